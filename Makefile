@@ -1,0 +1,125 @@
+# Willowbark: `make demo` and `make test` need Python 3.11 or newer, make, and a package index.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV ?= $(BIN)/uv
+LOCK = $(UV) pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url \
+	--no-emit-find-links --python-version 3.11
+QUESTION ?= Which existing drugs could prevent migraine attacks?
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 18
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Willowbark needs Python 3.11 or newer; set PYTHON=python3.11, say" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
+
+$(VENV)/.run: requirements.txt pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+.PHONY: install
+install: $(VENV)/.run ## Make .venv with what a run needs
+.PHONY: dev
+dev: $(VENV)/.dev ## Make .venv with what developing needs
+
+.PHONY: demo
+demo: install ## Answer a question with no key and no network
+	$(BIN)/willowbark ask --offline "$(QUESTION)"
+
+.PHONY: test
+test: dev ## Run the tests
+	$(BIN)/pytest -q -n auto
+
+.PHONY: faults
+faults: install ## Measure the fault matrix at full size (ARGS="--only F1 --scale 0.1" for less)
+	$(BIN)/python -m faults.matrix $(ARGS)
+
+.PHONY: soak
+soak: install ## Eight runs side by side under faults, for MINUTES (10)
+	$(BIN)/python -m faults.soak --minutes $(or $(MINUTES),10)
+
+.PHONY: check
+check: dev ## Lint, format, types, floors
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: dev ## Put the code into its form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: bench-smoke
+bench-smoke: install ## Time, memory and requests of runs over the sandbox
+	$(BIN)/python benchmarks/smoke.py
+
+.PHONY: bench-quality
+bench-quality: install ## Accuracy of appraisal and recognition against gold sets, where they are present
+	$(BIN)/python benchmarks/quality.py
+	$(BIN)/python benchmarks/mentions.py
+
+.PHONY: screenshots
+screenshots: dev ## Photograph a report at phone and desktop width, light and dark (needs Chromium)
+	$(BIN)/python benchmarks/screenshots.py
+
+STUDIO := .venvs/studio
+
+$(STUDIO)/.ready: studio/requirements.txt studio/autogenstudio.txt pyproject.toml
+	$(PYTHON) -m venv $(STUDIO) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
+	$(STUDIO)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r studio/requirements.txt
+	$(STUDIO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+		-r studio/autogenstudio.txt
+	$(STUDIO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: studio
+studio: $(STUDIO)/.ready ## Run AutoGen Studio with the team in it, on loopback
+	$(STUDIO)/bin/willowbark studio start --folder build/studio
+
+.PHONY: studio-test
+studio-test: $(STUDIO)/.ready ## Try the team in AutoGen Studio, in a headless Chromium
+	$(STUDIO)/bin/pytest -q -c studio/pytest.ini studio
+
+.PHONY: studio-lock
+studio-lock: ## Renew the locked requirements of AutoGen Studio
+	$(LOCK) pyproject.toml requirements-build.in studio/requirements.in -c requirements.txt -o studio/requirements.txt
+	$(LOCK) --no-deps studio/autogenstudio.in -o studio/autogenstudio.txt
+
+DOCS := .venvs/docs
+
+$(DOCS)/.ready: .ci/docs.txt
+	$(PYTHON) -m venv $(DOCS) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/docs.txt
+	@touch $@
+
+.PHONY: docs
+docs: $(DOCS)/.ready ## Build the documentation into build/site; any warning fails
+	$(DOCS)/bin/zensical build --clean --strict
+
+.PHONY: docs-lock
+docs-lock: ## Renew the locked requirements of the documentation
+	$(LOCK) .ci/docs.in -o .ci/docs.txt
+
+.PHONY: notebooks
+notebooks: dev ## Run the notebooks and compare their outputs (RENEW=--renew writes them)
+	$(BIN)/python notebooks/execute.py $(RENEW)
+
+.PHONY: lock
+lock: ## Renew the locked requirements
+	$(LOCK) pyproject.toml requirements-build.in -o requirements.txt
+	$(LOCK) --group dev -c requirements.txt -o requirements-dev.txt
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf $(VENV) .venvs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
