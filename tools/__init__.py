@@ -1,0 +1,1 @@
+"""What the agents use: the public sources, evidence and its identity, search, appraisal."""

@@ -1,0 +1,61 @@
+"""Appraisal: what kind of study a record reports, what it found, and how sure one can be of a candidate."""
+
+from .answer import Answer, answer_of
+from .certainty import (
+    AppraisedItem,
+    CandidateAppraisal,
+    Certainty,
+    CertaintyLevel,
+    Quality,
+    appraise,
+    appraise_candidate,
+    quality,
+)
+from .conclusion import conclusion_of
+from .design import DesignFinding, StudyDesign, classify_design
+from .direction import Direction, DirectionFinding, direction_of
+from .effect import Effect, EffectFinding, effect_in, effect_of
+from .numbers import EffectSize, Number, Phrase, PValue, effect_sizes, p_values
+from .records import appraised_item, design_of, finding_of
+from .reporting import arms, followup_months, phase, primary_outcome, sample_size
+from .stopping import StoppingKind, why_stopped_kind
+
+__all__ = [
+    "Answer",
+    "AppraisedItem",
+    "CandidateAppraisal",
+    "Certainty",
+    "CertaintyLevel",
+    "DesignFinding",
+    "Direction",
+    "DirectionFinding",
+    "Effect",
+    "EffectFinding",
+    "EffectSize",
+    "Number",
+    "PValue",
+    "Phrase",
+    "Quality",
+    "StoppingKind",
+    "StudyDesign",
+    "answer_of",
+    "appraise",
+    "appraise_candidate",
+    "appraised_item",
+    "arms",
+    "classify_design",
+    "conclusion_of",
+    "design_of",
+    "direction_of",
+    "effect_in",
+    "effect_of",
+    "effect_sizes",
+    "finding_of",
+    "followup_months",
+    "p_values",
+    "phase",
+    "primary_outcome",
+    "quality",
+    "sample_size",
+    "why_stopped_kind",
+]

@@ -1,0 +1,288 @@
+"""How sure one can be that a drug helps a condition, step by step as GRADE has it.
+
+GRADE handbook, chapter 5 (https://gdt.gradepro.org/app/handbook/handbook.html): randomised evidence starts high,
+observational evidence low; risk of bias, inconsistency, indirectness, imprecision and publication bias take steps down.
+GRADE rates confidence in an estimate; here it is confidence in one claim, "the drug helps", so evidence against it can
+only lower it. The three bodies of evidence (randomised, observational, other) are rated apart and the best one stands,
+so more support never costs a step. Steps up (large effect, dose response) are left out: abstracts seldom allow them.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .design import RANDOMISED, StudyDesign
+from .direction import Direction
+from .stopping import StoppingKind
+
+Quality = Literal["strong", "moderate", "weak", "refuted"]
+
+
+class CertaintyLevel(StrEnum):
+    """The four levels of GRADE."""
+
+    high = "high"
+    moderate = "moderate"
+    low = "low"
+    very_low = "very_low"
+
+
+_LEVELS = (CertaintyLevel.very_low, CertaintyLevel.low, CertaintyLevel.moderate, CertaintyLevel.high)
+_QUALITIES: dict[CertaintyLevel, Quality] = {
+    CertaintyLevel.high: "strong",
+    CertaintyLevel.moderate: "moderate",
+    CertaintyLevel.low: "weak",
+    CertaintyLevel.very_low: "weak",
+}
+_STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})  # overallStatus of ClinicalTrials.gov
+OPTIMAL_SIZE = 400  # participants; GRADE handbook 5.2.4.2, rule of thumb for continuous outcomes
+SMALL_SIZE = 100  # participants; a quarter of the optimal size counts as very serious imprecision
+_DESIGN_WEIGHT = {1: 16, 2: 16, 3: 8, 4: 4, 5: 1, 6: 1}  # by tier: each Oxford level counts twice the next but one
+_OPEN_WEIGHT = 12  # a randomised trial that is open, or does not say: risk of bias (Cochrane Handbook 8)
+_STOPPED_WEIGHT = 12  # a trial stopped for harm or futility: randomised as a rule, reported by its sponsor alone
+SERIOUS = 4  # contradicting weight of at least a quarter of the whole: serious inconsistency
+VERY_SERIOUS = 2  # … of at least a half: very serious inconsistency
+REFUTED_RATIO = 3  # contradicting weight over supporting weight; 1 for and 5 against is refuted, 1 and 2 is weak
+REFUTED_COUNT = 3  # records that refute without a randomised trial among them
+REFUTED_WITH_TRIAL = 2  # records that refute with one among them: a single trial can fail by chance or by its size
+
+
+class AppraisedItem(BaseModel):
+    """One record as the appraisal sees it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    design: StudyDesign
+    direction: Direction
+    sample_size: int | None = None
+    """Participants; None means that it is not reported."""
+    is_preprint: bool = False
+    retracted: bool | None = None
+    """None means that it could not be checked."""
+    concern: bool | None = None
+    """Whether an expression of concern stands; None means that it could not be checked."""
+    trial_status: str | None = None
+    """`TERMINATED` and the like; None means that the record is no registered trial or does not say."""
+    why_stopped_kind: StoppingKind | None = None
+    """None means that the trial was not stopped or no reason is reported."""
+    against_nothing: bool | None = None
+    """Whether it compares with placebo or no treatment; None means that it does not say."""
+    hedged: bool = False
+    """Whether it supports in guarded words alone: may, promising, a trend."""
+    direct: bool = True
+    """Whether drug and condition are those asked about, in people."""
+
+
+class Certainty(BaseModel):
+    """A level of certainty with each step that led to it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    level: CertaintyLevel
+    steps: list[str] = Field(default_factory=list)
+
+
+class CandidateAppraisal(BaseModel):
+    """What the evidence on a candidate amounts to: the supports/contradicts table, its certainty and its quality."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    certainty: Certainty
+    quality: Quality
+    supporting: list[str] = Field(default_factory=list)
+    contradicting: list[str] = Field(default_factory=list)
+    neutral: list[str] = Field(default_factory=list)
+    unclear: list[str] = Field(default_factory=list)
+    excluded: list[str] = Field(default_factory=list)
+    """Keys of retracted records."""
+    notes: list[str] = Field(default_factory=list)
+    """What took no step but should be said: stopped trials and why, records not checked for retraction."""
+
+
+def standing(item: AppraisedItem) -> Direction:
+    """Where an item stands: a trial stopped for harm or futility is against, one stopped otherwise says nothing."""
+    if item.why_stopped_kind in ("safety", "futility"):
+        return Direction.contradicts
+    if item.why_stopped_kind == "administrative" and item.direction is Direction.unclear:
+        return Direction.neutral
+    return item.direction
+
+
+def weight(item: AppraisedItem) -> int:
+    """Weight of an item in the balance: halved for each of preprint, concern, guarded words, indirectness."""
+    if item.why_stopped_kind in ("safety", "futility") and item.design not in RANDOMISED:
+        base = _STOPPED_WEIGHT
+    elif item.design in (StudyDesign.rct, StudyDesign.rct_open):
+        base = _OPEN_WEIGHT
+    else:
+        base = _DESIGN_WEIGHT[item.design.tier]
+    return base * 8 >> sum((item.is_preprint, bool(item.concern), item.hedged, not item.direct))
+
+
+def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
+    """Appraise all evidence on a candidate; the order of the items does not matter."""
+    kept = sorted((i for i in items if not i.retracted), key=lambda i: i.model_dump_json())
+
+    def keys(direction: Direction) -> list[str]:
+        return [i.key for i in kept if standing(i) is direction]
+
+    return CandidateAppraisal(
+        certainty=appraise(items),
+        quality=quality(items),
+        supporting=keys(Direction.supports),
+        contradicting=keys(Direction.contradicts),
+        neutral=keys(Direction.neutral),
+        unclear=keys(Direction.unclear),
+        excluded=sorted(i.key for i in items if i.retracted),
+        notes=_notes(kept),
+    )
+
+
+def _notes(kept: Sequence[AppraisedItem]) -> list[str]:
+    notes = [
+        f"{i.key} was stopped ({(i.trial_status or 'status not reported').lower()}): "
+        f"{i.why_stopped_kind or 'reason not reported'}."
+        for i in kept
+        if i.why_stopped_kind or i.trial_status in _STOPPED
+    ]
+    notes += [f"{i.key} carries an expression of concern and counts half." for i in kept if i.concern]
+    if unchecked := sum(i.retracted is None for i in kept):
+        notes.append(f"{unchecked} of {len(kept)} records could not be checked for retraction.")
+    return notes
+
+
+def quality(items: Sequence[AppraisedItem]) -> Quality:
+    """Put the certainty in the words of a candidate's `evidence_quality`.
+
+    `strong` is high certainty, `moderate` moderate, `weak` low or very low; `refuted` when the weight against is at
+    least three times the weight for, and comes from a systematic review, from a randomised trial and another record, or
+    from three records.
+    """
+    kept = [i for i in items if not i.retracted]
+    against = [i for i in kept if standing(i) is Direction.contradicts]
+    weight_against = sum(map(weight, against))
+    weight_for = sum(weight(i) for i in kept if standing(i) is Direction.supports)
+    strong = [i for i in against if _is_trial(i)]
+    enough = (
+        len(against) >= REFUTED_COUNT
+        or (len(against) >= REFUTED_WITH_TRIAL and bool(strong))
+        or any(i.design is StudyDesign.systematic_review for i in strong)
+    )
+    if enough and weight_against >= REFUTED_RATIO * weight_for:
+        return "refuted"
+    return _QUALITIES[appraise(items).level]
+
+
+def _is_trial(item: AppraisedItem) -> bool:
+    """Whether a record can refute, with another one: a trial against placebo or nothing, or one stopped for cause.
+
+    A trial of two drugs shows which is better, not that the other does nothing.
+    """
+    stopped = item.why_stopped_kind in ("safety", "futility")
+    if item.against_nothing is False:
+        return stopped
+    return stopped or (item.design.tier <= 2 and not item.is_preprint and not item.concern and not item.hedged)
+
+
+def appraise(items: Sequence[AppraisedItem]) -> Certainty:
+    """Rate the certainty that the drug helps, with every step up or down written out.
+
+    Retracted items change nothing but a listed reason. Without supporting evidence it is very low.
+    """
+    retracted = sorted(i.key for i in items if i.retracted)
+    kept = [i for i in items if not i.retracted]
+    supporting = [i for i in kept if standing(i) is Direction.supports]
+    against = [i for i in kept if standing(i) is Direction.contradicts]
+    excluded = [f"Left out: {key} is retracted." for key in retracted]
+    bodies = [rated for body in _bodies(supporting) if (rated := _rate_body(*body))]
+    if not bodies:
+        return Certainty(level=CertaintyLevel.very_low, steps=["Very low: no evidence supports it.", *excluded])
+    rank, steps = max(bodies, key=lambda body: body[0])
+    down, reasons = _inconsistency(supporting, against)
+    return Certainty(level=_LEVELS[max(0, rank - down)], steps=[*steps, *reasons, *excluded])
+
+
+def _bodies(supporting: Sequence[AppraisedItem]) -> list[tuple[str, int, list[AppraisedItem]]]:
+    """The bodies of evidence with the rank they start from, the strongest first."""
+    plain = [i for i in supporting if not i.hedged]
+    randomised = [i for i in plain if i.design in RANDOMISED or i.design is StudyDesign.systematic_review]
+    observed = [i for i in plain if i.design.tier in (3, 4)]
+    guarded = [i for i in supporting if i.hedged and i.design.tier <= 4]
+    other = [i for i in supporting if i.design.tier >= 5]
+    # Reviews that give no number of participants are a mention, however systematic their search.
+    start = 1 if randomised and all(_is_mention(i) for i in randomised) else 3
+    return [
+        ("randomised", start, randomised),
+        ("observational", 1, observed),
+        ("guarded", 1, guarded),
+        ("other", 0, other),
+    ]
+
+
+def _is_mention(item: AppraisedItem) -> bool:
+    return item.design is StudyDesign.systematic_review and item.sample_size is None
+
+
+def _rate_body(name: str, start: int, body: list[AppraisedItem]) -> tuple[int, list[str]] | None:
+    if not body:
+        return None
+    records = f"{len(body)} {name} record{'s' if len(body) > 1 else ''}"
+    steps = [f"Start at {_LEVELS[start].value.replace('_', ' ')}: {records} in support."]
+    rank = start
+    for down, reason in (_risk_of_bias(name, body), _indirectness(body), _imprecision(body), _unreviewed(body)):
+        if down:
+            rank -= down
+            steps.append(f"Down {'one' if down == 1 else 'two'}: {reason}.")
+    return max(0, rank), steps
+
+
+def _risk_of_bias(name: str, body: list[AppraisedItem]) -> tuple[int, str]:
+    guarded = [
+        i for i in body if i.design in (StudyDesign.rct_blinded, StudyDesign.systematic_review) and not i.concern
+    ]
+    if (name == "randomised" and 2 * len(guarded) < sum(not i.concern for i in body)) or (
+        name == "randomised" and not guarded
+    ):
+        return 1, f"risk of bias, {len(guarded)} of {len(body)} blinded or systematically reviewed"
+    return 0, ""
+
+
+def _indirectness(body: list[AppraisedItem]) -> tuple[int, str]:
+    return (0, "") if any(i.direct for i in body) else (1, "indirect, none in people with the condition asked about")
+
+
+def _imprecision(body: list[AppraisedItem]) -> tuple[int, str]:
+    total = sum(i.sample_size or 0 for i in body if not i.is_preprint)
+    reported = any(i.sample_size is not None for i in body if not i.is_preprint)
+    if total >= OPTIMAL_SIZE:
+        return 0, ""
+    if not reported:
+        return 1, "imprecise, sample size not reported in a peer-reviewed record"
+    return (
+        2 if total < SMALL_SIZE else 1
+    ), f"imprecise, {total} participants are fewer than {SMALL_SIZE if total < SMALL_SIZE else OPTIMAL_SIZE}"
+
+
+def _unreviewed(body: list[AppraisedItem]) -> tuple[int, str]:
+    return (1, "none is peer-reviewed") if all(i.is_preprint for i in body) else (0, "")
+
+
+def _inconsistency(supporting: Sequence[AppraisedItem], against: Sequence[AppraisedItem]) -> tuple[int, list[str]]:
+    opposed, whole = sum(map(weight, against)), sum(map(weight, [*supporting, *against]))
+    reasons, down = [], 0
+    if opposed * VERY_SERIOUS >= whole:
+        down = 2
+    elif opposed * SERIOUS >= whole:
+        down = 1
+    if down:
+        share = (
+            f"{len(against)} record{'s' if len(against) > 1 else ''} against, {opposed * 100 // whole} % of the weight"
+        )
+        reasons.append(f"Down {'one' if down == 1 else 'two'}: inconsistent, {share}.")
+    harmful = sorted(i.key for i in against if i.why_stopped_kind == "safety")
+    if harmful:
+        reasons.append(f"Down one: stopped for safety: {', '.join(harmful)}.")
+    return down + bool(harmful), reasons

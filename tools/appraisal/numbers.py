@@ -1,0 +1,213 @@
+"""Numbers that an abstract reports, each with the sentence it stands in.
+
+What a trial report should give (sample size, arms, follow-up, primary outcome, effect size with its precision) is the
+CONSORT abstract checklist: https://www.equator-network.org/reporting-guidelines/consort-abstracts/.
+"""
+
+import re
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from .sentences import plain, sentences
+
+Measure = Literal["OR", "RR", "HR", "MD", "WMD", "SMD", "RD", "IRR"]
+RATIOS: frozenset[str] = frozenset({"OR", "RR", "HR", "IRR"})
+"""Measures whose value of no effect is 1; of the others it is 0 (Cochrane Handbook 6.4-6.5)."""
+
+_NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))"
+_MEASURES: tuple[tuple[Measure, str], ...] = (
+    ("SMD", r"standardi[sz]ed mean differences?|SMDs?|Hedges'? g|Cohen'?s d"),
+    ("WMD", r"weighted mean differences?|WMDs?"),
+    ("MD", r"(?:adjusted |least[- ]squares )?mean (?:between-group )?differences?|MDs?|treatment differences?"),
+    ("HR", r"(?:adjusted |sub)?hazards? ratios?|a?s?HRs?"),
+    ("IRR", r"incidence rate ratios?|rate ratios?|IRRs?"),
+    ("OR", r"(?:adjusted |pooled )?odds ratios?|[ac]?ORs?"),
+    ("RR", r"(?:adjusted |pooled )?(?:relative risks?|risk ratios?)|[ac]?RRs?"),
+    ("RD", r"(?:absolute )?risk (?:difference|reduction)s?|ARR|RDs?"),
+)
+_LINK = (
+    r"(?:\s*[\[(][A-Za-z]{1,6}[\])])?(?:\s*[\[(]9[059]\s*%\s*(?:CI|confidence intervals?)[\])])?\s*(?:\[|"
+    r"\()?\s*(?:(?:of|was|is|were|equal to|(?:for|in|between) [\w\s-]{1,40}?(?:was|were|,))\s+)?[=:,]?\s*"
+)
+_CI = re.compile(
+    r"(?:9[059](?:\.\d)?\s*%\s*)?(?:\bCI\b|\bCrI\b|confidence\s+intervals?|"
+    r"credible\s+intervals?)(?:\s*[\[(]?CI[\])]?)?\s*[,:=\[(]*\s*"
+    rf"(?:of\s+|from\s+|was\s+|,\s*)?(?P<low>{_NUMBER})\s*%?\s*(?:,|;|\bto\b|-|\band\b)\s*(?P<high>{_NUMBER})",
+    re.IGNORECASE,
+)
+_BARE_CI = re.compile(
+    rf"^\s*[(\[]\s*(?P<low>{_NUMBER})\s*(?:,|;|\bto\b|-)\s*(?P<high>{_NUMBER})\s*(?:[)\]]|[;,]\s*p\b)"
+)
+P_VALUE = re.compile(
+    r"\bp(?:[-\s]?values?)?(?:\s+(?:for|of)\s+[\w\s-]{1,30}?)?\s*[,:]?\s*(?P<sign><=|>=|=|<|>|≤|≥|of|"
+    r"was|is|:)\s*(?P<value>0?\.\d+|0|1(?:\.0+)?)"
+    r"(?:\s*[×x]\s*10\s*\^?\s*(?P<power>-\d+))?",
+    re.IGNORECASE,
+)
+
+
+class Number(BaseModel):
+    """A number with the sentence that reports it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    value: float
+    sentence: str
+
+
+class Phrase(BaseModel):
+    """Words of a text with the sentence they stand in."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    value: str
+    sentence: str
+
+
+class PValue(BaseModel):
+    """A p value as written: `p < 0.05` has sign `<` and value 0.05."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sign: Literal["=", "<", ">", "<=", ">="]
+    value: float
+    sentence: str
+
+    @property
+    def significant(self) -> bool | None:
+        """Whether p lies below 0.05; `p < 0.1` does not; None where the sign leaves it open (`p > 0.001`)."""
+        if self.sign in ("<", "<="):
+            return self.value <= 0.05
+        if self.sign == "=":
+            return self.value < 0.05
+        return False if self.value >= 0.01 else None
+
+
+class EffectSize(BaseModel):
+    """An effect size, with its interval and p value where the same sentence gives them beside it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    measure: Measure
+    value: float
+    ci_low: float | None = None
+    """Lower limit of the confidence interval; None means that it is not reported."""
+    ci_high: float | None = None
+    """Upper limit of the confidence interval; None means that it is not reported."""
+    p: float | None = None
+    """The p value, or the bound where only a bound is given; None means that it is not reported."""
+    sentence: str
+
+    @property
+    def excludes_no_effect(self) -> bool | None:
+        """Whether the interval lies on one side of no effect (1 for ratios, else 0); None without an interval."""
+        if self.ci_low is None or self.ci_high is None:
+            return None
+        null = 1.0 if self.measure in RATIOS else 0.0
+        return not self.ci_low <= null <= self.ci_high
+
+
+def p_values(text: str) -> list[PValue]:
+    """Find the p values of a text, in order.
+
+    >>> [(p.sign, p.value) for p in p_values("Pain fell (P<.001); sleep did not (p = 0.24).")]
+    [('<', 0.001), ('=', 0.24)]
+    """
+    return [value for sentence in sentences(text) for value in p_values_in(sentence)]
+
+
+def p_values_in(sentence: str) -> list[PValue]:
+    """Find the p values of a single sentence, in the order of `P_VALUE.finditer`."""
+    return [_p_value(match, sentence) for match in P_VALUE.finditer(sentence)]
+
+
+def _p_value(match: re.Match[str], sentence: str) -> PValue:
+    sign = {"≤": "<=", "≥": ">=", "of": "=", "was": "=", "is": "=", ":": "="}.get(match["sign"].lower(), match["sign"])
+    value = float(match["value"]) * 10.0 ** int(match["power"] or 0)
+    return PValue.model_validate({"sign": sign, "value": value, "sentence": sentence})
+
+
+def intervals(sentence: str) -> list[tuple[float, float]]:
+    """Find the confidence intervals that a sentence names as such: (lower, upper).
+
+    >>> intervals("Difference -16 mm, 95% CI: -26 to -6, P = 0.0032")
+    [(-26.0, -6.0)]
+    """
+    return [_limits(match) for match in _CI.finditer(plain(sentence))]
+
+
+def effect_sizes(text: str) -> list[EffectSize]:
+    """Find odds, risk and hazard ratios and mean and risk differences, with interval and p value.
+
+    >>> found = effect_sizes("Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003).")
+    >>> [(e.measure, e.value, e.ci_low, e.ci_high, e.p) for e in found]
+    [('HR', 0.78, 0.66, 0.92, 0.003)]
+    """
+    return [effect for sentence in sentences(text) for effect in _sizes(sentence)]
+
+
+def _sizes(sentence: str) -> list[EffectSize]:
+    hits = sorted(_mentions(sentence), key=lambda hit: hit[1].start())
+    found: list[EffectSize] = []
+    for i, (measure, match) in enumerate(hits):
+        end = hits[i + 1][1].start() if i + 1 < len(hits) else len(sentence)
+        rest = sentence[match.end() : end]
+        stop = re.search(r";\s+(?=[A-Za-z]{4,})|,\s+(?:and|but|whereas|while)\s", rest)
+        rest = rest[: stop.start()] if stop else rest
+        interval = _CI.search(rest) or _BARE_CI.search(rest)
+        low, high = _limits(interval) if interval else (None, None)
+        p = P_VALUE.search(rest)
+        value = _float(match["value"])
+        if low is not None and high is not None and not low <= value <= high:
+            low = high = None
+        found.append(
+            EffectSize(
+                measure=measure,
+                value=value,
+                ci_low=low,
+                ci_high=high,
+                p=_p_value(p, sentence).value if p else None,
+                sentence=sentence,
+            )
+        )
+    return found
+
+
+def _mentions(sentence: str) -> list[tuple[Measure, re.Match[str]]]:
+    taken: list[tuple[int, int]] = []
+    found: list[tuple[Measure, re.Match[str]]] = []
+    for measure, names in _MEASURES:
+        for match in _measure_pattern(names).finditer(sentence):
+            if all(match.end() <= start or match.start() >= end for start, end in taken):
+                taken.append(match.span())
+                found.append((measure, match))
+    return found
+
+
+def _measure_pattern(names: str) -> re.Pattern[str]:
+    spelled = [name if re.search(r"[a-z]{4}", name) else f"(?-i:{name})" for name in _alternatives(names)]
+    return re.compile(
+        rf"\b(?:{'|'.join(spelled)}){_LINK}(?P<value>{_NUMBER})(?![\d.]*\d|\s*%\s*(?:CI|confidence))", re.IGNORECASE
+    )
+
+
+def _alternatives(names: str) -> list[str]:
+    depth, parts, current = 0, [], ""
+    for char in names:
+        depth += (char == "(") - (char == ")")
+        if char == "|" and depth == 0:
+            parts.append(current)
+            current = ""
+        else:
+            current += char
+    return [*parts, current]
+
+
+def _limits(match: re.Match[str]) -> tuple[float, float]:
+    low, high = _float(match["low"]), _float(match["high"])
+    return (low, high) if low <= high else (low, abs(high)) if low <= abs(high) else (high, low)
+
+
+def _float(text: str) -> float:
+    return float(text.replace(",", ""))

@@ -1,0 +1,188 @@
+"""Diseases and symptoms in text: known ones under one name, others by the form of their words."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from willowbark.tools.lexicon.matching import (
+    Match,
+    PhraseIndex,
+    abbreviated,
+    apart,
+    phrase_key,
+    read_table,
+    split_names,
+)
+
+# Known names that say little without the words before them: "adrenal cancer" is more than cancer.
+_GENERIC = frozenset(
+    "cancer|carcinoma|infection|toxicity|pain|hemorrhage|necrosis|fibrosis|inflammation|heart disease|edema|ischemia|"
+    "thrombosis|neuropathy|myopathy|adenocarcinoma|paralysis|liver disease|nephropathy|cognitive impairment".split("|")
+)
+# Not the conditions whose names they hold.
+_SUPPRESSED = (
+    "tumor necrosis factor|tumour necrosis factor|tumor necrosis factor alpha|tumour necrosis factor alpha|"
+    "death receptor|"
+    "programmed death|cell death|programmed cell death|programmed death ligand|infection control|smoking status|"
+    "tumor suppressor|anti inflammatory|anti epileptic|anti hypertensive|pain relief"
+)
+_DISEASE_WORD = re.compile(
+    r"\b[A-Za-z]{3,}(?:itis|opath(?:y|ies)|algia|a?emia|penia|uria|plegia|paresis|osis|oses|omas?|megaly|trophy|rrho?ea|"
+    r"rrhagia|phobia|toxicity|kinesias?|rrhythmias?|plasia|ectasia|ischa?emia|dynia|phasia|esthesia|spasms?|edema)\b"
+)
+_NO_DISEASE = re.compile(
+    r"(?i)(?:\w*diagnos[ei]s|purposes|normo\w+|prognosis|prognoses|apoptosis|hypnosis|mitosis|meiosis|anastomosis|anastomoses|osmosis|"
+    r"\w*cytosis|symbiosis|metamorphosis|narcosis|aroma|diploma|stoma|hybridomas?|academia|doses|overdoses|an(?:a|ae)sthesia|"
+    r"euthyroidosis|ketosis|homeostasis|morphosis|chemia|syntrophy|\w*genosis)"
+)
+_HEAD = (
+    r"(?:diseases?|disorders?|syndromes?|failure|cancers?|dysfunction|deficienc(?:y|ies)|infections?|injur(?:y|ies)|damage|"
+    r"toxicit(?:y|ies)|impairments?|insufficiency|h(?:a?)emorrhages?|tumou?rs?|carcinomas?|lesions?|fibrosis|necrosis|"
+    r"thrombosis|neuropathy|obstruction|stenosis|occlusion|calcification|abnormalit(?:y|ies)|malformations?|defects?|"
+    r"(?:o?edema)|hyperplasia|atrophy|ischa?emia|pain|spasms?|rupture|ulcers?|ulceration|reactions?)"
+)
+_MODIFIER = (
+    r"(?:[A-Za-z]+(?:al|ic|ar|ary|ous|oid|eal|ian|'s|\u2019s)|uterine|endocrine|liver|kidney|heart|"
+    r"lung|brain|bone|bone marrow|muscle|skin|"
+    r"eye|bladder|prostate|breast|colon|thyroid|valve|nerve|artery|vein|vessel|joint|spinal cord|white matter|memory|"
+    r"attention|learning|sleep|mood|eating|movement|gait|speech|bowel|gastric|tubulo\w+|papillary)"
+)
+_NOT_A_MODIFIER = (
+    r"(?!(?:clinical|several|medical|typical|general|historical|potential|critical|additional|special|other|particular|"
+    r"similar|serious|various|previous|chronic|specific|basic|primary|secondary|final|initial|total|possible|normal|real|"
+    r"residual|physical|individual|substantial|experimental|usual|pharmacological|biological|statistical|animal|annual|"
+    r"therapeutic|hospital|natural|obvious|dangerous|symptomatic|characteristic|systemic|adverse|local|regional|fatal|"
+    r"intravenous|oral|regular|ordinary|necessary|classical|logical|analytical)\b)"
+)
+_DISEASE_PHRASE = re.compile(rf"\b(?:{_NOT_A_MODIFIER}{_MODIFIER}[\s-]){{1,3}}{_HEAD}\b", re.IGNORECASE)
+_ASKED_FOR = re.compile(
+    r"\b(?:treat(?:ing|s|ed)?|treatments? (?:of|for)|therap(?:y|ies) (?:of|for)|"
+    r"(?:patients|people|adults|children|those) with|"
+    r"prevent(?:ing|ion of)?|prophylaxis of|manag(?:e|ing|ement of)|relieve|reduce|cure|against|suffer(?:ing|s)? from|"
+    r"(?:drugs?|medicines?|medications?|help|work|promise|options?|useful|effective) (?:for|in|with|against))\s+"
+    r"(?:(?:the|a|an|my|their|his|her|people with|patients with|symptoms of)\s+)*"
+    r"(?P<phrase>[^\W\d_][\w'\u2019-]*(?:\s+(?!(?:with|using|by|and|or|in|on|for|to|that|which|who|from|when|after|before|be|is|"
+    r"are|other|better|than|versus|vs|AND|OR|NOT)\b)[\w'\u2019-]+){0,4})",
+)
+_NO_CONDITION = re.compile(
+    r"(?i)(?:it|them|this|that|these|those|us|me|people|patients|adults|children|humans|women|men|which|what|drugs?|be|"
+    r"condition|conditions|disease|diseases|placebo|controls?|and|or|not|with|to)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionMention:
+    """A disease or symptom named in a text."""
+
+    name: str
+    """The common name, lower case, the same for synonyms; of unknown conditions the words themselves."""
+    text: str
+    """The words of the text, as they stand."""
+    start: int
+    """Character offset of the first letter."""
+    end: int
+    """Character offset after the last letter."""
+    mesh_id: str | None
+    """The MeSH descriptor. None: not confirmed, or a condition that the lexicon does not know."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The table of conditions, by name."""
+
+    index: PhraseIndex[str]
+    synonyms: Mapping[str, tuple[str, ...]]
+    related: Mapping[str, tuple[str, ...]]
+    mesh_ids: Mapping[str, str]
+    capitals: frozenset[str]
+    """Abbreviations that are also words: they count in capitals only."""
+
+
+def find_conditions(text: str) -> list[ConditionMention]:
+    """The conditions that a text names, in its order.
+
+    Where nothing is known by name or form, what a question asks to treat is taken for one.
+
+    >>> [found.name for found in find_conditions("Diabetic kidney disease after migraine attacks")]
+    ['diabetic nephropathy', 'migraine']
+    """
+    known = _known()
+    named = [match for match in known.index.find(text) if _is_meant(match, text, known)]
+    formed = [
+        Match(known.index.get(found.group()) or found.group().lower(), found.start(), found.end())
+        for pattern in (_DISEASE_PHRASE, _DISEASE_WORD)
+        for found in pattern.finditer(text)
+        if not _NO_DISEASE.fullmatch(found.group())
+    ]
+    firm = [match for match in named if match.value not in _GENERIC and match.value]
+    found = apart(apart(firm, _outermost(formed)), [match for match in named if match.value in _GENERIC])
+    found = apart(found, abbreviated(text, found)) or _asked_for(text)
+    blocked = [match for match in named if not match.value]
+    return [
+        ConditionMention(value, text[start:end], start, end, known.mesh_ids.get(value))
+        for value, start, end in found
+        if not any(start < block.end and block.start < end for block in blocked)
+    ]
+
+
+def canonical_condition(name: str) -> str | None:
+    """The common name of a condition under any of its names; None when it is not known.
+
+    Abbreviations that are also words count in capitals only: AIDS, not aids.
+    """
+    known = _known()
+    return None if name.upper() in known.capitals and not name.isupper() else known.index.get(name) or None
+
+
+def condition_synonyms(name: str) -> tuple[str, ...]:
+    """All known names of a condition, the common one first; only the name as given when it is not known.
+
+    >>> "nicotine dependence" in condition_synonyms("smoking cessation")
+    True
+    """
+    common = canonical_condition(name)
+    return _known().synonyms[common] if common else (name,)
+
+
+def related_conditions(name: str) -> tuple[str, ...]:
+    """Conditions close to one, but not the same: variceal bleeding for portal hypertension."""
+    return _known().related.get(canonical_condition(name) or "", ())
+
+
+@cache
+def _known() -> _Known:
+    names: dict[str, str] = {phrase_key(phrase): "" for phrase in _SUPPRESSED.split("|")}
+    synonyms, related, mesh_ids = {}, {}, {}
+    capitals = set()
+    for row in read_table("conditions.tsv"):
+        name = row["name"]
+        synonyms[name] = (name, *split_names(row["synonyms"]))
+        related[name] = split_names(row["related"])
+        if row["mesh_id"]:
+            mesh_ids[name] = row["mesh_id"]
+        for spelling in synonyms[name]:
+            names[phrase_key(spelling)] = name
+            if spelling.isupper():
+                capitals.add(spelling)
+    return _Known(PhraseIndex(names), synonyms, related, mesh_ids, frozenset(capitals))
+
+
+def _is_meant(match: Match[str], text: str, known: _Known) -> bool:
+    written = text[match.start : match.end]
+    return written.upper() not in known.capitals or written.isupper()
+
+
+def _outermost(matches: list[Match[str]]) -> list[Match[str]]:
+    """The matches without those that lie in or across a longer one."""
+    kept: list[Match[str]] = []
+    for match in sorted(matches, key=lambda each: each.start - each.end):
+        kept = apart(kept, [match])
+    return kept
+
+
+def _asked_for(text: str) -> list[Match[str]]:
+    for found in _ASKED_FOR.finditer(text):
+        if not _NO_CONDITION.match(found["phrase"]):
+            return [Match(found["phrase"].lower(), found.start("phrase"), found.end("phrase"))]
+    return []

@@ -1,0 +1,138 @@
+"""Longest-match search for known phrases, blind to case, hyphens and Greek letters, exact about positions."""
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from typing import Generic, NamedTuple, TypeVar
+
+Value = TypeVar("Value")
+
+_WORD = re.compile(r"[^\W_]+")
+_GREEK = dict(zip("αβγδεκλω", ("alpha", "beta", "gamma", "delta", "epsilon", "kappa", "lambda", "omega"), strict=True))
+_GREEK_LETTER = re.compile("[" + "".join(_GREEK) + "]")
+
+# Words of one name may be parted by a space or a hyphen, by a comma only without a space ("2,3-dimethyl"): across
+# ", " or ". " stand two names.
+_WITHIN_A_NAME = re.compile(r"\s{1,3}|\s?[-\u2010-\u2015\u2212/+]\s?|['\u2019.,()]")
+
+_ABBREVIATION = re.compile(r"\s?\(([A-Z][A-Za-z]?[A-Z0-9-]{0,5}[A-Z0-9])s?\)")
+
+
+class Token(NamedTuple):
+    """A word of a text: its normalised form and where it stands."""
+
+    key: str
+    start: int
+    end: int
+
+
+class Match(NamedTuple, Generic[Value]):
+    """A known phrase in a text: `start` and `end` are character offsets, `end` exclusive."""
+
+    value: Value
+    start: int
+    end: int
+
+
+def tokens(text: str) -> list[Token]:
+    """The words of a text in order.
+
+    >>> [token.key for token in tokens("β-Blockers")]
+    ['beta', 'blockers']
+    """
+    return [Token(_plain(found.group()), found.start(), found.end()) for found in _WORD.finditer(text)]
+
+
+def phrase_key(phrase: str) -> str:
+    """The form under which spellings of one phrase coincide.
+
+    >>> phrase_key("Isosorbide-5-Mononitrate") == phrase_key("isosorbide 5 mononitrate")
+    True
+    """
+    if phrase.isascii():
+        return " ".join(_WORD.findall(phrase.lower()))
+    return " ".join(_plain(word) for word in _WORD.findall(phrase))
+
+
+def _plain(word: str) -> str:
+    lowered = word.lower()
+    return lowered if lowered.isascii() else _GREEK_LETTER.sub(lambda letter: _GREEK[letter.group()], lowered)
+
+
+class PhraseIndex(Generic[Value]):
+    """Phrases to look for, each with the value that a match stands for."""
+
+    def __init__(self, phrases: Mapping[str, Value]) -> None:
+        """Index phrases that are already in the form of `phrase_key`."""
+        self._phrases = phrases
+        self._longest: dict[str, int] = {}
+        for phrase in phrases:
+            words = phrase.split(" ")
+            self._longest[words[0]] = max(self._longest.get(words[0], 0), len(words))
+
+    def get(self, phrase: str) -> Value | None:
+        """The value of a whole phrase in any spelling, or None when it is not known."""
+        return self._phrases.get(phrase_key(phrase))
+
+    def find(self, text: str) -> Iterator[Match[Value]]:
+        """The known phrases of a text, left to right, the longest first, never overlapping."""
+        words = tokens(text)
+        at = 0
+        while at < len(words):
+            size = self._longest_match(text, words, at)
+            if size:
+                run = words[at : at + size]
+                yield Match(self._phrases[" ".join(word.key for word in run)], run[0].start, run[-1].end)
+            at += size or 1
+
+    def _longest_match(self, text: str, words: list[Token], at: int) -> int:
+        """The number of words of the longest phrase that begins at a word: 0 when none does."""
+        best = 0
+        key = words[at].key
+        for size in range(1, min(self._longest.get(key, 0), len(words) - at) + 1):
+            if size > 1:
+                before, last = words[at + size - 2], words[at + size - 1]
+                if not _WITHIN_A_NAME.fullmatch(text, before.end, last.start):
+                    break
+                key = f"{key} {last.key}"
+            if key in self._phrases:
+                best = size
+        return best
+
+
+def abbreviated(text: str, matches: list[Match[Value]]) -> list[Match[Value]]:
+    """Where a text uses the abbreviations that it defines beside the given matches.
+
+    >>> known = PhraseIndex({"isosorbide mononitrate": 1})
+    >>> text = "Isosorbide mononitrate (ISMN); ISMN alone"
+    >>> [text[found.start : found.end] for found in abbreviated(text, list(known.find(text)))]
+    ['ISMN', 'ISMN']
+    """
+    meanings: dict[str, Value] = {}
+    for match in matches:
+        short = _ABBREVIATION.match(text, match.end)
+        if short and short[1][0].casefold() == text[match.start].casefold():
+            meanings.setdefault(short[1], match.value)
+    if not meanings:
+        return []
+    uses = re.compile(r"(?<![\w-])(?:" + "|".join(map(re.escape, meanings)) + r")(?!\w)")
+    return [Match(meanings[use.group()], use.start(), use.end()) for use in uses.finditer(text)]
+
+
+def apart(preferred: list[Match[Value]], others: list[Match[Value]]) -> list[Match[Value]]:
+    """The preferred matches with those of the others that overlap none of them, in the order of the text."""
+    taken = {at for match in preferred for at in range(match.start, match.end)}
+    free = [match for match in others if taken.isdisjoint(range(match.start, match.end))]
+    return sorted([*preferred, *free], key=lambda match: match.start)
+
+
+def read_table(name: str) -> list[dict[str, str]]:
+    """The rows of a tab-separated table beside this module; lines that begin with # are its notes."""
+    lines = files(__package__).joinpath(name).read_text(encoding="utf-8").splitlines()
+    return list(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
+
+
+def split_names(cell: str) -> tuple[str, ...]:
+    """The names in a table cell, which parts them by a bar."""
+    return tuple(name for name in cell.split("|") if name)

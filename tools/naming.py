@@ -1,0 +1,31 @@
+"""What a query names, for sources that are asked for a condition or a drug and not for words."""
+
+import re
+
+from .query import ParsedQuestion, parse_question
+from .ranking import stems
+
+_EXCLUDED = re.compile(r'\bNOT\s+(?:\([^()]*\)|"[^"]*"|\S+)')
+_SAYS_LITTLE = frozenset(stems("disease diseases disorder disorders syndrome syndromes"))
+
+
+def asked_for(query: str) -> ParsedQuestion:
+    """The conditions and drugs that a boolean query asks for; what it excludes is not among them.
+
+    Commas of MeSH's inverted names don't part the name.
+
+    >>> asked_for('("portal hypertension" OR "hypertension, portal") NOT propranolol').conditions
+    ('portal hypertension',)
+    >>> asked_for("migraine NOT (valproate OR topiramate)").drugs
+    ()
+    """
+    return parse_question(_EXCLUDED.sub(" ", query).replace(",", " "))
+
+
+def essence(name: str) -> frozenset[str]:
+    """The stems that tell one condition's name from another's.
+
+    >>> essence("Migraine Disorders") == essence("migraine")
+    True
+    """
+    return frozenset(stems(name)) - _SAYS_LITTLE

@@ -1,0 +1,88 @@
+"""Relevance: how well a record fits the question, computed from its words and the source's own rank."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+import bm25s
+import snowballstemmer
+
+from .evidence import Evidence
+
+BM25_SHARE = 0.7
+"""Weight of the word match; the rest is the source's own order, which knows fields and synonyms that words don't."""
+_K1, _B = 1.2, 0.75  # Robertson & Zaragoza 2009, https://doi.org/10.1561/1500000019
+_TITLE_WEIGHT = 2  # a word of the title counts as often
+
+_WORD = re.compile(r"[^\W_]+")  # of any script; "post-COVID-19" is three words, or a search for COVID would miss it
+_STOP_WORDS = frozenset(
+    "a an and are as at be by can could do does drug drugs existing for from have help how in is it might not of on or"
+    " that the their these this to treat treatment was were what which who will with would".split()
+)
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> "snowballstemmer.EnglishStemmer":
+    return snowballstemmer.stemmer("english")
+
+
+@lru_cache(maxsize=65536)
+def _stem(word: str) -> str:
+    return str(_stemmer().stemWord(word))
+
+
+def _plain(text: str) -> str:
+    """Lower case without accents, so that Sjögren and Sjogren are one word."""
+    if text.isascii():
+        return text.lower()
+    apart = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in apart if not unicodedata.combining(c)).lower()
+
+
+def stems(text: str) -> list[str]:
+    """The stemmed content words of a text, in order.
+
+    >>> stems("Which drugs prevent migraine attacks?")
+    ['prevent', 'migrain', 'attack']
+    """
+    return list(_stems(text))
+
+
+@lru_cache(maxsize=4096)
+def _stems(text: str) -> tuple[str, ...]:
+    """Remembered, since every round ranks the records of the earlier ones again."""
+    return tuple(_stem(word) for word in _WORD.findall(_plain(text)) if word not in _STOP_WORDS)
+
+
+def rank(question: str, records: Sequence[Evidence]) -> list[Evidence]:
+    """Give each record its relevance (0 to 1) to the question; best first.
+
+    A record's place in `records` counts as its source's rank. Ties end in the key, so the order is always the same.
+    """
+    if not records:
+        return []
+    scores = word_match(question, [f"{(r.citation.title + ' ') * _TITLE_WEIGHT}{r.content}" for r in records])
+    best = max(scores) or 1.0
+    ranked = [
+        record.model_copy(update={"relevance": round(_blend(score / best, place, len(records)), 4)})
+        for place, (record, score) in enumerate(zip(records, scores, strict=True))
+    ]
+    return sorted(ranked, key=lambda record: (-record.relevance, record.key))
+
+
+def _blend(words: float, place: int, among: int) -> float:
+    return BM25_SHARE * words + (1 - BM25_SHARE) * (1 - place / among)
+
+
+def word_match(question: str, texts: Sequence[str]) -> list[float]:
+    """BM25 score of each text for the question's words, 0 or more; 0 where none occurs."""
+    wanted = stems(question)
+    corpus = [stems(text) for text in texts]
+    known = {word for words in corpus for word in words}
+    wanted = [word for word in dict.fromkeys(wanted) if word in known]
+    if not wanted:
+        return [0.0] * len(texts)
+    index = bm25s.BM25(k1=_K1, b=_B)
+    index.index(corpus, show_progress=False)
+    return [float(score) for score in index.get_scores(wanted)]

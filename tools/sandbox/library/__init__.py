@@ -1,0 +1,230 @@
+"""The sandbox's records: real publications, trials, drugs and diseases, summarised in the project's own words.
+
+One JSON Lines file a kind. Identifiers, titles, authors, dates, types and figures are the records' own; abstracts and
+trial summaries are not their publishers' text. `provenance` says where each record's facts were read.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from willowbark.tools.errors import UsageError
+
+OWN_WORDS = "Summary in Willowbark's own words, not the publisher's abstract."
+"""Stands beside every served abstract where its protocol has a place for it."""
+
+
+class Publication(BaseModel):
+    """An article of PubMed, or a preprint."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    pmid: str | None = Field(pattern=r"^\d{1,8}$")
+    """None for preprints."""
+    ppr_id: str | None = Field(default=None, pattern=r"^PPR\d+$")
+    """Europe PMC's number of a preprint; None for articles, and where it is not confirmed."""
+    title: str = Field(min_length=1)
+    authors: list[str] = Field(default_factory=list)
+    """`Surname AB`, groups by their names."""
+    date: str | None = Field(default=None, pattern=r"^\d{4}(-\d\d){0,2}$")
+    """As precise as it is known; None for not at all."""
+    journal: str | None = None
+    doi: str | None = None
+    pmcid: str | None = None
+    publication_types: list[str] = Field(default_factory=list)
+    nct_ids: list[str] = Field(default_factory=list)
+    mesh_terms: list[str] = Field(default_factory=list)
+    topic: str
+    abstract: str | None = None
+    """None where the record has none."""
+    crossref: dict[str, Any] | None = None
+    """The work as Crossref writes it, updates included; None where Crossref's word on it is not known."""
+    openalex: dict[str, Any] | None = None
+    """The work as OpenAlex writes it; None where OpenAlex's word on it is not known."""
+    published_doi: str | None = None
+    """Of a preprint: the article it became; None where that is not known."""
+    full_text: str | None = Field(default=None, repr=False)
+    """JATS XML of an open-access article; None where there is none to serve."""
+    provenance: str
+
+    @property
+    def is_preprint(self) -> bool:
+        """Whether it is a preprint, which PubMed does not serve here."""
+        return self.pmid is None
+
+    @property
+    def number(self) -> str | None:
+        """What Europe PMC knows it by; None for a preprint of unconfirmed number, which no source can serve."""
+        return self.pmid or self.ppr_id
+
+
+class Trial(BaseModel):
+    """A study of ClinicalTrials.gov, as its API writes it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    nct_id: str = Field(pattern=r"^NCT\d{8}$")
+    study: dict[str, Any] = Field(repr=False)
+    """What is served."""
+    topic: str
+    provenance: str
+
+
+class Mechanism(BaseModel):
+    """What a drug does to one target; None is "not confirmed" throughout."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    mechanism_of_action: str
+    action_type: str | None = None
+    target_chembl_id: str | None = Field(default=None, pattern=r"^CHEMBL\d+$")
+    target_name: str | None = None
+    gene_symbols: list[str] = Field(default_factory=list)
+    uniprot_ids: list[str] = Field(default_factory=list)
+    """One a gene symbol."""
+    ensembl_ids: list[str] = Field(default_factory=list)
+    """One a gene symbol, or fewer where some are not confirmed."""
+
+
+class Indication(BaseModel):
+    """A condition that a drug is approved or was tried for; None is "not confirmed" throughout."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    mesh_id: str | None = None
+    mesh_heading: str | None = None
+    efo_id: str | None = None
+    efo_term: str | None = None
+    max_phase: float | None = None
+    """0.5 to 4; 4 is approved."""
+
+
+class Drug(BaseModel):
+    """A drug with its mechanisms and indications."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str
+    """In capitals, as ChEMBL writes it."""
+    synonyms: list[str] = Field(default_factory=list)
+    molecule_chembl_id: str | None = Field(default=None, pattern=r"^CHEMBL\d+$")
+    """None where it is not confirmed: ChEMBL and Open Targets can't serve the drug then."""
+    molecule_type: str | None = None
+    max_phase: float | None = None
+    first_approval: int | None = None
+    mechanisms: list[Mechanism] = Field(default_factory=list)
+    indications: list[Indication] = Field(default_factory=list)
+    provenance: str
+
+
+class DiseaseDrug(BaseModel):
+    """A drug of a disease's list."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str
+    molecule_chembl_id: str | None = None
+    max_phase: float | None = None
+
+
+class DiseaseTarget(BaseModel):
+    """A target associated with a disease."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    symbol: str
+    ensembl_id: str
+    score: float = Field(ge=0, le=1)
+
+
+class Disease(BaseModel):
+    """A disease of Open Targets' ontology."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str = Field(pattern=r"^(EFO|MONDO|HP|DOID|Orphanet)_\d+$")
+    name: str
+    synonyms: list[str] = Field(default_factory=list)
+    mesh_id: str | None = None
+    drugs: list[DiseaseDrug] = Field(default_factory=list)
+    targets: list[DiseaseTarget] = Field(default_factory=list)
+    provenance: str
+
+
+class Library(BaseModel):
+    """All records, in the order of their files."""
+
+    model_config = ConfigDict(frozen=True)
+
+    publications: tuple[Publication, ...] = ()
+    trials: tuple[Trial, ...] = ()
+    drugs: tuple[Drug, ...] = ()
+    diseases: tuple[Disease, ...] = ()
+
+    @field_validator("publications")
+    @classmethod
+    def _each_pmid_once(cls, publications: tuple[Publication, ...]) -> tuple[Publication, ...]:
+        twice = [pmid for pmid, times in Counter(p.pmid for p in publications if p.pmid).items() if times > 1]
+        if twice:
+            raise ValueError(f"PMID {', '.join(twice)} stands more than once")
+        return publications
+
+    @classmethod
+    def load(cls, folder: Path | None = None) -> "Library":
+        """Read a library.
+
+        Args:
+            folder: holds `publications_*.jsonl`, `trials.jsonl`, `mechanisms.jsonl`, `diseases.jsonl`, none of which
+                need be there; None is the bundled library.
+
+        Raises:
+            UsageError: there is no such folder, or a record in it is not of the library's form.
+        """
+        place: Traversable = folder or resources.files(__name__)
+        try:
+            return cls(
+                publications=tuple(_read(place, "publications_")),
+                trials=tuple(map(_trial, _read(place, "trials."))),
+                drugs=tuple(_read(place, "mechanisms.")),
+                diseases=tuple(_read(place, "diseases.")),
+            )
+        except (OSError, ValidationError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"the sandbox library in {place} cannot be read: {error}") from error
+
+    @cached_property
+    def topics(self) -> tuple[str, ...]:
+        """What it is about, in words, the best covered first."""
+        named = [*(each.topic for each in self.publications), *(each.topic for each in self.trials)]
+        found = Counter(topic for topic in named if topic != "other")
+        return tuple(topic.replace("_", " ") for topic, _ in found.most_common())
+
+    def summary(self) -> str:
+        """Say in one line what it covers, for whoever asks about something else."""
+        *some, last = self.topics or ("nothing",)
+        topics = f"{', '.join(some)} and {last}" if some else last
+        publications = sum(publication.number is not None for publication in self.publications)
+        return f"{publications} publications and {len(self.trials)} trials on {topics}; {len(self.drugs)} drugs."
+
+
+def _read(folder: Traversable, start: str) -> Iterator[Any]:
+    files = sorted(
+        (file for file in folder.iterdir() if file.name.startswith(start) and file.name.endswith(".jsonl")),
+        key=lambda file: file.name,
+    )
+    for file in files:
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if line.strip():
+                yield json.loads(line)
+
+
+def _trial(record: Mapping[str, Any]) -> Trial:
+    """Part a record into the study as its API writes it, and what the library says of it."""
+    study = {name: part for name, part in record.items() if name != "willowbark"}
+    return Trial(nct_id=record["protocolSection"]["identificationModule"]["nctId"], study=study, **record["willowbark"])

@@ -1,0 +1,169 @@
+"""Finding records by a query: over stemmed words, ranked by BM25, ties by id."""
+
+import math
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from willowbark.tools.ranking import stems
+
+from .syntax import Node, Term, terms
+
+_K1, _B = 1.2, 0.75  # as in tools.ranking, whose own function builds an index a call
+_TITLE_WEIGHT = 2  # a word of the title counts as often
+_EVERYTHING = frozenset({"*", "*:*", "all[sb]"})
+
+
+def words(text: str) -> list[str]:
+    """The stems of a text as they are matched: without accents and hyphens; PHASE2_3 is one word."""
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return stems(text.replace("-", " ").replace("_", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What can be searched of a record."""
+
+    id: str
+    fields: Mapping[str, str]
+    """Texts by field; one in `dates` is a date instead."""
+    dates: Mapping[str, str] = field(default_factory=dict)
+    """ISO dates of any precision, by field."""
+
+
+class Index:
+    """Finds documents.
+
+    Args:
+        documents: in the order that ties keep: by id.
+        default: fields that a term without a field searches.
+        aliases: further names of fields, lower case, each for one or more fields; an unknown name searches the default.
+    """
+
+    def __init__(
+        self, documents: Iterable[Document], *, default: Sequence[str], aliases: Mapping[str, Sequence[str]]
+    ) -> None:
+        self.documents = {document.id: document for document in sorted(documents, key=lambda each: each.id)}
+        self._default = tuple(default)
+        self._aliases = aliases
+        self._places: dict[str, dict[str, set[str]]] = {}  # field -> stem -> ids
+        self._texts: dict[str, dict[str, str]] = {}  # field -> id -> stems with blanks around each
+        self._counts: dict[str, dict[str, int]] = {}  # stem -> id -> times
+        self._lengths: dict[str, int] = {}
+        self._dated = frozenset(name for document in self.documents.values() for name in document.dates)
+        for document in self.documents.values():
+            self._add(document)
+        self._mean_length = sum(self._lengths.values()) / max(1, len(self._lengths)) or 1.0
+
+    def _add(self, document: Document) -> None:
+        counted: Counter[str] = Counter()
+        for name, text in document.fields.items():
+            found = words(text)
+            self._texts.setdefault(name, {})[document.id] = f" {' '.join(found)} "
+            places = self._places.setdefault(name, {})
+            for stem in set(found):
+                places.setdefault(stem, set()).add(document.id)
+            if name in self._default:
+                counted.update(found * (_TITLE_WEIGHT if name == "title" else 1))
+        self._lengths[document.id] = counted.total()
+        for stem, times in counted.items():
+            self._counts.setdefault(stem, {})[document.id] = times
+
+    def knows_field(self, name: str) -> bool:
+        """Whether a field of that name, lower case, can be searched."""
+        return name in self._aliases or name in self._places or name in self._dated
+
+    def search(self, node: Node | None) -> list[str]:
+        """The ids of the documents that a query matches, best first; ties by id."""
+        found = self._matched(node) if node is not None else None
+        if not found:
+            return []
+        scores = self._scores(node, found)
+        return sorted(found, key=lambda each: (-scores[each], each))
+
+    def missing(self, node: Node | None) -> list[Term]:
+        """The terms of a query that no document holds."""
+        return [term for term in terms(node) if self._term(term) == set()]
+
+    def _matched(self, node: Node) -> set[str] | None:
+        """Ids of matching documents; None for a part that says nothing, as stop words do."""
+        if isinstance(node, Term):
+            return self._term(node)
+        left = self._matched(node.left) if node.left is not None else set(self.documents)
+        right = self._matched(node.right)
+        if left is None or right is None:
+            return left if right is None else set(self.documents) - right if node.operator == "NOT" else right
+        if node.operator == "AND":
+            return left & right
+        return left | right if node.operator == "OR" else left - right
+
+    def _term(self, term: Term) -> set[str] | None:
+        if term.text in _EVERYTHING or (term.text.upper() == "ALL" and term.field is None):
+            return set(self.documents)
+        names = self._aliases.get(term.field, (term.field,)) if term.field is not None else self._default
+        if term.low is not None and term.high is not None:
+            return self._within(names, term.low, term.high)
+        if self._dated.intersection(names):
+            return self._within(names, term.text, term.text)
+        if not any(name in self._places for name in names):
+            names = self._default
+        if term.text.endswith("*"):
+            return set().union(*(self._starting(name, term.text[:-1]) for name in names))
+        wanted = words(term.text)
+        if not wanted:
+            return None
+        return set().union(*(self._holding(name, wanted, term.phrase or len(wanted) > 1) for name in names))
+
+    def _holding(self, name: str, wanted: list[str], phrase: bool) -> set[str]:
+        places, texts = self._places.get(name, {}), self._texts.get(name, {})
+        found = set.intersection(*(places.get(stem, set()) for stem in wanted))
+        if phrase and len(wanted) > 1:
+            run = f" {' '.join(wanted)} "
+            found = {each for each in found if run in texts[each]}
+        return found
+
+    def _starting(self, name: str, start: str) -> set[str]:
+        *before, last = words(start) or [start.lower()]
+        places, texts = self._places.get(name, {}), self._texts.get(name, {})
+        stemmed = (stem for stem in places if stem.startswith((last, start.lower())))
+        found = set().union(*(places[stem] for stem in stemmed))
+        run = f" {' '.join([*before, last])}"
+        return {each for each in found if run in texts[each]} if before else found
+
+    def _within(self, names: Sequence[str], low: str, high: str) -> set[str]:
+        first, last = _day(low, "-01-01"), _day(high, "-12-31")
+        return {
+            document.id
+            for document in self.documents.values()
+            for name in names
+            if name in document.dates and first <= _day(document.dates[name], "-01-01") <= last
+        }
+
+    def _scores(self, node: Node | None, found: set[str]) -> dict[str, float]:
+        """BM25, in which the words of a phrase count where the phrase stands."""
+        holders: dict[str, set[str]] = {}
+        for term in terms(node):
+            held = found & (self._term(term) or set())
+            for stem in words(term.text):
+                holders.setdefault(stem, set()).update(held)
+        scores = dict.fromkeys(found, 0.0)
+        for stem, held in holders.items():
+            counts = self._counts.get(stem, {})
+            weight = math.log(1 + (len(self.documents) - len(counts) + 0.5) / (len(counts) + 0.5))
+            for each in held & counts.keys():
+                length = 1 - _B + _B * self._lengths[each] / self._mean_length
+                scores[each] += weight * counts[each] / (counts[each] + _K1 * length)
+        return scores
+
+
+def _day(text: str, rest: str) -> str:
+    """A day to compare dates by: `rest` fills up what a date leaves open; MIN and MAX are beyond all dates."""
+    text = text.strip().strip('"').replace("/", "-")
+    if text.upper() in ("MIN", "", "*") and rest == "-01-01":
+        return "0000"
+    if text.upper() in ("MAX", "", "*"):
+        return "9999"
+    parts = text.split("-")
+    return "-".join(part.zfill(2) for part in parts) + rest[3 * (len(parts) - 1) :]

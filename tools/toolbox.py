@@ -1,0 +1,249 @@
+"""The sources as AutoGen tools: `search_pubmed` and its like, `get_paper`, `get_trial`, `get_mechanisms`.
+
+Arguments are typed and checked; results are blocks of records (see `enclosure`). A tool never raises for a source's
+failure: it answers with a reply that names it. Tools of a team share one transport; a tool used alone opens its own.
+"""
+
+import asyncio
+import contextlib
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, ClassVar, Self, TypeVar, cast
+
+from autogen_core import CancellationToken, Component
+from autogen_core.tools import BaseTool
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .chembl import ChEMBL
+from .clinicaltrials import ClinicalTrials
+from .enclosure import disclose, enclose, new_marker
+from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
+from .europepmc import EuropePMC
+from .opentargets import OpenTargets
+from .pubmed import PubMed
+from .search import Source, SourceReply
+from .transport import Transport
+
+SOURCES: tuple[type[Source], ...] = (PubMed, EuropePMC, ClinicalTrials, ChEMBL, OpenTargets)
+"""Every source that the agents can search; a new one is added here."""
+
+SEARCH_TIMEOUT_S = 90.0  # one tool call, all its requests and retries included
+_BY_NAME: Mapping[str, type[Source]] = {source.name: source for source in SOURCES}
+
+Args = TypeVar("Args", bound=BaseModel)
+Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]
+"""What to ask, by source name."""
+
+
+class SearchArgs(BaseModel):
+    """What a model may ask of a source."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: Annotated[
+        str,
+        Field(min_length=1, max_length=2000, description="Words, with AND, OR, NOT, quotes and parentheses if needed"),
+    ]
+
+
+class PaperArgs(BaseModel):
+    """A publication by its PubMed number."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    pmid: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,8}$", description="PubMed identifier, digits only")]
+
+
+class TrialArgs(BaseModel):
+    """A trial by its registry number."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    nct_id: Annotated[
+        str, Field(pattern=r"^NCT[0-9]{8}$", description="ClinicalTrials.gov identifier, NCT and 8 digits")
+    ]
+
+
+class DrugArgs(BaseModel):
+    """A drug by its generic name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    drug: Annotated[
+        str,
+        Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ,.'()+-]{1,99}$", description="Generic name, such as propranolol"),
+    ]
+
+
+class ToolReply(BaseModel):
+    """What a tool gives: one reply a source."""
+
+    replies: list[SourceReply]
+
+
+class EvidenceTool(BaseTool[Args, ToolReply]):
+    """Base of the tools that give records; holds the transport and the marker of the run."""
+
+    _marker: str
+    _transport: Transport | None = None
+    _timeout_s: float = SEARCH_TIMEOUT_S
+
+    def bind(self, transport: Transport, marker: str) -> None:
+        """Hand the tool its run's transport and marker."""
+        self._transport, self._marker = transport, marker
+
+    @abstractmethod
+    def _questions(self, args: Args, transport: Transport) -> Questions:
+        """What to ask, by source name."""
+
+    async def run(self, args: Args, cancellation_token: CancellationToken) -> ToolReply:
+        """Ask the sources in parallel; failures come back as replies that name them."""
+        if self._transport is not None:
+            return await self._ask(args, self._transport)
+        async with Transport() as transport:
+            return await self._ask(args, transport)
+
+    async def _ask(self, args: Args, transport: Transport) -> ToolReply:
+        asked_at = datetime.now(UTC)
+        shown = next(iter(args.model_dump().values()))
+        questions = self._questions(args, transport)
+        replies = await asyncio.gather(*(self._answer(name, str(shown), ask) for name, ask in questions.items()))
+        known = {"sandboxed": transport.endpoints.sandboxed, "asked_at": asked_at}
+        return ToolReply(replies=[reply.model_copy(update=known) for reply in replies])
+
+    async def _answer(self, name: str, shown: str, ask: Callable[[], Awaitable[SourceReply]]) -> SourceReply:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await ask()
+        except TimeoutError:
+            return SourceReply.failed(name, shown, SourceUnavailable(name, f"no answer within {self._timeout_s:g} s"))
+        except SearchError as error:
+            return SourceReply.failed(name, shown, error)
+        except Exception as error:  # noqa: BLE001  a reply of a shape nobody foresaw must not stop the others
+            unreadable = UnreadableReply(name, f"answered in an unknown shape ({type(error).__name__})")
+            return SourceReply.failed(name, shown, unreadable)
+
+    def return_value_as_string(self, value: ToolReply) -> str:
+        """The records as marked blocks, for the model."""
+        return "\n".join(
+            enclose(reply.records, self._marker, head=reply.model_dump(mode="json", exclude={"records"}))
+            for reply in value.replies
+        )
+
+
+def replies_in(text: str) -> Iterator[SourceReply]:
+    """Read a tool's result back: the replies that its blocks hold."""
+    for block in disclose(text):
+        with contextlib.suppress(ValidationError):
+            yield SourceReply.model_validate({**block.head, "records": block.records})
+
+
+class SourceToolConfig(BaseModel):
+    """Which source, and how much of it."""
+
+    source: str
+    max_results: int = Field(default=10, ge=1, le=50)
+    timeout_s: float = Field(default=SEARCH_TIMEOUT_S, gt=0)
+
+
+class SourceTool(EvidenceTool[SearchArgs], Component[SourceToolConfig]):
+    """Search one source.
+
+    Args:
+        source: `pubmed`, `europepmc`, `clinicaltrials`, `chembl` or `opentargets`.
+        max_results: records to give, 1 to 50.
+        timeout_s: seconds for one call, retries included.
+
+    Raises:
+        UsageError: no such source.
+    """
+
+    component_config_schema = SourceToolConfig
+    component_provider_override = "willowbark.tools.toolbox.SourceTool"
+
+    def __init__(self, source: str, max_results: int = 10, timeout_s: float = SEARCH_TIMEOUT_S) -> None:
+        if source not in _BY_NAME:
+            raise UsageError(f"no source named {source!r}; there are {', '.join(_BY_NAME)}")
+        self._source = _BY_NAME[source]
+        self._max_results = max_results
+        self._timeout_s = timeout_s
+        self._marker = new_marker()
+        super().__init__(SearchArgs, ToolReply, f"search_{source}", self._source.description)
+
+    def _questions(self, args: SearchArgs, transport: Transport) -> Questions:
+        source = self._source(transport)
+        return {source.name: lambda: source.find(args.query, self._max_results)}
+
+    def _to_config(self) -> SourceToolConfig:
+        return SourceToolConfig(source=self._source.name, max_results=self._max_results, timeout_s=self._timeout_s)
+
+    @classmethod
+    def _from_config(cls, config: SourceToolConfig) -> Self:
+        return cls(config.source, config.max_results, config.timeout_s)
+
+
+class LookupConfig(BaseModel):
+    """How long a look-up may take."""
+
+    timeout_s: float = Field(default=SEARCH_TIMEOUT_S, gt=0)
+
+
+class LookupTool(EvidenceTool[Args], Component[LookupConfig]):
+    """Base of the tools that fetch one thing by its name or number."""
+
+    component_config_schema = LookupConfig
+    NAME: ClassVar[str]
+    DESCRIPTION: ClassVar[str]
+    ARGS: ClassVar[type[BaseModel]]
+
+    def __init__(self, timeout_s: float = SEARCH_TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
+        self._marker = new_marker()
+        super().__init__(cast(type[Args], self.ARGS), ToolReply, self.NAME, self.DESCRIPTION)
+
+    def _to_config(self) -> LookupConfig:
+        return LookupConfig(timeout_s=self._timeout_s)
+
+    @classmethod
+    def _from_config(cls, config: LookupConfig) -> Self:
+        return cls(config.timeout_s)
+
+
+class GetPaper(LookupTool[PaperArgs]):
+    """Give one publication of PubMed."""
+
+    component_provider_override = "willowbark.tools.toolbox.GetPaper"
+    NAME = "get_paper"
+    DESCRIPTION = "One publication of PubMed by its PMID, with its abstract."
+    ARGS = PaperArgs
+
+    def _questions(self, args: PaperArgs, transport: Transport) -> Questions:
+        return {"pubmed": lambda: PubMed(transport).paper(args.pmid)}
+
+
+class GetTrial(LookupTool[TrialArgs]):
+    """Give one trial of ClinicalTrials.gov."""
+
+    component_provider_override = "willowbark.tools.toolbox.GetTrial"
+    NAME = "get_trial"
+    DESCRIPTION = "One registered trial by its NCT number, with its posted results."
+    ARGS = TrialArgs
+
+    def _questions(self, args: TrialArgs, transport: Transport) -> Questions:
+        return {"clinicaltrials": lambda: ClinicalTrials(transport).trial(args.nct_id)}
+
+
+class GetMechanisms(LookupTool[DrugArgs]):
+    """Give what ChEMBL and Open Targets know of a drug."""
+
+    component_provider_override = "willowbark.tools.toolbox.GetMechanisms"
+    NAME = "get_mechanisms"
+    DESCRIPTION = "Mechanisms of action, targets and indications of a drug, by its generic name."
+    ARGS = DrugArgs
+
+    def _questions(self, args: DrugArgs, transport: Transport) -> Questions:
+        return {
+            "chembl": lambda: ChEMBL(transport).mechanisms(args.drug),
+            "opentargets": lambda: OpenTargets(transport).drug(args.drug),
+        }

@@ -1,0 +1,249 @@
+"""One request, one reply, over httpx or requests: capped, complete, without redirects.
+
+Both libraries hand out a cut gzip body as a good reply and decode whatever encoding a server names, so bodies are read
+raw here and decoded under a cap, and the compressed stream's end is required.
+"""
+
+import asyncio
+import io
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import httpx
+import requests
+import urllib3
+
+from .cutoff import Cutoff, CutoffAdapter
+
+MAX_BODY_BYTES = 32 * 1024 * 1024  # 200 PubMed records with reference lists take about 6 MB
+USER_AGENT = "willowbark/0.1 (drug repurposing research)"
+_HEADERS = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"}
+_CHUNK_BYTES = 64 * 1024
+_MAX_MEMBERS = 1024  # of a gzip stream: 32 MB in the 64 kB members that block gzip writes, twice over
+_INFLATED_BYTES = 1024 * 1024  # decoded at a time, so that a small bomb takes little room before it is refused
+
+
+class WireError(Exception):
+    """The exchange broke; the message says how, without an address."""
+
+
+class BrokenBody(WireError):
+    """The body is cut, too large, or in an encoding that was not asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class WireRequest:
+    """What to send."""
+
+    method: str
+    url: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    form: Mapping[str, str] | None = field(default=None, repr=False)
+    """Sent in the body; keys travel here, so it is never shown."""
+    json: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Beside the wire's own; keys travel here where a source takes them in no body, so they are never shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class WireReply:
+    """What came back, decoded."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: bytes = field(repr=False)
+
+
+class Wire(Protocol):
+    """An HTTP client of one exchange at a time."""
+
+    async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
+        """Exchange one request for one whole reply within `timeout_s`, body included.
+
+        Raises:
+            WireError: no connection, no reply, no whole body.
+        """
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
+class HttpxWire:
+    """httpx on the event loop.
+
+    Args:
+        transport: httpx's own seam for tests and recordings; None is the network.
+    """
+
+    def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._transport = transport
+        self._client: httpx.AsyncClient | None = None
+
+    async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
+        """Exchange one request for one whole reply; see `Wire.send`."""
+        if self._client is None:  # here and not above: building one takes tens of milliseconds
+            self._client = httpx.AsyncClient(transport=self._transport, headers=_HEADERS, follow_redirects=False)
+        try:
+            async with asyncio.timeout(timeout_s):
+                async with self._client.stream(
+                    request.method,
+                    request.url,
+                    params=request.params or None,
+                    data=dict(request.form) if request.form else None,
+                    json=request.json,
+                    headers=dict(request.headers) or None,
+                    timeout=timeout_s,
+                ) as reply:
+                    body = await _body(reply)
+                    return WireReply(reply.status_code, {k.lower(): v for k, v in reply.headers.items()}, body)
+        except TimeoutError as error:
+            raise WireError(f"no whole answer within {timeout_s:.3g} s") from error
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+            raise WireError(_spoken(error)) from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+
+class RequestsWire:
+    """requests in a thread."""
+
+    def __init__(self) -> None:
+        self._session: requests.Session | None = None
+
+    async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
+        """Exchange one request for one whole reply; see `Wire.send`."""
+        if self._session is None:
+            self._session = requests.Session()
+            self._session.headers.update(_HEADERS)
+            for scheme in ("https://", "http://"):
+                self._session.mount(scheme, CutoffAdapter())
+        cutoff = Cutoff()
+        try:
+            async with asyncio.timeout(timeout_s):
+                try:
+                    return await asyncio.to_thread(self._exchange, self._session, request, timeout_s, cutoff)
+                except asyncio.CancelledError:
+                    cutoff.cut()
+                    raise
+        except TimeoutError as error:
+            raise WireError(f"no whole answer within {timeout_s:.3g} s") from error
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            raise WireError(_spoken(error)) from None
+
+    def _exchange(self, session: requests.Session, request: WireRequest, timeout_s: float, cutoff: Cutoff) -> WireReply:
+        with (
+            cutoff.watching(),
+            session.request(
+                request.method,
+                request.url,
+                params=dict(request.params) or None,
+                data=dict(request.form) if request.form else None,
+                json=request.json,
+                headers=dict(request.headers) or None,
+                timeout=timeout_s,
+                allow_redirects=False,
+                stream=True,
+            ) as reply,
+        ):
+            decoder = _Decoder(reply.headers.get("content-encoding", ""))
+            # Chunks as they come: a larger read would wait for a dripping server past any timeout.
+            while chunk := reply.raw.read1(_CHUNK_BYTES, decode_content=False):
+                decoder.feed(chunk)
+            return WireReply(reply.status_code, {k.lower(): v for k, v in reply.headers.items()}, decoder.finish())
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+
+class _Decoder:
+    """Takes raw chunks, gives the decoded body, refuses what is cut, too large or strangely encoded."""
+
+    def __init__(self, encoding: str) -> None:
+        encoding = encoding.strip().lower()
+        if encoding not in ("", "identity", "gzip", "x-gzip"):
+            raise BrokenBody(f"the answer is encoded as {encoding[:40]!r}; gzip was asked for")
+        self._gzip = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
+        self._body = io.BytesIO()
+        self._members = 1
+        self._room_raw = MAX_BODY_BYTES  # a stream that decodes to nothing could go on for ever
+
+    def feed(self, chunk: bytes) -> None:
+        self._room_raw -= len(chunk)
+        if self._gzip is None:
+            self._keep(chunk)
+        elif self._room_raw < 0:
+            raise _too_large()
+        else:
+            self._inflate(chunk)
+
+    def finish(self) -> bytes:
+        if self._gzip is not None and not self._gzip.eof:
+            raise BrokenBody("the answer's gzip stream was cut")
+        return self._body.getvalue()
+
+    def _inflate(self, chunk: bytes) -> None:
+        assert self._gzip is not None
+        try:
+            while chunk:
+                if self._gzip.eof:  # RFC 1952, section 2.2: members follow one another
+                    self._next_member()
+                self._keep(self._gzip.decompress(chunk, _INFLATED_BYTES))
+                chunk = self._gzip.unused_data or self._gzip.unconsumed_tail
+        except zlib.error as error:
+            raise BrokenBody("the answer's gzip stream is broken") from error
+
+    def _next_member(self) -> None:
+        self._members += 1
+        if self._members > _MAX_MEMBERS:
+            raise BrokenBody("the answer's gzip stream is broken into too many pieces")
+        self._gzip = zlib.decompressobj(wbits=31)
+
+    def _keep(self, piece: bytes) -> None:
+        if self._body.tell() + len(piece) > MAX_BODY_BYTES:
+            self._body.close()  # the exception's frames would keep it until the collector comes by
+            raise _too_large()
+        self._body.write(piece)
+
+
+def _too_large() -> BrokenBody:
+    return BrokenBody(f"the answer is larger than {MAX_BODY_BYTES // 1024**2} MB")
+
+
+async def _body(reply: httpx.Response) -> bytes:
+    if reply.is_stream_consumed:  # a transport handed in gave a reply that is read already
+        return reply.content
+    decoder = _Decoder(reply.headers.get("content-encoding", ""))
+    async for chunk in reply.aiter_raw(_CHUNK_BYTES):
+        decoder.feed(chunk)
+    return decoder.finish()
+
+
+def _spoken(error: Exception) -> str:
+    """Say what broke in words of ours: the libraries' own messages hold addresses, and those can hold keys."""
+    kinds = {
+        "ConnectTimeout": "no connection in time",
+        "ReadTimeout": "no answer in time",
+        "Timeout": "no answer in time",
+        "ConnectError": "no connection",
+        "ConnectionError": "no connection",
+        "RemoteProtocolError": "the answer was cut or malformed",
+        "ChunkedEncodingError": "the answer was cut or malformed",
+        "ReadTimeoutError": "no answer in time",
+        "ProtocolError": "the answer was cut or malformed",
+        "ReadError": "the connection broke",
+        "SSLError": "the certificate was not accepted",
+    }
+    for kind in type(error).__mro__:
+        if kind.__name__ in kinds:
+            return kinds[kind.__name__]
+    return f"the exchange failed ({type(error).__name__})"
