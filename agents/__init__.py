@@ -1,0 +1,1 @@
+"""Who thinks: specialists, the judge, the report agent and the analyst that needs no language model."""

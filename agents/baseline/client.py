@@ -1,0 +1,183 @@
+"""The baseline analyst as an AutoGen model client: no language model, no network, no key.
+
+It tells requests apart by what is asked (a type of answer, tool results to reflect on, tools to choose queries for, a
+speaker to name), never by who asks. Deterministic: equal requests get equal answers.
+"""
+
+import json
+import logging
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, Literal, Self
+
+from autogen_core import EVENT_LOGGER_NAME, CancellationToken, Component, FunctionCall
+from autogen_core.logging import LLMCallEvent
+from autogen_core.models import (
+    ChatCompletionClient,
+    CreateResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    ModelCapabilities,
+    ModelFamily,
+    ModelInfo,
+    RequestUsage,
+)
+from autogen_core.tools import Tool, ToolSchema
+from pydantic import BaseModel
+
+from .assessing import assessment
+from .choosing import tool_calls
+from .drafting import draft
+from .reflecting import reflection
+
+CHARACTERS_PER_TOKEN = 4  # the usual estimate for English, so that budgets mean the same as with a language model
+CONTEXT_TOKENS = 10_000_000  # nothing is cut: rules read a text of any length
+_PARTICIPANTS = re.compile(r"from \[([^\]]+)\]")
+
+_log = logging.getLogger(EVENT_LOGGER_NAME)
+
+
+class BaselineConfig(BaseModel):
+    """The baseline has nothing to configure."""
+
+
+class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfig]):
+    """Answers what any model of the team is asked, by documented rules."""
+
+    component_type = "model"
+    component_config_schema = BaselineConfig
+    component_provider_override = "willowbark.agents.baseline.client.BaselineChatCompletionClient"
+    display_name = "baseline analyst (rules, no language model)"
+
+    def __init__(self) -> None:
+        self._usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
+
+    async def create(
+        self,
+        messages: Sequence[LLMMessage],
+        *,
+        tools: Sequence[Tool | ToolSchema] = (),
+        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
+        json_output: bool | type[BaseModel] | None = None,
+        extra_create_args: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> CreateResult:
+        """Answer a request; `extra_create_args` and `cancellation_token` change nothing, the answer comes at once.
+
+        Raises:
+            ValueError: a type of answer is asked for that the baseline does not know.
+        """
+        content = self._answer(messages, tools if tool_choice != "none" else (), json_output)
+        text = content if isinstance(content, str) else json.dumps([call.arguments for call in content])
+        usage = RequestUsage(prompt_tokens=self.count_tokens(messages), completion_tokens=_tokens(text))
+        self._usage = RequestUsage(
+            prompt_tokens=self._usage.prompt_tokens + usage.prompt_tokens,
+            completion_tokens=self._usage.completion_tokens + usage.completion_tokens,
+        )
+        if _log.isEnabledFor(logging.INFO):
+            _log.info(
+                LLMCallEvent(
+                    messages=[message.model_dump() for message in messages],
+                    response={"content": text},
+                    prompt_tokens=usage.prompt_tokens,
+                    completion_tokens=usage.completion_tokens,
+                )
+            )
+        reason: Literal["stop", "function_calls"] = "stop" if isinstance(content, str) else "function_calls"
+        return CreateResult(finish_reason=reason, content=content, usage=usage, cached=False)
+
+    def _answer(
+        self,
+        messages: Sequence[LLMMessage],
+        tools: Sequence[Tool | ToolSchema],
+        json_output: bool | type[BaseModel] | None,
+    ) -> str | list[FunctionCall]:
+        if isinstance(json_output, type):
+            answers = {"JudgeAssessment": assessment, "ReportDraft": draft}
+            if json_output.__name__ not in answers:
+                raise ValueError(f"the baseline analyst cannot answer with {json_output.__name__}")
+            return answers[json_output.__name__](messages).model_dump_json()
+        if messages and isinstance(messages[-1], FunctionExecutionResultMessage):
+            return reflection(messages)
+        if tools:
+            return tool_calls(messages, tools) or "There is nothing to search for with these tools."
+        return _speaker(messages)
+
+    async def create_stream(
+        self,
+        messages: Sequence[LLMMessage],
+        *,
+        tools: Sequence[Tool | ToolSchema] = (),
+        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
+        json_output: bool | type[BaseModel] | None = None,
+        extra_create_args: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> AsyncGenerator[str | CreateResult, None]:
+        """Answer a request as a stream of one piece."""
+        result = await self.create(messages, tools=tools, tool_choice=tool_choice, json_output=json_output)
+        if isinstance(result.content, str):
+            yield result.content
+        yield result
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def actual_usage(self) -> RequestUsage:
+        """Tokens of all requests, estimated at four characters a token."""
+        return self._usage
+
+    def total_usage(self) -> RequestUsage:
+        """As `actual_usage`: nothing is cached."""
+        return self._usage
+
+    def count_tokens(self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()) -> int:
+        """Estimated tokens of messages."""
+        return sum(_tokens(_text_of(message)) for message in messages)
+
+    def remaining_tokens(self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()) -> int:
+        """Tokens that could still be sent."""
+        return CONTEXT_TOKENS - self.count_tokens(messages)
+
+    @property
+    def capabilities(self) -> ModelCapabilities:
+        """What the baseline can do, in AutoGen's older form."""
+        return ModelCapabilities(vision=False, function_calling=True, json_output=True)
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the baseline can do."""
+        return ModelInfo(
+            vision=False,
+            function_calling=True,
+            json_output=True,
+            family=ModelFamily.UNKNOWN,
+            structured_output=True,
+            multiple_system_messages=True,
+        )
+
+    def _to_config(self) -> BaselineConfig:
+        return BaselineConfig()
+
+    @classmethod
+    def _from_config(cls, config: BaselineConfig) -> Self:
+        return cls()
+
+
+def _speaker(messages: Sequence[LLMMessage]) -> str:
+    """Name a speaker where one is asked for: of those offered, the first whose latest turn lies furthest back."""
+    prompt = _text_of(messages[-1]) if messages else ""
+    found = _PARTICIPANTS.findall(prompt)
+    if not found:
+        return "The baseline analyst answers research requests; this is none."
+    offered: list[str] = [name.strip(" '\"") for name in found[-1].split(",")]
+    return min(offered, key=lambda name: prompt.rfind(f"\n{name}: "))
+
+
+def _text_of(message: LLMMessage) -> str:
+    if isinstance(message, FunctionExecutionResultMessage):
+        return "".join(result.content for result in message.content)
+    return message.content if isinstance(message.content, str) else str(message.content)
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)

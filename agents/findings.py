@@ -1,0 +1,135 @@
+"""What specialists hand to the others, and the dossier that judge and report agent build from it.
+
+All that matters travels in messages, so a team's saved state holds everything, and nothing is read behind its back.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from autogen_agentchat.messages import BaseChatMessage, StructuredMessage, TextMessage
+from autogen_core.models import UserMessage
+from pydantic import BaseModel, ConfigDict, Field
+
+from willowbark.tools.enclosure import unmarked
+from willowbark.tools.evidence import Evidence, merge
+from willowbark.tools.ranking import rank
+from willowbark.tools.search import SourceReply, Status
+
+_FAILED = (Status.UNAVAILABLE, Status.BAD_QUERY)
+
+
+class Findings(BaseModel):
+    """What one specialist found in one round."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    specialist: str
+    iteration: int = Field(ge=1)
+    """The round, from 1."""
+    summary: str
+    """The specialist's reflection on what its tools returned."""
+    replies: list[SourceReply] = Field(default_factory=list)
+    """What each source said to each query, failures included."""
+    notes: list[str] = Field(default_factory=list)
+    """What went wrong on the way, for the report's limitations."""
+
+    @property
+    def records(self) -> list[Evidence]:
+        """All records, duplicates included."""
+        return [record for reply in self.replies for record in reply.records]
+
+
+class FindingsMessage(StructuredMessage[Findings]):
+    """Findings as a message: agents read the type, models and people a few lines."""
+
+    def to_text(self) -> str:
+        """One line for consoles."""
+        found = self.content
+        counts = f"{len(found.records)} records from {len(found.replies)} searches"
+        return f"{found.specialist}, round {found.iteration}: {counts}"
+
+    def to_model_text(self) -> str:
+        """The summary and the searches: what other agents' models need; the records stay in the type."""
+        return f"{self.to_text()}\n{unmarked(self.content.summary)}"
+
+    def to_model_message(self) -> UserMessage:
+        """What other agents' models get: the text, not the whole content that AutoGen would send."""
+        return UserMessage(content=self.to_model_text(), source=self.source)
+
+
+class Dossier(BaseModel):
+    """The question, and everything that was found on it so far."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str = ""
+    asked_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    findings: list[Findings] = Field(default_factory=list)
+    tokens_used: int = 0
+    """Prompt and completion tokens of all messages seen."""
+
+    def add(self, messages: Sequence[BaseChatMessage]) -> None:
+        """Take in messages; a user's message opens a new question."""
+        for message in messages:
+            if isinstance(message, FindingsMessage):
+                self.findings.append(message.content)
+            elif isinstance(message, TextMessage) and message.source == "user":
+                self.question, self.asked_at = message.content, message.created_at
+                self.findings, self.tokens_used = [], 0
+            if message.models_usage is not None:
+                self.tokens_used += message.models_usage.prompt_tokens + message.models_usage.completion_tokens
+
+    @property
+    def iteration(self) -> int:
+        """The latest round that anybody searched in; 0 before the first."""
+        return max((found.iteration for found in self.findings), default=0)
+
+    @property
+    def replies(self) -> list[SourceReply]:
+        """Every reply of every source, in the order of the rounds."""
+        return [reply for found in self.in_order for reply in found.replies]
+
+    @property
+    def in_order(self) -> list[Findings]:
+        """The findings by round and specialist, whoever answered first."""
+        return sorted(self.findings, key=_order)
+
+    def pool(self, before: int | None = None) -> list[Evidence]:
+        """The records, united and ranked for the question.
+
+        Args:
+            before: only rounds before this one; None takes all.
+        """
+        chosen = [found for found in self.findings if before is None or found.iteration < before]
+        return rank(self.question, merge(record for found in chosen for record in found.records))
+
+    @property
+    def answered(self) -> list[str]:
+        """Names of the sources that answered at least once, in alphabetical order."""
+        return sorted({reply.source for reply in self.replies if reply.status not in _FAILED})
+
+    @property
+    def failures(self) -> list[str]:
+        """What could not be had: one line a source and reason, and every note, in alphabetical order."""
+        lines = {
+            f"{reply.source}: {warning}"
+            for reply in self.replies
+            if reply.status in (*_FAILED, Status.PARTIAL)
+            for warning in reply.warnings or ["no reason given"]
+        }
+        return sorted(lines | {note for found in self.findings for note in found.notes})
+
+    def all_failed(self, iteration: int) -> bool:
+        """Whether nothing at all answered in a round."""
+        replies = [reply for found in self.findings if found.iteration == iteration for reply in found.replies]
+        return all(reply.status in _FAILED for reply in replies)
+
+
+def new_keys(later: Iterable[Evidence], earlier: Iterable[Evidence]) -> set[str]:
+    """Keys of the records that the later pool has and the earlier one lacks."""
+    known = {record.key for record in earlier}
+    return {record.key for record in later} - known
+
+
+def _order(found: Findings) -> tuple[int, str]:
+    return found.iteration, found.specialist

@@ -1,0 +1,385 @@
+"""The judge: how good is the evidence so far, and is it enough?
+
+A model proposes the assessment; code disposes: counts come from the records, scores without a candidate are nil, and
+whether to go on follows from rules and budgets.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, Self
+
+from autogen_agentchat import EVENT_LOGGER_NAME
+from autogen_agentchat.agents import BaseChatAgent
+from autogen_agentchat.base import Response
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StructuredMessage, TextMessage
+from autogen_core import CancellationToken, Component, ComponentModel
+from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
+from pydantic import BaseModel, ConfigDict, Field
+
+from willowbark.tools.candidates import Candidate, appraise_candidates
+from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker, unmarked
+from willowbark.tools.evidence import Evidence
+
+from .asking import ModelFailure, ask
+from .findings import Dossier, new_keys
+from .prompts import prompt
+
+JUDGE_THRESHOLD = 0.8  # confidence from which evidence can suffice; by contract
+MIN_SCORE = 6  # of 10, for mechanism and for candidates; by contract
+BUDGET_RESERVE = 0.1  # share of a budget that is kept for the synthesis; by contract
+SHOWN_RECORDS = 60  # best records that a model reads; the code appraises all of them
+SHOWN_CHARACTERS = 2500  # of a record's text in a prompt; abstracts seldom have more
+
+StopReason = Literal[
+    "sufficient_evidence",
+    "token_budget_exceeded",
+    "max_iterations_reached",
+    "timeout",
+    "no_new_evidence",
+    "cancelled",
+]
+
+_log = logging.getLogger(EVENT_LOGGER_NAME)
+
+
+class AssessmentDetails(BaseModel):
+    """What the evidence holds, scored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    mechanism_score: int = Field(ge=0, le=10)
+    """How well the candidates' mechanisms are established, 0 to 10."""
+    mechanism_reasoning: str = Field(min_length=10)
+    clinical_evidence_score: int = Field(ge=0, le=10)
+    """How strong the clinical evidence is, 0 to 10."""
+    clinical_reasoning: str = Field(min_length=10)
+    candidates_score: int = Field(default=0, ge=0, le=10)
+    """Whether there are named candidates with evidence on the condition, 0 to 10."""
+    sources_score: int = Field(default=0, ge=0, le=10)
+    """Number and kind of the sources, 0 to 10; computed from the records."""
+    sources_breakdown: dict[str, int] = Field(default_factory=dict)
+    """Counts of `peer_reviewed`, `clinical_trials`, `preprints`, `other`; computed from the records."""
+    drug_candidates: list[str] = Field(default_factory=list)
+    key_findings: list[str] = Field(default_factory=list)
+
+
+class JudgeAssessment(BaseModel):
+    """The judge's verdict on one round."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    details: AssessmentDetails
+    sufficient: bool = False
+    """Set by rule: confidence and scores over their thresholds."""
+    confidence: float = Field(ge=0.0, le=1.0)
+    recommendation: Literal["continue", "synthesize"] = "continue"
+    """Set by rule: synthesize when the evidence suffices or a budget is nearly used."""
+    gaps: list[str] = Field(default_factory=list)
+    next_search_queries: list[str] = Field(default_factory=list)
+    next_specialists: list[str] = Field(default_factory=list)
+    """Who should search next: `literature`, `trials`, `mechanism`; empty leaves the choice to the team."""
+    reasoning: str = Field(min_length=20)
+    iteration: int = Field(default=1, ge=1)
+    """The round that was judged; set by code."""
+    stop_reason: StopReason | None = None
+    """Why the search ends here; None while it goes on. Set by code."""
+    tokens_used: int = 0
+    """Tokens of the run so far; set by code."""
+    notes: list[str] = Field(default_factory=list)
+    """What went wrong on the way; set by code."""
+
+
+class AssessmentMessage(StructuredMessage[JudgeAssessment]):
+    """An assessment as a message."""
+
+    def to_text(self) -> str:
+        """One line for consoles."""
+        verdict = self.content
+        return f"Round {verdict.iteration}: {verdict.recommendation} (confidence {verdict.confidence:.2f})"
+
+    def to_model_text(self) -> str:
+        """Verdict, gaps and next queries: what the specialists' models need."""
+        verdict = self.content
+        lines = [self.to_text(), verdict.reasoning]
+        lines += [f"Gap: {gap}" for gap in verdict.gaps]
+        lines += [f"Next query: {query}" for query in verdict.next_search_queries]
+        return unmarked("\n".join(lines))
+
+    def to_model_message(self) -> UserMessage:
+        """What other agents' models get: the text, not the whole content that AutoGen would send."""
+        return UserMessage(content=self.to_model_text(), source=self.source)
+
+
+class JudgeLimits(BaseModel):
+    """When enough is enough."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_iterations: int = Field(default=10, ge=1, le=20)
+    judge_threshold: float = Field(default=JUDGE_THRESHOLD, ge=0.0, le=1.0)
+    max_tokens: int | None = Field(default=None, gt=0)
+    """Tokens of the whole run; None sets no limit."""
+    max_seconds: float | None = Field(default=None, gt=0)
+    """Wall time of the whole run; None sets no limit."""
+
+
+class JudgeAgentConfig(BaseModel):
+    """What a judge is made of."""
+
+    name: str = "judge"
+    description: str = ""
+    model_client: ComponentModel
+    fallback: ComponentModel | None = None
+    limits: JudgeLimits = JudgeLimits()
+    system_message: str | None = None
+
+
+class JudgeState(BaseModel):
+    """What a judge remembers."""
+
+    dossier: Dossier
+    assessed: int
+
+
+class JudgeAgent(BaseChatAgent, Component[JudgeAgentConfig]):
+    """Judges the rounds and answers with `AssessmentMessage`.
+
+    Args:
+        name: as the team and its messages show it.
+        model_client: proposes assessments.
+        fallback: assesses in the model's place when that fails.
+        limits: thresholds and budgets.
+        description: one sentence for whoever chooses speakers.
+        system_message: another prompt than the one in `judge.md`.
+    """
+
+    component_config_schema = JudgeAgentConfig
+    component_provider_override = "willowbark.agents.judge.JudgeAgent"
+
+    def __init__(
+        self,
+        name: str,
+        model_client: ChatCompletionClient,
+        *,
+        fallback: ChatCompletionClient | None = None,
+        limits: JudgeLimits | None = None,
+        description: str = "Judges the evidence after each round: continue searching, or synthesize.",
+        system_message: str | None = None,
+    ) -> None:
+        super().__init__(name, description)
+        self._model_client = model_client
+        self._fallback = fallback
+        self._system_message = system_message or prompt("judge.md")
+        self.limits = limits or JudgeLimits()
+        self._dossier = Dossier()
+        self._assessed = 0
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        """Assessments; naming the type lets any AutoGen team take them."""
+        return (AssessmentMessage, TextMessage)
+
+    async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
+        """Judge what the messages bring; the last item of `on_messages_stream`."""
+        async for event in self.on_messages_stream(messages, cancellation_token):
+            if isinstance(event, Response):
+                return event
+        raise AssertionError("the stream ends in a response")
+
+    async def on_messages_stream(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
+        """Judge what the messages bring: yields text for people, then the assessment."""
+        question = self._dossier.question
+        self._dossier.add(messages)
+        if self._dossier.question != question:
+            self._assessed = 0
+        verdict, usage = await self._assess(cancellation_token)
+        self._assessed = verdict.iteration
+        self._dossier.tokens_used = verdict.tokens_used
+        yield TextMessage(content=_as_markdown(verdict), source=self.name)
+        yield Response(chat_message=AssessmentMessage(content=verdict, source=self.name, models_usage=usage))
+
+    async def _assess(self, cancellation_token: CancellationToken) -> tuple[JudgeAssessment, RequestUsage]:
+        dossier = self._dossier
+        pool = dossier.pool()
+        candidates = appraise_candidates(dossier.question, pool)
+        iteration = max(dossier.iteration, self._assessed + 1)
+        messages: list[LLMMessage] = [
+            SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
+            UserMessage(content=_request(dossier, iteration, pool, candidates), source=self.name),
+        ]
+        notes: list[str] = []
+        prompt_tokens = completion_tokens = 0
+        draft: JudgeAssessment | None = None
+        for client in filter(None, (self._model_client, self._fallback)):
+            try:
+                draft, usage = await ask(client, messages, JudgeAssessment, cancellation_token)
+            except ModelFailure as failure:
+                _log.warning("%s: %s", self.name, failure)
+                notes.append(f"{self.name}: {failure}")
+                continue
+            prompt_tokens, completion_tokens = usage.prompt_tokens, usage.completion_tokens
+            break
+        draft = draft or _unassessed()
+        verdict = _decided(draft, dossier, iteration, candidates, self.limits)
+        tokens = dossier.tokens_used + prompt_tokens + completion_tokens
+        return (
+            verdict.model_copy(update={"notes": notes, "tokens_used": tokens}),
+            RequestUsage(prompt_tokens=prompt_tokens, completion_tokens=completion_tokens),
+        )
+
+    async def on_reset(self, cancellation_token: CancellationToken) -> None:
+        """Forget everything."""
+        self._dossier, self._assessed = Dossier(), 0
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """Everything the judge remembers, JSON-safe."""
+        return JudgeState(dossier=self._dossier, assessed=self._assessed).model_dump(mode="json")
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Remember what `save_state` gave."""
+        loaded = JudgeState.model_validate(state)
+        self._dossier, self._assessed = loaded.dossier, loaded.assessed
+
+    def _to_config(self) -> JudgeAgentConfig:
+        return JudgeAgentConfig(
+            name=self.name,
+            description=self.description,
+            model_client=self._model_client.dump_component(),
+            fallback=self._fallback.dump_component() if self._fallback else None,
+            limits=self.limits,
+            system_message=self._system_message,
+        )
+
+    @classmethod
+    def _from_config(cls, config: JudgeAgentConfig) -> Self:
+        return cls(
+            config.name,
+            ChatCompletionClient.load_component(config.model_client),
+            fallback=ChatCompletionClient.load_component(config.fallback) if config.fallback else None,
+            limits=config.limits,
+            description=config.description,
+            system_message=config.system_message,
+        )
+
+
+def _request(dossier: Dossier, iteration: int, pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> str:
+    searched = [
+        f"- {reply.source}: {reply.query}: {reply.status.value}, {len(reply.records)} of {reply.total}"
+        for reply in dossier.replies
+    ]
+    appraised = [f"- {candidate.line}" for candidate in candidates[:20]]
+    records = enclose(pool[:SHOWN_RECORDS], new_marker(), head={"pool": len(pool)}, text_limit=SHOWN_CHARACTERS)
+    return "\n".join(
+        [
+            f"Question: {' '.join(dossier.question.split())}",
+            f"Round: {iteration}",
+            "Searches so far:",
+            *(searched or ["- none"]),
+            "Appraisal by rule (drug: records for and against, certainty):",
+            *(appraised or ["- no drug with evidence on the condition"]),
+            records,
+        ]
+    )
+
+
+def _unassessed() -> JudgeAssessment:
+    """What stands when neither model nor fallback assessed."""
+    nothing = "Not assessed: no model answered."
+    return JudgeAssessment(
+        details=AssessmentDetails(
+            mechanism_score=0, mechanism_reasoning=nothing, clinical_evidence_score=0, clinical_reasoning=nothing
+        ),
+        confidence=0.0,
+        gaps=["The evidence could not be assessed."],
+        reasoning="No model gave an assessment; the rules decide on budgets alone.",
+    )
+
+
+def _decided(
+    draft: JudgeAssessment,
+    dossier: Dossier,
+    iteration: int,
+    candidates: Sequence[Candidate],
+    limits: JudgeLimits,
+) -> JudgeAssessment:
+    """Put the rules over a draft: counts and known candidates from the records, the decision from the thresholds."""
+    pool = dossier.pool()
+    breakdown = sources_breakdown(pool)
+    known = {candidate.drug for candidate in candidates}
+    details = draft.details.model_copy(
+        update={
+            "sources_breakdown": breakdown,
+            "sources_score": min(10, len(dossier.answered) * 2),
+            "drug_candidates": [name for name in draft.details.drug_candidates if name.lower() in known],
+            "candidates_score": draft.details.candidates_score if known else 0,
+            "clinical_evidence_score": draft.details.clinical_evidence_score if known else 0,
+        }
+    )
+    sufficient = (
+        draft.confidence >= limits.judge_threshold
+        and details.mechanism_score >= MIN_SCORE
+        and details.candidates_score >= MIN_SCORE
+    )
+    nothing_to_ask = not (draft.next_search_queries or draft.next_specialists or draft.gaps)
+    reason = _stop_reason(sufficient, nothing_to_ask, dossier, iteration, limits)
+    return draft.model_copy(
+        update={
+            "details": details,
+            "sufficient": sufficient,
+            "recommendation": "continue" if reason is None else "synthesize",
+            "stop_reason": reason,
+            "iteration": iteration,
+        }
+    )
+
+
+def _stop_reason(
+    sufficient: bool, nothing_to_ask: bool, dossier: Dossier, iteration: int, limits: JudgeLimits
+) -> StopReason | None:
+    elapsed_s = (datetime.now(UTC) - dossier.asked_at).total_seconds()
+    if sufficient:
+        return "sufficient_evidence"
+    if limits.max_tokens is not None and dossier.tokens_used > (1 - BUDGET_RESERVE) * limits.max_tokens:
+        return "token_budget_exceeded"
+    if limits.max_seconds is not None and elapsed_s > (1 - BUDGET_RESERVE) * limits.max_seconds:
+        return "timeout"
+    if iteration >= limits.max_iterations:
+        return "max_iterations_reached"
+    nothing_new = iteration > 1 and not new_keys(dossier.pool(), dossier.pool(before=iteration))
+    return "no_new_evidence" if nothing_new or nothing_to_ask or dossier.all_failed(iteration) else None
+
+
+def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:
+    """Count the records by kind: `peer_reviewed`, `clinical_trials`, `preprints`, `other`."""
+    counts = {"peer_reviewed": 0, "clinical_trials": 0, "preprints": 0, "other": 0}
+    for record in pool:
+        if record.is_preprint:
+            counts["preprints"] += 1
+        elif record.citation.source == "clinicaltrials":
+            counts["clinical_trials"] += 1
+        elif record.citation.source in ("pubmed", "europepmc", "openalex"):
+            counts["peer_reviewed"] += 1
+        else:
+            counts["other"] += 1
+    return counts
+
+
+def _as_markdown(verdict: JudgeAssessment) -> str:
+    details = verdict.details
+    counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in details.sources_breakdown.items())
+    lines = [
+        f"**Judge, round {verdict.iteration}: {verdict.recommendation}**"
+        + (f" ({verdict.stop_reason.replace('_', ' ')})" if verdict.stop_reason else ""),
+        "",
+        f"Confidence {verdict.confidence:.2f} · mechanism {details.mechanism_score}/10 · "
+        f"clinical {details.clinical_evidence_score}/10 · candidates {details.candidates_score}/10 · "
+        f"sources {details.sources_score}/10 ({counts})",
+        "",
+        verdict.reasoning,
+    ]
+    lines += [f"- Gap: {gap}" for gap in verdict.gaps]
+    lines += [f"- Next query: `{query}`" for query in verdict.next_search_queries]
+    return "\n".join(lines)

@@ -1,0 +1,38 @@
+"""The literature specialist: PubMed and Europe PMC."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from autogen_core.models import ChatCompletionClient
+
+from willowbark.tools.toolbox import GetPaper, SourceTool
+
+from .prompts import prompt
+from .specialist import SpecialistAgent
+
+LITERATURE_SOURCES = ("pubmed", "europepmc")
+
+
+def literature_agent(
+    model_client: ChatCompletionClient,
+    *,
+    max_results: int = 10,
+    sources: Sequence[str] = LITERATURE_SOURCES,
+    **options: Any,
+) -> SpecialistAgent:
+    """Build the literature specialist.
+
+    Args:
+        model_client: chooses queries and reflects.
+        max_results: records of each search, 1 to 50.
+        sources: which of them to search.
+        options: as `SpecialistAgent` takes them.
+    """
+    return SpecialistAgent(
+        "literature",
+        model_client,
+        tools=[*(SourceTool(name, max_results) for name in sources), GetPaper()],
+        description="Searches PubMed and Europe PMC for publications on drugs for the condition.",
+        system_message=prompt("literature.md"),
+        **options,
+    )

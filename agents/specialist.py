@@ -1,0 +1,274 @@
+"""A specialist: asks its sources, reflects on what they returned, hands over typed findings.
+
+The literature, trials and mechanism agents are specialists with their own tools, prompt and description.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from autogen_agentchat import EVENT_LOGGER_NAME
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
+from autogen_agentchat.base import Response
+from autogen_agentchat.messages import (
+    BaseAgentEvent,
+    BaseChatMessage,
+    TextMessage,
+    ToolCallExecutionEvent,
+)
+from autogen_core import CancellationToken, Component, ComponentModel
+from autogen_core.model_context import ChatCompletionContext
+from autogen_core.models import ChatCompletionClient, RequestUsage
+from autogen_core.tools import BaseTool, StaticWorkbench, Workbench
+from pydantic import Field
+
+from willowbark.tools.enclosure import GUIDANCE
+from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.toolbox import EvidenceTool, replies_in
+from willowbark.tools.transport import Transport
+
+from .findings import Findings, FindingsMessage
+from .judge import AssessmentMessage
+
+TURN_TIMEOUT_S = 180.0  # all of a specialist's searches and its reflection
+
+_TOOL_NAME = re.compile(r"[a-z_]{1,40}")
+Streamed = BaseAgentEvent | BaseChatMessage | Response
+_log = logging.getLogger(EVENT_LOGGER_NAME)
+
+
+class SpecialistAgentConfig(AssistantAgentConfig):
+    """An assistant's configuration, and what a specialist adds."""
+
+    fallback: ComponentModel | None = None
+    turn_timeout_s: float = Field(default=TURN_TIMEOUT_S, gt=0)
+
+
+class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
+    """An assistant agent that reflects on its tools' results and answers with `FindingsMessage`.
+
+    It never raises for a source's or a model's failure: it answers with findings that name it.
+
+    Args:
+        name: as the team and its messages show it.
+        model_client: chooses queries and reflects.
+        tools: what it may use.
+        description: one sentence for whoever chooses speakers.
+        system_message: its prompt; how to read records is added.
+        fallback: answers in the model's place when that fails; None hands over the bare records.
+        turn_timeout_s: seconds for a turn; what came until then is handed over.
+        options: as `AssistantAgent` takes them.
+    """
+
+    component_config_schema = SpecialistAgentConfig
+    component_provider_override = "willowbark.agents.specialist.SpecialistAgent"
+
+    def __init__(
+        self,
+        name: str,
+        model_client: ChatCompletionClient,
+        *,
+        tools: Sequence[BaseTool[Any, Any]] | None = None,
+        workbench: Workbench | Sequence[Workbench] | None = None,
+        description: str = "Searches its sources and reports what they say.",
+        system_message: str | None = None,
+        fallback: ChatCompletionClient | None = None,
+        turn_timeout_s: float = TURN_TIMEOUT_S,
+        **options: Any,
+    ) -> None:
+        instructions = system_message or description
+        super().__init__(
+            name,
+            model_client,
+            tools=list(tools) if tools is not None else None,
+            workbench=workbench,
+            description=description,
+            system_message=instructions if GUIDANCE in instructions else f"{instructions.rstrip()}\n\n{GUIDANCE}",
+            reflect_on_tool_use=True,
+            **{name: value for name, value in options.items() if name != "reflect_on_tool_use"},
+        )
+        self._fallback = fallback
+        self._turn_timeout_s = turn_timeout_s
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        """Findings; naming the type lets any AutoGen team take them."""
+        return (FindingsMessage, TextMessage)
+
+    def bind(self, transport: Transport, marker: str) -> None:
+        """Hand the run's transport and marker to the tools."""
+        for workbench in self._workbench:
+            if isinstance(workbench, StaticWorkbench):
+                for tool in workbench._tools:
+                    if isinstance(tool, EvidenceTool):
+                        tool.bind(transport, marker)
+
+    async def on_messages_stream(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> AsyncGenerator[Streamed, None]:
+        """Search and reflect: yields what happens, then text for people, then the findings."""
+        turn = _Turn(self.name, _round_of(messages))
+        async for event in self._attempts(messages, cancellation_token, turn):
+            turn.note(event)
+            if not isinstance(event, Response):
+                yield event
+        yield TextMessage(content=turn.as_markdown(), source=self.name)
+        message = FindingsMessage(content=turn.findings(), source=self.name, models_usage=turn.usage)
+        yield Response(chat_message=message, inner_messages=turn.inner_messages)
+
+    async def _attempts(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_Turn"
+    ) -> AsyncGenerator[Streamed, None]:
+        """One attempt with the model, and one with the fallback where the first one broke or searched nothing."""
+        deadline = time.monotonic() + self._turn_timeout_s
+        first = self._model_client
+        for client in (first, self._fallback):
+            if client is None:
+                return
+            self._model_client = client
+            stream = super().on_messages_stream(messages, cancellation_token)
+            try:
+                while (event := await _next(stream, deadline, cancellation_token)) is not None:
+                    yield event
+            except TimeoutError:
+                turn.notes.append(
+                    f"{self.name}: stopped after {self._turn_timeout_s:g} s; what came until then is used"
+                )
+                return
+            except Exception as error:  # noqa: BLE001  an exception here would break the whole team: it becomes a note
+                _log.warning("%s: the model failed: %s", self.name, type(error).__name__)
+                turn.notes.append(_model_failed(self.name, error, self._fallback is not None))
+                messages = ()  # the context has them already
+                continue
+            finally:
+                self._model_client = first
+                await stream.aclose()
+            if self._fallback is None or client is self._fallback or not turn.asked_nobody:
+                return
+            turn.notes.append(f"{self.name}: the model asked no source; the baseline analyst asked instead")
+            messages = ()
+
+    def _to_config(self) -> SpecialistAgentConfig:
+        return SpecialistAgentConfig(
+            **super()._to_config().model_dump(),
+            fallback=self._fallback.dump_component() if self._fallback else None,
+            turn_timeout_s=self._turn_timeout_s,
+        )
+
+    @classmethod
+    def _from_config(cls, config: AssistantAgentConfig) -> Self:
+        assert isinstance(config, SpecialistAgentConfig)
+        return cls(
+            config.name,
+            ChatCompletionClient.load_component(config.model_client),
+            tools=[BaseTool.load_component(tool) for tool in config.tools] if config.tools else None,
+            workbench=[Workbench.load_component(bench) for bench in config.workbench] if config.workbench else None,
+            model_context=ChatCompletionContext.load_component(config.model_context) if config.model_context else None,
+            description=config.description,
+            system_message=config.system_message,
+            fallback=ChatCompletionClient.load_component(config.fallback) if config.fallback else None,
+            turn_timeout_s=config.turn_timeout_s,
+            max_tool_iterations=config.max_tool_iterations,
+            model_client_stream=config.model_client_stream,
+            tool_call_summary_format=config.tool_call_summary_format,
+            metadata=config.metadata,
+        )
+
+
+@dataclass
+class _Turn:
+    """What comes together during one turn."""
+
+    name: str
+    iteration: int
+    summary: str = ""
+    replies: list[SourceReply] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    inner_messages: list[BaseAgentEvent | BaseChatMessage] = field(default_factory=list)
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def note(self, event: Streamed) -> None:
+        if isinstance(event, Response):
+            self._count(event.chat_message.models_usage)
+            self.summary = event.chat_message.to_text()
+            return
+        self.inner_messages.append(event)
+        self._count(event.models_usage)
+        if isinstance(event, ToolCallExecutionEvent):
+            for result in event.content:
+                found = list(replies_in(result.content))
+                self.replies += found
+                if not found:
+                    self.notes.append(f"{self.name}: {_tool(result.name)} was called with unusable arguments")
+
+    def _count(self, usage: RequestUsage | None) -> None:
+        if usage is not None:
+            self.prompt_tokens += usage.prompt_tokens
+            self.completion_tokens += usage.completion_tokens
+
+    @property
+    def usage(self) -> RequestUsage:
+        return RequestUsage(prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens)
+
+    @property
+    def asked_nobody(self) -> bool:
+        """Whether a turn that should have searched did not; in later rounds a model may find nothing left to ask."""
+        return not self.replies and (self.iteration == 1 or bool(self.notes))
+
+    def findings(self) -> Findings:
+        return Findings(
+            specialist=self.name,
+            iteration=self.iteration,
+            summary=self.summary or "No reflection: " + ("; ".join(self.notes) or "the model said nothing"),
+            replies=self.replies,
+            notes=self.notes,
+        )
+
+    def as_markdown(self) -> str:
+        searches = [f"- {_said(reply)}" for reply in self.replies]
+        notes = [f"- {note}" for note in self.notes]
+        return "\n".join([f"**{self.name}, round {self.iteration}**", "", *searches, *notes, "", self.summary]).strip()
+
+
+def _tool(name: str) -> str:
+    """A tool's name as a model gave it; what cannot be one is not repeated."""
+    return name if _TOOL_NAME.fullmatch(name) else "something that is no tool"
+
+
+def _said(reply: SourceReply) -> str:
+    if reply.status in (Status.OK, Status.PARTIAL):
+        said = f"{len(reply.records)} of {reply.total} records"
+    else:
+        said = {
+            Status.EMPTY: "nothing found",
+            Status.UNAVAILABLE: "not available",
+            Status.BAD_QUERY: "refused the query",
+        }[reply.status]
+    warnings = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
+    return f"{reply.source} · `{reply.query}`: {said}{warnings}"
+
+
+def _round_of(messages: Sequence[BaseChatMessage]) -> int:
+    """The round that these messages open: one after the latest assessment, else the first."""
+    rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
+    return max(rounds, default=0) + 1
+
+
+def _model_failed(name: str, error: Exception, has_fallback: bool) -> str:
+    what_now = "the baseline analyst answered instead" if has_fallback else "there was no fallback"
+    return f"{name}: the model failed ({type(error).__name__}); {what_now}"
+
+
+async def _next(
+    stream: AsyncGenerator[Streamed, None], deadline: float, cancellation_token: CancellationToken
+) -> Streamed | None:
+    """The next event; linked to the token, since AutoGen waits for ever for tool calls that were cancelled."""
+    event = asyncio.ensure_future(anext(stream, None))
+    cancellation_token.link_future(event)
+    return await asyncio.wait_for(event, max(0.0, deadline - time.monotonic()))
