@@ -1,0 +1,33 @@
+"""How they work together: the team, its rounds, budgets and faces.
+
+    from willowbark.teams import research, research_stream, ResearchTeam
+
+Names are imported when they are asked for: AutoGen takes most of a second, and `--help` should not.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .config import Settings
+    from .events import AgentEvent
+    from .ledger import Ledger
+    from .research_team import ResearchTeam
+    from .run import research, research_stream
+
+_HOMES = {
+    "AgentEvent": "events",
+    "Ledger": "ledger",
+    "ResearchTeam": "research_team",
+    "Settings": "config",
+    "research": "run",
+    "research_stream": "run",
+}
+
+__all__ = ["AgentEvent", "Ledger", "ResearchTeam", "Settings", "research", "research_stream"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -1,0 +1,200 @@
+"""Components from JSON, checked before anything of theirs is imported: a stored team is text that anybody could edit.
+
+`load_component` takes what AutoGen's `dump_component` gives. AutoGen's own loader imports whatever module a provider
+names, and `FunctionTool` runs the source code that its config holds.
+https://microsoft.github.io/autogen/stable/user-guide/core-user-guide/framework/component-config.html
+"""
+
+import importlib
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from autogen_core import ComponentLoader, ComponentModel
+
+from willowbark.tools.errors import UsageError
+
+from .config import on_this_machine
+
+T = TypeVar("T")
+
+NAMESPACES = ("willowbark.", "autogen_agentchat.", "autogen_core.", "autogen_ext.")
+"""Where providers may come from."""
+VARIABLE = "WILLOWBARK_ALLOWED_PROVIDERS"
+"""Further providers of the user's own, separated by commas: `my_package.` or `my_package.agents.MyAgent`."""
+_AUTOGENS_VARIABLE = "AUTOGEN_ALLOWED_PROVIDER_NAMESPACES"  # AutoGen after 0.7.5 refuses all but its own and these
+MAX_CHARACTERS = 2_000_000  # a team of ours takes about 20,000
+MAX_DEPTH = 60  # a team of ours takes about 12
+
+_RUN_CODE = frozenset(
+    {
+        "FunctionTool",
+        "PythonCodeExecutionTool",
+        "CodeExecutorAgent",
+        "McpWorkbench",
+        "StdioMcpToolAdapter",
+        "DiskCacheStore",
+        "TextCanvasMemory",
+        "FileSurfer",
+        "MultimodalWebSurfer",
+        "HttpTool",
+    }
+)
+"""Classes that run source code or programs, unpickle, or fetch any address or file that a config or a model names."""
+_RISKY_MODULES = ("autogen_ext.code_executors", "autogen_ext.tools.code_execution", "autogen_ext.tools.mcp")
+_ADDRESSES = frozenset({"base_url", "azure_endpoint", "host", "url", "endpoint", "proxy", "organization_url"})
+_NAMED_BY_USER = (
+    "WILLOWBARK_LLM__BASE_URL",
+    "OPENAI_BASE_URL",
+    "AZURE_OPENAI_ENDPOINT",
+    "ANTHROPIC_BASE_URL",
+    "OLLAMA_HOST",
+)
+_WELL_KNOWN = {  # AutoGen's short names
+    "azure_openai_chat_completion_client": "autogen_ext.models.openai.AzureOpenAIChatCompletionClient",
+    "AzureOpenAIChatCompletionClient": "autogen_ext.models.openai.AzureOpenAIChatCompletionClient",
+    "openai_chat_completion_client": "autogen_ext.models.openai.OpenAIChatCompletionClient",
+    "OpenAIChatCompletionClient": "autogen_ext.models.openai.OpenAIChatCompletionClient",
+    "OllamaChatCompletionClient": "autogen_ext.models.ollama.OllamaChatCompletionClient",
+}
+
+
+def load_component(
+    source: str | bytes | Mapping[str, Any] | ComponentModel,
+    expected: type[T],
+    *,
+    allowed: Collection[str] = (),
+    environ: Mapping[str, str] = os.environ,
+) -> T:
+    """Make a component of its JSON, after looking at every component that it holds.
+
+    Args:
+        source: JSON text, what it says, or AutoGen's model of it.
+        expected: what it must turn out to be, such as `autogen_agentchat.base.Team`.
+        allowed: further providers: a namespace (`my_package.`) or a whole provider, which may then be one that runs
+            code. The environment variable `WILLOWBARK_ALLOWED_PROVIDERS` does the same.
+        environ: where keys, and addresses that the user named, are.
+
+    Raises:
+        UsageError: no component, a provider that is not allowed, or a model server that the user did not name.
+    """
+    content = _content(source)
+    own = [*allowed, *(name.strip() for name in environ.get(VARIABLE, "").split(",") if name.strip())]
+    providers = [_checked_provider(found, own) for found in _components(content)]
+    if not providers or not isinstance(content.get("provider"), str):
+        raise UsageError("this is no component: it names no provider")
+    _check_addresses(content, environ)
+    for provider in dict.fromkeys(providers):
+        _check_class(provider, own)
+    allow_in_autogen()
+    try:
+        return ComponentLoader.load_component(ComponentModel.model_validate(content), expected)
+    except (TypeError, ValueError, AttributeError, NotImplementedError) as error:
+        raise UsageError(f"the component cannot be made: {type(error).__name__}: {_one_line(error)}") from error
+
+
+def allow_in_autogen() -> None:
+    """Name Willowbark to AutoGens after 0.7.5, which load only their own components and those of named packages."""
+    named = [name.strip() for name in os.environ.get(_AUTOGENS_VARIABLE, "").split(",") if name.strip()]
+    if "willowbark" not in named:
+        os.environ[_AUTOGENS_VARIABLE] = ",".join([*named, "willowbark"])
+
+
+def _content(source: str | bytes | Mapping[str, Any] | ComponentModel) -> dict[str, Any]:
+    """What a source says, as plain JSON values of its own."""
+    if isinstance(source, ComponentModel):
+        source = source.model_dump()
+    try:
+        text = source if isinstance(source, str | bytes) else json.dumps(dict(source))
+        if len(text) > MAX_CHARACTERS:
+            raise UsageError(f"the component is larger than {MAX_CHARACTERS:,} characters")
+        content = json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UsageError(f"the component is no JSON ({type(error).__name__})") from None
+    if not isinstance(content, dict):
+        raise UsageError("this is no component: a JSON object is due")
+    return content
+
+
+def _mappings(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    waiting: list[tuple[Any, int]] = [(content, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise UsageError(f"the component is nested deeper than {MAX_DEPTH} levels")
+        if isinstance(value, dict):
+            yield value
+            waiting += [(item, depth + 1) for item in value.values()]
+        elif isinstance(value, list):
+            waiting += [(item, depth + 1) for item in value]
+
+
+def _components(content: dict[str, Any]) -> Iterator[Any]:
+    """The provider of every component within; whatever could be taken for one counts."""
+    return (found["provider"] for found in _mappings(content) if "provider" in found)
+
+
+def _checked_provider(provider: Any, own: Collection[str]) -> str:
+    if not isinstance(provider, str):
+        raise UsageError("a component's provider is not text")
+    name = _WELL_KNOWN.get(provider, provider)
+    if _named(name, own):
+        return name
+    module, _, kind = name.rpartition(".")
+    if not name.startswith(NAMESPACES):
+        raise UsageError(
+            f"component {_shown(provider)} is refused: only {', '.join(NAMESPACES)} are loaded; "
+            f"name it in {VARIABLE} if it is yours"
+        )
+    if kind in _RUN_CODE or f"{module}.".startswith(tuple(f"{risky}." for risky in _RISKY_MODULES)):
+        raise UsageError(
+            f"component {_shown(provider)} is refused: it can run code or reach any address; "
+            f"name it in {VARIABLE} if you trust this file"
+        )
+    return name
+
+
+def _check_class(provider: str, own: Collection[str]) -> None:
+    """Look at the class itself: a module of an allowed package also holds what it imported from elsewhere."""
+    module, _, kind = provider.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), kind)
+    except (ImportError, AttributeError, ValueError):
+        raise UsageError(f"there is no component {_shown(provider)}") from None
+    if not isinstance(found, type):
+        raise UsageError(f"component {_shown(provider)} is refused: it is no class")
+    for ancestor in found.__mro__ if not _named(provider, own) else ():
+        real = f"{ancestor.__module__}.{ancestor.__qualname__}"
+        if ancestor is found or real.rpartition(".")[2] in _RUN_CODE:
+            _checked_provider(real, own)
+
+
+def _named(name: str, own: Collection[str]) -> bool:
+    return any(name == entry or (entry.endswith(".") and name.startswith(entry)) for entry in own)
+
+
+def _check_addresses(content: dict[str, Any], environ: Mapping[str, str]) -> None:
+    """Refuse servers that nobody named: a client without a key of its own sends them the key of the environment."""
+    known = {environ.get(variable, "").strip().rstrip("/") for variable in _NAMED_BY_USER} - {""}
+    for found in _mappings(content):
+        for name in _ADDRESSES & found.keys():
+            value = found[name]
+            if isinstance(value, str) and value.rstrip("/") not in known and not on_this_machine(_as_url(value)):
+                raise UsageError(
+                    f"component with {name} {_shown(value)} is refused: it would get your key; name the address in "
+                    "WILLOWBARK_LLM__BASE_URL if it is yours"
+                )
+
+
+def _as_url(value: str) -> str:
+    return value if urlsplit(value).scheme in ("http", "https") else f"http://{value}"
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:80]}…")
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,393 @@
+"""What can be set: `willowbark.toml` and the environment.
+
+The file holds `[research]`, `[research.limits]`, `[tools]`, `[tools.pubmed]`, `[llm]` and `[output]`. The environment
+can hold every setting too, and wins: `WILLOWBARK_RESEARCH__LIMITS__MAX_SECONDS=120`. Keys come from there alone
+(`OPENAI_API_KEY` and the like): a file is copied and committed too easily. A model server beyond this machine gets such
+a key, so a file that merely lies in the current folder cannot name one: it may have come with somebody else's folder.
+"""
+
+import difflib
+import ipaddress
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from willowbark.tools.endpoints import PUBLIC
+from willowbark.tools.errors import UsageError
+
+FILE_NAME = "willowbark.toml"
+ENV_PREFIX = "WILLOWBARK_"
+_DELIMITER = "__"
+_SECRET_WORDS = ("key", "secret", "password", "passwd", "token", "credential", "credentials")
+_SHOWN_CHARACTERS = 40  # of a wrong value in a message
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("should be a number")
+    return value
+
+
+def _none_word(value: Any) -> Any:
+    return None if isinstance(value, str) and value.strip().lower() == "none" else _no_bool(value)
+
+
+def _plain_address(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("should be an address such as http://127.0.0.1:8080/v1")
+    if "@" in parts.netloc or parts.query:
+        raise ValueError("holds a password or parameters; give the address alone, and keys in the environment")
+    return value.rstrip("/")
+
+
+def _email(value: str) -> str:
+    if "@" not in value.strip("@") or any(character.isspace() for character in value):
+        raise ValueError("should be an e-mail address")
+    return value
+
+
+def _known_sources(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name not in PUBLIC:
+            raise ValueError(f"has no source {name!r}{nearest(name, PUBLIC)}; there are {', '.join(PUBLIC)}")
+    return tuple(dict.fromkeys(names))
+
+
+Count = Annotated[int, BeforeValidator(_no_bool)]
+Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class OrchestratorConfig(BaseModel):
+    """How long to search, and how much."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_iterations: Count = Field(default=10, ge=1, le=20)
+    """Rounds of search and judgement."""
+    max_results_per_tool: Count = Field(default=10, ge=1, le=50)
+    """Records that one search asks a source for."""
+    search_timeout: Number = Field(default=30.0, ge=5, le=120)
+    """Seconds for one search, all its attempts included."""
+
+
+class LimitSettings(BaseModel):
+    """`[research.limits]`: what a run may use up; the word `"none"` lifts a limit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_tokens: Annotated[int | None, BeforeValidator(_none_word)] = Field(default=None, gt=0)
+    """Tokens of all model calls; None sets no limit."""
+    max_seconds: Annotated[float | None, BeforeValidator(_none_word)] = Field(default=600.0, gt=0, allow_inf_nan=False)
+    """Seconds from question to report; None sets no limit."""
+    max_cost_usd: Annotated[float | None, BeforeValidator(_none_word)] = Field(default=None, gt=0, allow_inf_nan=False)
+    """US dollars of all model calls, where the model's price is known; None sets no limit."""
+
+
+class ResearchSettings(OrchestratorConfig):
+    """`[research]`."""
+
+    judge_threshold: Number = Field(default=0.8, ge=0, le=1)
+    """The judge's confidence at which the evidence is sufficient."""
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+
+
+class PubMedSettings(BaseModel):
+    """`[tools.pubmed]`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    email: Annotated[str, AfterValidator(_email)] | None = None
+    """Contact that NCBI asks for; None sends none."""
+
+
+class ToolSettings(BaseModel):
+    """`[tools]`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sources: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_known_sources)] = tuple(PUBLIC)
+    """The sources to search."""
+    pubmed: PubMedSettings = Field(default_factory=PubMedSettings)
+
+
+class Price(BaseModel):
+    """What a model costs, in US dollars for a million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: Number = Field(ge=0)
+    output: Number = Field(ge=0)
+
+
+class LLMSettings(BaseModel):
+    """`[llm]`: who reads the evidence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: Name = "baseline"
+    """`baseline`, or `openai/…`, `anthropic/…`, `ollama/…`, `azure/…`."""
+    temperature: Number | None = Field(default=None, ge=0, le=2)
+    """None leaves it to the model; some refuse any."""
+    max_tokens: Count | None = Field(default=None, ge=256)
+    """Tokens of one answer; None takes the provider's usual."""
+    timeout_s: Number = Field(default=120.0, gt=0, le=3600)
+    """Seconds for one answer."""
+    base_url: Annotated[str, AfterValidator(_plain_address)] | None = None
+    """Another server that speaks the provider's protocol; None takes the provider's own."""
+    structured_output: bool | None = None
+    """Whether the model takes a JSON schema; None goes by its name, and by no for names not known."""
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """By model name, over the list that comes with Willowbark; `"openai/…" = { input = 2.0, output = 8.0 }`."""
+
+
+class OutputSettings(BaseModel):
+    """`[output]`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    directory: Path = Path("runs")
+    """Where run folders are made."""
+    formats: Annotated[tuple[Literal["md", "json"], ...], Field(min_length=1)] = ("md", "json")
+    """What is written of a report."""
+
+
+class Settings(BaseSettings):
+    """All of `willowbark.toml` and the environment."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", env_prefix=ENV_PREFIX, env_nested_delimiter=_DELIMITER, env_ignore_empty=True
+    )
+
+    research: ResearchSettings = Field(default_factory=ResearchSettings)
+    tools: ToolSettings = Field(default_factory=ToolSettings)
+    llm: LLMSettings = Field(default_factory=LLMSettings)
+    output: OutputSettings = Field(default_factory=OutputSettings)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment wins over the file, whose content comes as arguments."""
+        return env_settings, init_settings
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> Self:
+        """Read the file and the environment.
+
+        Args:
+            path: the file; None takes `willowbark.toml` of the current folder where there is one.
+
+        Raises:
+            UsageError: a file that cannot be read, or a setting that does not hold; one line, with the way out. A file
+                that was not named cannot send keys to a server beyond this machine.
+        """
+        file = path or Path(FILE_NAME)
+        content = _read(file) if path is not None or os.path.lexists(file) else {}
+        _refuse_secrets(content, str(file))
+        _refuse_misnamed_variables(os.environ)
+        try:
+            settings = cls(**content)
+        except ValidationError as error:
+            raise UsageError(_first_problem(error.errors(include_url=False), str(file))) from None
+        except SettingsError as error:
+            raise UsageError(f"environment: {_in_one_line(error)}; lists are written as JSON: '[\"pubmed\"]'") from None
+        if path is None:
+            _refuse_foreign_server(content, str(file), os.environ)
+        return settings
+
+    @classmethod
+    def restored(cls, content: Mapping[str, Any]) -> Self:
+        """Settings as they were dumped, whatever file and environment say now.
+
+        Raises:
+            UsageError: a value that does not hold.
+        """
+        try:
+            sections = {name: field.annotation for name, field in cls.model_fields.items()}
+            return cls.model_construct(**{n: t.model_validate(content.get(n, {})) for n, t in sections.items() if t})
+        except ValidationError as error:
+            raise UsageError(_first_problem(error.errors(include_url=False), "the run's settings")) from None
+
+    def overridden(self, changes: Mapping[str, Any]) -> Self:
+        """These settings with some of them changed.
+
+        Args:
+            changes: values by dotted name, such as `{"research.max_iterations": 3}`; None changes nothing.
+
+        Raises:
+            UsageError: a value that does not hold.
+        """
+        content = self.model_dump()
+        for name, value in changes.items():
+            if value is not None:
+                *sections, last = name.split(".")
+                section = content
+                for step in sections:
+                    section = section[step]
+                section[last] = value
+        try:
+            sections_of = {name: field.annotation for name, field in type(self).model_fields.items()}
+            return self.model_copy(update={n: t.model_validate(content[n]) for n, t in sections_of.items() if t})
+        except ValidationError as error:
+            raise UsageError(_first_problem(error.errors(include_url=False), "options")) from None
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that a wrong one is likely meant to be, as an insertion for a message.
+
+    >>> nearest("pubmd", ["pubmed", "chembl"])
+    " (did you mean 'pubmed'?)"
+    """
+    close = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_bytes().decode())
+    except FileNotFoundError:
+        raise UsageError(f"{file}: there is no such file; name another with --config, or leave that out") from None
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read ({error.strerror}); name another file with --config") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{file}: is not UTF-8 text; save it as UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{file}: is not valid TOML: {_in_one_line(error)}; mend that place") from None
+
+
+def _refuse_secrets(content: Mapping[str, Any], file: str, above: str = "") -> None:
+    for name, value in content.items():
+        if isinstance(value, Mapping):
+            _refuse_secrets(value, file, f"{above}{name}.")
+        elif _is_secret(name) and isinstance(value, str):
+            raise UsageError(f"{file}: {above}{name}: keys never stand in the file; {_KEYS_BELONG}")
+
+
+_KEYS_BELONG = "set OPENAI_API_KEY, ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY or NCBI_API_KEY in the environment"
+
+
+def _refuse_foreign_server(content: Mapping[str, Any], file: str, environ: Mapping[str, str]) -> None:
+    """Refuse a model server of a file that nobody named: the environment's keys would go there."""
+    llm = content.get("llm")
+    address = llm.get("base_url") if isinstance(llm, Mapping) else None
+    variable = f"{ENV_PREFIX}LLM{_DELIMITER}BASE_URL"
+    overruled = any(name.upper() == variable and value for name, value in environ.items())
+    if isinstance(address, str) and not overruled and not on_this_machine(address):
+        raise UsageError(
+            f"{file}: llm.base_url: a server beyond this machine would get your key; set {variable} in the "
+            f"environment, or name the file with --config {file} if you trust it"
+        )
+
+
+def on_this_machine(address: str) -> bool:
+    """Whether an address is a loopback one; names other than localhost are not looked up.
+
+    >>> on_this_machine("http://127.0.0.1:8080/v1"), on_this_machine("https://api.example.org")
+    (True, False)
+    """
+    try:
+        host = urlsplit(address).hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_secret(name: str) -> bool:
+    words = name.lower().replace("-", "_").split("_")
+    return any(word in _SECRET_WORDS for word in words) or name.lower().endswith(("apikey", "passphrase"))
+
+
+def _refuse_misnamed_variables(environ: Mapping[str, str]) -> None:
+    """Refuse what pydantic-settings passes over in silence: a section that does not exist, one underscore too few."""
+    known = list(_variables(Settings))
+    flat = {name.replace(_DELIMITER, "_"): name for name in known}
+    sections = {name.split(_DELIMITER)[0] for name in known}
+    for name in map(str.upper, environ):
+        if not name.startswith(ENV_PREFIX):
+            continue
+        if name in flat and name not in known:
+            raise UsageError(f"environment: {name}: no such setting (did you mean {flat[name]}?)")
+        if _DELIMITER in name and name.split(_DELIMITER)[0] not in sections:
+            close = difflib.get_close_matches(name, known, n=1)
+            raise UsageError(
+                f"environment: {name}: no such setting" + (f" (did you mean {close[0]}?)" if close else "")
+            )
+
+
+def _variables(model: type[BaseModel], above: str = ENV_PREFIX) -> Iterable[str]:
+    for name, field in model.model_fields.items():
+        variable = f"{above}{name.upper()}"
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _variables(field.annotation, variable + _DELIMITER)
+        else:
+            yield variable
+
+
+def _first_problem(problems: list[ErrorDetails], file: str) -> str:
+    first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
+    where = [str(part) for part in first["loc"] if isinstance(part, str)]
+    variable = ENV_PREFIX + _DELIMITER.join(where).upper()
+    place = f"environment: {variable}" if variable in map(str.upper, os.environ) else f"{file}: {'.'.join(where)}"
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return f"{place}: {_said(first, where)}{more}"
+
+
+_PLAIN = {  # pydantic's error types, where its own words speak of Python
+    "model_type": "should be a table",
+    "tuple_type": "should be a list",
+    "too_short": "should hold at least one name",
+    "int_type": "should be a whole number",
+    "int_parsing": "should be a whole number",
+    "float_type": "should be a number",
+    "float_parsing": "should be a number",
+    "path_type": "should be a path",
+    "string_type": "should be text",
+    "bool_parsing": "should be true or false",
+    "bool_type": "should be true or false",
+}
+
+
+def _said(problem: ErrorDetails, where: list[str]) -> str:
+    if problem["type"] == "extra_forbidden":
+        if _is_secret(where[-1]) and isinstance(problem["input"], str):
+            return f"no such setting; {_KEYS_BELONG}"
+        known = _names_in(where[:-1])
+        return f"no such setting{nearest(where[-1], known)}; there are {', '.join(known)}"
+    message = _PLAIN.get(problem["type"]) or problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if not message.startswith("should"):
+        return _in_one_line(message)
+    value = repr(problem["input"])
+    shown = value if len(value) <= _SHOWN_CHARACTERS else value[:_SHOWN_CHARACTERS] + "…"
+    return _in_one_line(f"{message}, not {shown}")
+
+
+def _names_in(sections: list[str]) -> list[str]:
+    model: type[BaseModel] = Settings
+    for section in sections:
+        annotation = model.model_fields[section].annotation
+        assert isinstance(annotation, type)
+        model = annotation
+    return list(model.model_fields)
+
+
+def _in_one_line(text: object) -> str:
+    return " ".join(str(text).split())

@@ -1,0 +1,291 @@
+"""The course of a run: the team at work, told as events, kept in the journal, ended in time."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from autogen_agentchat import EVENT_LOGGER_NAME
+from autogen_agentchat.base import Response, TaskResult
+from autogen_agentchat.messages import (
+    BaseAgentEvent,
+    BaseChatMessage,
+    TextMessage,
+    ToolCallExecutionEvent,
+    ToolCallRequestEvent,
+)
+from autogen_core import CancellationToken
+from autogen_core.models import ChatCompletionClient
+
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.findings import FindingsMessage
+from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeLimits
+from willowbark.agents.report import ReportMessage, ResearchReport
+from willowbark.agents.reporter import ReportAgent
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.errors import WillowbarkError
+from willowbark.tools.toolbox import replies_in
+from willowbark.tools.transport import Recorder, RetryPolicy, Transport
+
+from .budget import Budget, estimate, price_of
+from .config import Settings
+from .events import AgentEvent
+from .hooks import Hooks, Told, ToolCall, ToolResult, TurnTaken, tell
+from .ledger import Journal, Model
+from .ledger.model_calls import JournaledClient
+from .model_clients import BASELINE
+from .narrator import Narrator
+from .research_team import ResearchTeam, default_participants
+
+_AT_ONCE_S = 1e-9  # a time limit that has always passed
+_log = logging.getLogger(EVENT_LOGGER_NAME)
+
+
+class Course:
+    """A run that is about to be lived, for the first time or again.
+
+    Args:
+        question: checked.
+        settings: of the run.
+        client: the model itself; left open.
+        endpoints: where the sources are.
+        model: what the ledger and the price list know of the model.
+        hooks: told what happens.
+        recorder: gets every exchange.
+
+    Attributes:
+        journal: keeps the run, and answers what it did before; None keeps nothing.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        settings: Settings,
+        client: ChatCompletionClient,
+        endpoints: Endpoints,
+        *,
+        model: Model,
+        hooks: Sequence[Hooks] = (),
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.journal: Journal | None = None
+        self._question = question
+        self._settings = settings
+        self._endpoints = endpoints
+        self._client = client
+        self._model = model
+        self._hooks = hooks
+        self._recorder = recorder
+        self._narrator = Narrator()
+        self._warnings: list[str] = []
+        limits = settings.research.limits
+        self.budget = Budget(
+            price_of(model.name, settings.llm.prices),
+            max_tokens=limits.max_tokens,
+            max_cost_usd=limits.max_cost_usd,
+            warn=self._warnings.append,
+            near_end=self._end_the_search,
+        )
+        self._judge: JudgeAgent | None = None
+
+    async def run(self, token: CancellationToken) -> AsyncGenerator[AgentEvent, None]:
+        """Live it: events, the last one `complete` with the report as its data."""
+        own = CancellationToken()  # also ends agents at work when the caller leaves early
+        token.add_callback(own.cancel)
+        async with aclosing(self._events(own)) as events:
+            async for event in events:
+                if self.journal is not None:
+                    self.journal.event(event.type, event.iteration, event.message)
+                if event.type == "complete":
+                    self._finish(event.data)
+                yield event
+
+    async def _events(self, token: CancellationToken) -> AsyncGenerator[AgentEvent, None]:
+        narrator, alarm = self._narrator, _Alarm(token)
+        yield AgentEvent(type="started", message=self._question)
+        if self._model.name != BASELINE:
+            asked = self._settings.research
+            told = estimate(self._model.name, asked.max_iterations, self._settings.llm.prices)
+            yield AgentEvent(type="progress", message=f"{self._model.name}: {told}")
+        async with Transport(
+            self._endpoints, recorder=self._memory(token), policy=_policy(self._settings)
+        ) as transport:
+            team, judge = self._team(transport)
+            alarm.set(self._seconds_left())
+            try:
+                async with aclosing(team.run_stream(task=self._task(), cancellation_token=token)) as messages:
+                    async for message in messages:
+                        if isinstance(message, TaskResult):
+                            continue
+                        for event in [*narrator.tell(message), *await self._note(message, team)]:
+                            yield event
+                        if isinstance(message, AssessmentMessage):
+                            judge.limits = self._limits(message.content.iteration + 1)
+            except (asyncio.CancelledError, Exception) as error:
+                if isinstance(error, asyncio.CancelledError) and not token.is_cancelled():
+                    raise  # the caller's own task is being cancelled: nobody would read a report
+                _log.warning("the team stopped: %s", type(error).__name__)
+                yield self._stopped(error)
+            finally:
+                alarm.clear()
+                token.cancel()
+                await asyncio.sleep(0)  # lets what was cancelled end before its connections are closed
+        report = narrator.report
+        if report is None:
+            report = await partial_report(narrator.messages, "timeout" if alarm.rang else narrator.stop_reason)
+        await tell(self._hooks, report)
+        told = "A report of what was found until then" if narrator.report is None else _line(report)
+        yield narrator.event("complete", told, report)
+
+    async def _note(self, message: BaseAgentEvent | BaseChatMessage, team: ResearchTeam) -> list[AgentEvent]:
+        """Keep a turn, call the hooks; gives what is to be told of it."""
+        told = self._told(message)
+        if self.journal is not None and isinstance(message, FindingsMessage | AssessmentMessage | ReportMessage):
+            self.journal.turn(message.dump(), await _state(team), _round(message, self._narrator.iteration))
+        problems = [problem for one in told for problem in await tell(self._hooks, one)]
+        lines, self._warnings[:] = [*self._warnings, *problems], []
+        return [self._narrator.event("progress", line) for line in lines]
+
+    def _told(self, message: BaseAgentEvent | BaseChatMessage) -> list[Told]:
+        """What the hooks hear of a message."""
+        agent, iteration = message.source, self._narrator.iteration
+        if isinstance(message, ToolCallRequestEvent):
+            return [ToolCall(agent, call.name, call.arguments, iteration) for call in message.content]
+        if isinstance(message, ToolCallExecutionEvent):
+            return [ToolResult(agent, r.name, tuple(replies_in(r.content)), iteration) for r in message.content]
+        if isinstance(message, FindingsMessage | AssessmentMessage | ReportMessage):
+            usage = message.models_usage
+            tokens = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
+            return [TurnTaken(agent, _round(message, iteration), message.to_text(), *tokens)]
+        return []
+
+    def _stopped(self, error: BaseException) -> AgentEvent:
+        """What is told when the team was stopped or failed; a ledger that cannot be written comes first."""
+        if self.journal is not None and self.journal.failure is not None:
+            self._narrator.stop_reason = "error"
+            return self._narrator.event("error", f"{self.journal.failure}")
+        return self._narrator.stopped(error)
+
+    def _finish(self, report: ResearchReport) -> None:
+        if self.journal is not None:
+            status = {"cancelled": "cancelled", "error": "failed"}.get(report.stop_reason, "complete")
+            self.journal.finish(status, report.stop_reason, report.to_json())
+
+    def _memory(self, token: CancellationToken) -> Recorder | None:
+        """What the transport reports to, and asks first."""
+        if self.journal is None:
+            return self._recorder
+        self.journal.relay = self._recorder
+        self.journal.on_failure = token.cancel
+        return self.journal
+
+    def _task(self) -> TextMessage:
+        """The question, dated back by the time that the run has worked already: the judge counts from there."""
+        spent_s = self.journal.spent_s if self.journal is not None else 0.0
+        return TextMessage(
+            content=self._question, source="user", created_at=datetime.now(UTC) - timedelta(seconds=spent_s)
+        )
+
+    def _seconds_left(self) -> float | None:
+        seconds = self._settings.research.limits.max_seconds
+        if seconds is None or self.journal is None:
+            return seconds
+        return None if self.journal.replaying else max(_AT_ONCE_S, seconds - self.journal.spent_s)
+
+    def _limits(self, iteration: int) -> JudgeLimits:
+        """The judge's limits in a round; in one that was lived before, the clock decides as it did then."""
+        asked = self._settings.research
+        limits = JudgeLimits(
+            max_iterations=asked.max_iterations,
+            judge_threshold=asked.judge_threshold,
+            max_tokens=1 if self.budget.is_low else asked.limits.max_tokens,
+            max_seconds=asked.limits.max_seconds,
+        )
+        verdicts = [turn for turn in (self.journal.lived if self.journal else []) if turn.type == "AssessmentMessage"]
+        before = next((turn for turn in verdicts if turn.iteration == iteration), None)
+        if before is None:
+            return limits
+        late = before.message["content"].get("stop_reason") == "timeout"
+        return limits.model_copy(update={"max_seconds": _AT_ONCE_S if late else None})
+
+    def _end_the_search(self) -> None:
+        """Have the judge say that the budget is used up, at its next verdict."""
+        if self._judge is not None:
+            self._judge.limits = self._judge.limits.model_copy(update={"max_tokens": 1})
+
+    def _team(self, transport: Transport) -> tuple[ResearchTeam, JudgeAgent]:
+        client: ChatCompletionClient = self._client
+        if self.journal is not None or not isinstance(client, BaselineChatCompletionClient):
+            client = JournaledClient(client, self.budget, self.journal, self._model.name)
+        members = default_participants(
+            client,
+            limits=self._limits(1),
+            max_results=self._settings.research.max_results_per_tool,
+            sources=self._settings.tools.sources,
+        )
+        self._judge = judge = next(member for member in members if isinstance(member, JudgeAgent))
+        return ResearchTeam(members, client, transport=transport), judge
+
+
+async def partial_report(messages: Sequence[BaseChatMessage], stop_reason: str) -> ResearchReport:
+    """Have the baseline analyst report what a run found before it stopped.
+
+    Args:
+        messages: the run's chat messages so far, the question first.
+        stop_reason: as the report should name it.
+
+    Raises:
+        WillowbarkError: no report could be made.
+    """
+    agent = ReportAgent("report", BaselineChatCompletionClient())
+    async for event in agent.on_messages_stream(messages, CancellationToken()):
+        if isinstance(event, Response) and isinstance(event.chat_message, ReportMessage):
+            return event.chat_message.content.model_copy(update={"stop_reason": stop_reason})
+    raise WillowbarkError("no report could be made of what was found")
+
+
+class _Alarm:
+    """Cancels a run when its time is used up, and remembers that it did."""
+
+    def __init__(self, token: CancellationToken) -> None:
+        self._token = token
+        self._timer: asyncio.TimerHandle | None = None
+        self.rang = False
+
+    def set(self, seconds: float | None) -> None:
+        if seconds is not None:
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._ring)
+
+    def clear(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _ring(self) -> None:
+        self.rang = True
+        self._token.cancel()
+
+
+async def _state(team: ResearchTeam) -> dict[str, Any] | None:
+    """The team's state, for whoever wants to look into it; None where it cannot be had while others speak."""
+    try:
+        return dict(await team.save_state())
+    except Exception as error:  # noqa: BLE001  the journal resumes a run without it
+        _log.warning("the team's state could not be saved: %s", type(error).__name__)
+        return None
+
+
+def _round(message: BaseAgentEvent | BaseChatMessage, otherwise: int) -> int:
+    if isinstance(message, FindingsMessage | AssessmentMessage):
+        return message.content.iteration
+    return otherwise
+
+
+def _line(report: ResearchReport) -> str:
+    return f"{report.title}: {len(report.candidates)} candidates, {len(report.references)} references"
+
+
+def _policy(settings: Settings) -> RetryPolicy:
+    seconds = settings.research.search_timeout
+    return RetryPolicy(deadline_s=seconds, attempt_timeout_s=min(RetryPolicy().attempt_timeout_s, seconds / 2))

@@ -1,0 +1,85 @@
+"""A report in other forms: `render(report, "html")` gives one, `write(report, folder, names)` leaves them in a folder.
+
+An export is a module with one function from a report to bytes, and one line in `FORMATS`. Each is a function of the
+report alone: the same report gives the same bytes. What a format needs beyond Willowbark itself comes with
+`pip install 'willowbark[report]'` and is imported when that format is asked for.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from willowbark.tools.errors import UsageError
+
+from .files import write_whole
+
+if TYPE_CHECKING:
+    from willowbark.agents.report import ResearchReport
+
+EXTRA_MODULES = frozenset({"jinja2", "markupsafe", "markdown_it", "nh3", "matplotlib", "docx", "lxml"})
+
+
+class Format(NamedTuple):
+    """One form of a report."""
+
+    name: str
+    """What `--to` takes."""
+    file_name: str
+    writer: str
+    """`module:function`; the function takes a report and gives bytes."""
+
+
+FORMATS = (
+    Format("html", "report.html", "html:as_html"),
+    Format("bib", "references.bib", "citations:as_bibtex"),
+    Format("ris", "references.ris", "citations:as_ris"),
+    Format("csl", "references.csl.json", "citations:as_csl_json"),
+    Format("docx", "report.docx", "docx:as_docx"),
+    Format("csv", "evidence.csv", "csv:as_csv"),
+    Format("md", "report.md", "plain:as_markdown"),
+    Format("json", "report.json", "plain:as_json"),
+    Format("schema", "report.schema.json", "plain:as_schema"),
+)
+"""Every form there is, in the order in which they are shown."""
+
+
+def format_of(name: str) -> Format:
+    """The format of that name.
+
+    Raises:
+        UsageError: there is none; names those that there are.
+    """
+    for known in FORMATS:
+        if known.name == name:
+            return known
+    raise UsageError(f"there is no format {name!r}; choose from {', '.join(f.name for f in FORMATS)}")
+
+
+def render(report: "ResearchReport", name: str) -> bytes:
+    """Give a report in one form.
+
+    Raises:
+        UsageError: no such format, or the format needs an extra that is not installed; names what to do.
+    """
+    module, _, function = format_of(name).writer.partition(":")
+    try:
+        content: bytes = getattr(import_module(f".{module}", __name__), function)(report)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in EXTRA_MODULES:
+            raise
+        raise UsageError(f"{name} needs {error.name}, an extra: pip install 'willowbark[report]'") from None
+    return content
+
+
+def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[Path]:
+    """Write a report's forms into a folder, which is made where it is missing; each file is there whole or not at all.
+
+    All are rendered before the first is written: what cannot be rendered leaves nothing behind.
+
+    Raises:
+        UsageError: no such format, an extra is missing, or the folder cannot be written to.
+    """
+    formats = [format_of(name) for name in dict.fromkeys(names)]
+    contents = {known.file_name: render(report, known.name) for known in formats}
+    return [write_whole(folder / file_name, content) for file_name, content in contents.items()]

@@ -1,0 +1,193 @@
+"""A model client whose answers the ledger keeps: what was asked before in a run is answered from there."""
+
+import hashlib
+import json
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Literal
+
+from autogen_core import CacheStore, CancellationToken
+from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, UserMessage
+from autogen_core.tools import Tool, ToolSchema
+from autogen_ext.models.cache import CHAT_CACHE_VALUE_TYPE, ChatCompletionCache
+from pydantic import BaseModel, ValidationError
+
+from willowbark.agents.reporter import analyst_name
+from willowbark.teams.budget import Budget
+
+from .journal import Journal
+
+_CLOCK = re.compile(r'\\*"asked_at\\*": ?\\*"[^"\\]*\\*"')
+_SANDBOX = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
+_MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
+
+
+class ModelUnavailable(Exception):
+    """A model that is not asked: the run is replayed, and the ledger does not hold its answer."""
+
+
+class JournalStore(CacheStore[CHAT_CACHE_VALUE_TYPE]):
+    """AutoGen's cache on a run's journal; answers are JSON, checked when they are read.
+
+    Args:
+        journal: the run's.
+        model: its name, for the ledger.
+        budget: knows prices.
+    """
+
+    def __init__(self, journal: Journal, model: str, budget: Budget) -> None:
+        self._journal, self._model, self._budget = journal, model, budget
+
+    def get(self, key: str, default: CHAT_CACHE_VALUE_TYPE | None = None) -> CHAT_CACHE_VALUE_TYPE | None:
+        """The answer to a request, or `default`."""
+        content = self._journal.answer(key)
+        try:
+            return default if content is None else CreateResult.model_validate(content)
+        except ValidationError:
+            return default
+
+    def set(self, key: str, value: CHAT_CACHE_VALUE_TYPE) -> None:
+        """Commit an answer; of a stream its last part."""
+        result = value if isinstance(value, CreateResult) else value[-1]
+        if isinstance(result, CreateResult):
+            usage = result.usage
+            cost = self._budget.cost_usd(usage)
+            tokens = (usage.prompt_tokens, usage.completion_tokens)
+            self._journal.answered(key, self._model, result.model_dump(mode="json"), tokens, cost)
+
+    def _to_config(self) -> BaseModel:
+        raise NotImplementedError("a journal belongs to one run and cannot be dumped")
+
+    @classmethod
+    def _from_config(cls, config: BaseModel) -> "JournalStore":
+        raise NotImplementedError("a journal belongs to one run and cannot be loaded")
+
+
+class JournaledClient(ChatCompletionCache):
+    """AutoGen's caching client on a run's journal, within a budget.
+
+    Two requests count as the same when they differ only in what belongs to the moment: the marker of records, the time
+    of a search, a sandbox's address, and who of those that spoke side by side was heard first.
+
+    Args:
+        client: the model itself.
+        budget: asked before every call.
+        journal: the run's; None keeps to the budget alone.
+        model: its name.
+    """
+
+    def __init__(self, client: ChatCompletionClient, budget: Budget, journal: Journal | None, model: str) -> None:
+        super().__init__(client, JournalStore(journal, model, budget) if journal else _Nowhere())
+        self.display_name = analyst_name(client)
+        self._budget = budget
+        self._journal = journal
+
+    async def create(
+        self,
+        messages: Sequence[LLMMessage],
+        *,
+        tools: Sequence[Tool | ToolSchema] = (),
+        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
+        json_output: bool | type[BaseModel] | None = None,
+        extra_create_args: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> CreateResult:
+        """Answer from the journal, or ask the model and commit its answer.
+
+        Raises:
+            BudgetExceeded: nothing is left for another call.
+            ModelUnavailable: while replaying, for what the journal does not hold.
+        """
+        arguments: dict[str, Any] = {"tools": tools, "json_output": json_output}
+        arguments["extra_create_args"] = extra_create_args or {}
+        known, key = self._check_cache(messages, **arguments)
+        if isinstance(known, CreateResult):
+            known.cached = True
+            self._budget.used(known.usage)
+            return known
+        arguments |= {"tool_choice": tool_choice, "cancellation_token": cancellation_token}
+        result = await self._ask(key, messages, arguments)
+        self.store.set(key, result)
+        self._budget.used(result.usage)
+        return result
+
+    async def _ask(self, key: str, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> CreateResult:
+        """Ask the model itself; a failure is committed too, so that the run can meet it again."""
+        journal = self._journal
+        if journal is not None and (kind := journal.model_failure(key)):
+            raise type(kind, (ModelUnavailable,), {})("as in the run's earlier life")
+        if journal is not None and journal.replaying:
+            raise ModelUnavailable("the answer is not in the ledger")
+        try:
+            self._budget.check()
+            return await self.client.create(messages, **arguments)
+        except Exception as error:
+            if journal is not None:
+                journal.model_failed(key, type(error).__name__)
+            raise
+
+    def create_stream(self, *arguments: Any, **options: Any) -> AsyncGenerator[str | CreateResult, None]:
+        """Answer as a stream of one piece, from the journal where it holds the answer."""
+
+        async def pieces() -> AsyncGenerator[str | CreateResult, None]:
+            result = await self.create(*arguments, **options)
+            if isinstance(result.content, str):
+                yield result.content
+            yield result
+
+        return pieces()
+
+    def _check_cache(
+        self,
+        messages: Sequence[LLMMessage],
+        tools: Sequence[Tool | ToolSchema],
+        json_output: bool | type[BaseModel] | None,
+        extra_create_args: Mapping[str, Any],
+    ) -> tuple[CHAT_CACHE_VALUE_TYPE | None, str]:
+        key = request_key(messages, tools, json_output, extra_create_args)
+        return self.store.get(key), key
+
+
+class _Nowhere(CacheStore[CHAT_CACHE_VALUE_TYPE]):
+    """A cache that keeps nothing."""
+
+    def get(self, key: str, default: CHAT_CACHE_VALUE_TYPE | None = None) -> CHAT_CACHE_VALUE_TYPE | None:
+        return default
+
+    def set(self, key: str, value: CHAT_CACHE_VALUE_TYPE) -> None:
+        pass
+
+    def _to_config(self) -> BaseModel:
+        raise NotImplementedError
+
+    @classmethod
+    def _from_config(cls, config: BaseModel) -> "_Nowhere":
+        raise NotImplementedError
+
+
+def request_key(
+    messages: Sequence[LLMMessage],
+    tools: Sequence[Tool | ToolSchema],
+    json_output: bool | type[BaseModel] | None,
+    extra_create_args: Mapping[str, Any],
+) -> str:
+    """Hash of what a model is asked, the same for every life of a run."""
+    typed = isinstance(json_output, type)
+    content = {
+        "messages": list(_in_order(messages)),
+        "tools": [tool.schema if isinstance(tool, Tool) else tool for tool in tools],
+        "json_output": json_output.model_json_schema() if isinstance(json_output, type) else json_output,
+        "typed": typed,
+        "extra": dict(extra_create_args),
+    }
+    text = json.dumps(content, sort_keys=True, default=str, ensure_ascii=False)
+    text = _SANDBOX.sub("", _MARKER.sub(r"\1>", _CLOCK.sub("", text)))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _in_order(messages: Sequence[LLMMessage]) -> Any:
+    """The messages, with those that came side by side sorted: which one was first is chance."""
+    for by_users, some in groupby(messages, key=lambda message: isinstance(message, UserMessage)):
+        dumped = [message.model_dump(mode="json") for message in some]
+        yield from sorted(dumped, key=lambda item: json.dumps(item, sort_keys=True)) if by_users else dumped

@@ -1,0 +1,291 @@
+"""The runs of a ledger: started, listed, opened again by one process at a time, forgotten."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from willowbark import __version__
+from willowbark.teams.workspace import RUN_ID, new_run_id
+
+from .database import BUSY_TIMEOUT_S, LedgerError, connect, in_words, transaction, unpack
+from .journal import Journal
+
+DEFAULT_PATH = Path(".willowbark") / "ledger.db"
+"""Below the current folder, which is the workspace."""
+MAX_BYTES = 2 << 30  # of replies kept, 2 GiB: some thousand runs
+Status = Literal["running", "interrupted", "complete", "cancelled", "failed"]
+_INSERT = (
+    "INSERT INTO run (id, question, status, created_at, updated_at, version, model, analyst, model_info, sandboxed,"
+    " settings) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_STATUS = "UPDATE run SET status = ?, updated_at = ? WHERE id = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Who answers a run's model calls."""
+
+    name: str
+    """As in the settings, such as `openai/gpt-4.1-mini`."""
+    analyst: str
+    """What the report calls it."""
+    info: dict[str, Any]
+    """What it can do, as AutoGen tells it: requests are worded by that."""
+
+
+class Run(BaseModel):
+    """One line of the list of runs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run_id: str
+    question: str
+    status: Status
+    """interrupted: nobody works on it any more, and it was not finished."""
+    stop_reason: str | None
+    """Why the search ended; None while it has not."""
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+    version: str
+    """Of Willowbark, when the run was started."""
+    model: str
+    """Its name in the settings."""
+    analyst: str
+    """What the report calls it."""
+    model_info: dict[str, Any]
+    """What the model can do, as AutoGen tells it."""
+    sandboxed: bool
+    settings: dict[str, Any]
+    spent_s: float = Field(ge=0)
+    """Seconds of work so far; time between a kill and a resume does not count."""
+    rounds: int
+    """Rounds judged so far."""
+    requests: int
+    """Requests sent, every attempt counted."""
+    model_calls: int
+    tokens: int
+    cost_usd: float | None
+    """None where the price of the model is not known."""
+
+
+class Ledger:
+    """One workspace's file of runs; a context manager.
+
+    Args:
+        path: the file, made where it is missing; None keeps everything in memory.
+        busy_timeout_s: how long to wait for other programs that write to it.
+
+    Raises:
+        LedgerError: the file cannot be used.
+    """
+
+    def __init__(self, path: Path | None = DEFAULT_PATH, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
+        self.path = path
+        self._database = connect(path, busy_timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; what was committed stays."""
+        self._database.close()
+
+    @classmethod
+    def existing(cls, path: Path = DEFAULT_PATH) -> Self:
+        """Open a ledger that is there.
+
+        Raises:
+            LedgerError: there is none, or it cannot be used.
+        """
+        if not path.is_file():
+            raise LedgerError(f"there is no ledger at {path}; `willowbark ask` in this folder makes one")
+        return cls(path)
+
+    @contextmanager
+    def start(
+        self, question: str, *, settings: dict[str, Any], model: "Model", sandboxed: bool, run_id: str | None = None
+    ) -> Iterator[Journal]:
+        """Begin a run, and hold it while the block lasts.
+
+        Args:
+            question: as asked.
+            settings: JSON-safe, without keys.
+            model: the run's.
+            sandboxed: whether the sources are a sandbox's.
+            run_id: None makes one.
+
+        Raises:
+            LedgerError: not a run id, one that is taken, or a file that cannot be written.
+        """
+        name = run_id or new_run_id(question)
+        if not RUN_ID.fullmatch(name):
+            raise LedgerError(f"{name!r} is no run id: those are up to 64 of a-z, 0-9, - and _")
+        now = datetime.now(UTC).isoformat()
+        with self._held(name), in_words(self.path):
+            known = (__version__, model.name, model.analyst, json.dumps(model.info))
+            row = (name, question, "running", now, now, *known, int(sandboxed), json.dumps(settings))
+            try:
+                self._database.execute(_INSERT, row)
+            except sqlite3.IntegrityError:
+                raise LedgerError(f"there is a run {name!r} already; choose another id") from None
+            self._prune()
+            yield Journal(self._database, self.path, name)
+
+    @contextmanager
+    def reopen(self, run_id: str) -> Iterator[Journal]:
+        """Go on with a run, and hold it while the block lasts.
+
+        Raises:
+            LedgerError: no such run, a finished one, one that another process works on, or damaged content.
+        """
+        run = self.run(run_id)
+        if run.status == "complete":
+            raise LedgerError(f"run {run_id} is complete; see it with `willowbark show {run_id}`")
+        with self._held(run_id):
+            self.verify(run_id)
+            with in_words(self.path):
+                self._database.execute(_STATUS, ("running", datetime.now(UTC).isoformat(), run_id))
+            yield Journal(self._database, self.path, run_id, spent_s=run.spent_s)
+
+    def journal(self, run_id: str) -> Journal:
+        """A run's journal, to read and to replay from.
+
+        Raises:
+            LedgerError: no such run, or damaged content.
+        """
+        run = self.run(run_id)
+        self.verify(run_id)
+        return Journal(self._database, self.path, run_id, spent_s=run.spent_s, replaying=True)
+
+    def runs(self) -> list[Run]:
+        """Every run, the latest first."""
+        with in_words(self.path):
+            rows = self._database.execute(f"{_RUNS} ORDER BY run.created_at DESC, run.rowid DESC").fetchall()
+        return [self._run(row) for row in rows]
+
+    def run(self, run_id: str) -> Run:
+        """One run.
+
+        Raises:
+            LedgerError: there is no such run.
+        """
+        with in_words(self.path):
+            row = self._database.execute(f"{_RUNS} WHERE run.id = ?", (run_id,)).fetchone()
+        if row is None:
+            raise LedgerError(f"there is no run {run_id!r} in {self.path}; `willowbark runs` lists them")
+        return self._run(row)
+
+    def report(self, run_id: str) -> dict[str, Any] | None:
+        """A run's report as JSON content; None where there is none yet.
+
+        Raises:
+            LedgerError: no such run, or a report that is not what was written.
+        """
+        self.run(run_id)
+        with in_words(self.path):
+            packed, expected = self._database.execute("SELECT report, hash FROM run WHERE id = ?", (run_id,)).fetchone()
+        return None if packed is None else unpack(packed, expected)
+
+    def verify(self, run_id: str) -> None:
+        """Read everything of a run and compare it with its hashes.
+
+        Raises:
+            LedgerError: something is not what was written.
+        """
+        self.report(run_id)
+        Journal(self._database, self.path, run_id).verify()
+
+    def forget(self, run_id: str) -> None:
+        """Remove a run and all that only it holds.
+
+        Raises:
+            LedgerError: no such run, or a process is working on it.
+        """
+        self.run(run_id)
+        with self._held(run_id), in_words(self.path), transaction(self._database):
+            self._database.execute("DELETE FROM run WHERE id = ?", (run_id,))
+            self._database.execute("DELETE FROM body WHERE hash NOT IN (SELECT body FROM exchange)")
+        if (lock := self._lock_file(run_id)) is not None:
+            with suppress(OSError):
+                lock.unlink(missing_ok=True)
+
+    def is_held(self, run_id: str) -> bool:
+        """Whether a process is working on a run."""
+        try:
+            with self._held(run_id):
+                return False
+        except LedgerError:
+            return True
+
+    def _run(self, row: Sequence[Any]) -> Run:
+        fields = dict(zip(_FIELDS, row, strict=True))
+        for name in ("settings", "model_info"):
+            fields[name] = json.loads(fields[name])
+        if fields["status"] == "running" and not self.is_held(fields["run_id"]):
+            fields["status"] = "interrupted"
+        return Run.model_validate(fields)
+
+    def _prune(self) -> None:
+        """Drop the replies of the oldest finished runs above `MAX_BYTES`; their reports stay."""
+        total = self._database.execute("SELECT coalesce(sum(length(data)), 0) FROM body").fetchone()[0]
+        if total <= MAX_BYTES:
+            return
+        oldest = self._database.execute("SELECT id FROM run WHERE status = 'complete' ORDER BY created_at").fetchall()
+        for (run_id,) in oldest:
+            with transaction(self._database):
+                self._database.execute("DELETE FROM exchange WHERE run = ?", (run_id,))
+                self._database.execute("DELETE FROM body WHERE hash NOT IN (SELECT body FROM exchange)")
+            total = self._database.execute("SELECT coalesce(sum(length(data)), 0) FROM body").fetchone()[0]
+            if total <= MAX_BYTES * 0.8:
+                return
+
+    def _lock_file(self, run_id: str) -> Path | None:
+        if self.path is None or not RUN_ID.fullmatch(run_id):
+            return None
+        return self.path.parent / "locks" / f"{run_id}.lock"
+
+    @contextmanager
+    def _held(self, run_id: str) -> Iterator[None]:
+        """Hold a run: an exclusive lock of SQLite's on a file of its own, which the system lets go with the process."""
+        file = self._lock_file(run_id)
+        if file is None:
+            yield
+            return
+        with in_words(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            lock = sqlite3.connect(file, timeout=0, isolation_level=None)
+        try:
+            try:
+                lock.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):
+                    raise LedgerError(f"{file} cannot be used as a lock ({error})") from error
+                raise LedgerError(f"run {run_id} is being worked on by another process; wait for its end") from None
+            yield
+        finally:
+            lock.close()
+
+
+_FIELDS = tuple(Run.model_fields)
+_RUNS = """
+    SELECT run.id, question, run.status, stop_reason, created_at, updated_at, version, run.model, analyst, model_info,
+        sandboxed, settings,
+        spent_s,
+        (SELECT count(*) FROM turn WHERE turn.run = run.id AND type = 'AssessmentMessage'),
+        (SELECT count(*) FROM exchange WHERE exchange.run = run.id AND attempt > 0),
+        (SELECT count(*) FROM model_call WHERE model_call.run = run.id),
+        (SELECT coalesce(sum(prompt_tokens + completion_tokens), 0) FROM model_call WHERE model_call.run = run.id),
+        (SELECT CASE WHEN count(*) = count(cost_usd) THEN coalesce(sum(cost_usd), 0.0) END
+            FROM model_call WHERE model_call.run = run.id)
+    FROM run
+"""

@@ -1,0 +1,253 @@
+"""Model clients by name: `baseline`, or `PROVIDER/MODEL` through AutoGen's own clients.
+
+The providers' libraries are extras (`pip install 'willowbark[openai]'`), imported when they are asked for. Keys come
+from the environment. https://microsoft.github.io/autogen/stable/user-guide/core-user-guide/components/model-clients.html
+"""
+
+import difflib
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from willowbark.tools.errors import UsageError
+
+if TYPE_CHECKING:
+    from autogen_core.models import ChatCompletionClient, ModelInfo
+
+    from .config import LLMSettings, Settings
+    from .ledger.runs import Model
+
+BASELINE = "baseline"
+FORMS = "baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL, azure/DEPLOYMENT"
+_AZURE_API_VERSION = "2024-10-21"  # the newest dated one that is generally available; it knows structured output
+_ANTHROPIC_MAX_TOKENS = 8192  # a report's draft does not fit into AutoGen's default of 4096
+_NO_KEY = "none"  # servers of one's own mostly ask for no key, but the client insists on one
+_MAX_RETRIES = 2  # by the provider's library, for 408, 409, 429 and 5xx
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """How a provider's client is made."""
+
+    module: str
+    class_name: str
+    library: str
+    """A module that only the extra brings."""
+    arguments: "Callable[[str, LLMSettings, Mapping[str, str]], dict[str, Any]]"
+    variables: tuple[str, ...] = ()
+    """What the environment must hold."""
+
+
+def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = os.environ) -> "ChatCompletionClient":
+    """Make the client of a name.
+
+    Args:
+        name: `baseline`, `openai/gpt-4.1-mini`, `anthropic/…`, `ollama/llama3.1`, `azure/<deployment>`.
+        settings: `[llm]` gives temperature, base address, time limit.
+        environ: where keys are.
+
+    Raises:
+        UsageError: a name of no known form, a missing extra, key or address; one line, with the way out.
+    """
+    if name == BASELINE:
+        client_class = importlib.import_module("willowbark.agents.baseline.client").BaselineChatCompletionClient
+        return client_class()  # type: ignore[no-any-return]
+    prefix, _, model = name.partition("/")
+    provider = PROVIDERS.get(prefix)
+    if provider is None or not model.strip() or len(model.split()) != 1:
+        raise UsageError(_unknown(name))
+    client_class = _client_class(prefix, provider)
+    arguments = provider.arguments(model, settings.llm, environ)
+    try:
+        return client_class(**arguments)  # type: ignore[no-any-return]
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"model {name!r}: its client refuses these settings ({' '.join(str(error).split())})"
+        ) from error
+
+
+async def close(client: "ChatCompletionClient") -> None:
+    """Close a client and its connections, which AutoGen's client for Ollama leaves open."""
+    await client.close()
+    if type(client).__module__.startswith("autogen_ext.models.ollama"):
+        inner = client._client  # type: ignore[attr-defined]
+        await inner._client.aclose()
+
+
+def model_of(client: "ChatCompletionClient") -> "Model":
+    """What ledger, price list and report need to know of a client: `openai/gpt-4.1-mini`, say."""
+    from willowbark.agents.reporter import analyst_name  # noqa: PLC0415  agents take most of a second
+
+    from .ledger.runs import Model  # noqa: PLC0415
+
+    analyst, kind = analyst_name(client), type(client)
+    provider = next((name for name in PROVIDERS if f".models.{name}" in kind.__module__), None)
+    if any(base.__name__ == "BaselineChatCompletionClient" for base in kind.__mro__):
+        name = BASELINE
+    elif provider is not None:
+        name = f"{'azure' if kind.__name__.startswith('Azure') else provider}/{analyst}"
+    else:
+        name = analyst
+    return Model(name, analyst, dict(client.model_info))
+
+
+def _client_class(prefix: str, provider: Provider) -> Any:
+    try:
+        importlib.import_module(provider.library)
+        return getattr(importlib.import_module(provider.module), provider.class_name)
+    except ImportError:
+        raise UsageError(f"{prefix}/… needs an extra: pip install 'willowbark[{prefix}]'") from None
+
+
+def _unknown(name: str) -> str:
+    prefix, slash, model = name.partition("/")
+    if prefix in PROVIDERS:
+        return f"model {name!r}: name one of its models after the slash, such as {_EXAMPLES[prefix]!r}"
+    guess = _guess(prefix, f"/{model}" if slash else "")
+    hint = f"did you mean {guess!r}? " if guess else ""
+    return f"there is no model {name!r}; {hint}known forms: {FORMS}"
+
+
+def _guess(prefix: str, rest: str) -> str | None:
+    """What a wrong name was likely meant to be; None for no idea."""
+    for provider, beginnings in _FAMILIES.items():
+        if prefix.lower().startswith(beginnings):
+            return f"{provider}/{prefix}{rest}"
+    close = difflib.get_close_matches(prefix.lower(), [BASELINE, *PROVIDERS], n=1)
+    if not close or close[0] == BASELINE:
+        return close[0] if close else None
+    return f"{close[0]}{rest}" if rest else _EXAMPLES[close[0]]
+
+
+_EXAMPLES = {
+    "openai": "openai/gpt-4.1-mini",
+    "anthropic": "anthropic/claude-sonnet-4-20250514",
+    "ollama": "ollama/llama3.1",
+    "azure": "azure/my-deployment",
+}
+_FAMILIES = {  # how the providers' model names begin, for names given without a provider
+    "openai": ("gpt", "o1", "o3", "o4", "chatgpt"),
+    "anthropic": ("claude",),
+    "ollama": ("llama", "mistral", "qwen", "gemma", "phi", "deepseek"),
+}
+
+
+def _openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
+    from autogen_ext.models.openai import _model_info as known  # noqa: PLC0415  only with the extra
+
+    own_server = llm.base_url is not None
+    key = environ.get("OPENAI_API_KEY", "").strip() or (_NO_KEY if own_server else _required(environ, "OPENAI_API_KEY"))
+    listed = not own_server and known.resolve_model(model) in known._MODEL_INFO
+    return _given(
+        model=model,
+        api_key=key,
+        base_url=llm.base_url,
+        temperature=llm.temperature,
+        timeout=llm.timeout_s,
+        max_retries=_MAX_RETRIES,
+        model_info=_info(llm, structured=not own_server, known=known.get_info(model) if listed else None),
+        **{_answer_limit(model): llm.max_tokens},
+    )
+
+
+def _azure(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
+    key = _required(environ, "AZURE_OPENAI_API_KEY")
+    endpoint = llm.base_url or _required(environ, "AZURE_OPENAI_ENDPOINT")
+    return _given(
+        azure_deployment=model,
+        model=model,
+        api_key=key,
+        azure_endpoint=_address("AZURE_OPENAI_ENDPOINT", endpoint),
+        api_version=environ.get("OPENAI_API_VERSION", "").strip() or _AZURE_API_VERSION,
+        temperature=llm.temperature,
+        timeout=llm.timeout_s,
+        max_retries=_MAX_RETRIES,
+        model_info=_info(llm, structured=False),  # a deployment's name does not tell its model
+        **{_answer_limit(model): llm.max_tokens},
+    )
+
+
+def _anthropic(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
+    return _given(
+        model=model,
+        api_key=_required(environ, "ANTHROPIC_API_KEY"),
+        base_url=llm.base_url,
+        temperature=llm.temperature,
+        max_tokens=llm.max_tokens or _ANTHROPIC_MAX_TOKENS,
+        timeout=llm.timeout_s,
+        max_retries=_MAX_RETRIES,
+        model_info={**_info(llm, structured=False), "structured_output": False, "multiple_system_messages": False},
+    )
+
+
+def _ollama(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
+    host = llm.base_url or environ.get("OLLAMA_HOST", "").strip()
+    options = _given(temperature=llm.temperature, num_predict=llm.max_tokens)
+    return _given(
+        model=model,
+        host=host or None,
+        timeout=llm.timeout_s,
+        options=options or None,
+        model_info=_info(llm, structured=True),  # the server itself holds any model to a schema
+    )
+
+
+PROVIDERS: Mapping[str, Provider] = {
+    "openai": Provider(
+        "autogen_ext.models.openai", "OpenAIChatCompletionClient", "openai", _openai, ("OPENAI_API_KEY",)
+    ),
+    "anthropic": Provider(
+        "autogen_ext.models.anthropic", "AnthropicChatCompletionClient", "anthropic", _anthropic, ("ANTHROPIC_API_KEY",)
+    ),
+    "ollama": Provider("autogen_ext.models.ollama", "OllamaChatCompletionClient", "ollama", _ollama),
+    "azure": Provider(
+        "autogen_ext.models.openai",
+        "AzureOpenAIChatCompletionClient",
+        "azure.identity",  # the client makes do without, until a team is dumped
+        _azure,
+        ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
+    ),
+}
+
+
+def _info(llm: "LLMSettings", *, structured: bool, known: "ModelInfo | None" = None) -> "ModelInfo":
+    """What a model can do: as known, else what any model worth naming can; `structured_output` has the last word."""
+    info: ModelInfo = {
+        "vision": False,
+        "function_calling": True,
+        "json_output": True,
+        "family": "unknown",
+        "structured_output": structured,
+        "multiple_system_messages": True,
+    }
+    if known is not None:
+        info = known.copy()
+    if llm.structured_output is not None:
+        info["structured_output"] = llm.structured_output
+    return info
+
+
+def _answer_limit(model: str) -> str:
+    """Reasoning models take `max_completion_tokens` and refuse `max_tokens`."""
+    return "max_completion_tokens" if model.startswith(("o1", "o3", "o4", "gpt-5")) else "max_tokens"
+
+
+def _required(environ: Mapping[str, str], variable: str) -> str:
+    value = environ.get(variable, "").strip()
+    if not value:
+        raise UsageError(f"{variable} is not set: put it into the environment, or use --model {BASELINE}")
+    return value
+
+
+def _address(variable: str, value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"{variable} is no address: it should look like https://NAME.openai.azure.com")
+    return value
+
+
+def _given(**arguments: Any) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}

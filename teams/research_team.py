@@ -1,0 +1,240 @@
+"""The research team: an AutoGen `SelectorGroupChat` whose rounds follow a policy, specialists side by side."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from typing import Any, Self
+
+from autogen_agentchat import TRACE_LOGGER_NAME
+from autogen_agentchat.base import ChatAgent, TaskResult, Team, TerminationCondition
+from autogen_agentchat.conditions import SourceMatchTermination
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, MessageFactory
+from autogen_agentchat.teams import SelectorGroupChat
+from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
+from autogen_agentchat.teams._group_chat._events import GroupChatTermination
+from autogen_agentchat.teams._group_chat._selector_group_chat import (
+    SelectorGroupChatConfig,
+    SelectorGroupChatManager,
+)
+from autogen_core import CancellationToken, Component
+from autogen_core.models import ChatCompletionClient
+
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeLimits
+from willowbark.agents.literature import LITERATURE_SOURCES, literature_agent
+from willowbark.agents.mechanism import MECHANISM_SOURCES, mechanism_agent
+from willowbark.agents.report import ReportMessage
+from willowbark.agents.reporter import ReportAgent
+from willowbark.agents.specialist import TURN_TIMEOUT_S, SpecialistAgent
+from willowbark.agents.trials import TRIAL_SOURCES, trials_agent
+from willowbark.tools.enclosure import new_marker
+from willowbark.tools.endpoints import PUBLIC
+from willowbark.tools.errors import UsageError
+from willowbark.tools.transport import Transport
+
+from .rounds import Thread, next_speakers
+
+SELECTOR_PROMPT = """The judge of a research team wants another round but named nobody for it. The roles are:
+{roles}
+
+The conversation so far:
+{history}
+
+Name the one role from {participants} that should search next. Answer with the name only.
+"""
+
+_trace = logging.getLogger(TRACE_LOGGER_NAME)
+
+
+class ResearchTeamConfig(SelectorGroupChatConfig):
+    """A research team's configuration."""
+
+
+class RoundManager(SelectorGroupChatManager):
+    """Asks the policy first, and the model where the policy leaves a choice."""
+
+    def __init__(self, *arguments: Any, specialists: Sequence[str], judge: str, reporter: str) -> None:
+        super().__init__(*arguments)
+        self._specialists = list(specialists)
+        self._judge = judge
+        self._reporter = reporter
+        self._candidate_func = lambda _: list(specialists)
+
+    async def select_speaker(self, thread: Thread) -> list[str]:
+        """Name who speaks next; all specialists where the model names none of them."""
+        speakers = next_speakers(thread, self._specialists, self._judge, self._reporter)
+        if speakers:
+            return speakers
+        try:
+            chosen = await super().select_speaker(thread)
+        except Exception as error:  # noqa: BLE001  a model that fails here must not break the team
+            _trace.warning("no speaker chosen by the model: %s", type(error).__name__)
+            return self._specialists
+        return [name for name in chosen if name in self._specialists] or self._specialists
+
+
+class ResearchTeam(SelectorGroupChat, Component[ResearchTeamConfig]):
+    """Specialists, a judge and a report agent, in rounds.
+
+    Args:
+        participants: specialists, one judge, one report agent; None takes Willowbark's five on `model_client`.
+        model_client: names the next speaker where the policy leaves a choice; None is the baseline analyst.
+        termination_condition: None ends the run with the report.
+        transport: the way to the sources, left open; None opens one for each run and closes it again.
+        options: as `SelectorGroupChat` takes them.
+
+    Raises:
+        UsageError: no judge, no report agent or no specialist among the participants.
+    """
+
+    component_config_schema = ResearchTeamConfig
+    component_provider_override = "willowbark.teams.research_team.ResearchTeam"
+
+    DEFAULT_NAME = "ResearchTeam"
+    DEFAULT_DESCRIPTION = "Finds existing drugs that might treat a condition, and appraises the evidence."
+
+    def __init__(
+        self,
+        participants: list[ChatAgent | Team] | None = None,
+        model_client: ChatCompletionClient | None = None,
+        *,
+        termination_condition: TerminationCondition | None = None,
+        transport: Transport | None = None,
+        selector_prompt: str = SELECTOR_PROMPT,
+        allow_repeated_speaker: bool = True,
+        **options: Any,
+    ) -> None:
+        client = model_client or BaselineChatCompletionClient()
+        members = participants or default_participants(client)
+        self._judge = _only(members, AssessmentMessage, "judge")
+        self._reporter = _only(members, ReportMessage, "report agent")
+        self._specialists = [m.name for m in members if m.name not in (self._judge, self._reporter)]
+        if not self._specialists:
+            raise UsageError("the team has no specialist: give it at least one agent that searches")
+        super().__init__(
+            members,
+            client,
+            termination_condition=termination_condition or SourceMatchTermination([self._reporter]),
+            selector_prompt=selector_prompt,
+            allow_repeated_speaker=allow_repeated_speaker,
+            **options,
+        )
+        self._transport = transport
+        self._base_group_chat_manager_class = RoundManager
+
+    async def run_stream(
+        self,
+        *,
+        task: str | BaseChatMessage | Sequence[BaseChatMessage] | None = None,
+        cancellation_token: CancellationToken | None = None,
+        output_task_messages: bool = True,
+    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | TaskResult, None]:
+        """Run the team: opens the way to the sources, streams what happens, closes it again."""
+        transport = self._transport or Transport()
+        marker = new_marker()
+        for member in self._participants:
+            if isinstance(member, SpecialistAgent):
+                member.bind(transport, marker)
+            elif isinstance(member, ReportAgent):
+                member.bind(transport)
+        try:
+            async for message in super().run_stream(
+                task=task, cancellation_token=cancellation_token, output_task_messages=output_task_messages
+            ):
+                yield message
+        finally:
+            if self._transport is None:
+                await transport.close()
+
+    def _create_group_chat_manager_factory(
+        self,
+        name: str,
+        group_topic_type: str,
+        output_topic_type: str,
+        participant_topic_types: list[str],
+        participant_names: list[str],
+        participant_descriptions: list[str],
+        output_message_queue: "asyncio.Queue[BaseAgentEvent | BaseChatMessage | GroupChatTermination]",
+        termination_condition: TerminationCondition | None,
+        max_turns: int | None,
+        message_factory: MessageFactory,
+    ) -> Callable[[], BaseGroupChatManager]:
+        return lambda: RoundManager(
+            name,
+            group_topic_type,
+            output_topic_type,
+            participant_topic_types,
+            participant_names,
+            participant_descriptions,
+            output_message_queue,
+            termination_condition,
+            max_turns,
+            message_factory,
+            self._model_client,
+            self._selector_prompt,
+            self._allow_repeated_speaker,
+            self._selector_func,
+            self._max_selector_attempts,
+            self._candidate_func,
+            self._emit_team_events,
+            self._model_context,
+            self._model_client_streaming,
+            specialists=self._specialists,
+            judge=self._judge,
+            reporter=self._reporter,
+        )
+
+    def _to_config(self) -> ResearchTeamConfig:
+        return ResearchTeamConfig(**super()._to_config().model_dump())
+
+    @classmethod
+    def _from_config(cls, config: SelectorGroupChatConfig) -> Self:
+        return super()._from_config(config)
+
+
+def default_participants(
+    model_client: ChatCompletionClient,
+    *,
+    limits: JudgeLimits | None = None,
+    max_results: int = 10,
+    sources: Collection[str] = tuple(PUBLIC),
+    turn_timeout_s: float = TURN_TIMEOUT_S,
+) -> list[ChatAgent | Team]:
+    """Willowbark's five agents on one model; a specialist without a source is left out.
+
+    Args:
+        model_client: the model of all of them.
+        limits: when the judge ends the search.
+        max_results: records of each search, 1 to 50.
+        sources: names of the sources to search.
+        turn_timeout_s: seconds for a specialist's turn.
+    """
+    fallback = None if isinstance(model_client, BaselineChatCompletionClient) else BaselineChatCompletionClient()
+    specialists: list[ChatAgent | Team] = [
+        specialist(
+            model_client,
+            max_results=max_results,
+            sources=[name for name in own if name in sources],
+            fallback=fallback,
+            turn_timeout_s=turn_timeout_s,
+        )
+        for specialist, own in (
+            (literature_agent, LITERATURE_SOURCES),
+            (trials_agent, TRIAL_SOURCES),
+            (mechanism_agent, MECHANISM_SOURCES),
+        )
+        if any(name in sources for name in own)
+    ]
+    return [
+        *specialists,
+        JudgeAgent("judge", model_client, fallback=fallback, limits=limits),
+        ReportAgent("report", model_client, fallback=fallback),
+    ]
+
+
+def _only(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage], role: str) -> str:
+    """The name of the one member that gives a type of message."""
+    names = [m.name for m in members if isinstance(m, ChatAgent) and produced in m.produced_message_types]
+    if len(names) != 1:
+        raise UsageError(f"the team needs exactly one {role}; it has {len(names)}")
+    return names[0]

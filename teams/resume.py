@@ -1,0 +1,149 @@
+"""A run lived again: resumed after a kill or a stop, or replayed without network and without a model.
+
+Both ask a fresh team the same question and answer from the journal what it holds, so nothing committed is asked twice.
+A resumed run then goes on; a replayed one meets the end it met before.
+"""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, cast
+
+from autogen_agentchat.messages import BaseChatMessage, TextMessage
+from autogen_core import CancellationToken
+from autogen_core.models import ChatCompletionClient, ModelInfo
+
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.findings import FindingsMessage
+from willowbark.agents.judge import AssessmentMessage
+from willowbark.agents.report import ResearchReport
+from willowbark.tools.endpoints import Endpoints
+
+from .config import Settings
+from .course import Course, partial_report
+from .events import AgentEvent
+from .hooks import Hooks
+from .ledger import Journal, Ledger, LedgerError, Model, Run
+from .model_clients import close as close_client
+from .model_clients import model_client as client_by_name
+from .run import endpoints_for, report_of
+
+_NOWHERE = "http://127.0.0.1:9"  # the discard port: a replay sends nothing anywhere
+_TYPES: Mapping[str, type[BaseChatMessage]] = {
+    "FindingsMessage": FindingsMessage,
+    "AssessmentMessage": AssessmentMessage,
+}
+
+
+async def resume(
+    run_id: str,
+    ledger: Ledger,
+    *,
+    model_client: ChatCompletionClient | None = None,
+    endpoints: Endpoints | None = None,
+    cancellation_token: CancellationToken | None = None,
+    hooks: Sequence[Hooks] = (),
+) -> ResearchReport:
+    """Bring an interrupted or cancelled run to its report.
+
+    Args:
+        run_id: as the ledger lists it.
+        ledger: holds the run.
+        model_client: None takes the one that the run was started with.
+        endpoints: None takes the public sources, or a sandbox that the environment names.
+        cancellation_token: stops it again.
+        hooks: told what happens, the earlier part included.
+
+    Raises:
+        LedgerError: no such run, a complete one, one that another process works on, or damaged content.
+        UsageError: the run's model is not to be had here.
+        RunFailed: not even a partial report could be made.
+    """
+    stream = resume_stream(
+        run_id,
+        ledger,
+        model_client=model_client,
+        endpoints=endpoints,
+        cancellation_token=cancellation_token,
+        hooks=hooks,
+    )
+    return await report_of(stream)
+
+
+async def resume_stream(
+    run_id: str,
+    ledger: Ledger,
+    *,
+    model_client: ChatCompletionClient | None = None,
+    endpoints: Endpoints | None = None,
+    cancellation_token: CancellationToken | None = None,
+    hooks: Sequence[Hooks] = (),
+) -> AsyncGenerator[AgentEvent, None]:
+    """As `resume`, telling what happens, the earlier part included."""
+    run = ledger.run(run_id)
+    settings = Settings.restored(run.settings)
+    where = endpoints or endpoints_for(settings)
+    if where.sandboxed != run.sandboxed:
+        kind = "a sandbox (WILLOWBARK_SANDBOX_URL)" if run.sandboxed else "the public sources"
+        raise LedgerError(f"run {run_id} was asked of {kind}; resume it there")
+    with ledger.reopen(run_id) as journal:
+        client = model_client or client_by_name(run.model, settings)
+        course = Course(run.question, settings, client, where, model=_model(run), hooks=hooks)
+        course.journal = journal
+        try:
+            async with aclosing(course.run(cancellation_token or CancellationToken())) as events:
+                async for event in events:
+                    yield event
+        finally:
+            if model_client is None:
+                await close_client(client)
+
+
+async def replay(run_id: str, ledger: Ledger) -> ResearchReport:
+    """Make a run's report anew from its journal, without network and without a model.
+
+    The report is the run's own, apart from when it was made and when its searches were asked.
+
+    Raises:
+        LedgerError: no such run, or damaged content.
+        RunFailed: no report could be made.
+    """
+    run = ledger.run(run_id)
+    journal = ledger.journal(run_id)
+    if all(turn.type != "ReportMessage" for turn in journal.lived):
+        return await partial_report(_messages(run, journal), run.stop_reason or "error")
+    endpoints = Endpoints.sandbox(_NOWHERE) if run.sandboxed else Endpoints.public({})
+    settings = Settings.restored(run.settings)
+    email = settings.tools.pubmed.email
+    endpoints = endpoints.model_copy(update={"email": email}) if email and not run.sandboxed else endpoints
+    course = Course(run.question, settings, _Absent(run), endpoints, model=_model(run))
+    course.journal = journal
+    return await report_of(course.run(CancellationToken()))
+
+
+class _Absent(BaselineChatCompletionClient):
+    """Stands for a run's model while it is replayed; never asked, since the journal answers first."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self.display_name = run.analyst
+        self._info = run.model_info
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the run's model could do: requests are worded by that."""
+        return cast(ModelInfo, self._info)
+
+    async def create(self, *arguments: Any, **options: Any) -> Any:
+        """Refuse."""
+        raise LedgerError("a replay asks no model")
+
+
+def _model(run: Run) -> Model:
+    return Model(run.model, run.analyst, run.model_info)
+
+
+def _messages(run: Run, journal: Journal) -> list[BaseChatMessage]:
+    """The question and the turns of a run that was stopped."""
+    question = TextMessage(content=run.question, source="user", created_at=run.created_at)
+    turns = [_TYPES[turn.type].load(turn.message) for turn in journal.lived if turn.type in _TYPES]
+    return [question, *turns]

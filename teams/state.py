@@ -1,0 +1,75 @@
+"""The state of a run, read from its journal: what has been found, judged and spent so far."""
+
+from typing import Any
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from willowbark.agents.findings import Findings
+from willowbark.agents.judge import JudgeAssessment
+from willowbark.tools.evidence import Evidence, merge
+
+from .ledger import Ledger
+
+
+class ResearchState(BaseModel):
+    """Where a run stands."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    query_id: str
+    """The run's id."""
+    question: str
+    iteration: int = Field(default=0, ge=0)
+    """The latest round that anybody searched in; 0 before the first."""
+    evidence: list[Evidence] = Field(default_factory=list)
+    """All records, united."""
+    assessments: list[JudgeAssessment] = Field(default_factory=list)
+    """The judge's verdicts, a round each."""
+    tokens_used: int = Field(default=0, ge=0)
+    """Prompt and completion tokens of all model calls."""
+    search_history: list[dict[str, Any]] = Field(default_factory=list)
+    """iteration, specialist, source, query, status and number of records of each search."""
+    stop_reason: str | None = None
+    """Why the run ended; None while it has not."""
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+
+
+def state_of(ledger: Ledger, run_id: str, iteration: int | None = None) -> ResearchState:
+    """A run's state.
+
+    Args:
+        ledger: holds the run.
+        run_id: as the ledger lists it.
+        iteration: as it was at the end of this round; None takes all that there is.
+
+    Raises:
+        LedgerError: no such run, or damaged content.
+    """
+    run, turns = ledger.run(run_id), ledger.journal(run_id).lived
+    chosen = [turn for turn in turns if iteration is None or turn.iteration <= iteration]
+    found = [Findings.model_validate(turn.message["content"]) for turn in chosen if turn.type == "FindingsMessage"]
+    verdicts = [turn for turn in chosen if turn.type == "AssessmentMessage"]
+    return ResearchState(
+        query_id=run_id,
+        question=run.question,
+        iteration=max((one.iteration for one in found), default=0),
+        evidence=merge(record for one in found for record in one.records),
+        assessments=[JudgeAssessment.model_validate(turn.message["content"]) for turn in verdicts],
+        tokens_used=sum(turn.prompt_tokens + turn.completion_tokens for turn in chosen),
+        search_history=[
+            {
+                "iteration": one.iteration,
+                "specialist": one.specialist,
+                "source": reply.source,
+                "query": reply.query,
+                "status": reply.status.value,
+                "records": len(reply.records),
+            }
+            for one in found
+            for reply in one.replies
+        ],
+        stop_reason=run.stop_reason,
+        created_at=run.created_at,
+        updated_at=run.updated_at,
+    )

@@ -1,0 +1,165 @@
+"""Run folders: one folder a run, below the folder that `[output] directory` names.
+
+A file is there whole or not at all: it is written beside its place and moved in.
+"""
+
+import os
+import re
+import secrets
+import tempfile
+import unicodedata
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, Protocol, Self
+
+from willowbark.tools.errors import UsageError
+
+RUN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+ReportFormat = Literal["md", "json"]
+_SLUG_CHARACTERS = 40  # with time and random part a run id stays below 64
+_ATTEMPTS = 5  # at an id that no folder has yet; ids of one second differ by 16 random bits
+
+
+class Report(Protocol):
+    """What a run folder needs of a report."""
+
+    def to_markdown(self) -> str:
+        """The report for people."""
+
+    def to_json(self) -> str:
+        """The report for programs."""
+
+
+def new_run_id(question: str, now: datetime | None = None) -> str:
+    """An id that sorts by time, is readable, and holds nothing that a path could stumble over.
+
+    Args:
+        question: its first words are taken in, as far as they are ASCII letters and digits.
+        now: None takes the local time.
+    """
+    when = (now or datetime.now().astimezone()).strftime("%Y%m%d-%H%M%S")
+    plain = unicodedata.normalize("NFKD", question).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain)[:_SLUG_CHARACTERS].strip("-")
+    return "-".join(part for part in (when, slug, secrets.token_hex(2)) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The folder of one run."""
+
+    path: Path
+
+    @property
+    def run_id(self) -> str:
+        """The folder's name."""
+        return self.path.name
+
+    @classmethod
+    def create(cls, root: Path, question: str) -> Self:
+        """Make a new folder, and its parents where they are missing.
+
+        Raises:
+            UsageError: nothing can be made or written there.
+        """
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            for _ in range(_ATTEMPTS):
+                path = root / new_run_id(question)
+                with suppress(FileExistsError):
+                    path.mkdir()
+                    return cls(path)
+        except (OSError, ValueError) as error:
+            raise _unusable(root, error, "written to") from None
+        raise UsageError(f"{root}: no free name for a run folder; name another folder with --out")
+
+    @classmethod
+    def open(cls, root: Path, run_id: str) -> Self:
+        """Find the folder of an earlier run.
+
+        Raises:
+            UsageError: not an id (a path, say), no such run, or a folder that cannot be read.
+        """
+        if not RUN_ID.fullmatch(run_id):
+            raise UsageError(
+                f"{run_id!r} is no run id: those are up to 64 of a-z, 0-9, - and _; see the names in {root}"
+            )
+        path = root / run_id
+        if path.is_symlink() or not path.is_dir():
+            raise UsageError(f"{root}: there is no run {run_id!r}; see the names in that folder")
+        try:
+            os.listdir(path)
+        except OSError as error:
+            raise _unusable(path, error, "read") from None
+        return cls(path)
+
+    def write_report(self, report: Report, formats: Collection[ReportFormat] = ("md", "json")) -> list[Path]:
+        """Write `report.md` and `report.json`, each whole or not at all.
+
+        Returns:
+            The files' paths.
+
+        Raises:
+            UsageError: the folder cannot be written to.
+        """
+        texts = {}  # both are made before either is written: a report that cannot be dumped leaves nothing behind
+        if "md" in formats:
+            texts["report.md"] = report.to_markdown()
+        if "json" in formats:
+            texts["report.json"] = report.to_json()
+        return [self.write(name, text) for name, text in texts.items()]
+
+    def write(self, name: str, text: str) -> Path:
+        """Write one file of the folder, whole or not at all.
+
+        Args:
+            name: a plain file name.
+            text: its content; a line break is added at the end where none is.
+
+        Raises:
+            UsageError: the name is a path, or the folder cannot be written to.
+        """
+        if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", name):
+            raise UsageError(f"{name!r} is no name for a file of a run folder")
+        target = self.path / name
+        try:
+            _write_whole(target, text if text.endswith("\n") else text + "\n")
+        except OSError as error:
+            raise _unusable(target, error, "written") from None
+        return target
+
+    def discard_if_empty(self) -> bool:
+        """Remove the folder when nothing was written; tell whether it is gone."""
+        try:
+            self.path.rmdir()
+        except OSError:
+            return False
+        return True
+
+
+def _write_whole(target: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())  # mkstemp's 0600 would keep a group out of its shared runs
+        os.replace(name, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0o077)
+    os.umask(current)
+    return current
+
+
+def _unusable(path: Path, error: Exception, verb: str) -> UsageError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return UsageError(f"{path}: cannot be {verb} ({reason}); name another folder with --out")
