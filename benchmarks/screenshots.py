@@ -1,0 +1,154 @@
+"""The HTML of a report as people see it: phone and desktop width, light and dark; rerun with `make screenshots`.
+
+Writes pictures into build/screenshots/, long pages in pieces, and fails where a page is wider than its window, where an
+element sticks out of it, where a picture's words are cut or overlap, or where the browser complains or asks for more.
+Needs a Chromium (Debian: apt-get install chromium); another browser of its kind is named by CHROMIUM=/path.
+"""
+
+import argparse
+import asyncio
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Browser, FloatRect, Page, Request, sync_playwright
+
+from willowbark.agents.report import ResearchReport
+from willowbark.teams import exports, research
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.sandbox.server import SandboxServer
+
+QUESTION = "Which existing drugs could help people quit smoking?"
+WIDTHS = {"phone": 390, "desktop": 1280}  # px
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+HEIGHT = 844  # px of the window; pictures show the whole page
+PIECE = 2600  # px of a picture at most
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+STICKING_OUT = """
+() => [...document.querySelectorAll('body *')]
+  .filter(e => !e.closest('.scroll') && !e.closest('.hidden, .skip, thead, svg') && e.checkVisibility())
+  .map(e => [e, e.getBoundingClientRect()])
+  .filter(([_, r]) => r.width > 0 && (r.right > innerWidth + 1 || r.left < -1))
+  .map(([e]) => e.tagName + '.' + e.className + ': ' + e.textContent.slice(0, 40))
+"""
+CUT_IN_PICTURES = """
+() => [...document.querySelectorAll('svg.picture')].filter(s => s.checkVisibility()).flatMap(svg => {
+  const rects = [...svg.querySelectorAll(':scope > rect')].map(r => r.getBoundingClientRect());
+  const box = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text')].filter(t => {
+    const r = t.getBoundingClientRect();
+    const own = rects.find(o => o.left <= r.left && r.left <= o.right && o.top <= r.top && r.top <= o.bottom);
+    return (own && r.right > own.right - 2) ||
+      r.right > box.right + 2 || r.left < box.left - 2 || r.bottom > box.bottom + 2 || r.top < box.top - 2;
+  }).map(t => svg.getAttribute('class') + ': ' + t.textContent);
+})
+"""
+OVERLAPPING_LABELS = """
+() => [...document.querySelectorAll('svg.picture')].filter(s => s.checkVisibility()).flatMap(svg => {
+  const boxes = [...svg.querySelectorAll('text')].map(t => [t, t.getBoundingClientRect()]);
+  return boxes.flatMap(([t, a], i) => boxes.slice(i + 1).filter(([_, b]) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
+    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3
+  ).map(([u]) => svg.getAttribute('class') + ': ' + t.textContent + ' / ' + u.textContent));
+})
+"""
+
+
+def sandbox_report(question: str) -> ResearchReport:
+    """A report over the bundled library, without network."""
+    with SandboxServer() as sandbox:
+        return asyncio.run(research(question, endpoints=Endpoints.sandbox(sandbox.url)))
+
+
+def browser_path() -> str:
+    """Where the browser is; leaves with a line where there is none."""
+    named = os.environ.get("CHROMIUM")
+    found = named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        sys.exit("no Chromium found: install Debian's chromium, or name one with CHROMIUM=/path")
+    return found
+
+
+def photograph(browser: Browser, page_file: Path, folder: Path, *, opened: bool) -> list[str]:
+    """Take the pictures of one page; gives what is wrong with it, a line each."""
+    wrong = []
+    for device, width in WIDTHS.items():
+        for scheme in SCHEMES:
+            context = browser.new_context(viewport={"width": width, "height": HEIGHT}, color_scheme=scheme)
+            page = context.new_page()
+            complaints = listening(page)
+            page.goto(page_file.as_uri())
+            if opened:
+                page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+            name = f"{page_file.stem}-{device}-{scheme}{'-opened' if opened else ''}"
+            wrong += [f"{name}: {line}" for line in [*complaints, *measured(page)]]
+            pieces(page, folder, name)
+            context.close()
+    return wrong
+
+
+def listening(page: Page) -> list[str]:
+    """What the browser complains of and asks for from now on; filled as it happens."""
+    heard: list[str] = []
+
+    def asked(request: Request) -> None:
+        if not request.is_navigation_request():
+            heard.append(f"asks for {request.url}")
+
+    page.on("console", lambda message: heard.append(message.text))
+    page.on("request", asked)
+    return heard
+
+
+def measured(page: Page) -> list[str]:
+    """What sticks out, is cut or overlaps."""
+    width, window = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    found = [f"page of {width} px in a window of {window}"] if width > window else []
+    for what, script in (
+        ("sticks out", STICKING_OUT),
+        ("cut", CUT_IN_PICTURES),
+        ("overlaps", OVERLAPPING_LABELS),
+    ):
+        found += [f"{what}: {line}" for line in page.evaluate(script)]
+    return found
+
+
+def pieces(page: Page, folder: Path, name: str) -> None:
+    """Photograph the whole page, in pieces from top to bottom."""
+    width, height = page.evaluate("[innerWidth, document.documentElement.scrollHeight]")
+    for number, top in enumerate(range(0, height, PIECE), 1):
+        clip = FloatRect(x=0, y=top, width=width, height=min(PIECE, height - top))
+        page.screenshot(path=folder / f"{name}-{number:02}.png", full_page=True, clip=clip)
+
+
+def main() -> None:
+    """Take the pictures and tell what is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("reports", nargs="*", type=Path, help="report.json files; none: a run over the bundled library")
+    parser.add_argument("--question", default=QUESTION)
+    parser.add_argument("--out", type=Path, default=Path("build/screenshots"))
+    parser.add_argument("--opened", action="store_true", help="with every quote open")
+    arguments = parser.parse_args()
+    reports = {path.stem: ResearchReport.model_validate_json(path.read_text("utf-8")) for path in arguments.reports}
+    reports = reports or {"report": sandbox_report(arguments.question)}
+    folder: Path = arguments.out
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.png"):
+        old.unlink()
+    wrong = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS)
+        for name, report in reports.items():
+            page_file = (folder / f"{name}.html").absolute()
+            page_file.write_bytes(exports.render(report, "html"))
+            wrong += photograph(browser, page_file, folder, opened=arguments.opened)
+        browser.close()
+    print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()

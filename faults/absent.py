@@ -1,0 +1,140 @@
+"""F4: nobody home. All sources dead, a model that is down, a model that answers junk."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.sandbox.faults import DeadBy, FaultPlan
+from willowbark.tools.sandbox.library import Library
+from willowbark.tools.sandbox.server import SandboxServer
+
+from .answering import Answer, AnsweringClient, Asked, calls
+from .networks import SOURCES
+from .running import FACTOR, QUESTIONS, RunResult, run
+from .verdict import Row, exactly
+
+_UNREACHABLE = 3  # the command line's exit code for sources that can't be reached
+_DEATHS: tuple[DeadBy, ...] = ("reset", "status", "html")
+
+
+def _down(_: Asked) -> Answer:
+    raise ConnectionError("the model is down")
+
+
+def _prose(_: Asked) -> Answer:
+    return "As a large language model I would rather speak about the weather. Aspirin cures everything (PMID 1)."
+
+
+def _wrong_json(asked: Asked) -> Answer:
+    if asked.tools:
+        return calls(("no_such_tool", {"query": 1}), (asked.tools[0], {"url": "http://169.254.169.254/"}))
+    return json.dumps({"claims": "all of them", "confidence": 7, "recommendation": "trust me"})
+
+
+def _invented(asked: Asked) -> Answer:
+    if asked.tools:
+        return calls(*((name, {"query": "migraine"}) for name in asked.tools if name.startswith("search_")))
+    claim = {
+        "text": "Aspirinol cured 99 % of patients.",
+        "drug": "aspirinol",
+        "evidence_key": "PMID:99999999",
+        "quote": "Aspirinol cured 99 % of all patients in every trial.",
+        "stance": "supports",
+    }
+    return json.dumps({"claims": [claim] * 3, "candidates": [{"name": "aspirinol", "proposed_mechanism": "magic"}]})
+
+
+def _empty(_: Asked) -> Answer:
+    return ""
+
+
+JUNK: tuple[tuple[str, Callable[[Asked], Answer]], ...] = (
+    ("model down", _down),
+    ("model answers prose", _prose),
+    ("model answers wrong JSON and tool calls", _wrong_json),
+    ("model invents", _invented),
+    ("model answers nothing", _empty),
+)
+
+
+def nobody_home(runs: int, seed: int) -> Row:
+    """F4: a report comes, says what is missing, and holds nothing that no record says."""
+    before, notes = time.perf_counter(), list[str]()
+    kinds = len(_DEATHS) + len(JUNK)
+    each = max(1, round(runs / kinds))
+    with SandboxServer() as server:
+        endpoints = Endpoints.sandbox(server.url)
+        usual = asyncio.run(run(QUESTIONS[0], endpoints))
+        for name, answer in JUNK * each:
+            found = asyncio.run(run(QUESTIONS[0], endpoints, client=AnsweringClient(answer)))
+            notes += [f"{name}: {problem}" for problem in _about_model(found, usual)]
+    for death in _DEATHS:
+        with SandboxServer(faults=FaultPlan(seed=seed, dead=dict.fromkeys(SOURCES, death)).scaled(FACTOR)) as server:
+            for _ in range(each):
+                found = asyncio.run(run(QUESTIONS[0], Endpoints.sandbox(server.url)))
+                notes += [f"all dead by {death}: {problem}" for problem in _about_sources(found)]
+    notes += (problem for problem in _command_line(seed))
+    figures = [exactly("things said wrong or left unsaid", len(notes), 0)]
+    what = "all sources dead, model dead, model junk; the command line once"
+    return Row("F4", each * kinds, what, seed, time.perf_counter() - before, figures, notes)
+
+
+def _about_model(found: RunResult, usual: RunResult) -> list[str]:
+    """What a run without a usable model does worse than the baseline analyst's own."""
+    if found.failure:
+        return [f"no report: {found.failure}"]
+    problems = []
+    if not any("model" in line for line in found.limitations):
+        problems.append("the report does not say that the model failed")
+    if usual.references and not found.references:
+        problems.append("the baseline analyst did not finish: nothing is cited")
+    invented = [key for key in found.references if key.startswith(("pmid:", "nct:")) and key not in _in_library()]
+    invented += [name for name in found.candidates if canonical_drug(name) is None]
+    return problems + [f"invented: {name}" for name in invented]
+
+
+@cache
+def _in_library() -> frozenset[str]:
+    library = Library.load()
+    numbers = {f"pmid:{publication.pmid}" for publication in library.publications}
+    return frozenset(numbers | {f"nct:{trial.nct_id}" for trial in library.trials})
+
+
+def _about_sources(found: RunResult) -> list[str]:
+    if found.failure:
+        return [f"no report: {found.failure}"]
+    problems = [f"{source} is not named as lost" for source in SOURCES if not found.named(source)]
+    if found.candidates or found.references:
+        problems.append("it names candidates or references of which no source told")
+    return problems
+
+
+def _command_line(seed: int) -> list[str]:
+    """Ask on the command line with every source answering 503."""
+    with (
+        SandboxServer(faults=FaultPlan(seed=seed, dead=dict.fromkeys(SOURCES, "status"))) as server,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "willowbark", "ask", "--quiet", "--max-iterations", "1", QUESTIONS[0]],
+            env={**os.environ, "WILLOWBARK_SANDBOX_URL": server.url, "WILLOWBARK_RESEARCH__SEARCH_TIMEOUT": "5"},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        reports = list(Path(folder).glob("runs/*/report.md"))
+        written = reports[0].read_text() if reports else ""
+    problems = [] if done.returncode == _UNREACHABLE else [f"the exit code is {done.returncode}, not {_UNREACHABLE}"]
+    problems += [] if "Not available" in written else ["the run folder's report does not say what is missing"]
+    return problems

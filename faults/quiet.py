@@ -1,0 +1,103 @@
+"""F0: what the way out costs on a day without faults, against bare clients sending the same requests."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import httpx
+import requests
+
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.sandbox.server import SandboxServer, SeenRequest
+from willowbark.tools.search import SearchHandler
+from willowbark.tools.toolbox import SOURCES
+from willowbark.tools.transport import ExchangeLog, Transport
+
+from .verdict import Figure, Row, exactly, percentile
+
+_QUERIES = ("migraine", "smoking cessation", "diabetic nephropathy", "portal hypertension")
+_RESULTS = 5
+_ADDED_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A request as the server saw it, without its body."""
+
+    source: str
+    address: str
+
+
+class _Bare:
+    """The same two clients with nothing around them."""
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        self._wires = {name: endpoint.wire for name, endpoint in endpoints.by_source.items()}
+        self._httpx = httpx.AsyncClient(trust_env=False)
+        self._requests = requests.Session()
+
+    async def send_all(self, sent: Sequence[_Sent]) -> float:
+        """Send one source's requests after one another, sources side by side; seconds until the last answer."""
+        chains: dict[str, list[str]] = {}
+        for request in sent:
+            chains.setdefault(request.source, []).append(request.address)
+        before = time.perf_counter()
+        await asyncio.gather(*(self._chain(source, addresses) for source, addresses in chains.items()))
+        return time.perf_counter() - before
+
+    async def _chain(self, source: str, addresses: Sequence[str]) -> None:
+        for address in addresses:
+            if self._wires[source] == "requests":
+                await asyncio.to_thread(self._requests.get, address, timeout=10)
+            else:
+                await self._httpx.get(address)
+
+    async def close(self) -> None:
+        await self._httpx.aclose()
+        self._requests.close()
+
+
+def quiet_day(runs: int, seed: int) -> Row:
+    """F0: all sources answer, nothing is asked twice, little time is added."""
+    before = time.perf_counter()
+    with SandboxServer() as server:
+        figures = asyncio.run(_measure(server, runs))
+    return Row("F0", runs, "searches without faults", seed, time.perf_counter() - before, figures)
+
+
+async def _measure(server: SandboxServer, runs: int) -> list[Figure]:
+    endpoints = Endpoints.sandbox(server.url)
+    log, bare = ExchangeLog(), _Bare(endpoints)
+    whole, added = 0, list[float]()
+    async with Transport(endpoints, recorder=log) as transport:
+        handler = SearchHandler([source(transport) for source in SOURCES])
+        sent = {query: await _requests_of(server, handler, query) for query in _QUERIES}
+        await bare.send_all(sent[_QUERIES[0]])  # connections open, as the handler's are
+        log.exchanges.clear()
+        for number in range(runs):
+            query = _QUERIES[number % len(_QUERIES)]
+            least = await bare.send_all(sent[query])
+            started = time.perf_counter()
+            found = await handler.execute(query, _RESULTS)
+            added.append(time.perf_counter() - started - least)
+            whole += len(found.sources_searched) == len(SOURCES) and not found.errors
+    await bare.close()
+    calls = sum(exchange.attempt == 1 for exchange in log.exchanges)
+    return [
+        exactly("searches with all sources", whole, runs),
+        exactly("requests for each needed one", len(log.exchanges) / max(1, calls), 1.0),
+        Figure("added p99, ms", percentile(added, 0.99) * 1000, at_most=_ADDED_S * 1000),
+        Figure("added median, ms", percentile(added, 0.5) * 1000, at_most=_ADDED_S * 1000),
+    ]
+
+
+async def _requests_of(server: SandboxServer, handler: SearchHandler, query: str) -> list[_Sent]:
+    start = len(server.requests)
+    await handler.execute(query, _RESULTS)
+    return [_sent(server.url, seen) for seen in server.requests[start:]]
+
+
+def _sent(url: str, seen: SeenRequest) -> _Sent:
+    address = f"{url}/{seen.source}/{seen.path}"
+    return _Sent(seen.source, f"{address}?{seen.query}" if seen.query else address)

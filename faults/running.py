@@ -1,0 +1,168 @@
+"""Whole runs over a sandbox, with time compressed, and what each of them did."""
+
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+from autogen_core.models import ChatCompletionClient
+
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.judge import JudgeLimits
+from willowbark.agents.report import ReportMessage, ResearchReport
+from willowbark.agents.specialist import TURN_TIMEOUT_S, SpecialistAgent
+from willowbark.teams.config import OrchestratorConfig
+from willowbark.teams.research_team import ResearchTeam, default_participants
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.toolbox import SEARCH_TIMEOUT_S, EvidenceTool
+from willowbark.tools.transport import Exchange, ExchangeLog, RetryPolicy, Transport
+
+QUESTIONS = (
+    "Which existing drugs could prevent migraine attacks?",
+    "Which drugs help people stop smoking?",
+    "Which existing drugs slow diabetic nephropathy?",
+)
+FACTOR = 0.05
+"""Compressed time: a second of waits and deadlines takes 50 ms; computing takes what it takes."""
+
+
+def policy(factor: float = FACTOR) -> RetryPolicy:
+    """The policy that runs have by default, compressed."""
+    seconds = OrchestratorConfig().search_timeout
+    return RetryPolicy(deadline_s=seconds, attempt_timeout_s=min(15.0, seconds / 2)).scaled(factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a run says of one search."""
+
+    source: str
+    query: str
+    status: str
+    taken: int
+    warnings: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What one run did; small enough to travel between processes."""
+
+    question: str
+    seconds: float
+    exchanges: int
+    calls: int
+    """Requests that were needed: first attempts."""
+    asked: Mapping[str, int]
+    """Requests to each source, redirects and retries included."""
+    answered: frozenset[str]
+    searches: tuple[Told, ...] = ()
+    limitations: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    failure: str | None = None
+    """Why there is no report; None where there is one."""
+
+    def named(self, source: str) -> bool:
+        """Whether the limitations tell that a source was lost."""
+        return any(line.startswith(f"Not available: {source}:") for line in self.limitations)
+
+
+async def run(
+    question: str,
+    endpoints: Endpoints,
+    *,
+    factor: float = FACTOR,
+    rounds: int = 1,
+    max_results: int = 3,
+    client: ChatCompletionClient | None = None,
+) -> RunResult:
+    """Answer a question with the whole team, as `willowbark ask` does, and tell what happened."""
+    log = ExchangeLog()
+    before = time.perf_counter()
+    report: ResearchReport | None = None
+    failure = "no report came"
+    async with Transport(endpoints, policy=policy(factor), recorder=log) as transport:
+        try:
+            result = await _team(transport, factor, rounds, max_results, client).run(task=question)
+            last = result.messages[-1]
+            report = last.content if isinstance(last, ReportMessage) else None
+        except Exception as error:  # noqa: BLE001  whatever ends a run without a report is what is being counted
+            failure = f"{type(error).__name__}: {error}"
+    return _result(question, time.perf_counter() - before, log.exchanges, report, failure)
+
+
+def _team(
+    transport: Transport, factor: float, rounds: int, max_results: int, client: ChatCompletionClient | None
+) -> ResearchTeam:
+    analyst = client or BaselineChatCompletionClient()
+    members = default_participants(
+        analyst,
+        limits=JudgeLimits(max_iterations=rounds),
+        max_results=max_results,
+        turn_timeout_s=TURN_TIMEOUT_S * max(factor, 0.2),  # reflecting computes, and computing is not compressed
+    )
+    for member in members:
+        if isinstance(member, SpecialistAgent):
+            for tool in _tools(member):
+                tool._timeout_s = SEARCH_TIMEOUT_S * factor
+    return ResearchTeam(members, analyst, transport=transport)
+
+
+def _tools(member: SpecialistAgent) -> Iterator[EvidenceTool[object]]:  # type: ignore[type-var]
+    for workbench in member._workbench:
+        yield from (tool for tool in getattr(workbench, "_tools", ()) if isinstance(tool, EvidenceTool))
+
+
+def _result(
+    question: str, seconds: float, exchanges: Sequence[Exchange], report: ResearchReport | None, failure: str
+) -> RunResult:
+    asked: dict[str, int] = {}
+    for exchange in exchanges:
+        asked[exchange.source] = asked.get(exchange.source, 0) + 1
+    calls = sum(exchange.attempt == 1 for exchange in exchanges)
+    if report is None:
+        return RunResult(question, seconds, len(exchanges), calls, asked, frozenset(), failure=failure)
+    return RunResult(
+        question=question,
+        seconds=seconds,
+        exchanges=len(exchanges),
+        calls=calls,
+        asked=asked,
+        answered=frozenset(report.sources_searched),
+        searches=tuple(
+            Told(entry.source, entry.query, entry.status, entry.taken, len(entry.warnings))
+            for entry in report.search_log
+        ),
+        limitations=tuple(report.limitations),
+        candidates=tuple(report.drug_candidates),
+        references=tuple(str(reference["key"]) for reference in report.references),
+    )
+
+
+def silent_losses(result: RunResult, clean: RunResult) -> list[str]:
+    """Searches that gave less than in a clean run of the same question without a word."""
+    due = {(told.source, told.query): told.taken for told in clean.searches}
+    return [
+        f"{told.source} {told.query}: {told.taken} of {due[told.source, told.query]} records, {told.status}"
+        for told in result.searches
+        if told.taken < due.get((told.source, told.query), 0)
+        and not told.warnings
+        and told.status not in ("unavailable", "bad_query")
+    ]
+
+
+def unnamed_losses(result: RunResult, clean: RunResult) -> list[str]:
+    """Sources that answered in a clean run, not in this one, and stand in no limitation."""
+    return [source for source in sorted(clean.answered - result.answered) if not result.named(source)]
+
+
+def side_by_side(work: Callable[[int, int], list[RunResult]], runs: int, seed: int, jobs: int) -> list[RunResult]:
+    """Do runs in processes of their own: `work(runs, seed)` of each, its own server included."""
+    shares = [runs // jobs + (place < runs % jobs) for place in range(jobs)]
+    shares = [share for share in shares if share]
+    if len(shares) <= 1:
+        return work(runs, seed)
+    with ProcessPoolExecutor(len(shares), mp_context=multiprocessing.get_context("spawn")) as pool:
+        waiting = [pool.submit(work, share, seed + place) for place, share in enumerate(shares)]
+        return [result for done in waiting for result in done.result()]

@@ -1,0 +1,95 @@
+"""F10: stopped by Ctrl-C or by a budget. What concerns resuming stands with the ledger."""
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass
+
+from autogen_core import CancellationToken
+
+from willowbark.agents.report import ResearchReport
+from willowbark.teams.config import LimitSettings, OutputSettings, ResearchSettings, Settings
+from willowbark.teams.run import research_stream
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.sandbox.server import SandboxServer
+
+from .answering import AnsweringClient, Asked
+from .running import QUESTIONS
+from .verdict import Figure, Row, exactly, percentile
+
+_STOP_S = 1.0
+_LATENCY_S = 0.05
+_TOKENS = 2_000  # less than a first round takes
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    seconds: float
+    """From the cancellation to the last event."""
+    calls_after: int
+    """Model calls begun after the cancellation."""
+    reason: str | None
+    """The report's; None without a report."""
+    cancelled: bool
+    """Whether the run was still going when it was to be stopped."""
+
+
+def stopped(runs: int, seed: int) -> Row:
+    """F10: the run stops within a second, no model is called any more, the report says why."""
+    before, chance = time.perf_counter(), random.Random(seed)
+    with SandboxServer(latency_s=_LATENCY_S) as server:
+        endpoints = Endpoints.sandbox(server.url)
+        usual = asyncio.run(_cancelled_after(1e6, endpoints)).seconds
+        half = max(1, runs // 2)
+        stops = [asyncio.run(_cancelled_after(chance.uniform(0, usual), endpoints)) for _ in range(half)]
+        spent = [asyncio.run(_spent(endpoints)) for _ in range(half)]
+    met = [stop for stop in stops if stop.cancelled]
+    figures = [
+        Figure("slowest stop, s", max((stop.seconds for stop in met), default=0.0), at_most=_STOP_S),
+        Figure("stop p90, s", percentile([stop.seconds for stop in met] or [0.0], 0.9), at_most=_STOP_S),
+        exactly("model calls after the stop", sum(stop.calls_after for stop in met), 0),
+        exactly("stopped runs without a report", sum(stop.reason is None for stop in met), 0),
+        exactly("budget runs that say so", sum(reason == "token_budget_exceeded" for reason in spent), half),
+    ]
+    what = "Ctrl-C at random moments, token budget reached (resuming: ledger)"
+    return Row("F10", 2 * half, what, seed, time.perf_counter() - before, figures)
+
+
+def _settings(max_tokens: int | None = None) -> Settings:
+    limits = LimitSettings(max_tokens=max_tokens)
+    return Settings(research=ResearchSettings(max_iterations=3, limits=limits), output=OutputSettings())
+
+
+async def _cancelled_after(delay_s: float, endpoints: Endpoints) -> _Stop:
+    token, moments = CancellationToken(), list[float]()
+
+    def answer(asked: Asked) -> str:
+        moments.append(time.monotonic())
+        raise ConnectionError("asked")  # the baseline analyst answers in its place
+
+    client = AnsweringClient(answer)
+    at: list[float] = []
+
+    def stop() -> None:
+        at.append(time.monotonic())
+        token.cancel()
+
+    timer = asyncio.get_running_loop().call_later(delay_s, stop)
+    before, report = time.monotonic(), None
+    async for event in research_stream(
+        QUESTIONS[0], settings=_settings(), model_client=client, endpoints=endpoints, cancellation_token=token
+    ):
+        if event.type == "complete":
+            report = event.data
+    end = time.monotonic()
+    timer.cancel()
+    after = sum(moment > at[0] for moment in moments) if at else 0
+    reason = report.stop_reason if isinstance(report, ResearchReport) else None
+    return _Stop(end - (at[0] if at else before), after, reason, bool(at))
+
+
+async def _spent(endpoints: Endpoints) -> str | None:
+    async for event in research_stream(QUESTIONS[0], settings=_settings(_TOKENS), endpoints=endpoints):
+        if event.type == "complete" and isinstance(event.data, ResearchReport):
+            return event.data.stop_reason
+    return None

@@ -1,0 +1,110 @@
+"""F5: servers that ask for patience, in every form of Retry-After."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.errors import SearchError
+from willowbark.tools.sandbox.faults import Fault, FaultPlan, RetryAfter
+from willowbark.tools.sandbox.library import Library
+from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.transport import Reply, RetryPolicy, Transport
+
+from .verdict import Figure, Row, exactly
+
+_ASKED_S = 2.0
+_DATE_ROUNDS_UP_S = 1.0  # a date knows whole seconds only
+_TOLERANCE_S = 1.0
+_SIDE_BY_SIDE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    form: RetryAfter
+    asked_s: float
+    least_s: float
+    most_s: float
+    answered: bool = True
+    """Whether an answer is due after the wait; else the deadline is nearer."""
+
+
+_POLICY = RetryPolicy(deadline_s=10.0, first_wait_s=0.2, longest_wait_s=1.0)
+_CASES = (
+    _Case("seconds", _ASKED_S, _ASKED_S, _ASKED_S + _TOLERANCE_S),
+    _Case("date", _ASKED_S, _ASKED_S - 0.1, _ASKED_S + _DATE_ROUNDS_UP_S + _TOLERANCE_S),
+    _Case("huge", 0, 0, _TOLERANCE_S),  # 1e9 s is nonsense: the usual short wait
+    _Case("negative", 0, 0, _TOLERANCE_S),
+    _Case("junk", 0, 0, _TOLERANCE_S),
+    _Case("seconds", 60, 0, _TOLERANCE_S, answered=False),  # past the deadline: told at once
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    waited_s: float
+    requests: int
+    answered: bool
+    crash: str | None
+
+
+def asked_to_wait(runs: int, seed: int) -> Row:
+    """F5: waits are as asked for, nonsense is passed over, nothing crashes."""
+    before = time.perf_counter()
+    late, crashes, unanswered, worst = 0, list[str](), 0, 0.0
+    each = max(1, round(runs / len(_CASES)))
+    for case, outcomes in zip(_CASES, asyncio.run(_all(each, seed)), strict=True):
+        for outcome in outcomes:
+            over = max(0.0, outcome.waited_s - case.most_s, case.least_s - outcome.waited_s)
+            worst, late = max(worst, over), late + (over > 0)
+            unanswered += outcome.answered != case.answered
+            if outcome.crash:
+                crashes.append(f"{case.form}: {outcome.crash}")
+    figures = [
+        exactly("waits out of bounds (as asked, +1 s)", late, 0),
+        Figure("worst, s out of bounds", worst, at_most=0),
+        exactly("answers that should or should not have come", unanswered, 0),
+        exactly("crashes", len(crashes), 0),
+    ]
+    what = "429 and 503 with Retry-After: seconds, date, 1e9, negative, junk, past the deadline"
+    return Row("F5", each * len(_CASES), what, seed, time.perf_counter() - before, figures, crashes)
+
+
+async def _all(each: int, seed: int) -> list[list[_Outcome]]:
+    return await asyncio.gather(*(_outcomes(case, each, seed) for case in _CASES))
+
+
+async def _outcomes(case: _Case, number: int, seed: int) -> list[_Outcome]:
+    found: list[_Outcome] = []
+    while len(found) < number:
+        batch = min(_SIDE_BY_SIDE, number - len(found))
+        found += await asyncio.gather(*(_once(case, status) for status in _statuses(batch, seed)))
+    return found
+
+
+def _statuses(number: int, seed: int) -> list[int]:
+    return [(429, 503)[(seed + place) % 2] for place in range(number)]
+
+
+async def _once(case: _Case, status: int) -> _Outcome:
+    fault = Fault(kind="status", status=status, retry_after=case.form, retry_after_s=case.asked_s, times=1)
+    async with (
+        SandboxServer(Library(), FaultPlan(faults=(fault,))) as server,
+        Transport(Endpoints.sandbox(server.url), policy=_POLICY) as transport,
+    ):
+        return await _timed(transport, server)
+
+
+_QUERY = {"query": "migraine", "format": "json"}
+
+
+async def _timed(transport: Transport, server: SandboxServer) -> _Outcome:
+    start, before, answered, crash = len(server.requests), time.monotonic(), False, None
+    try:
+        await transport.get("europepmc", "search", read=Reply.json, params=_QUERY)
+        answered = True
+    except SearchError:
+        pass
+    except Exception as error:  # noqa: BLE001  any other exception is what must not happen
+        crash = f"{type(error).__name__}: {error}"
+    return _Outcome(time.monotonic() - before, len(server.requests) - start, answered, crash)
