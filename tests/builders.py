@@ -1,0 +1,102 @@
+"""Small real things that several tests are about: records, replies, messages."""
+
+from typing import Any, cast
+
+from autogen_agentchat.messages import TextMessage
+from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
+from autogen_ext.models.replay import ReplayChatCompletionClient
+
+from willowbark.agents.findings import Findings, FindingsMessage
+from willowbark.agents.judge import AssessmentDetails, AssessmentMessage, JudgeAssessment
+from willowbark.tools.evidence import Citation, Evidence, SourceName
+from willowbark.tools.search import SourceReply, Status
+
+QUESTION = "Which existing drugs could prevent migraine attacks?"
+
+
+def record(pmid: str, title: str, abstract: str = "", **metadata: Any) -> Evidence:
+    """A publication."""
+    return Evidence(
+        content=f"{title}\n\n{abstract}" if abstract else title,
+        citation=Citation(
+            source="pubmed",
+            title=title,
+            url=f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/",
+            date="2001",
+            authors=["Smith J", "Jones A"],
+        ),
+        metadata={"pmid": pmid, "has_abstract": bool(abstract), **metadata},
+    )
+
+
+def drug_record(drug: str, mechanism: str, gene: str, number: int = 27) -> Evidence:
+    """What a drug database says of a drug."""
+    return Evidence(
+        content=f"{drug.capitalize()}: {mechanism} (target {gene}).",
+        citation=Citation(
+            source="chembl",
+            title=drug.capitalize(),
+            url=f"https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL{number}",
+        ),
+        metadata={
+            "record_type": "drug",
+            "drug": drug,
+            "mechanisms": [{"mechanism_of_action": mechanism, "gene_symbols": [gene]}],
+            "indications": [{"name": "Hypertension", "max_phase": 4}],
+        },
+    )
+
+
+def reply(*records: Evidence, source: str = "pubmed", status: Status = Status.OK, **fields: Any) -> SourceReply:
+    """A source's reply."""
+    return SourceReply(
+        source=cast(SourceName, source),
+        query="migraine",
+        status=status,
+        records=list(records),
+        total=len(records),
+        **fields,
+    )
+
+
+def findings(specialist: str, *replies: SourceReply, iteration: int = 1, summary: str = "Looked.") -> FindingsMessage:
+    """A specialist's findings as a message."""
+    content = Findings(specialist=specialist, iteration=iteration, summary=summary, replies=list(replies))
+    usage = RequestUsage(prompt_tokens=100, completion_tokens=10)
+    return FindingsMessage(content=content, source=specialist, models_usage=usage)
+
+
+def verdict(recommendation: str = "continue", iteration: int = 1, **fields: Any) -> AssessmentMessage:
+    """A judge's verdict as a message."""
+    content = JudgeAssessment(
+        details=AssessmentDetails(
+            mechanism_score=5,
+            mechanism_reasoning="half of it is known",
+            clinical_evidence_score=5,
+            clinical_reasoning="some trials agree",
+        ),
+        confidence=0.5,
+        reasoning="Some evidence is there, more is needed.",
+        recommendation=cast(Any, recommendation),
+        iteration=iteration,
+        **fields,
+    )
+    return AssessmentMessage(content=content, source="judge")
+
+
+def asked(question: str = QUESTION) -> TextMessage:
+    """The user's question as a message."""
+    return TextMessage(content=question, source="user")
+
+
+def scripted(*answers: str | CreateResult, structured: bool = True) -> ReplayChatCompletionClient:
+    """A model that answers what it is told to, in turn."""
+    info = ModelInfo(
+        vision=False,
+        function_calling=True,
+        json_output=True,
+        family=ModelFamily.UNKNOWN,
+        structured_output=structured,
+        multiple_system_messages=True,
+    )
+    return ReplayChatCompletionClient(list(answers), model_info=info)

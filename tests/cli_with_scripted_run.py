@@ -1,0 +1,58 @@
+"""The command line with a scripted run in the team's place; a program of its own, for tests with real processes.
+
+The question chooses the script: it starts with `answer`, `fail`, `crash`, `wait`, `hang` or `refuse`.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from willowbark.teams import cli
+from willowbark.teams.events import AgentEvent
+from willowbark.tools.errors import UsageError
+
+
+class ScriptedReport:
+    """A report with text that a terminal must not obey."""
+
+    def __init__(self, stop_reason: str = "sufficient_evidence", lines: int = 1) -> None:
+        self.stop_reason = stop_reason
+        self.lines = lines
+
+    def to_markdown(self) -> str:
+        return "# Migraine prévention\n\n" + "Topiramate reduces attacks.\n" * self.lines
+
+    def to_json(self) -> str:
+        return json.dumps({"title": "Migraine prévention", "stop_reason": self.stop_reason}, ensure_ascii=False)
+
+
+async def scripted_run(question: str, **handed: Any) -> AsyncGenerator[AgentEvent, None]:
+    """Tell what the question's first word asks for."""
+    word, token = question.replace(":", " ").partition(" ")[0], handed["cancellation_token"]
+    if word == "refuse":
+        raise UsageError("the question does not suit")
+    yield AgentEvent(type="started", message=question)
+    yield AgentEvent(type="searching", message="PubMed: \x1b[31mred\x1b[0m\nsecond line", iteration=1)
+    if word == "crash":
+        raise RuntimeError("something\nunforeseen")
+    if word == "fail":
+        yield AgentEvent(type="error", message="the team failed", iteration=1)
+        yield AgentEvent(type="complete", message="partial", data=ScriptedReport("error"), iteration=1)
+        return
+    if word == "hang":
+        await asyncio.sleep(60)
+    if word == "wait":
+        stopped = asyncio.Event()
+        token.add_callback(stopped.set)
+        await stopped.wait()
+        yield AgentEvent(type="error", message="The run was stopped", iteration=1)
+        yield AgentEvent(type="complete", message="so far", data=ScriptedReport("cancelled"), iteration=1)
+        return
+    lines = 50_000 if "long" in question else 1
+    yield AgentEvent(type="complete", message="done", data=ScriptedReport(lines=lines), iteration=1)
+
+
+if __name__ == "__main__":
+    cli.app(sys.argv[1:], obj=scripted_run, prog_name="willowbark")

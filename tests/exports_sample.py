@@ -1,0 +1,292 @@
+"""A small report that has everything an export can show, and the same one with hostile text in every place."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from willowbark.agents.claims import Claim
+from willowbark.agents.report import (
+    DrugCandidate,
+    EvidenceRow,
+    Flow,
+    ReportSection,
+    ResearchReport,
+    SearchLogEntry,
+    TrialRow,
+)
+from willowbark.tools.appraisal import EffectSize
+
+WHEN = datetime(2025, 6, 1, 12, 0, tzinfo=UTC)
+ONE_YEAR = (
+    "Continuous abstinence in weeks 4 to 7 was 46% versus 23% (OR 2.82; 95% CI 1.89-4.28; P<0.001), and at month 12 it "
+    "was 21% versus 11% (OR 2.19; 95% CI 1.29-3.86; P=0.002)."
+)
+TONSTAD = "Continuous abstinence in weeks 4 to 7 was 43% versus 19% (OR 3.27; 95% CI 2.24-4.84; P<0.001)."
+
+
+def effect(value: float, low: float, high: float, sentence: str) -> EffectSize:
+    """An odds ratio with its interval."""
+    return EffectSize(measure="OR", value=value, ci_low=low, ci_high=high, sentence=sentence)
+
+
+def row(key: str, title: str, direction: str = "supports", **fields: Any) -> EvidenceRow:
+    """What a record says of bupropion."""
+    told = {"drug": "bupropion", "design": "RCT blinded", "date": "2003", **fields}
+    return EvidenceRow(key=key, title=title, direction=direction, **told)
+
+
+def reference(number: int, key: str, title: str, **fields: Any) -> dict[str, Any]:
+    """One entry of the reference list."""
+    told = {"authors": [], "source": "pubmed", "date": "2003", "url": "", "flags": []}
+    return {"number": number, "key": key, "title": title, **told, **fields}
+
+
+REFERENCES = [
+    reference(
+        1,
+        "pmid:12859700",
+        "A multicentre, randomized, double-blind, placebo-controlled, 1-year study of bupropion SR for smoking "
+        "cessation.",
+        authors=["Tønnesen P", "Tonstad S", "Van Spiegel PI"],
+        url="https://pubmed.ncbi.nlm.nih.gov/12859700/",
+    ),
+    reference(
+        2,
+        "pmid:12714026",
+        "Bupropion SR for smoking cessation in smokers with cardiovascular disease: a multicentre, randomised study.",
+        authors=["Tonstad S", "Farsang C"],
+        url="https://pubmed.ncbi.nlm.nih.gov/12714026/",
+        flags=["corrected"],
+    ),
+    reference(
+        3,
+        "nct:NCT02188459",
+        "Placebo-controlled Trial of Bupropion for Smoking Cessation in Pregnant Women",
+        source="clinicaltrials",
+        date="2014-10-30",
+        url="https://clinicaltrials.gov/study/NCT02188459",
+    ),
+    reference(
+        4,
+        "url:www.ebi.ac.uk/chembl/explore/compound/CHEMBL894",
+        "Bupropion (CHEMBL894)",
+        source="chembl",
+        date="Unknown",
+        url="https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL894",
+    ),
+]
+ROWS = [
+    row(
+        "pmid:12859700",
+        REFERENCES[0]["title"],
+        sentence=ONE_YEAR,
+        sample_size=707,
+        followup_months=12.0,
+        effects=[effect(2.82, 1.89, 4.28, ONE_YEAR), effect(2.19, 1.29, 3.86, ONE_YEAR)],
+    ),
+    row(
+        "pmid:12714026",
+        REFERENCES[1]["title"],
+        sentence=TONSTAD,
+        sample_size=629,
+        effects=[effect(3.27, 2.24, 4.84, TONSTAD)],
+        retracted=False,
+    ),
+    row(
+        "pmid:23859696",
+        "Randomized trial of nicotine replacement therapy (NRT), bupropion and NRT plus bupropion for smoking "
+        "cessation: effectiveness in clinical practice",
+        "contradicts",
+        date="2013",
+        design="RCT open",
+        sentence="Abstinence over 6 months was 27.9% with bupropion and 24.2% with nicotine replacement (OR 1.21).",
+        effects=[
+            EffectSize(measure="OR", value=1.21, sentence="Abstinence: bupropion versus nicotine patch (OR 1.21).")
+        ],
+    ),
+    row(
+        "nct:NCT02188459",
+        REFERENCES[2]["title"],
+        "unclear",
+        design="registry entry",
+        date="2014-10-30",
+        sample_size=129,
+    ),
+]
+TRIALS = [
+    TrialRow(
+        key="nct:NCT02188459",
+        nct_id="NCT02188459",
+        title=REFERENCES[2]["title"],
+        drugs=["bupropion"],
+        status="COMPLETED",
+        phases=["PHASE2", "PHASE3"],
+        enrollment=129,
+        start_date="2014-10-30",
+        completion_date="2020-01-22",
+        has_results=True,
+    ),
+    TrialRow(
+        key="nct:NCT03809897",
+        nct_id="NCT03809897",
+        title="Varenicline for Smoking Cessation in Hospitalized Patients With Psychiatric Disorders",
+        drugs=["varenicline"],
+        status="WITHDRAWN",
+        phases=["PHASE4"],
+        enrollment=0,
+        start_date="2019-01",
+        completion_date="2020-04",
+    ),
+]
+
+
+def sample(**changes: Any) -> ResearchReport:
+    """A report on bupropion for smoking cessation."""
+    fields: dict[str, Any] = {
+        "title": "Existing drugs for smoking cessation: what the evidence says",
+        "executive_summary": "Two randomised trials speak for bupropion and one against it. " * 3,
+        "research_question": "Which existing drugs could help people quit smoking?",
+        "methodology": ReportSection(
+            title="Methodology", content="Searched.\n\n| source | query |\n|---|---|\n| a | b |"
+        ),
+        "hypotheses_tested": [
+            {
+                "drug": "bupropion",
+                "target": "SLC6A2, SLC6A3",
+                "pathway": "not reported",
+                "effect": "Dopamine transporter inhibitor",
+            }
+        ],
+        "mechanistic_findings": ReportSection(title="Mechanistic findings", content="- **bupropion**: inhibitor [4]"),
+        "clinical_findings": ReportSection(title="Clinical findings", content="- It helped [1, 2], see [9]."),
+        "drug_candidates": ["bupropion"],
+        "candidates": [
+            DrugCandidate(
+                name="bupropion",
+                current_indications=["Depressive Disorder, Major"],
+                mechanism="Dopamine transporter inhibitor",
+                evidence_quality="moderate",
+                certainty="moderate",
+                certainty_reasons=["Start at high: 2 randomised records in support.", "Down one: inconsistent."],
+                clinical_status="Marketed for smoking cessation",
+                supporting_citations=["pmid:12859700", "pmid:12714026"],
+                contradicting_citations=["pmid:23859696"],
+                undecided_citations=["nct:NCT02188459"],
+                claims=[
+                    Claim(
+                        text="Bupropion raised abstinence at month 12.",
+                        drug="bupropion",
+                        evidence_key="pmid:12859700",
+                        quote=ONE_YEAR,
+                        stance="supports",
+                    )
+                ],
+            )
+        ],
+        "limitations": ["Not available: opentargets: no answer within 30 s."],
+        "gaps": ["Mechanisms of bupropion."],
+        "conclusion": "Bupropion is best supported.",
+        "references": REFERENCES,
+        "sources_searched": ["clinicaltrials", "pubmed"],
+        "total_papers_reviewed": 4,
+        "search_iterations": 1,
+        "stop_reason": "sufficient_evidence",
+        "confidence_score": 0.7,
+        "claims_kept": 1,
+        "evidence_table": ROWS,
+        "trials": TRIALS,
+        "search_log": [
+            SearchLogEntry(
+                source="pubmed",
+                query="bupropion AND smoking",
+                specialist="literature",
+                iteration=1,
+                status="ok",
+                taken=3,
+                found=512,
+                asked_at=WHEN,
+            )
+        ],
+        "flow": Flow(
+            identified={"pubmed": 5, "clinicaltrials": 2},
+            duplicates=1,
+            screened=6,
+            excluded={"not on the condition, or names no drug": 2},
+            included=4,
+        ),
+        "generated_at": WHEN,
+    }
+    return ResearchReport(**{**fields, **changes})
+
+
+def empty() -> ResearchReport:
+    """A report that found nothing."""
+    nothing = ReportSection(title="Findings", content="Nothing.")
+    return ResearchReport(
+        title="Existing drugs for an unknown disease",
+        executive_summary="No existing drug was found with evidence that could be verified. " * 2,
+        research_question="Which drugs help in xyzzy?",
+        methodology=nothing,
+        mechanistic_findings=nothing,
+        clinical_findings=nothing,
+        conclusion="No verifiable evidence was found.",
+        stop_reason="no_new_evidence",
+        confidence_score=0.0,
+        generated_at=WHEN,
+    )
+
+
+def hostile(payload: str) -> ResearchReport:
+    """The sample with a payload in every text that a source, a model or a user can write."""
+    report = sample()
+    fields = {"title": payload, "sentence": payload, "drug": payload, "date": payload, "design": payload}
+    candidate = report.candidates[0].model_copy(
+        update={
+            "name": payload,
+            "mechanism": payload,
+            "proposed_mechanism": payload,
+            "clinical_status": payload,
+            "certainty": payload,
+            "current_indications": [payload],
+            "certainty_reasons": [f"Down one: {payload}"],
+            "claims": [
+                Claim(text=payload, drug=payload, evidence_key="pmid:12859700", quote=payload),
+                Claim(text="other", drug=payload, evidence_key=payload, quote=payload),
+            ],
+        }
+    )
+    section = ReportSection(
+        title=payload, content=f"{payload}\n\n- {payload}\n\n| {payload} | x |\n|---|---|\n| {payload} | y |"
+    )
+    log = report.search_log[0].model_copy(
+        update={"query": payload, "source": payload, "specialist": payload, "status": payload, "warnings": [payload]}
+    )
+    trial = {"title": payload, "drugs": [payload], "status": payload, "phases": [payload], "why_stopped": payload}
+    return report.model_copy(
+        update={
+            "title": payload,
+            "executive_summary": payload + "." * 100,
+            "research_question": payload,
+            "methodology": section,
+            "mechanistic_findings": section,
+            "clinical_findings": section,
+            "hypotheses_tested": [{"drug": payload, "target": payload, "pathway": payload, "effect": payload}],
+            "drug_candidates": [payload],
+            "candidates": [candidate],
+            "limitations": [payload],
+            "conclusion": payload,
+            "references": [
+                {**each, "title": payload, "authors": [payload, "Smith J"], "url": payload, "flags": [payload]}
+                for each in REFERENCES
+            ]
+            + [reference(5, f"url:{payload}", payload, date=payload, source=payload)],
+            "sources_searched": [payload],
+            "stop_reason": payload,
+            "evidence_table": [each.model_copy(update=fields) for each in report.evidence_table]
+            + [report.evidence_table[0].model_copy(update={**fields, "key": payload, "date": "2001"})],
+            "trials": [each.model_copy(update={**trial, "nct_id": payload, "key": payload}) for each in report.trials]
+            + [report.trials[1].model_copy(update={"why_stopped": payload, "nct_id": payload})],
+            "search_log": [log],
+            "flow": Flow(identified={payload: 1}, excluded={payload: 1}),
+            "disclaimer": payload,
+        }
+    )

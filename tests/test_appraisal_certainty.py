@@ -1,0 +1,184 @@
+"""The rules of certainty and quality hold for any evidence, in any order."""
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from willowbark.tools.appraisal import (
+    AppraisedItem,
+    CertaintyLevel,
+    Direction,
+    StudyDesign,
+    appraise,
+    appraise_candidate,
+    quality,
+)
+
+LEVELS = ["very_low", "low", "moderate", "high"]
+QUALITIES = ["refuted", "weak", "moderate", "strong"]
+
+items = st.builds(
+    AppraisedItem,
+    key=st.integers(1, 999).map("pmid:{}".format),
+    design=st.sampled_from(StudyDesign),
+    direction=st.sampled_from(Direction),
+    sample_size=st.none() | st.integers(1, 2000),
+    is_preprint=st.booleans(),
+    retracted=st.sampled_from([None, False, True]),
+    concern=st.sampled_from([None, False, True]),
+    why_stopped_kind=st.sampled_from([None, "safety", "futility", "administrative"]),
+    direct=st.booleans(),
+)
+bodies = st.lists(items, max_size=9)
+
+
+def rank(evidence: list[AppraisedItem]) -> tuple[int, int]:
+    return LEVELS.index(appraise(evidence).level), QUALITIES.index(quality(evidence))
+
+
+def item(
+    direction: str = "supports", design: str = "rct_blinded", size: int | None = 300, **more: object
+) -> AppraisedItem:
+    fields = {"key": "pmid:1", "design": design, "direction": direction, "sample_size": size, **more}
+    return AppraisedItem.model_validate(fields)
+
+
+@settings(max_examples=400)
+@given(bodies, items)
+def test_a_supporting_blinded_trial_never_lowers_certainty_or_quality(
+    evidence: list[AppraisedItem], more: AppraisedItem
+) -> None:
+    trial = more.model_copy(
+        update={"design": StudyDesign.rct_blinded, "direction": Direction.supports, "why_stopped_kind": None}
+    )
+    before, after = rank(evidence), rank([*evidence, trial])
+    assert after[0] >= before[0]
+    assert after[1] >= before[1]
+
+
+@settings(max_examples=400)
+@given(bodies, items)
+def test_a_contradiction_never_raises_certainty_or_quality(evidence: list[AppraisedItem], more: AppraisedItem) -> None:
+    against = more.model_copy(update={"direction": Direction.contradicts})
+    before, after = rank(evidence), rank([*evidence, against])
+    assert after[0] <= before[0]
+    assert after[1] <= before[1]
+
+
+@given(bodies, st.randoms())
+def test_the_order_of_the_evidence_never_matters(evidence: list[AppraisedItem], random: object) -> None:
+    shuffled = list(evidence)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert appraise_candidate(shuffled) == appraise_candidate(evidence)
+
+
+@given(bodies, items)
+def test_a_retracted_item_adds_a_listed_reason_and_nothing_else(
+    evidence: list[AppraisedItem], more: AppraisedItem
+) -> None:
+    retracted = more.model_copy(update={"retracted": True, "key": "pmid:1000"})
+    before, after = appraise(evidence), appraise([*evidence, retracted])
+    assert after.level == before.level
+    assert quality([*evidence, retracted]) == quality(evidence)
+    assert sorted([*before.steps, "Left out: pmid:1000 is retracted."]) == sorted(after.steps)
+
+
+@given(bodies)
+def test_every_kept_item_stands_in_one_column_of_the_table(evidence: list[AppraisedItem]) -> None:
+    table = appraise_candidate(evidence)
+    columns = [*table.supporting, *table.contradicting, *table.neutral, *table.unclear, *table.excluded]
+    assert sorted(columns) == sorted(i.key for i in evidence)
+
+
+def test_no_evidence_is_very_low_and_weak() -> None:
+    assert appraise([]).level is CertaintyLevel.very_low
+    assert quality([]) == "weak"
+
+
+@pytest.mark.parametrize("design", list(StudyDesign))
+def test_one_for_and_five_against_of_the_same_design_is_refuted(design: StudyDesign) -> None:
+    assert quality([item(design=design), *[item("contradicts", design)] * 5]) == "refuted"
+
+
+def test_five_for_and_one_against_is_not_refuted() -> None:
+    assert quality([*[item()] * 5, item("contradicts")]) == "strong"
+
+
+def test_a_lone_experiment_in_cells_refutes_nothing() -> None:
+    assert quality([item("contradicts", "in_vitro")]) == "weak"
+
+
+def test_two_large_blinded_trials_are_high() -> None:
+    found = appraise([item(key="pmid:1"), item(key="pmid:2")])
+    assert found.level is CertaintyLevel.high
+    assert found.steps == ["Start at high: 2 randomised records in support."]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "level", "reason"),
+    [
+        ([item(design="rct_open", size=900)], "moderate", "risk of bias"),
+        ([item(size=150)], "moderate", "150 participants"),
+        ([item(size=40)], "low", "40 participants"),
+        ([item(size=None)], "moderate", "not reported"),
+        ([item(size=900, direct=False)], "moderate", "indirect"),
+        ([item(size=900, is_preprint=True)], "low", "peer-reviewed"),
+        ([item(size=900), item("contradicts", size=900)], "low", "inconsistent"),
+        ([item(size=900), *[item(size=900)] * 2, item("contradicts", size=900)], "moderate", "inconsistent"),
+        ([item(design="controlled_cohort", size=900)], "low", "Start at low"),
+        ([item(design="in_vitro", size=None)], "very_low", "Start at very low"),
+    ],
+)
+def test_each_step_is_written_out(evidence: list[AppraisedItem], level: str, reason: str) -> None:
+    found = appraise(evidence)
+    assert found.level.value == level
+    assert any(reason in step for step in found.steps)
+
+
+@pytest.mark.parametrize("kind", ["safety", "futility"])
+def test_a_trial_stopped_for_harm_or_futility_counts_against(kind: str) -> None:
+    stopped = item("unclear", "registry_entry", 200, key="nct:NCT1", why_stopped_kind=kind)
+    assert appraise_candidate([stopped]).contradicting == ["nct:NCT1"]
+
+
+def test_a_trial_stopped_for_want_of_money_is_neutral() -> None:
+    stopped = item("unclear", "registry_entry", 20, key="nct:NCT1", why_stopped_kind="administrative")
+    assert appraise_candidate([stopped]).neutral == ["nct:NCT1"]
+
+
+def test_a_stopped_trial_and_an_unchecked_record_are_said() -> None:
+    stopped = item("unclear", "registry_entry", key="nct:NCT1", trial_status="TERMINATED")
+    assert appraise_candidate([stopped]).notes == [
+        "nct:NCT1 was stopped (terminated): reason not reported.",
+        "1 of 1 records could not be checked for retraction.",
+    ]
+
+
+def test_every_permutation_gives_the_same_steps() -> None:
+    evidence = [
+        item(key="pmid:1"),
+        item("contradicts", key="pmid:2"),
+        item(design="cohort", key="pmid:3", retracted=True),
+    ]
+    assert len({appraise_candidate(list(p)).model_dump_json() for p in permutations(evidence)}) == 1
+
+
+def test_a_lone_trial_against_another_drug_refutes_nothing() -> None:
+    assert quality([item("contradicts", against_nothing=False)]) == "weak"
+    assert quality([item("contradicts", against_nothing=True)]) == "weak"
+    assert quality([item("contradicts", against_nothing=True)] * 2) == "refuted"
+
+
+def test_two_cohorts_refute_nothing_and_three_do() -> None:
+    assert quality([item("contradicts", "controlled_cohort")] * 2) == "weak"
+    assert quality([item("contradicts", "controlled_cohort")] * 3) == "refuted"
+
+
+def test_guarded_words_and_a_review_without_figures_give_no_more_than_low() -> None:
+    assert appraise([item(size=900, hedged=True)]).level is CertaintyLevel.low
+    assert appraise([item(design="systematic_review", size=None)]).level in (
+        CertaintyLevel.low,
+        CertaintyLevel.very_low,
+    )

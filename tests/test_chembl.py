@@ -1,0 +1,312 @@
+"""ChEMBL: what is asked, what is read, and what every known form of failure turns into."""
+
+import doctest
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import pytest
+
+from willowbark.tools import chembl, chembl_record, naming
+from willowbark.tools.chembl import ChEMBL, by_phase, names_it
+from willowbark.tools.chembl_record import parse_drug, parse_indications, parse_mechanisms, parse_phase
+from willowbark.tools.endpoints import Endpoint, Endpoints
+from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.search import Status
+from willowbark.tools.transport import Transport
+from willowbark.tools.wire import HttpxWire
+
+Rows = list[dict[str, Any]]
+
+PARENT = {
+    "molecule_chembl_id": "CHEMBL27",
+    "pref_name": "PROPRANOLOL",
+    "molecule_type": "Small molecule",
+    "max_phase": "4.0",
+    "first_approval": 1967,
+    "molecule_hierarchy": {"parent_chembl_id": "CHEMBL27"},
+    "molecule_synonyms": [{"molecule_synonym": "Anaprilin"}],
+}
+SALT = {
+    "molecule_chembl_id": "CHEMBL999999900",
+    "pref_name": "PROPRANOLOL HYDROCHLORIDE",
+    "max_phase": "4.0",
+    "molecule_hierarchy": {"parent_chembl_id": "CHEMBL27"},
+    "molecule_synonyms": [{"molecule_synonym": "Inderal"}],
+}
+MECHANISM = {
+    "mechanism_of_action": "Beta-1 adrenergic receptor antagonist",
+    "action_type": "ANTAGONIST",
+    "molecule_chembl_id": "CHEMBL999999900",
+    "parent_molecule_chembl_id": "CHEMBL27",
+    "target_chembl_id": "CHEMBL213",
+}
+TARGET = {
+    "target_chembl_id": "CHEMBL213",
+    "pref_name": "Beta-1 adrenergic receptor",
+    "target_components": [
+        {
+            "accession": "P08588",
+            "target_component_synonyms": [
+                {"component_synonym": "ADRB1", "syn_type": "GENE_SYMBOL"},
+                {"component_synonym": "ADRB1R", "syn_type": "GENE_SYMBOL_OTHER"},
+            ],
+        }
+    ],
+}
+
+
+def indication(parent: str, heading: str | None, phase: object, **more: Any) -> dict[str, Any]:
+    names = {"mesh_heading": heading, "max_phase_for_ind": phase}
+    return {"molecule_chembl_id": parent, "parent_molecule_chembl_id": parent, **names, **more}
+
+
+class Server:
+    """Answers from lists, filtered as ChEMBL filters them, and keeps what it was asked."""
+
+    def __init__(self, molecules: Rows, indications: Sequence[dict[str, Any]] = (), **replies: httpx.Response) -> None:
+        self.lists = {
+            "molecule": molecules,
+            "drug_indication": list(indications),
+            "mechanism": [MECHANISM],
+            "target": [TARGET],
+        }
+        self.replies = replies
+        self.asked: list[tuple[str, dict[str, str]]] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path.removeprefix("/chembl/").removesuffix(".json")
+        params = dict(request.url.params)
+        self.asked.append((path, params))
+        assert params.pop("format") == "json"
+        reply = self.replies.get(path) or self.page(path.partition("/")[0], params)
+        return httpx.Response(reply.status_code, headers=reply.headers, stream=httpx.ByteStream(reply.content))
+
+    def page(self, name: str, params: dict[str, str]) -> httpx.Response:
+        limit, offset = int(params.pop("limit")), int(params.pop("offset", 0))
+        rows = [row for row in self.lists[name] if all(fits(row, key, value) for key, value in params.items())]
+        meta = {"total_count": len(rows), "next": "more" if offset + limit < len(rows) else None}
+        plural = {"drug_indication": "drug_indications"}.get(name, f"{name}s")
+        return httpx.Response(200, json={plural: rows[offset : offset + limit], "page_meta": meta})
+
+    def source(self) -> ChEMBL:
+        endpoint = Endpoint(base_url="http://127.0.0.1:1/chembl")
+        return ChEMBL(
+            Transport(
+                Endpoints(by_source={"chembl": endpoint}, sandboxed=True),
+                wires={"httpx": HttpxWire(httpx.MockTransport(self))},
+                limiter=RateLimiter(None),
+                sleep=no_wait,
+            )
+        )
+
+
+def fits(row: dict[str, Any], key: str, value: str) -> bool:
+    names = [each["molecule_synonym"] for each in row.get("molecule_synonyms", ())]
+    match key.split("__"):
+        case ["q"]:
+            return any(value.casefold() in name.casefold() for name in [row["pref_name"], *names])
+        case ["molecule_synonyms", *_]:
+            return value.casefold() in map(str.casefold, names)
+        case [field, "in"]:
+            return row.get(field) in value.split(",")
+        case [field, "iexact"]:
+            return str(row.get(field)).casefold() == value.casefold()
+        case [field, "icontains"]:
+            return value.casefold() in str(row.get(field) or "").casefold()
+    raise AssertionError(key)
+
+
+async def no_wait(_: float) -> None:
+    """Retries at once."""
+
+
+@pytest.mark.parametrize(
+    "name", ["propranolol", "Anaprilin", "Inderal", "propranolol hydrochloride", "CHEMBL999999900"]
+)
+async def test_every_name_leads_to_the_parent_molecule(name: str) -> None:
+    server = Server([SALT, PARENT], [indication("CHEMBL27", "Migraine Disorders", "4.0", mesh_id="D008881")])
+    reply = await server.source().mechanisms(name)
+    (record,) = reply.records
+    assert reply.status is Status.OK
+    assert record.metadata == {
+        "drug": "propranolol",
+        "chembl_id": "CHEMBL27",
+        "molecule_type": "Small molecule",
+        "max_phase": 4,
+        "first_approval": 1967,
+        "mechanisms": [
+            {
+                "mechanism_of_action": "Beta-1 adrenergic receptor antagonist",
+                "action_type": "ANTAGONIST",
+                "target_name": "Beta-1 adrenergic receptor",
+                "target_id": "CHEMBL213",
+                "gene_symbols": ["ADRB1"],
+                "uniprot_ids": ["P08588"],
+            }
+        ],
+        "indications": [{"name": "Migraine Disorders", "id": "D008881", "max_phase": 4}],
+        "record_type": "drug",
+    }
+    assert record.citation.url == "https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL27"
+
+
+async def test_a_drug_is_told_in_sentences() -> None:
+    server = Server([PARENT], [indication("CHEMBL27", "Migraine Disorders", "4.0")])
+    (record,) = (await server.source().mechanisms("propranolol")).records
+    assert record.content.splitlines() == [
+        "Propranolol (CHEMBL27)",
+        "",
+        "Propranolol: small molecule, highest phase 4 (marketed), first approved 1967.",
+        "Propranolol: Beta-1 adrenergic receptor antagonist (target ADRB1).",
+        "Highest phase for Migraine Disorders: 4.",
+    ]
+
+
+async def test_an_unknown_name_is_empty_with_a_warning() -> None:
+    reply = await Server([PARENT]).source().mechanisms("nosuchdrug")
+    assert (reply.status, reply.records) == (Status.EMPTY, [])
+    assert "nosuchdrug" in reply.warnings[0]
+
+
+async def test_a_hit_that_merely_resembles_the_name_is_not_the_drug() -> None:
+    other = {**PARENT, "pref_name": "DEXPROPRANOLOLONE"}
+    reply = await Server([other | {"molecule_synonyms": []}]).source().mechanisms("propranolol")
+    assert reply.status is Status.EMPTY
+
+
+async def test_a_condition_gives_the_drugs_that_went_furthest_for_it() -> None:
+    molecules = [
+        {"molecule_chembl_id": f"CHEMBL{n}", "pref_name": f"DRUG {n}", "max_phase": "4.0"}
+        for n in (999999901, 999999902, 999999903)
+    ]
+    rows = [
+        indication("CHEMBL999999901", "Migraine Disorders", "2.0"),
+        indication("CHEMBL999999902", "Migraine Disorders", "4.0"),
+        indication("CHEMBL999999902", "Hypertension", "4.0"),
+        indication("CHEMBL999999903", None, "3.0", efo_term="migraine disorder"),
+    ]
+    server = Server(molecules, rows)
+    reply = await server.source().find("(migraine OR hemicrania) AND prevention", max_results=2)
+    assert {record.metadata["chembl_id"] for record in reply.records} == {"CHEMBL999999902", "CHEMBL999999903"}
+    assert reply.total == 3
+    assert all(record.relevance > 0 for record in reply.records)
+    first = next(record for record in reply.records if record.metadata["chembl_id"] == "CHEMBL999999902")
+    assert first.metadata["indications"][0]["name"] == "Migraine Disorders"
+
+
+async def test_an_inverted_heading_is_found_where_no_plain_one_is() -> None:
+    molecule = {"molecule_chembl_id": "CHEMBL999999901", "pref_name": "DRUG A"}
+    server = Server([molecule], [indication("CHEMBL999999901", "Hypertension, Portal", "3.0")])
+    reply = await server.source().find("portal hypertension")
+    assert [record.metadata["chembl_id"] for record in reply.records] == ["CHEMBL999999901"]
+
+
+async def test_a_drug_that_the_query_names_is_given_itself() -> None:
+    server = Server([PARENT], [indication("CHEMBL27", "Migraine Disorders", "4.0")])
+    reply = await server.source().find("propranolol AND ADRB1")
+    assert [record.metadata["drug"] for record in reply.records] == ["propranolol"]
+    assert not any("mesh_heading__icontains" in params for _, params in server.asked)
+
+
+async def test_an_excluded_drug_is_not_asked_for() -> None:
+    server = Server([PARENT], [indication("CHEMBL27", "Migraine Disorders", "4.0")])
+    await server.source().find("migraine NOT valproate")
+    assert ("drug_indication", "migraine") in [
+        (path, params.get("efo_term__icontains")) for path, params in server.asked
+    ]
+
+
+async def test_no_indication_is_empty_and_not_a_failure() -> None:
+    reply = await Server([PARENT]).source().find("migraine")
+    assert (reply.status, reply.records, reply.warnings, reply.total) == (Status.EMPTY, [], [], 0)
+
+
+async def test_long_lists_are_read_page_by_page() -> None:
+    molecules = [{"molecule_chembl_id": "CHEMBL999999901", "pref_name": "DRUG A"}]
+    rows = [indication(f"CHEMBL{n}", "Migraine Disorders", "1.0") for n in range(999990000, 999991200)]
+    server = Server(molecules, [*rows, indication("CHEMBL999999901", "Migraine Disorders", "4.0")])
+    reply = await server.source().find("migraine", max_results=1)
+    assert [record.metadata["chembl_id"] for record in reply.records] == ["CHEMBL999999901"]
+    assert reply.total == 1201
+
+
+async def test_mechanisms_that_cannot_be_had_make_the_reply_partial() -> None:
+    server = Server([PARENT], mechanism=httpx.Response(500, text="<!DOCTYPE html><title>EBI</title>"))
+    reply = await server.source().mechanisms("propranolol")
+    assert reply.status is Status.PARTIAL
+    assert "mechanisms could not be had" in reply.warnings[0]
+    assert "mechanisms" not in reply.records[0].metadata
+
+
+async def test_a_server_error_as_a_web_page_is_retried() -> None:
+    class Recovering(Server):
+        def __call__(self, request: httpx.Request) -> httpx.Response:
+            if len(self.asked) < 2:
+                self.asked.append(("", {}))
+                return httpx.Response(500, stream=httpx.ByteStream(b"<!DOCTYPE html><title>Error</title>"))
+            return super().__call__(request)
+
+    reply = await Recovering([PARENT]).source().mechanisms("propranolol")
+    assert reply.status is Status.OK
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        pytest.param(httpx.Response(500, text="<html>"), SourceUnavailable, id="down"),
+        pytest.param(httpx.Response(200, text="<!DOCTYPE html>"), UnreadableReply, id="web page"),
+        pytest.param(httpx.Response(200, text="<error_message>x</error_message>"), UnreadableReply, id="xml"),
+        pytest.param(httpx.Response(200, json={"page_meta": {}}), UnreadableReply, id="without rows"),
+        pytest.param(httpx.Response(400, json={"error_message": "x"}), SourceRefused, id="refused"),
+    ],
+)
+async def test_a_failure_is_never_an_unknown_drug(reply: httpx.Response, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        await Server([PARENT], molecule=reply).source().mechanisms("propranolol")
+
+
+async def test_filters_and_empty_queries_are_refused() -> None:
+    source = Server([PARENT]).source()
+    with pytest.raises(SourceRefused):
+        await source.find("migraine", filters={"phase": 4})
+    with pytest.raises(SourceRefused):
+        await source.find("( )")
+
+
+@pytest.mark.parametrize(
+    ("value", "phase"), [("4.0", 4), (3, 3), ("0.5", 0.5), ("-1.0", None), (-1, None), (None, None), ("nan", None)]
+)
+def test_a_phase_is_read_in_every_form(value: object, phase: float | None) -> None:
+    assert parse_phase(value) == phase
+
+
+def test_an_indication_keeps_its_highest_phase() -> None:
+    rows = [indication("CHEMBL27", "Migraine Disorders", phase) for phase in ("2.0", "4.0", None)]
+    assert parse_indications(rows) == [{"name": "Migraine Disorders", "max_phase": 4}]
+
+
+def test_mechanisms_without_any_word_are_left_out() -> None:
+    assert parse_mechanisms([{"mechanism_of_action": None, "action_type": None, "target_chembl_id": None}], []) == []
+
+
+def test_a_molecule_without_a_name_goes_by_its_id() -> None:
+    record = parse_drug({"molecule_chembl_id": "CHEMBL27", "pref_name": None})
+    assert record.metadata == {"drug": "chembl27", "chembl_id": "CHEMBL27", "record_type": "drug"}
+
+
+def test_the_very_condition_comes_before_its_relations() -> None:
+    rows = [indication("CHEMBL1", "Migraine with Aura", "4.0"), indication("CHEMBL2", "Migraine Disorders", "2.0")]
+    assert by_phase(rows, ["migraine"]) == ["CHEMBL2", "CHEMBL1"]
+
+
+def test_a_salt_bears_the_name_of_its_drug() -> None:
+    assert names_it(SALT, "Propranolol")
+    assert not names_it(SALT, "pranolol")
+
+
+def test_the_examples_in_the_docstrings_hold() -> None:
+    assert doctest.testmod(chembl).failed == 0
+    assert doctest.testmod(chembl_record).failed == 0
+    assert doctest.testmod(naming).failed == 0

@@ -1,0 +1,134 @@
+"""What a model invents does not get through; what a record says does."""
+
+import pytest
+from builders import record
+from hypothesis import given
+from hypothesis import strategies as st
+
+from willowbark.agents.claims import Claim, objection, plain, verify
+
+TRIAL = record(
+    "11111111",
+    "Propranolol in migraine prophylaxis: a double-blind trial",
+    "In a double-blind trial of 62 adults, propranolol 160 mg reduced migraine attacks by 44% compared with placebo "
+    "(p<0.001). Sleep quality did not improve with propranolol. Timolol was not tested.",
+)
+NULL = record(
+    "22222222",
+    "Cyclandelate for migraine",
+    "Cyclandelate did not reduce the number of migraine attacks in 214 patients (p=0.41).",
+)
+POOL = [TRIAL, NULL]
+QUOTE = "propranolol 160 mg reduced migraine attacks by 44% compared with placebo (p<0.001)"
+
+
+def claim(**changes: str) -> Claim:
+    base = {
+        "text": "Propranolol 160 mg reduced migraine attacks by 44%.",
+        "drug": "propranolol",
+        "evidence_key": "pmid:11111111",
+        "quote": QUOTE,
+        "stance": "supports",
+    }
+    return Claim.model_validate(base | changes)
+
+
+GOOD = {
+    "as the record says it": {},
+    "the quote itself": {"text": QUOTE},
+    "a synonym for the drug": {"drug": "Inderal", "text": "Inderal reduced migraine attacks by 44%."},
+    "white space and typography aside": {"quote": QUOTE.replace(" ", "  ").replace("-", "\u2011")},
+    "other case": {"quote": QUOTE.upper()},
+    "a null result": {
+        "text": "Cyclandelate did not reduce migraine attacks in 214 patients.",
+        "drug": "cyclandelate",
+        "evidence_key": "pmid:22222222",
+        "quote": "Cyclandelate did not reduce the number of migraine attacks in 214 patients (p=0.41)",
+        "stance": "contradicts",
+    },
+}
+INVENTED = {
+    "a record that nobody found": {"evidence_key": "pmid:99999999"},
+    "a key of another form": {"evidence_key": "11111111"},
+    "an empty key": {"evidence_key": ""},
+    "a trial that nobody found": {"evidence_key": "nct:NCT00000001"},
+    "a DOI that nobody found": {"evidence_key": "doi:10.1000/invented"},
+    "the other record's key": {"evidence_key": "pmid:22222222"},
+    "an invented quote": {"quote": "propranolol cured migraine in every patient of the trial"},
+    "a quote of two places": {"quote": "propranolol 160 mg reduced migraine attacks. Timolol was not tested"},
+    "a quote with an ellipsis": {"quote": "propranolol 160 mg … compared with placebo (p<0.001)"},
+    "a quote with a changed number": {"quote": QUOTE.replace("44", "74")},
+    "a quote with a dropped not": {"quote": "Sleep quality did improve with propranolol"},
+    "a quote with an added word": {"quote": QUOTE.replace("reduced", "greatly reduced")},
+    "an empty quote": {"quote": ""},
+    "a quote too short to tell": {"quote": "placebo"},
+    "a blank quote": {"quote": " " * 40},
+    "a changed percentage": {"text": "Propranolol reduced migraine attacks by 74%."},
+    "a percentage from nowhere": {"text": "Propranolol reduced migraine attacks by 44% and days by 30%."},
+    "a changed dose": {"text": "Propranolol 80 mg reduced migraine attacks."},
+    "a number of patients from elsewhere": {"text": "In 214 patients propranolol reduced migraine attacks by 44%."},
+    "a changed p": {"text": "Propranolol reduced migraine attacks (p<0.0001)."},
+    "a year": {"text": "In 2019 propranolol was shown to reduce migraine attacks."},
+    "a decimal": {"text": "Propranolol reduced migraine attacks by 44.5%."},
+    "a confidence interval": {"text": "Propranolol reduced attacks by 44% (95% CI 20 to 60)."},
+    "a drug the record does not name": {"drug": "topiramate", "text": "Topiramate reduced migraine attacks by 44%."},
+    "a made-up drug": {"drug": "migrastatin", "text": "Migrastatin reduced migraine attacks by 44%."},
+    "a drug named elsewhere in the record": {"drug": "timolol", "text": "Timolol reduced migraine attacks by 44%."},
+    "a claim that names no drug": {"text": "It reduced migraine attacks by 44%."},
+    "a claim on another drug": {"text": "Topiramate reduced migraine attacks by 44%."},
+    "an added not": {"text": "Propranolol did not reduce migraine attacks."},
+    "an added no": {"text": "Propranolol had no effect on migraine attacks."},
+    "an added failure": {"text": "Propranolol failed to reduce migraine attacks."},
+    "a lack of effect": {"text": "Propranolol lacked an effect on migraine attacks."},
+    "an added without": {"text": "Propranolol was without effect on migraine attacks."},
+    "an ineffectiveness": {"text": "Propranolol was ineffective against migraine attacks."},
+    "a turned direction": {"text": "Propranolol increased migraine attacks by 44% compared with placebo."},
+    "a turned stance": {"stance": "contradicts"},
+    "an NCT number in the text": {"text": "Propranolol reduced migraine attacks (NCT01234567)."},
+    "a PMID in the text": {"text": "Propranolol reduced migraine attacks (PMID 31234567)."},
+    "a DOI in the text": {"text": "Propranolol reduced migraine attacks (10.1056/NEJMoa1)."},
+    "a ChEMBL number in the text": {"text": "Propranolol (CHEMBL27) reduced migraine attacks."},
+    "a PMCID in the text": {"text": "Propranolol reduced migraine attacks (PMC1234567)."},
+}
+NULL_INVENTED = {
+    "a lost not": {"text": "Cyclandelate did reduce migraine attacks in 214 patients."},
+    "a null result as a success": {"text": "Cyclandelate reduced migraine attacks in 214 patients."},
+    "a null result as support": {"stance": "supports"},
+    "a significance from nowhere": {"text": "Cyclandelate significantly reduced migraine attacks (p=0.41)."},
+}
+
+
+@pytest.mark.parametrize("changes", GOOD.values(), ids=GOOD.keys())
+def test_a_claim_stands_when_its_record_says_so(changes: dict[str, str]) -> None:
+    assert verify([claim(**changes)], POOL).dropped == []
+
+
+@pytest.mark.parametrize("changes", INVENTED.values(), ids=INVENTED.keys())
+def test_nothing_invented_gets_through(changes: dict[str, str]) -> None:
+    verdicts = verify([claim(**changes)], POOL)
+    assert verdicts.kept == []
+    assert verdicts.dropped[0].reason
+
+
+@pytest.mark.parametrize("changes", NULL_INVENTED.values(), ids=NULL_INVENTED.keys())
+def test_a_null_result_cannot_be_turned(changes: dict[str, str]) -> None:
+    base = GOOD["a null result"]
+    assert objection(claim(**(base | changes)), NULL) is not None
+
+
+def test_the_table_of_inventions_is_long_enough() -> None:
+    assert len(INVENTED) + len(NULL_INVENTED) >= 40
+
+
+def test_repeats_are_kept_once() -> None:
+    assert len(verify([claim(), claim()], POOL).kept) == 1
+
+
+@given(st.text())
+def test_comparison_is_idempotent(text: str) -> None:
+    assert plain(plain(text)) == plain(text)
+
+
+@given(st.text(min_size=1), st.text(), st.text())
+def test_no_text_makes_verification_fail(text: str, quote: str, key: str) -> None:
+    verify([Claim(text=text, drug=text, evidence_key=key, quote=quote)], POOL)

@@ -1,0 +1,308 @@
+"""The command line: what goes to stdout, what to stderr, and which exit code tells it."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from willowbark import __version__
+from willowbark.teams.cli import app
+
+SCRIPT = Path(__file__).with_name("cli_with_scripted_run.py")
+ANSWERED = "answer: what prevents migraine?"
+HELP_LIMIT_S = 0.3  # a promise to users; the fastest of several starts, since other programs share the machine
+
+
+def load_script() -> Any:
+    spec = spec_from_file_location("cli_with_scripted_run", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+scripted_run = load_script().scripted_run
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder of one's own, without keys or proxies."""
+    monkeypatch.chdir(tmp_path)
+    for name in os.environ:
+        if name.endswith("_API_KEY") or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    return tmp_path
+
+
+@pytest.fixture
+def reachable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Something that listens in the sources' place."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", f"http://127.0.0.1:{listener.getsockname()[1]}")
+        yield
+
+
+@pytest.fixture
+def out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", f"http://127.0.0.1:{port}")
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, obj=scripted_run, prog_name="willowbark")
+
+
+def start(*arguments: str, script: Path | None = SCRIPT, **options: Any) -> "subprocess.Popen[str]":
+    program = [sys.executable, str(script)] if script else [sys.executable, "-m", "willowbark"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "encoding": "utf-8"}
+    return subprocess.Popen([*program, *arguments], **{**pipes, **options})
+
+
+def files_of_the_run() -> dict[str, str]:
+    (folder,) = Path("runs").iterdir()
+    return {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+
+
+def complaint(result: Result) -> str:
+    """The one line on stderr."""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("willowbark: ")
+    assert result.stdout == ""
+    return line
+
+
+@pytest.mark.usefixtures("reachable")
+def test_the_report_goes_to_stdout_as_markdown_and_into_a_run_folder() -> None:
+    result = invoke("ask", ANSWERED)
+
+    assert result.exit_code == 0
+    assert result.stdout.startswith("# Migraine prévention\n")
+    assert set(files_of_the_run()) == {"report.md", "report.json"}
+    assert f"Run folder: {next(Path('runs').iterdir())}" in result.stderr
+
+
+@pytest.mark.usefixtures("reachable")
+def test_progress_is_plain_lines_that_cannot_command_a_terminal() -> None:
+    result = invoke("ask", ANSWERED)
+
+    (line,) = [line for line in result.stderr.splitlines() if "searching" in line]
+    assert "round 1" in line
+    assert "PubMed: [31mred[0m second line" in line
+    assert "\x1b" not in result.stderr
+
+
+@pytest.mark.usefixtures("reachable")
+def test_quiet_says_nothing_but_the_report() -> None:
+    result = invoke("ask", ANSWERED, "--quiet")
+
+    assert result.stderr == ""
+    assert result.stdout.startswith("# Migraine")
+
+
+@pytest.mark.usefixtures("reachable")
+def test_json_is_alone_on_stdout() -> None:
+    result = invoke("ask", ANSWERED, "--json")
+
+    assert json.loads(result.stdout)["title"] == "Migraine prévention"
+
+
+@pytest.mark.usefixtures("reachable")
+def test_out_and_formats_choose_where_and_what_is_written() -> None:
+    Path("other.toml").write_text('[output]\nformats = ["json"]')
+
+    result = invoke("ask", ANSWERED, "--out", "elsewhere", "--config", "other.toml")
+
+    assert result.exit_code == 0
+    assert [path.name for path in Path("elsewhere").glob("*/*")] == ["report.json"]
+
+
+@pytest.mark.usefixtures("reachable")
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["ask", ""], "the question is empty"),
+        (["ask", "x" * 2001], "2,000"),
+        (["ask", "..."], "no words"),
+        (["ask", "binary \x07\x00 data"], "control characters"),
+        (["ask", ANSWERED, "--model", "gpt-4o"], "did you mean 'openai/gpt-4o'?"),
+        (["ask", ANSWERED, "--max-iterations", "21"], "max_iterations: should be less than or equal to 20"),
+        (["ask", ANSWERED, "--max-results", "0"], "max_results_per_tool: should be greater than or equal to 1"),
+        (["ask", ANSWERED, "--config", "nope.toml"], "nope.toml: there is no such file"),
+        (["ask", ANSWERED, "--config", "broken.toml"], "broken.toml: is not valid TOML"),
+        (["ask", ANSWERED, "--out", "broken.toml"], "broken.toml: cannot be written to"),
+        (["ask", "refuse this"], "does not suit"),
+        (["doctor", "--config", "nope.toml"], "nope.toml"),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)
+def test_bad_input_is_one_line_exit_code_2_and_nothing_written(arguments: list[str], part: str) -> None:
+    Path("broken.toml").write_text("[research\n")
+
+    result = invoke(*arguments)
+
+    assert result.exit_code == 2
+    assert part in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.stderr
+    assert not list(Path().glob("runs/*"))
+
+
+@pytest.mark.usefixtures("out_of_reach")
+def test_sources_out_of_reach_end_at_once_with_the_way_out() -> None:
+    began = time.monotonic()
+    result = invoke("ask", ANSWERED)
+
+    assert result.exit_code == 3
+    assert "can't be reached" in complaint(result)
+    assert time.monotonic() - began < 5
+    assert not Path("runs").exists()
+
+
+@pytest.mark.usefixtures("reachable")
+def test_a_failed_run_keeps_its_partial_report_and_exits_with_4() -> None:
+    result = invoke("ask", "fail: what prevents migraine?")
+
+    assert result.exit_code == 4
+    assert "the run failed: the team failed" in result.stderr.splitlines()[-1]
+    assert set(files_of_the_run()) == {"report.md", "report.json"}
+
+
+@pytest.mark.usefixtures("reachable")
+def test_a_crash_is_one_line_and_its_trace_stands_in_the_run_folder() -> None:
+    result = invoke("ask", "crash: what prevents migraine?")
+
+    assert result.exit_code == 4
+    assert "RuntimeError: something unforeseen" in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.stderr
+    files = files_of_the_run()
+    assert set(files) == {"events.jsonl", "traceback.txt"}
+    assert [json.loads(line)["type"] for line in files["events.jsonl"].splitlines()] == ["started", "searching"]
+
+
+@pytest.mark.usefixtures("reachable")
+@pytest.mark.parametrize(
+    ("question", "presses", "files"),
+    [
+        ("wait for it", 1, {"report.md", "report.json"}),
+        ("hang on", 2, {"events.jsonl"}),
+    ],
+    ids=["a partial report", "a second Ctrl-C"],
+)
+def test_ctrl_c_keeps_what_there_is_and_exits_with_130(question: str, presses: int, files: set[str]) -> None:
+    process = start("ask", question)
+    assert process.stderr is not None
+    while "searching" not in process.stderr.readline():
+        assert process.poll() is None
+
+    for _ in range(presses):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+    stderr = process.communicate(timeout=20)[1]
+
+    assert process.returncode == 130
+    assert "cancelled" in stderr.splitlines()[-1]
+    assert "Traceback" not in stderr
+    assert set(files_of_the_run()) == files
+
+
+@pytest.mark.usefixtures("reachable")
+def test_a_reader_that_leaves_early_is_no_failure() -> None:
+    process = start("ask", "answer with a long report", stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    stderr = process.stderr.read()
+    process.stderr.close()
+
+    assert process.wait(20) == 0
+    assert "Broken" not in stderr
+    assert "Traceback" not in stderr
+
+
+@pytest.mark.usefixtures("reachable")
+def test_reports_are_utf_8_whatever_the_locale() -> None:
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    process = start("ask", ANSWERED, env=environment)
+
+    stdout = process.communicate(timeout=20)[0]
+
+    assert process.returncode == 0
+    assert stdout.startswith("# Migraine prévention")
+
+
+@pytest.mark.usefixtures("out_of_reach")
+def test_the_doctor_tells_that_keys_are_set_and_never_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-hush")
+    Path("willowbark.toml").write_text('[llm]\nmodel = "ollama/llama3.1"')
+
+    result = invoke("doctor")
+
+    assert result.exit_code == 3
+    assert "OPENAI_API_KEY: set" in result.stdout
+    assert "NCBI_API_KEY: not set" in result.stdout
+    assert "ollama/llama3.1" in result.stdout
+    assert "pubmed: OUT OF REACH" in result.stdout
+    assert "hush" not in result.stdout + result.stderr
+
+
+@pytest.mark.usefixtures("reachable")
+def test_the_doctor_finds_nothing_amiss() -> None:
+    result = invoke("doctor")
+
+    assert result.exit_code == 0
+    assert f"Willowbark  {__version__}" in result.stdout
+    assert "pubmed: reachable" in result.stdout
+
+
+def test_the_version_is_told() -> None:
+    assert invoke("--version").stdout == f"willowbark {__version__}\n"
+
+
+def test_help_names_commands_and_exit_codes() -> None:
+    result = invoke("--help")
+
+    assert all(word in result.stdout for word in ("ask", "sandbox", "doctor", "Exit codes", "130"))
+
+
+def test_help_answers_at_once() -> None:
+    times = []
+    for _ in range(5):
+        began = time.monotonic()
+        process = start("--help", script=None)
+        process.communicate(timeout=20)
+        times.append(time.monotonic() - began)
+        assert process.returncode == 0
+
+    assert min(times) < HELP_LIMIT_S
+
+
+def test_help_loads_nothing_heavy() -> None:
+    check = (
+        "import sys; from willowbark.teams.cli import app; app(['--help'], standalone_mode=False); "
+        "heavy = {'pydantic', 'autogen_core', 'httpx', 'requests', 'numpy', 'starlette'} & set(sys.modules); "
+        "sys.exit(bool(heavy))"
+    )
+
+    assert subprocess.run([sys.executable, "-c", check], check=False, capture_output=True).returncode == 0
+
+
+def test_the_installed_program_is_the_same() -> None:
+    program = shutil.which("willowbark", path=str(Path(sys.executable).parent))
+    if program is None:
+        pytest.skip("willowbark is not installed as a program here")
+
+    assert subprocess.check_output([program, "--version"], text=True) == f"willowbark {__version__}\n"

@@ -1,0 +1,345 @@
+"""ClinicalTrials.gov: what is asked, what is read, and what every known form of failure turns into."""
+
+import doctest
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from willowbark.tools import clinicaltrials, clinicaltrials_record
+from willowbark.tools.clinicaltrials import ClinicalTrials, clean_term, filter_params
+from willowbark.tools.clinicaltrials_record import parse_study
+from willowbark.tools.endpoints import Endpoint, Endpoints
+from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.transport import Transport
+from willowbark.tools.wire import HttpxWire
+
+Answer = Callable[[httpx.Request], httpx.Response]
+JsonValues = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+async def no_wait(_: float) -> None:
+    """Retries at once."""
+
+
+async def ask(answer: Answer, query: str = "migraine", **kwargs: Any) -> SourceReply:
+    async with transport_to(answer) as transport:
+        return await ClinicalTrials(transport).find(query, **kwargs)
+
+
+async def look_up(answer: Answer, nct_id: str) -> SourceReply:
+    async with transport_to(answer) as transport:
+        return await ClinicalTrials(transport).trial(nct_id)
+
+
+def transport_to(answer: Answer) -> Transport:
+    def streamed(request: httpx.Request) -> httpx.Response:
+        reply = answer(request)
+        return httpx.Response(reply.status_code, headers=reply.headers, stream=httpx.ByteStream(reply.content))
+
+    wire = HttpxWire(httpx.MockTransport(streamed))
+    endpoint = Endpoint(base_url="http://127.0.0.1:1/clinicaltrials", wire="requests")
+    return Transport(
+        Endpoints(by_source={"clinicaltrials": endpoint}, sandboxed=True),
+        wires={"httpx": wire, "requests": wire},
+        limiter=RateLimiter(None),
+        sleep=no_wait,
+    )
+
+
+def study(number: int = 1, **modules: Any) -> dict[str, Any]:
+    identity = {"nctId": f"NCT{number:08d}", "briefTitle": f"Study {number}"}
+    return {"protocolSection": {"identificationModule": identity, **modules}}
+
+
+def read(**modules: Any) -> Evidence:
+    record = parse_study(study(**modules))
+    assert record
+    return record
+
+
+def page(*studies: Any, **more: Any) -> httpx.Response:
+    return httpx.Response(200, json={"studies": list(studies), **more})
+
+
+RESULTS = {
+    "outcomeMeasuresModule": {
+        "outcomeMeasures": [
+            {
+                "type": "PRIMARY",
+                "title": "Attacks a month",
+                "unitOfMeasure": "attacks",
+                "groups": [{"id": "OG000", "title": "Active"}, {"id": "OG001", "title": "Placebo"}],
+                "denoms": [{"counts": [{"groupId": "OG000", "value": "40"}, {"groupId": "OG001", "value": "41"}]}],
+                "classes": [
+                    {
+                        "categories": [
+                            {
+                                "measurements": [
+                                    {"groupId": "OG000", "value": "2.1", "spread": "0.4"},
+                                    {"groupId": "OG001", "value": "3.0"},
+                                ]
+                            }
+                        ]
+                    }
+                ],
+                "analyses": [
+                    {
+                        "groupIds": ["OG000", "OG001"],
+                        "pValue": "=0.003",
+                        "paramType": "Mean Difference (Net)",
+                        "paramValue": "-0.9",
+                        "ciPctValue": "95",
+                        "ciLowerLimit": "-1.5",
+                        "ciUpperLimit": "-0.3",
+                    }
+                ],
+            },
+            {"type": "SECONDARY", "title": "Days off work"},
+        ]
+    },
+    "adverseEventsModule": {
+        "eventGroups": [
+            {"id": "EG000", "title": "Active", "seriousNumAffected": 0, "seriousNumAtRisk": 40},
+            {"id": "EG001", "title": "Not treated", "seriousNumAffected": 0, "seriousNumAtRisk": 0},
+        ]
+    },
+}
+
+
+async def test_a_search_asks_for_interventional_trials_of_every_status() -> None:
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return page(study(1), study(2), totalCount=7)
+
+    reply = await ask(answer, "(migraine[tiab] OR hemicrania) AND propranolol", max_results=2)
+    params = dict(asked[0].url.params)
+    assert asked[0].url.path == "/clinicaltrials/studies"
+    assert params == {
+        "query.term": "(migraine OR hemicrania) AND propranolol",
+        "filter.advanced": "AREA[StudyType]INTERVENTIONAL",
+        "countTotal": "true",
+        "pageSize": "2",
+    }
+    assert (reply.status, reply.total, len(reply.records)) == (Status.OK, 7, 2)
+    assert "studies?" in reply.url
+
+
+async def test_pages_are_read_until_there_are_enough_records() -> None:
+    tokens: list[str | None] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        tokens.append(request.url.params.get("pageToken"))
+        first = len(tokens) * 2 - 1
+        count = {"totalCount": 9} if len(tokens) == 1 else {}
+        return page(study(first), study(first + 1), nextPageToken=f"t{len(tokens)}", **count)
+
+    reply = await ask(answer, max_results=5)
+    assert tokens == [None, "t1", "t2"]
+    assert sorted(record.metadata["nct_id"] for record in reply.records) == [f"NCT{n:08d}" for n in range(1, 6)]
+    assert reply.total == 9
+
+
+async def test_a_later_page_that_fails_makes_the_reply_partial() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "pageToken" in request.url.params:
+            return httpx.Response(503)
+        return page(study(1), totalCount=3, nextPageToken="t")
+
+    reply = await ask(answer, max_results=3)
+    assert (reply.status, len(reply.records), reply.total) == (Status.PARTIAL, 1, 3)
+    assert "503" in reply.warnings[0]
+
+
+async def test_no_hits_is_empty_and_not_a_failure() -> None:
+    reply = await ask(lambda _: page(totalCount=0))
+    assert (reply.status, reply.records, reply.warnings) == (Status.EMPTY, [], [])
+
+
+async def test_a_refused_query_names_the_reason_without_addresses() -> None:
+    said = "Error parsing query in `term`: no viable alternative, see https://clinicaltrials.gov/x?key=1"
+    with pytest.raises(SourceRefused) as caught:
+        await ask(lambda _: httpx.Response(400, text=said))
+    assert "no viable alternative" in caught.value.reason
+    assert "://" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        pytest.param(httpx.Response(403), SourceRefused, id="firewall"),
+        pytest.param(httpx.Response(500), SourceUnavailable, id="down"),
+        pytest.param(httpx.Response(200, text="<!DOCTYPE html><p>Sorry"), UnreadableReply, id="web page"),
+        pytest.param(httpx.Response(200, text='{"studies": [{"pro'), UnreadableReply, id="cut"),
+        pytest.param(httpx.Response(200, json={"totalCount": 0}), UnreadableReply, id="without studies"),
+        pytest.param(httpx.Response(200, json=[]), UnreadableReply, id="a list"),
+    ],
+)
+async def test_a_failure_is_never_zero_trials(reply: httpx.Response, error: type[SearchError]) -> None:
+    with pytest.raises(error):
+        await ask(lambda _: httpx.Response(reply.status_code, content=reply.content))
+
+
+async def test_a_trial_is_looked_up_by_its_number() -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        return httpx.Response(200, json=study(12))
+
+    reply = await look_up(answer, " nct00000012 ")
+    assert asked == ["/clinicaltrials/studies/NCT00000012"]
+    assert reply.status is Status.OK
+    assert reply.records[0].citation.url == "https://clinicaltrials.gov/study/NCT00000012"
+
+
+async def test_an_unknown_trial_is_empty_with_a_warning() -> None:
+    reply = await look_up(lambda _: httpx.Response(404, text="NCT number NCT00000012 not found"), "NCT00000012")
+    assert reply.status is Status.EMPTY
+    assert "NCT00000012" in reply.warnings[0]
+
+
+async def test_an_older_number_leads_to_the_trial_and_says_so() -> None:
+    reply = await look_up(lambda _: httpx.Response(200, json=study(13)), "NCT00000012")
+    assert reply.records[0].metadata["nct_id"] == "NCT00000013"
+    assert "older number" in reply.warnings[0]
+
+
+@pytest.mark.parametrize("wrong", ["", "12", "NCT123", "../studies", "NCT00000012?x=1"])
+async def test_what_is_no_nct_number_is_never_asked_for(wrong: str) -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        raise AssertionError("asked")
+
+    with pytest.raises(SourceRefused):
+        await look_up(answer, wrong)
+
+
+@pytest.mark.parametrize(
+    ("query", "term"),
+    [
+        ("migraine[MeSH Terms] AND aspirin[tiab]", "migraine AND aspirin"),
+        ("AREA[Phase]PHASE3 AND migraine", "PHASE3 AND migraine"),
+        ('"sick headache', "sick headache"),
+        ("(migraine AND (timolol)", "migraine AND timolol"),
+        (")migraine(", "migraine"),
+        ("AND migraine OR", "migraine"),
+        ("(OR migraine AND) NOT ()", "(migraine)"),
+        ("kidney, diabetic [x] therap*", "kidney diabetic therap"),
+        ("migraine NOT (children OR infants)", "migraine NOT (children OR infants)"),
+    ],
+)
+def test_reserved_characters_and_loose_ends_are_taken_out(query: str, term: str) -> None:
+    assert clean_term(query) == term
+
+
+@given(st.text(alphabet='ab AND()OR"[],*', min_size=1, max_size=40))
+def test_a_cleaned_term_is_always_balanced_and_stays_as_it_is(query: str) -> None:
+    try:
+        term = clean_term(query)
+    except SourceRefused:
+        return
+    assert not set("[],*") & set(term)
+    assert term.count("(") == term.count(")")
+    assert term.count('"') % 2 == 0
+    assert clean_term(term) == term
+
+
+def test_a_query_without_words_is_refused() -> None:
+    with pytest.raises(SourceRefused):
+        clean_term("[tiab] ( )")
+
+
+def test_filters_become_parameters() -> None:
+    params = filter_params({"status": ["terminated", "WITHDRAWN"], "phase": ["PHASE2"], "has_results": True})
+    assert params["filter.overallStatus"] == "TERMINATED|WITHDRAWN"
+    assert params["filter.advanced"] == (
+        "AREA[StudyType]INTERVENTIONAL AND AREA[Phase](PHASE2) AND AREA[HasResults]true"
+    )
+
+
+@pytest.mark.parametrize("filters", [{"colour": "red"}, {"status": ["DONE"]}, {"phase": "PHASE9"}])
+def test_an_unknown_filter_is_refused(filters: dict[str, Any]) -> None:
+    with pytest.raises(SourceRefused):
+        filter_params(filters)
+
+
+def test_why_a_trial_was_stopped_is_kept() -> None:
+    record = read(statusModule={"overallStatus": "TERMINATED", "whyStopped": "Lack of efficacy &amp; slow accrual"})
+    assert record.metadata["why_stopped"] == "Lack of efficacy & slow accrual"
+    assert "STATUS: terminated." in record.content
+    assert "WHY STOPPED: Lack of efficacy & slow accrual." in record.content
+
+
+def test_an_unknown_enrollment_is_not_a_number() -> None:
+    record = read(designModule={"enrollmentInfo": {"count": 99999999}})
+    assert "enrollment" not in record.metadata
+    assert "99999999" not in record.content
+
+
+def test_an_enrollment_of_none_is_kept() -> None:
+    assert read(designModule={"enrollmentInfo": {"count": 0}}).metadata["enrollment"] == 0
+
+
+def test_what_is_not_reported_is_left_out() -> None:
+    assert read().metadata == {"nct_id": "NCT00000001", "has_abstract": True}
+
+
+def test_an_observational_study_is_read_without_phases() -> None:
+    record = read(designModule={"studyType": "OBSERVATIONAL", "designInfo": {"observationalModel": "COHORT"}})
+    assert record.metadata["study_type"] == "OBSERVATIONAL"
+    assert "phases" not in record.metadata
+
+
+def test_posted_results_are_kept_and_told() -> None:
+    record = parse_study({**study(), "resultsSection": RESULTS, "hasResults": True})
+    assert record
+    results = record.metadata["results"]
+    assert [outcome["title"] for outcome in results["primary_outcomes"]] == ["Attacks a month"]
+    assert results["primary_outcomes"][0]["groups"][0] == {"name": "Active", "n": "40"}
+    assert results["primary_outcomes"][0]["analyses"][0]["p_value"] == "0.003"
+    assert results["serious_adverse_events"] == [{"group": "Active", "affected": 0, "at_risk": 40}]
+    assert record.content.splitlines()[-3:] == [
+        "RESULT: Attacks a month: Active 2.1; Placebo 3.0 attacks.",
+        "ANALYSIS: Active versus Placebo, Mean Difference (Net) -0.9, 95% CI -1.5 to -0.3, p = 0.003.",
+        "SERIOUS ADVERSE EVENTS: Active 0 of 40.",
+    ]
+
+
+def test_background_reading_is_no_result_of_the_trial() -> None:
+    references = [
+        {"pmid": "1", "type": "BACKGROUND"},
+        {"pmid": "2", "type": "RESULT"},
+        {"pmid": "3", "type": "DERIVED"},
+    ]
+    assert read(referencesModule={"references": references}).metadata["result_pmids"] == ["2", "3"]
+
+
+def test_a_study_without_a_number_is_left_out() -> None:
+    assert parse_study({"protocolSection": {"identificationModule": {"briefTitle": "x"}}}) is None
+
+
+@given(JsonValues)
+def test_no_shape_of_a_module_breaks_the_reading(value: Any) -> None:
+    names = (
+        "statusModule designModule armsInterventionsModule outcomesModule referencesModule conditionsModule"
+        " descriptionModule sponsorCollaboratorsModule"
+    ).split()
+    made = study(**dict.fromkeys(names, value))
+    assert parse_study({**made, "resultsSection": value, "derivedSection": value, "hasResults": value})
+
+
+def test_the_examples_in_the_docstrings_hold() -> None:
+    assert doctest.testmod(clinicaltrials).failed == 0
+    assert doctest.testmod(clinicaltrials_record).failed == 0

@@ -1,0 +1,235 @@
+"""Settings come from a file and the environment, and what is wrong is told in one line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from willowbark.teams.config import OrchestratorConfig, Settings, nearest
+from willowbark.tools.errors import UsageError
+
+EVERYTHING = """
+[research]
+max_iterations = 4
+max_results_per_tool = 20
+search_timeout = 12.5
+judge_threshold = 0.7
+[research.limits]
+max_tokens = 100000
+max_seconds = 90
+[tools]
+sources = ["pubmed", "chembl"]
+[tools.pubmed]
+email = "someone@example.org"
+[llm]
+model = "openai/gpt-4.1-mini"
+temperature = 0
+max_tokens = 4000
+timeout_s = 60
+base_url = "http://127.0.0.1:8080/v1/"
+structured_output = true
+[output]
+directory = "reports"
+formats = ["md"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder without settings."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def complaint(content: str | bytes) -> str:
+    """What is said of a file with this content."""
+    file = Path("willowbark.toml")
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UsageError) as caught:
+        Settings.load()
+    return str(caught.value)
+
+
+def test_defaults_stand_where_nothing_is_set() -> None:
+    settings = Settings.load()
+
+    assert (settings.research.max_iterations, settings.research.max_results_per_tool) == (10, 10)
+    assert (settings.research.search_timeout, settings.research.judge_threshold) == (30, 0.8)
+    assert (settings.research.limits.max_tokens, settings.research.limits.max_seconds) == (None, 600)
+    assert settings.llm.model == "baseline"
+    assert "pubmed" in settings.tools.sources
+    assert settings.output.directory == Path("runs")
+
+
+def test_a_file_in_the_current_folder_is_read() -> None:
+    Path("willowbark.toml").write_text(EVERYTHING)
+
+    settings = Settings.load()
+
+    assert settings.research.limits.max_tokens == 100_000
+    assert settings.tools.sources == ("pubmed", "chembl")
+    assert settings.tools.pubmed.email == "someone@example.org"
+    assert settings.llm.base_url == "http://127.0.0.1:8080/v1"
+    assert settings.output.formats == ("md",)
+
+
+def test_the_environment_wins_over_the_file_and_leaves_its_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("willowbark.toml").write_text(EVERYTHING)
+    monkeypatch.setenv("WILLOWBARK_RESEARCH__LIMITS__MAX_SECONDS", "30")
+    monkeypatch.setenv("WILLOWBARK_TOOLS__SOURCES", '["europepmc"]')
+
+    settings = Settings.load()
+
+    assert settings.research.limits.max_seconds == 30
+    assert settings.research.limits.max_tokens == 100_000
+    assert settings.research.max_iterations == 4
+    assert settings.tools.sources == ("europepmc",)
+
+
+def test_the_word_none_lifts_a_limit() -> None:
+    Path("willowbark.toml").write_text('[research.limits]\nmax_seconds = "none"')
+
+    assert Settings.load().research.limits.max_seconds is None
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        ("[research]\nmax_iteration = 3", ["research.max_iteration", "did you mean 'max_iterations'?"]),
+        ("[reserch]\nx = 3", ["reserch", "did you mean 'research'?"]),
+        ("[research.limits]\nmax_token = 3", ["research.limits.max_token", "did you mean 'max_tokens'?"]),
+        ("[research]\nmax_iterations = 'many'", ["research.max_iterations", "whole number", "'many'"]),
+        ("[research]\nmax_iterations = true", ["research.max_iterations", "should be a number"]),
+        ("[research]\nmax_iterations = 21", ["research.max_iterations", "less than or equal to 20"]),
+        ("[research]\nsearch_timeout = 4", ["research.search_timeout", "greater than or equal to 5"]),
+        ("[research]\nsearch_timeout = nan", ["research.search_timeout", "less than"]),
+        ("[research.limits]\nmax_seconds = inf", ["research.limits.max_seconds", "finite"]),
+        ("research = 3", ["research", "should be a table"]),
+        ("[tools]\nsources = ['pubmd']", ["tools.sources", "did you mean 'pubmed'?"]),
+        ("[tools]\nsources = []", ["tools.sources", "at least one"]),
+        ("[tools]\nsources = 'pubmed'", ["tools.sources", "should be a list"]),
+        ("[tools.pubmed]\nemail = 'me'", ["tools.pubmed.email", "e-mail"]),
+        ("[llm]\nbase_url = 'ftp://x'", ["llm.base_url", "http://"]),
+        ("[llm]\nbase_url = 'http://me:secret@x/'", ["llm.base_url", "holds a password"]),
+        ("[output]\nformats = ['pdf']", ["output.formats", "'md' or 'json'"]),
+        ("[output\n", ["not valid TOML", "line 1"]),
+        (b"\xff\xfe\x00", ["not UTF-8"]),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
+)
+def test_what_is_wrong_is_one_line_naming_file_key_and_way_out(content: str | bytes, parts: list[str]) -> None:
+    said = complaint(content)
+
+    assert said.startswith("willowbark.toml: ")
+    assert "\n" not in said
+    assert "secret" not in said
+    assert all(part in said for part in parts), said
+
+
+@pytest.mark.parametrize("name", ["api_key", "OPENAI_API_KEY", "apikey", "secret", "auth_token", "password"])
+def test_a_key_in_the_file_is_refused_without_repeating_it(name: str) -> None:
+    said = complaint(f"[llm]\n{name} = 'sk-hush'")
+
+    assert f"llm.{name}" in said
+    assert "in the environment" in said
+    assert "hush" not in said
+
+
+def test_several_faults_are_told_by_the_first_and_a_count() -> None:
+    assert "(and 1 more)" in complaint("[research]\nmax_iterations = 0\nsearch_timeout = 0")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "part"),
+    [
+        ("WILLOWBARK_RESEARCH__MAX_ITERATIONS", "300", "less than or equal to 20"),
+        ("WILLOWBARK_RESEARCH__MAX_ITERATION", "3", "did you mean 'max_iterations'?"),
+        ("WILLOWBARK_RESERCH__MAX_ITERATIONS", "3", "did you mean WILLOWBARK_RESEARCH__MAX_ITERATIONS?"),
+        ("WILLOWBARK_LLM_MODEL", "x", "did you mean WILLOWBARK_LLM__MODEL?"),
+        ("WILLOWBARK_TOOLS__SOURCES", "pubmed", "JSON"),
+        ("WILLOWBARK_LLM__API_KEY", "sk-hush", "OPENAI_API_KEY"),
+    ],
+)
+def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: str, value: str, part: str) -> None:
+    monkeypatch.setenv(variable, value)
+
+    with pytest.raises(UsageError) as caught:
+        Settings.load()
+
+    said = str(caught.value)
+    assert said.startswith("environment: ")
+    assert part in said
+    assert "\n" not in said
+    assert "hush" not in said
+
+
+def test_variables_that_are_no_settings_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("WILLOWBARK_DEBUG", "1")
+
+    assert Settings.load() == Settings()
+
+
+@pytest.mark.parametrize(
+    ("make", "part"),
+    [(lambda path: None, "no such file"), (lambda path: path.mkdir(), "cannot be read")],
+    ids=["missing", "a folder"],
+)
+def test_a_file_that_cannot_be_read_is_named(make, part: str) -> None:  # type: ignore[no-untyped-def]
+    path = Path("other.toml")
+    make(path)
+
+    with pytest.raises(UsageError, match=part) as caught:
+        Settings.load(path)
+
+    assert "other.toml" in str(caught.value)
+    assert "--config" in str(caught.value)
+
+
+def test_a_dangling_link_in_place_of_the_file_is_not_passed_over() -> None:
+    Path("willowbark.toml").symlink_to("nowhere.toml")
+
+    with pytest.raises(UsageError, match="no such file"):
+        Settings.load()
+
+
+def test_options_override_and_are_checked_like_the_file() -> None:
+    changed = Settings().overridden({"research.max_iterations": 3, "llm.model": None, "output.directory": Path("x")})
+
+    assert changed.research.max_iterations == 3
+    assert changed.llm.model == "baseline"
+    assert changed.output.directory == Path("x")
+    with pytest.raises(UsageError, match="less than or equal to 20, not 30"):
+        Settings().overridden({"research.max_iterations": 30})
+
+
+def test_the_orchestrators_bounds_hold() -> None:
+    assert OrchestratorConfig(max_iterations=20, max_results_per_tool=50, search_timeout=120)
+    for wrong in ({"max_iterations": 0}, {"max_results_per_tool": 51}, {"search_timeout": 121}, {"more": 1}):
+        with pytest.raises(ValidationError):
+            OrchestratorConfig(**wrong)
+
+
+@given(st.binary(max_size=200))
+def test_no_file_whatever_ends_in_anything_but_settings_or_one_line(content: bytes) -> None:
+    Path("willowbark.toml").write_bytes(content)
+    said = "one line"
+    try:
+        Settings.load()
+    except UsageError as error:
+        said = str(error)
+    assert len(said.splitlines()) == 1
+
+
+def test_nothing_near_is_nothing_said() -> None:
+    assert nearest("xyzzy", ["pubmed"]) == ""
+
+
+def test_importing_the_settings_does_not_load_autogen() -> None:
+    check = "import sys, willowbark.teams.config; sys.exit('autogen_core' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

@@ -1,0 +1,154 @@
+"""Crossref: what was said of a work is found, and silence is told from ignorance."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trust_sample import CLEAN_DOI, LIBRARY, NOTICES, RETRACTED_DOI, SILENT_DOI, transport
+
+from willowbark.tools.crossref import DOIS_PER_REQUEST, Notice, parse_work, parse_works, updates
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.errors import SearchError, SourceRefused, UnreadableReply
+from willowbark.tools.sandbox import Fault, FaultPlan, SandboxServer
+
+REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "crossref"
+
+
+def work(*notices: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"DOI": "10.5555/A", "updated-by": list(notices), **more}
+
+
+async def test_a_retraction_is_found_with_its_notice_date_and_who_says_so() -> None:
+    with SandboxServer(LIBRARY) as server:
+        async with transport(server) as way:
+            found = await updates([RETRACTED_DOI.upper()], way)
+
+    said = found[RETRACTED_DOI]
+    assert said.retracted
+    assert said.notices[-1] == Notice("retraction", "10.1016/s0140-6736(10)60175-4", "2010-02-06", "retraction-watch")
+    assert [notice.kind for notice in said.notices] == ["correction", "retraction"]
+
+
+async def test_a_work_without_notices_is_there_and_one_that_crossref_does_not_know_is_not() -> None:
+    with SandboxServer(LIBRARY) as server:
+        async with transport(server) as way:
+            found = await updates([CLEAN_DOI, SILENT_DOI, "no doi"], way)
+
+    assert set(found) == {CLEAN_DOI}
+    assert found[CLEAN_DOI].notices == ()
+
+
+async def test_many_works_take_few_requests() -> None:
+    dois = [CLEAN_DOI, *(f"10.5555/none.{i}" for i in range(2 * DOIS_PER_REQUEST))]
+    with SandboxServer(LIBRARY) as server:
+        async with transport(server) as way:
+            found = await updates(dois, way)
+
+        assert set(found) == {CLEAN_DOI}
+        assert len(server.requests) == 3
+
+
+async def test_a_doi_with_a_comma_is_asked_about_alone() -> None:
+    with SandboxServer(LIBRARY) as server:
+        async with transport(server) as way:
+            assert await updates(["10.5555/a,b", "10.5555/../x,y"], way) == {}
+
+        assert [request.path for request in server.requests] == ["works/10.5555/a,b"]
+
+
+async def test_a_refused_batch_is_cut_until_the_culprit_is_alone() -> None:
+    faults = FaultPlan(faults=(Fault(kind="status", status=400, times=1, source="crossref"),))
+    with SandboxServer(LIBRARY, faults) as server:
+        async with transport(server) as way:
+            assert set(await updates([CLEAN_DOI, RETRACTED_DOI], way)) == {CLEAN_DOI, RETRACTED_DOI}
+
+
+async def test_crossref_being_down_is_no_clean_record() -> None:
+    with SandboxServer(LIBRARY, FaultPlan(dead={"crossref": "status"})) as server:
+        async with transport(server) as way:
+            with pytest.raises(SearchError):
+                await updates([CLEAN_DOI], way)
+
+
+async def test_a_refusal_of_everything_is_raised() -> None:
+    faults = FaultPlan(faults=(Fault(kind="status", status=400, source="crossref"),))
+    with SandboxServer(LIBRARY, faults) as server:
+        async with transport(server) as way:
+            with pytest.raises(SourceRefused):
+                await updates([CLEAN_DOI, RETRACTED_DOI], way)
+
+
+def test_who_names_an_address_may_ask_more_often() -> None:
+    assert Endpoints.public({})["crossref"].per_second == 1
+    assert Endpoints.public({"NCBI_EMAIL": "someone@example.org"})["crossref"].per_second == 3
+
+
+async def test_the_address_goes_with_the_request_where_there_is_one() -> None:
+    with SandboxServer(LIBRARY) as server:
+        async with transport(server) as way:
+            way.endpoints = way.endpoints.model_copy(update={"email": "someone@example.org"})
+            await updates([CLEAN_DOI], way)
+
+        assert "mailto=someone%40example.org" in server.requests[0].query
+
+
+def test_a_work_that_was_reinstated_is_not_retracted() -> None:
+    back = {"type": "reinstatement", "updated": {"date-parts": [[2012]]}}
+    said = parse_work(work(back, *NOTICES))
+
+    assert said is not None
+    assert not said.retracted
+
+
+@pytest.mark.parametrize("title", ["RETRACTED: A trial", "Retracted: a trial", "Retraction: a trial"])
+def test_a_title_marked_by_its_publisher_is_a_retraction(title: str) -> None:
+    said = parse_work(work(title=[title]))
+
+    assert said is not None
+    assert said.retracted is title.startswith("RETRACTED")
+
+
+def test_a_notice_is_known_by_what_it_updates() -> None:
+    said = parse_work(work(**{"update-to": [{"DOI": RETRACTED_DOI, "type": "retraction"}]}))
+
+    assert said is not None
+    assert said.notice_of == (RETRACTED_DOI,)
+    assert not said.retracted
+
+
+@pytest.mark.parametrize("kind", ["new_version", "addendum", "clarification", None, 7])
+def test_updates_that_take_nothing_back_are_none(kind: object) -> None:
+    assert parse_work(work({"type": kind})) == parse_work(work())
+
+
+@pytest.mark.parametrize("data", [None, [], {}, {"message": None}, {"message": {"items": {}}}])
+def test_anything_but_a_list_of_works_is_unreadable(data: Any) -> None:
+    with pytest.raises(UnreadableReply):
+        parse_works(data)
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["DOI", "type", "updated", "date-parts", "title"]), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(JUNK, JUNK)
+def test_odd_shapes_never_break_the_reading(updated_by: Any, title: Any) -> None:
+    assert parse_work({"DOI": "10.5555/a", "updated-by": updated_by, "title": title}) is not None
+
+
+@pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/crossref is not beside this clone")
+def test_real_works_without_updates_are_read_as_such() -> None:
+    for path in REPLIES.rglob("*.json"):
+        data = json.loads(path.read_text())
+        found = parse_works(data)
+        assert len(found) == len(data["message"]["items"])
+        assert not any(said.notices for said in found.values())

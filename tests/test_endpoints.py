@@ -1,0 +1,59 @@
+"""Addresses, limits and keys come from one place."""
+
+import pytest
+
+from willowbark.tools.endpoints import PUBLIC, Endpoints
+from willowbark.tools.errors import UsageError
+
+KEY = "canary-3f9a"
+
+
+def test_a_key_raises_pubmeds_limit_and_is_never_shown() -> None:
+    endpoints = Endpoints.public({"NCBI_API_KEY": f" {KEY}\n"})
+
+    assert endpoints["pubmed"].per_second == 10
+    assert endpoints["pubmed"].key is not None
+    assert endpoints["pubmed"].key.get_secret_value() == KEY
+    assert KEY not in repr(endpoints) + str(endpoints) + endpoints.model_dump_json() + str(endpoints.model_dump())
+
+
+def test_a_key_of_one_set_up_does_not_reach_the_next() -> None:
+    Endpoints.public({"NCBI_API_KEY": KEY})
+
+    assert Endpoints.public({})["pubmed"].key is None
+    assert PUBLIC["pubmed"].key is None
+
+
+@pytest.mark.parametrize("blank", [{}, {"NCBI_API_KEY": "", "NCBI_EMAIL": " "}, {"WILLOWBARK_SANDBOX_URL": " "}])
+def test_blank_settings_are_none(blank: dict[str, str]) -> None:
+    endpoints = Endpoints.from_environment(blank)
+
+    assert endpoints == Endpoints()
+    assert endpoints.email is None
+    assert not endpoints.sandboxed
+
+
+def test_a_sandbox_takes_the_place_of_every_source() -> None:
+    endpoints = Endpoints.from_environment({"WILLOWBARK_SANDBOX_URL": "http://127.0.0.1:8000/", "NCBI_API_KEY": KEY})
+
+    assert endpoints.hosts == {"127.0.0.1:8000"}
+    assert endpoints["pubmed"].base_url == "http://127.0.0.1:8000/pubmed"
+    assert endpoints["clinicaltrials"].wire == "requests"
+    assert endpoints["pubmed"].key is None
+    assert endpoints.sandboxed
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "file:///etc/passwd", "http://", "http://[", "nonsense"])
+def test_a_sandbox_address_that_is_none_is_named(url: str) -> None:
+    with pytest.raises(UsageError, match="WILLOWBARK_SANDBOX_URL"):
+        Endpoints.from_environment({"WILLOWBARK_SANDBOX_URL": url})
+
+
+def test_an_unknown_source_is_named_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match=r"'scopus'.*pubmed"):
+        Endpoints()["scopus"]
+
+
+def test_public_sources_are_asked_over_tls() -> None:
+    assert all(endpoint.base_url.startswith("https://") for endpoint in PUBLIC.values())
+    assert not any(endpoint.base_url.endswith("/") for endpoint in PUBLIC.values())

@@ -1,0 +1,327 @@
+"""Europe PMC: articles and preprints told apart, abstracts whole, and no failure taken for an empty result."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from willowbark.tools.endpoints import Endpoint, Endpoints
+from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.europepmc import EuropePMC, parse_page, translated
+from willowbark.tools.europepmc_record import parse_record, plain
+from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.search import Status
+from willowbark.tools.transport import RetryPolicy, Transport
+from willowbark.tools.wire import HttpxWire
+
+SANDBOX = Endpoints(by_source={"europepmc": Endpoint(base_url="http://127.0.0.1:1/europepmc")}, sandboxed=True)
+
+
+def hit(number: str = "1", source: str = "MED", **more: Any) -> dict[str, Any]:
+    return {"id": number, "source": source, "title": "A title.", **more}
+
+
+def page(*hits: dict[str, Any], total: int | None = None, mark: str | None = None) -> httpx.Response:
+    body = {"version": "6.9", "hitCount": len(hits) if total is None else total, "resultList": {"result": list(hits)}}
+    return httpx.Response(200, json=body | ({"nextCursorMark": mark} if mark else {}))
+
+
+class Server:
+    """Answers searches by their cursor mark, and keeps what it was asked."""
+
+    def __init__(self, *pages: httpx.Response, otherwise: Callable[[], httpx.Response] | None = None) -> None:
+        self.pages = list(pages)
+        self.otherwise = otherwise
+        self.asked: list[httpx.QueryParams] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request.url.params)
+        place = len(self.asked) - 1
+        reply = self.pages[place] if place < len(self.pages) or not self.otherwise else self.otherwise()
+        return httpx.Response(reply.status_code, headers=reply.headers, stream=httpx.ByteStream(reply.content))
+
+    def source(self) -> EuropePMC:
+        transport = Transport(
+            SANDBOX,
+            wires={"httpx": HttpxWire(httpx.MockTransport(self))},
+            policy=RetryPolicy(attempts=3, first_wait_s=0.001, longest_wait_s=0.001),
+            limiter=RateLimiter(None),
+        )
+        return EuropePMC(transport)
+
+
+async def test_a_search_asks_for_full_records_with_synonyms() -> None:
+    server = Server(page(hit()))
+    reply = await server.source().find("metformin AND longevity", 7)
+    assert dict(server.asked[0]) == {
+        "query": "metformin AND longevity",
+        "format": "json",
+        "resultType": "core",
+        "pageSize": "7",
+        "cursorMark": "*",
+        "synonym": "true",
+    }
+    assert (reply.status, reply.total, reply.source) == (Status.OK, 1, "europepmc")
+    assert "/search?query=" in reply.url
+
+
+FILTERS = {
+    "preprints only": ({"preprints": "only"}, "(a OR b) AND SRC:PPR"),
+    "no preprints": ({"preprints": "none"}, "(a OR b) NOT SRC:PPR"),
+    "from a year": ({"mindate": 2019}, "(a OR b) AND FIRST_PDATE:[2019-01-01 TO 3000-12-31]"),
+    "both": (
+        {"preprints": "only", "maxdate": "2020-02"},
+        "(a OR b) AND FIRST_PDATE:[1500-01-01 TO 2020-02-29] AND SRC:PPR",
+    ),
+    "none": ({}, "a OR b"),
+}
+
+
+@pytest.mark.parametrize(("filters", "sent"), FILTERS.values(), ids=FILTERS)
+async def test_filters_become_part_of_the_query(filters: dict[str, Any], sent: str) -> None:
+    server = Server(page())
+    assert (await server.source().find("a OR b", filters=filters)).query == sent
+    assert server.asked[0]["query"] == sent
+
+
+@pytest.mark.parametrize(
+    ("query", "filters"),
+    [("a", {"language": "eng"}), ("a", {"preprints": "maybe"}), ("a", {"mindate": "soon"}), (" ", {})],
+    ids=["unknown", "neither only nor none", "no date", "empty query"],
+)
+async def test_what_cannot_be_asked_is_refused_unasked(query: str, filters: dict[str, Any]) -> None:
+    server = Server(page())
+    with pytest.raises(SourceRefused):
+        await server.source().find(query, filters=filters)
+    assert not server.asked
+
+
+QUERIES = {
+    "words": ("long covid fatigue", "long covid fatigue"),
+    "operators": ('("long covid" OR PASC) AND NOT mice', '("long covid" OR PASC) AND NOT mice'),
+    "title and abstract": ('"long covid"[tiab] OR PASC[Title/Abstract]', 'TITLE_ABS:"long covid" OR TITLE_ABS:PASC'),
+    "MeSH": ('"Migraine Disorders"[Mesh:NoExp]', 'KW:"Migraine Disorders"'),
+    "type": ('"Review"[pt] AND smith[au]', 'PUB_TYPE:"Review" AND AUTH:smith'),
+    "years": ("a AND 2010:2015[dp] AND 2012[pdat]", "a AND PUB_YEAR:[2010 TO 2015] AND PUB_YEAR:[2012 TO 2012]"),
+    "unknown tag": ("(a OR b)[all] AND c[nm]", "(a OR b) AND c"),
+    "its own range": ("FIRST_PDATE:[2010-01-01 TO 2011-01-01]", "FIRST_PDATE:[2010-01-01 TO 2011-01-01]"),
+}
+
+
+@pytest.mark.parametrize(("query", "sent"), QUERIES.values(), ids=QUERIES)
+def test_field_tags_become_prefixes(query: str, sent: str) -> None:
+    assert translated(query) == sent
+
+
+async def test_pages_are_turned_until_there_is_enough() -> None:
+    pages = [page(*(hit(str(100 * n + i)) for i in range(100)), total=5000, mark=f"m{n}") for n in range(4)]
+    server = Server(*pages)
+    reply = await server.source().find("zzz", 250)
+    assert [asked["cursorMark"] for asked in server.asked] == ["*", "m0", "m1"]
+    assert len(reply.records) == 250
+    assert reply.total == 5000
+
+
+async def test_the_last_page_ends_the_turning() -> None:
+    server = Server(page(hit("1"), total=3, mark="m1"), page(hit("2"), total=3, mark="m1"))
+    reply = await server.source().find("zzz", 10)
+    assert len(server.asked) == 2
+    assert len(reply.records) == 2
+
+
+async def test_a_later_page_that_fails_loses_no_earlier_one() -> None:
+    server = Server(page(hit("1"), total=3, mark="m1"), otherwise=lambda: httpx.Response(500))
+    reply = await server.source().find("zzz", 10)
+    assert reply.status is Status.PARTIAL
+    assert len(reply.records) == 1
+    assert "500" in reply.warnings[0]
+
+
+async def test_no_hits_are_an_answer() -> None:
+    reply = await Server(page()).source().find("zzz")
+    assert (reply.status, reply.records, reply.total, reply.warnings) == (Status.EMPTY, [], 0, [])
+
+
+FAILURES: dict[str, tuple[httpx.Response, type[SearchError], int]] = {
+    "refused with 200": (httpx.Response(200, json={"errCode": 404, "errMsg": "Empty query"}), SourceRefused, 1),
+    "its own fault with 200": (httpx.Response(200, json={"errCode": 500, "errMsg": "down"}), SourceUnavailable, 3),
+    "version only": (httpx.Response(200, json={"version": "6.9"}), UnreadableReply, 3),
+    "count without list": (httpx.Response(200, json={"hitCount": 3}), UnreadableReply, 3),
+    "count without hits": (page(total=3), UnreadableReply, 3),
+    "web page": (httpx.Response(200, html="<html>down</html>"), UnreadableReply, 3),
+    "cut": (httpx.Response(200, text='{"hitCount": 3, "resul'), UnreadableReply, 3),
+    "a list": (httpx.Response(200, json=[]), UnreadableReply, 3),
+    "a bad request": (httpx.Response(400, json={}), SourceRefused, 1),
+}
+
+
+@pytest.mark.parametrize(("answer", "error", "attempts"), FAILURES.values(), ids=FAILURES)
+async def test_a_failed_search_is_never_an_empty_one(
+    answer: httpx.Response, error: type[SearchError], attempts: int
+) -> None:
+    server = Server(otherwise=lambda: answer)
+    with pytest.raises(error):
+        await server.source().find("statins")
+    assert len(server.asked) == attempts
+
+
+async def test_an_unreadable_hit_does_not_lose_the_others() -> None:
+    reply = await Server(page(hit("1"), {"title": "Whose?"}, total=2)).source().find("zzz")
+    assert reply.status is Status.PARTIAL
+    assert len(reply.records) == 1
+    assert "unreadable" in reply.warnings[0]
+
+
+def test_a_preprint_says_so() -> None:
+    record = parse_record(
+        hit(
+            "PPR77",
+            "PPR",
+            abstractText="It works.",
+            doi="10.1101/2020.01.01",
+            firstPublicationDate="2020-01-02",
+            bookOrReportDetails={"publisher": "medRxiv"},
+            pubTypeList={"pubType": "Preprint"},
+            commentCorrectionList={"commentCorrection": [{"type": "Preprint of", "source": "MED", "id": "88"}]},
+        )
+    )
+    assert record.content == "[PREPRINT - Not peer-reviewed] A title.\n\nIt works."
+    assert (record.citation.source, record.citation.date) == ("preprint", "2020-01-02")
+    assert record.citation.url == "https://europepmc.org/article/PPR/PPR77"
+    assert record.is_preprint
+    assert record.metadata["ppr_id"] == "PPR77"
+    assert record.metadata["published_version"] == "88"
+    assert record.metadata["journal"] == "medRxiv"
+    assert "pmid" not in record.metadata
+
+
+def test_an_article_keeps_what_the_source_says() -> None:
+    record = parse_record(
+        hit(
+            "42",
+            pmcid="PMC9",
+            doi="10.1000/ABC",
+            authorList={"author": [{"fullName": "Ito K"}, {"collectiveName": "The ABC Group"}]},
+            journalInfo={"dateOfPublication": "2025 Jul", "journal": {"title": "The Journal"}},
+            firstPublicationDate="2025-07-01",
+            pubTypeList={"pubType": ["Review", "Journal Article"]},
+            meshHeadingList={"meshHeading": [{"descriptorName": "Humans", "majorTopic_YN": "N"}]},
+            chemicalList={"chemical": [{"name": "Metformin"}]},
+            keywordList={"keyword": ["T&amp;B"]},
+            isOpenAccess="Y",
+            citedByCount=0,
+            license="cc by",
+            language="eng",
+            abstractText="See NCT01234567.",
+        )
+    )
+    assert record.citation.authors == ["Ito K", "The ABC Group"]
+    assert (record.citation.source, record.citation.date) == ("europepmc", "2025-07")
+    assert record.metadata == {
+        "pmid": "42",
+        "pmcid": "PMC9",
+        "doi": "10.1000/abc",
+        "journal": "The Journal",
+        "language": "eng",
+        "license": "cc by",
+        "is_open_access": True,
+        "cited_by_count": 0,
+        "publication_types": ["Review", "Journal Article"],
+        "is_preprint": False,
+        "retracted": False,
+        "expression_of_concern": False,
+        "corrected": False,
+        "mesh_terms": ["Humans"],
+        "chemicals": ["Metformin"],
+        "keywords": ["T&B"],
+        "nct_ids": ["NCT01234567"],
+        "has_abstract": True,
+    }
+
+
+def test_a_short_record_reports_only_what_it_holds() -> None:
+    record = parse_record(
+        hit(
+            "PMC9",
+            "PMC",
+            authorString="Ito K, Smith J.",
+            pubType="retracted publication; journal article",
+            journalTitle="J",
+            pubYear="1998",
+            isOpenAccess="N",
+        )
+    )
+    assert record.citation.authors == ["Ito K", "Smith J"]
+    assert record.citation.date == "1998"
+    assert "pmid" not in record.metadata
+    assert record.metadata["retracted"] is True
+    assert record.metadata["publication_types"] == ["retracted publication", "journal article"]
+    assert (record.metadata["is_open_access"], record.metadata["has_abstract"]) == (False, False)
+
+
+def test_a_number_alone_is_a_record_that_claims_nothing() -> None:
+    record = parse_record({"id": "7", "source": "MED"})
+    assert record.metadata == {"pmid": "7", "is_preprint": False, "has_abstract": False}
+    assert record.citation.date == "Unknown"
+
+
+NOTES = {
+    "Retraction in": "retracted",
+    "Expression of concern in": "expression_of_concern",
+    "Erratum in": "corrected",
+    "Retraction of": None,
+    "Erratum for": None,
+}
+
+
+@pytest.mark.parametrize(("kind", "flag"), NOTES.items(), ids=NOTES)
+def test_what_was_later_said_of_an_article_is_kept(kind: str, flag: str | None) -> None:
+    record = parse_record(hit(commentCorrectionList={"commentCorrection": [{"type": kind, "id": "2"}]}))
+    for name in ("retracted", "expression_of_concern", "corrected"):
+        assert record.metadata[name] is (name == flag)
+
+
+TEXTS = {
+    "a lone less-than": ("P<0.001 and n>5", "P<0.001 and n>5"),
+    "less-than before a letter": ("if a<b and c>d, then", "if a<b and c>d, then"),
+    "entities": ("P&lt;0.001 &amp; n&gt;5", "P<0.001 & n>5"),
+    "an escaped tag is text": ("the &lt;b&gt; allele", "the <b> allele"),
+    "headings": ("<h4>Background</h4>Why.<h4>Results:</h4> So.", "Background: Why.\nResults: So."),
+    "inline": ("did <b>not</b> reduce TNF-<i>alpha</i>", "did not reduce TNF-alpha"),
+    "attributes": ('<p class="x">One.</p><p>Two.</p>', "One.\nTwo."),
+    "superscript": ("10<sup>-5</sup> kg/m<sup>2</sup> CD4<sup>+</sup>", "10^-5 kg/m^2 CD4+"),
+    "superscript with markup": ("10<sup><i>n</i></sup>", "10^n"),
+    "subscript": ("CO<sub>2</sub>", "CO2"),
+}
+
+
+@pytest.mark.parametrize(("markup", "text"), TEXTS.values(), ids=TEXTS)
+def test_only_real_tags_are_taken_away(markup: str, text: str) -> None:
+    assert plain(markup) == text
+
+
+@given(
+    st.text(st.characters(codec="utf-8", exclude_characters="<&", exclude_categories=("Cc", "Cs", "Cn")), max_size=300)
+)
+def test_any_text_without_markup_survives(text: str) -> None:
+    assert plain(text) == " ".join(text.split())
+
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = st.sampled_from(
+    "title abstractText authorList journalInfo pubTypeList pubType commentCorrectionList keywordList meshHeadingList"
+    " chemicalList citedByCount isOpenAccess firstPublicationDate pubYear pmid doi authorString".split()
+)
+
+
+@given(st.dictionaries(FIELDS, JSON))
+def test_a_hit_of_any_shape_is_read_or_named(odd: dict[str, Any]) -> None:
+    found = parse_page({"hitCount": 1, "resultList": {"result": [{"id": "1", "source": "MED", **odd}]}})
+    assert len(found.records) + len(found.unread) == 1

@@ -1,0 +1,91 @@
+"""Events say what happens, and can always be written as JSON."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from willowbark.teams.events import ICONS, AgentEvent, EventType
+
+
+class Answer(BaseModel):
+    """Something an event may carry."""
+
+    drug: str
+
+
+class Stubborn:
+    """Something that JSON cannot hold."""
+
+
+@pytest.mark.parametrize("kind", get_args(EventType))
+def test_every_type_has_an_icon_of_its_own_that_the_markdown_shows(kind: EventType) -> None:
+    shown = AgentEvent(type=kind, message="something").to_markdown()
+
+    assert shown.startswith(ICONS[kind])
+    assert shown.endswith("something")
+    assert len(set(ICONS.values())) == len(get_args(EventType))
+
+
+def test_the_round_is_shown_from_the_first() -> None:
+    assert "round" not in AgentEvent(type="started", message="x").to_markdown()
+    assert "(round 2)" in AgentEvent(type="searching", message="x", iteration=2).to_markdown()
+
+
+def test_the_time_knows_its_zone() -> None:
+    assert AgentEvent(type="started", message="x").timestamp.tzinfo is UTC
+    with pytest.raises(ValidationError):
+        AgentEvent(type="started", message="x", timestamp=datetime(2026, 1, 1))
+
+
+def test_an_event_is_frozen_and_takes_no_more_fields_or_types() -> None:
+    event = AgentEvent(type="started", message="x")
+
+    with pytest.raises(ValidationError):
+        event.message = "y"  # type: ignore[misc]
+    for wrong in ({"type": "dancing"}, {"more": 1}, {"iteration": -1}):
+        with pytest.raises(ValidationError):
+            AgentEvent(**{"type": "started", "message": "x", **wrong})  # type: ignore[arg-type]
+
+
+def test_the_data_is_the_object_itself() -> None:
+    answer = Answer(drug="topiramate")
+
+    assert AgentEvent(type="complete", message="x", data=answer).data is answer
+
+
+def cycle() -> list[Any]:
+    """A list that holds itself."""
+    ring: list[Any] = []
+    ring.append(ring)
+    return ring
+
+
+@pytest.mark.parametrize(
+    ("data", "written"),
+    [
+        (None, None),
+        (Answer(drug="topiramate"), {"drug": "topiramate"}),
+        ({"when": datetime(2026, 1, 1, tzinfo=UTC)}, {"when": "2026-01-01T00:00:00Z"}),
+        ([float("nan"), 1.5], [None, 1.5]),
+        ({"x": Stubborn()}, {"x": "<Stubborn>"}),
+        (cycle(), "<list>"),
+        (b"\xff", "<bytes>"),
+    ],
+    ids=["none", "model", "date", "nan", "object", "cycle", "bytes"],
+)
+def test_data_is_written_as_json_or_summed_up(data: Any, written: Any) -> None:
+    event = AgentEvent(type="progress", message="x", data=data)
+
+    assert json.loads(event.model_dump_json())["data"] == written
+
+
+@given(st.text(), st.recursive(st.none() | st.text() | st.integers(), st.lists, max_leaves=5))
+def test_an_event_of_plain_data_survives_json(message: str, data: Any) -> None:
+    event = AgentEvent(type="progress", message=message, data=data, iteration=1)
+
+    assert AgentEvent.model_validate_json(event.model_dump_json()) == event

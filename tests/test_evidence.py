@@ -1,0 +1,230 @@
+"""Records are united when they are the same one, whatever order and metadata they come in."""
+
+import pickle
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from willowbark.tools.errors import RateLimitError, SourceUnavailable
+from willowbark.tools.evidence import Citation, Evidence, checked_identifier, merge
+
+SOURCES = ["pubmed", "europepmc", "preprint", "clinicaltrials", "openalex", "web", "chembl", "opentargets"]
+ODD = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | st.binary(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def record(
+    *,
+    source: Any = "pubmed",
+    title: str = "T",
+    url: str = "",
+    content: str = "Text.",
+    relevance: float = 0,
+    **metadata: Any,
+) -> Evidence:
+    citation = Citation(source=source, title=title, url=url)
+    return Evidence(content=content, citation=citation, relevance=relevance, metadata=metadata)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> Evidence:
+    """Records out of so few identifiers that many are the same one, with metadata that nobody foresaw."""
+    identifiers = {
+        "pmid": st.sampled_from(["1", "2", 3, None, "x"]),
+        "doi": st.sampled_from(["10.1000/a", "10.1000/B", "https://doi.org/10.1000/b", ["10.1000/a"]]),
+        "pmcid": st.sampled_from(["PMC1", "pmc2", ""]),
+        "nct_id": st.sampled_from(["NCT00000001", "nct00000002"]),
+    }
+    odd_names = st.sampled_from(
+        ["same_as", "found_in", "has_abstract", "is_preprint", "mesh_terms", "cited_by_count", "x"]
+    )
+    return Evidence(
+        content=draw(st.sampled_from(["A", "B", "A longer text"])),
+        citation=Citation(
+            source=draw(st.sampled_from(SOURCES)),  # type: ignore[arg-type]
+            title=draw(st.sampled_from(["T", "U"])),
+            url=draw(st.sampled_from(["", "/", "http://[", "https://a.example/1", "http://www.a.example/1/", "web"])),
+        ),
+        relevance=draw(st.sampled_from([0.0, 0.5, 1.0])),
+        metadata=draw(st.fixed_dictionaries({}, optional=identifiers))
+        | draw(st.dictionaries(odd_names, ODD, max_size=3)),
+    )
+
+
+@given(st.lists(records(), max_size=8))
+def test_merging_twice_changes_nothing(found: list[Evidence]) -> None:
+    once = merge(found)
+
+    assert merge(once) == once
+
+
+@given(st.lists(records(), max_size=8), st.randoms(use_true_random=False))
+def test_the_order_of_records_changes_nothing(found: list[Evidence], chance: random.Random) -> None:
+    shuffled = chance.sample(found, len(found))
+
+    assert repr(merge(shuffled)) == repr(merge(found))
+
+
+@given(st.lists(records(), max_size=8))
+def test_merged_records_share_no_identifier_and_lose_none(found: list[Evidence]) -> None:
+    merged = merge(found)
+
+    names = [name for one in merged for name in one.identifiers]
+    assert len(names) == len(set(names))
+    kept = set(names) | {str(n) for one in merged for n in (one.metadata.get("same_as") or [])}
+    assert {name for one in found for name in one.identifiers} <= kept or len(found) == len(merged)
+
+
+@given(st.lists(records(), max_size=8))
+def test_the_highest_relevance_stays(found: list[Evidence]) -> None:
+    assert max((r.relevance for r in merge(found)), default=0) == max((r.relevance for r in found), default=0)
+
+
+def test_a_third_record_unites_two_that_share_nothing() -> None:
+    one, other = record(pmid="11", content="A"), record(source="europepmc", doi="10.1000/x", content="B")
+    between = record(source="europepmc", pmid="11", doi="10.1000/X", content="C")
+
+    (united,) = merge([one, other, between])
+
+    assert united.identifiers >= {"pmid:11", "doi:10.1000/x"}
+    assert united.metadata["found_in"] == ["europepmc", "pubmed"]
+
+
+def test_metadata_of_all_records_are_united() -> None:
+    one = record(pmid="11", mesh_terms=["A", "B"], is_retracted=False, cited_by_count=3, journal=None)
+    other = record(
+        source="europepmc", pmid="11", mesh_terms=["B", "C"], is_retracted=True, cited_by_count=5, journal="J"
+    )
+
+    (united,) = merge([one, other])
+
+    assert united.metadata["mesh_terms"] == ["A", "B", "C"]
+    assert united.metadata["is_retracted"] is True
+    assert united.metadata["cited_by_count"] == 5
+    assert united.metadata["journal"] == "J"
+
+
+def test_the_published_version_speaks_before_its_preprint() -> None:
+    preprint = record(source="europepmc", is_preprint=True, pmid="11", title="Preprint", content="A much longer text")
+    published = record(source="openalex", pmid="11", title="Published")
+
+    (united,) = merge([preprint, published])
+
+    assert united.citation.title == "Published"
+    assert not united.is_preprint
+
+
+def test_an_abstract_speaks_before_a_bare_title() -> None:
+    bare = record(pmid="11", content="T", has_abstract=False)
+    whole = record(source="europepmc", pmid="11", content="T. Text.")
+
+    (united,) = merge([bare, whole])
+
+    assert united.content == "T. Text."
+    assert united.has_abstract
+
+
+@pytest.mark.parametrize("values", [("a", "b"), (1, True), (None, "b"), ([1], "b"), ({"a": 1}, {"b": 1})], ids=str)
+def test_records_that_disagree_are_settled_whatever_their_order(values: tuple[object, object]) -> None:
+    one, other = (record(pmid="11", phase=value) for value in values)
+
+    assert repr(merge([one, other])) == repr(merge([other, one]))
+
+
+def test_records_that_have_nothing_but_a_title_are_told_apart_by_it() -> None:
+    found = [record(title="T", relevance=0.5), record(title="T", same_as=["pmid:11"]), record(title="U")]
+
+    assert [one.citation.title for one in merge(found)] == ["T", "U"]
+
+
+def test_two_pmids_of_one_record_are_both_remembered() -> None:
+    (united,) = merge([record(pmid="11", doi="10.1000/x"), record(pmid="12", doi="10.1000/x", source="europepmc")])
+
+    (again,) = merge([united, record(pmid="12", source="openalex")])
+
+    assert again.key == "pmid:11"
+    assert "pmid:12" in again.metadata["same_as"]
+
+
+def test_an_unusable_identifier_gives_way_to_a_usable_one() -> None:
+    (united,) = merge([record(pmid="none", doi="10.1000/x"), record(source="web", pmid="11", doi="10.1000/x")])
+
+    assert united.key == "pmid:11"
+
+
+@pytest.mark.parametrize("url", ["", "/", "https://", "#"])
+def test_an_empty_address_makes_nothing_the_same(url: str) -> None:
+    assert len(merge([record(title="T", url=url), record(title="U", url=url)])) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "expected"),
+    [
+        ("pmid", 31452104, "31452104"),
+        ("pmid", "PMID: 31452104", "31452104"),
+        ("pmid", "0", None),
+        ("pmid", "١٢٣", None),
+        ("pmid", "1;DROP", None),
+        ("pmcid", "pmc7096777", "PMC7096777"),
+        ("doi", "DOI:10.1000/ABC", "10.1000/abc"),
+        ("doi", "http://dx.doi.org/10.1000/a(b)c", "10.1000/a(b)c"),
+        ("doi", "10.1000/a b", None),
+        ("nct_id", " nct00000102 ", "NCT00000102"),
+        ("nct_id", "NCT0000010२", None),
+        ("nct_id", None, None),
+        ("nct_id", ["NCT00000102"], None),
+    ],
+    ids=str,
+)
+def test_identifiers_have_one_written_form(kind: str, written: object, expected: str | None) -> None:
+    assert checked_identifier(kind, written) == expected
+
+
+@given(st.sampled_from(["pmid", "pmcid", "doi", "nct_id"]), st.text() | ODD)
+def test_a_checked_identifier_checks_again(kind: str, written: object) -> None:
+    once = checked_identifier(kind, written)
+
+    assert once is None or checked_identifier(kind, once) == once
+
+
+@given(st.text(min_size=1).filter(str.strip))
+def test_titles_of_any_length_fit(title: str) -> None:
+    assert 1 <= len(Citation(source="web", title=title * 9, url="").title) <= 500
+
+
+@pytest.mark.parametrize("date", ["2024-13", "2024-1-5", "24", "May 2024", "", "２０２４"])
+def test_dates_are_written_in_one_way(date: str) -> None:
+    with pytest.raises(ValidationError):
+        Citation(source="web", title="T", url="", date=date)
+
+
+@pytest.mark.parametrize("relevance", [-0.1, 1.1, float("nan")])
+def test_relevance_is_bounded(relevance: float) -> None:
+    with pytest.raises(ValidationError):
+        record(relevance=relevance)
+
+
+def test_a_citation_names_three_authors_and_ends_its_title_once() -> None:
+    authors = ["Smith J", "Jones A", "Brown B", "White C"]
+    citation = Citation(source="pubmed", title="Does it?", url="https://a.example", date="2024-01-15", authors=authors)
+
+    assert citation.formatted == "Smith J, Jones A, Brown B et al. (2024-01-15). Does it? https://a.example"
+
+
+def test_errors_survive_a_process_boundary() -> None:
+    for error in (RateLimitError("pubmed", "asks for fewer", 7.0), SourceUnavailable("pubmed", "is down")):
+        copy = pickle.loads(pickle.dumps(error))
+
+        assert (type(copy), copy.__dict__, str(copy)) == (type(error), error.__dict__, str(error))

@@ -1,0 +1,73 @@
+"""The examples run as their users run them, each in a process of its own, against a sandbox."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from willowbark.tools.sandbox.server import SandboxServer
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+PRINTED = {
+    "minimal.py": ("## Candidates", "## References"),
+    "streaming.py": ("round 1", "certainty"),
+    "console.py": ("TextMessage (user)", "ReportMessage (report)"),
+    "custom_source.py": ("labels      web        ok       2 records",),
+    "human_approval.py": ("Write the report?", "## References"),
+    "resume.py": ("stopped after round 1", "2 rounds", "candidates"),
+    "tracing.py": ("invoke_agent judge", "execute_tool search_pubmed", "GET pubmed", "round 1"),
+}
+NEEDS = {"tracing.py": "opentelemetry.sdk"}
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with SandboxServer() as server:
+        yield server.url
+
+
+def run(name: str, address: str, folder: Path, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    environment = {
+        **os.environ,
+        "WILLOWBARK_SANDBOX_URL": address,
+        "WILLOWBARK_RESEARCH__MAX_ITERATIONS": "1",  # short runs, for those that read the settings
+        "PYTHONWARNINGS": "ignore",
+    }
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / name)],
+        cwd=folder,
+        env=environment,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_every_example_is_tried() -> None:
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(PRINTED)
+
+
+@pytest.mark.parametrize("name", sorted(PRINTED))
+def test_an_example_prints_what_it_promises(name: str, address: str, tmp_path: Path) -> None:
+    if (needed := NEEDS.get(name)) and find_spec(needed) is None:
+        pytest.skip(f"{name} needs {needed}")
+
+    result = run(name, address, tmp_path, stdin="yes\n")
+
+    assert result.returncode == 0, result.stderr[-2000:]
+    printed = result.stderr if name == "tracing.py" else result.stdout
+    assert all(part in printed for part in PRINTED[name]), printed[-2000:]
+
+
+def test_a_person_can_refuse_the_report(address: str, tmp_path: Path) -> None:
+    result = run("human_approval.py", address, tmp_path, stdin="no\n")
+
+    assert result.returncode == 0, result.stderr[-2000:]
+    assert "No report was written." in result.stdout
+    assert "## References" not in result.stdout

@@ -1,0 +1,183 @@
+"""BibTeX, RIS and CSL-JSON: read back by their own parsers, and holding nothing that a record does not say."""
+
+import json
+import warnings
+from typing import Any
+
+import bibtexparser
+import pytest
+import rispy
+from exports_sample import REFERENCES, empty, hostile, reference, sample
+from hypothesis import given
+from hypothesis import strategies as st
+
+from willowbark.agents.report import ResearchReport
+from willowbark.teams.exports import render
+from willowbark.teams.exports.citations import citation_key, entries, escaped
+
+PREPRINT = reference(
+    5,
+    "doi:10.1101/2020.01.02.20016519",
+    "A preprint on 5% of p_values & {braces}",
+    source="preprint",
+    date="2020-01",
+    authors=["van der Berg-Smith J-P", "O'Neil KA Jr", "WHO Study Group"],
+    flags=["preprint"],
+)
+JOURNAL = reference(6, "pmid:1", "In a journal", journal="Thorax", doi="10.1136/thorax.58.3.1", date="2003-02-28")
+
+
+def report(*references: dict[str, Any]) -> ResearchReport:
+    return sample(references=list(references) or REFERENCES)
+
+
+def bibtex(of: ResearchReport) -> dict[str, dict[str, str]]:
+    library = bibtexparser.parse_string(render(of, "bib").decode())
+    assert library.failed_blocks == []
+    return {e.key: {"type": e.entry_type, **{f.key: f.value for f in e.fields}} for e in library.entries}
+
+
+def ris(of: ResearchReport) -> list[dict[str, Any]]:
+    return rispy.loads(render(of, "ris").decode())
+
+
+def csl(of: ResearchReport) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(render(of, "csl"))
+    return found
+
+
+def test_bibtex_is_read_back_with_every_reference() -> None:
+    found = bibtex(report())
+    assert list(found) == ["pmid12859700", "pmid12714026", "nct02188459", entries(report())[3].key]
+    assert found["pmid12859700"]["author"] == "Tønnesen, P. and Tonstad, S. and Van Spiegel, P. I."
+    assert found["pmid12859700"]["title"].strip("{}") == REFERENCES[0]["title"]
+
+
+def test_ris_is_read_back_with_every_reference() -> None:
+    first, _, trial, _ = ris(report())
+    assert first["type_of_reference"] == "JOUR"
+    assert first["authors"] == ["Tønnesen, P.", "Tonstad, S.", "Van Spiegel, P. I."]
+    assert trial["date"] == "2014/10/30/"
+    assert trial["accession_number"] == "NCT02188459"
+
+
+def test_csl_json_is_cited_by_a_processor() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the processor's own, on its styles and fields
+        from citeproc import Citation, CitationItem, CitationStylesBibliography, CitationStylesStyle, formatter
+        from citeproc.source.json import CiteProcJSON
+
+        items = csl(report(*REFERENCES, PREPRINT, JOURNAL))
+        style = CitationStylesStyle("harvard-cite-them-right", validate=False)
+        bibliography = CitationStylesBibliography(style, CiteProcJSON(items), formatter.plain)
+        for item in items:
+            bibliography.register(Citation([CitationItem(item["id"])]))
+        listed = [str(line) for line in bibliography.bibliography()]
+    assert len(listed) == len(items)
+    assert any("Thorax" in line and "2003" in line for line in listed)
+
+
+def test_a_journal_stands_only_where_the_record_names_one() -> None:
+    with_one, without = report(JOURNAL), report(REFERENCES[0])
+    assert bibtex(with_one)["pmid1"]["type"] == "article"
+    assert bibtex(with_one)["pmid1"]["journal"] == "Thorax"
+    assert bibtex(without)["pmid12859700"]["type"] == "misc"
+    assert "journal" not in bibtex(without)["pmid12859700"]
+    assert not {"journal_name", "secondary_title"} & set(ris(without)[0])
+    assert "container-title" not in csl(without)[0]
+
+
+@pytest.mark.parametrize(
+    ("date", "bib", "ris_date", "parts"),
+    [
+        ("2003-02-28", {"year": "2003", "month": "feb", "day": "28"}, "2003/02/28/", [[2003, 2, 28]]),
+        ("2003-02", {"year": "2003", "month": "feb"}, "2003/02//", [[2003, 2]]),
+        ("2003", {"year": "2003"}, "2003///", [[2003]]),
+        ("Unknown", {}, None, None),
+    ],
+)
+def test_dates_keep_the_precision_of_the_record(
+    date: str, bib: dict[str, str], ris_date: str | None, parts: list[list[int]] | None
+) -> None:
+    one = report({**JOURNAL, "date": date})
+    assert {k: v for k, v in bibtex(one)["pmid1"].items() if k in ("year", "month", "day")} == bib
+    assert ris(one)[0].get("date") == ris_date
+    assert csl(one)[0].get("issued", {}).get("date-parts") == parts
+
+
+def test_trials_and_preprints_have_types_of_their_own() -> None:
+    both = report(REFERENCES[2], PREPRINT)
+    assert [entry["type_of_reference"] for entry in ris(both)] == ["ELEC", "UNPB"]
+    assert [(entry["type"], entry["genre"]) for entry in csl(both)] == [
+        ("webpage", "Clinical trial registration"),
+        ("article", "Preprint"),
+    ]
+    assert csl(both)[0]["number"] == "NCT02188459"
+    assert {entry["type"] for entry in bibtex(both).values()} == {"misc"}
+
+
+def test_names_of_people_are_taken_apart_and_groups_kept_whole() -> None:
+    assert csl(report(PREPRINT))[0]["author"] == [
+        {"family": "van der Berg-Smith", "given": "J.-P."},
+        {"family": "O'Neil", "given": "K. A.", "suffix": "Jr"},
+        {"literal": "WHO Study Group"},
+    ]
+    sponsor = {**REFERENCES[2], "authors": ["Pfizer AB"]}
+    assert csl(report(sponsor))[0]["author"] == [{"literal": "Pfizer AB"}]
+
+
+def test_what_is_retracted_says_so_in_every_form() -> None:
+    one = report({**JOURNAL, "flags": ["retracted"]})
+    assert "retracted" in bibtex(one)["pmid1"]["note"]
+    assert ris(one)[0]["notes"] == ["retracted"]
+    assert csl(one)[0]["note"] == "retracted"
+
+
+def test_keys_stay_when_the_order_changes() -> None:
+    there, back = report(*REFERENCES), report(*reversed(REFERENCES))
+    assert {e.key for e in entries(there)} == {e.key for e in entries(back)}
+    assert len({e.key for e in entries(there)}) == len(REFERENCES)
+
+
+@given(st.sets(st.text(min_size=1, max_size=60), min_size=2, max_size=10))
+def test_different_records_have_different_keys(names: set[str]) -> None:
+    keys = {citation_key(f"url:{name}") for name in names}
+    assert len(keys) == len(names)
+    assert all(key.isascii() and key.replace("-", "").isalnum() for key in keys)
+
+
+@given(st.text(max_size=200))
+def test_no_title_breaks_bibtex(title: str) -> None:
+    found = bibtex(report({**JOURNAL, "title": title}, REFERENCES[1]))
+    assert list(found) == ["pmid1", "pmid12714026"]
+
+
+@given(st.text(max_size=200))
+def test_no_title_breaks_ris_or_begins_a_field(title: str) -> None:
+    found = ris(report({**JOURNAL, "title": f"x\nER  - \nTY  - {title}"}, REFERENCES[1]))
+    assert len(found) == 2
+    assert found[1]["title"] == REFERENCES[1]["title"]
+
+
+def test_latex_commands_in_a_title_are_letters() -> None:
+    assert escaped(r"\input{/etc/passwd} $x$ 50%") == (r"\textbackslash{}input\{/etc/passwd\} \$x\$ 50\%")
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "https://a.example/}\\input{x", "a b"])
+def test_an_address_that_is_none_is_left_out(url: str) -> None:
+    one = report({**JOURNAL, "url": url})
+    assert "url" not in bibtex(one)["pmid1"]
+    assert "urls" not in ris(one)[0]
+    assert "URL" not in csl(one)[0]
+
+
+@pytest.mark.parametrize("payload", ["}\n@comment{x", "\\end{document}", "x\r\nER  - \r\n", '"}],[{"', "\u202e\x00"])
+def test_hostile_records_stay_inside_their_fields(payload: str) -> None:
+    bad = hostile(payload)
+    assert len(bibtex(bad)) == len(ris(bad)) == len(csl(bad)) == 5
+
+
+def test_a_report_without_references_is_empty_in_every_form() -> None:
+    assert bibtex(empty()) == {}
+    assert render(empty(), "ris") == b""
+    assert csl(empty()) == []

@@ -1,0 +1,297 @@
+"""The page: whole, readable by everyone, and dead to whatever a record tries."""
+
+import itertools
+import re
+from html.parser import HTMLParser
+from importlib import resources
+from urllib.parse import urlsplit
+
+import pytest
+from exports_sample import empty, hostile, reference, row, sample
+
+from willowbark.agents.report_html import evidence_html, report_html
+from willowbark.agents.report_markdown import LINKED_HOSTS
+from willowbark.teams.exports import render
+from willowbark.tools.evidence import Citation, Evidence
+
+PAYLOADS = {
+    "script": "<script>alert(1)</script>",
+    "broken script": "<scr<script>ipt>alert(1)</scr</script>ipt>",
+    "onerror": '<img src=x onerror="alert(1)">',
+    "attribute": '" onmouseover="alert(1)" x="',
+    "single quotes": "' autofocus onfocus=alert(1) '",
+    "javascript link": "[click](javascript:alert(1))",
+    "encoded javascript": "[click](java&#115;cript:alert(1))",
+    "data link": "[click](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
+    "foreign link": "[click](https://evil.example/?q=1)",
+    "user in link": "[click](https://pubmed.ncbi.nlm.nih.gov@evil.example/)",
+    "lookalike host": "https://pubmed.ncbi.nlm.nih.gov.evil.example/1/",
+    "bare javascript": "javascript:alert(1)",
+    "protocol-relative": "//evil.example/x.js",
+    "remote image": "![x](https://evil.example/pixel.png)",
+    "reference image": "![x][y]\n\n[y]: https://evil.example/pixel.png",
+    "autolink": "<https://evil.example/>",
+    "svg": "<svg onload=alert(1)><animate onbegin=alert(1)></svg>",
+    "svg in text": '</text><script href="data:,alert(1)"/><text>',
+    "style": "<style>@import 'https://evil.example/x.css'</style>",
+    "end of style": "</style><script>alert(1)</script>",
+    "iframe": "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    "comment": "<!-- --><script>alert(1)</script><!-- -->",
+    "meta refresh": '<meta http-equiv="refresh" content="0;url=https://evil.example/">',
+    "base": '<base href="https://evil.example/">',
+    "form": '<form action="https://evil.example/"><input type=submit></form>',
+    "template": "{{ 7 * 7 }}{% for x in ().__class__ %}{% endfor %}",
+    "mathtext": "$\\frac{1}{$ \\unknown",
+    "invisible": "did\u200b not\u202e reduce\x00\x1b[31m",
+    "headings": "# Not a heading\n## Nor this <h1>one</h1>",
+    "entities": "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "marks": "[1](javascript:alert(1)) [1] onclick=alert(1)",
+}
+FORBIDDEN = set(
+    "script iframe object embed img image link base form input button textarea select video audio source track "
+    "foreignobject animate set applet frame frameset template portal".split()
+)
+
+
+class Seen(HTMLParser):
+    """What a browser would see of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.comments: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(data)
+
+    def values(self, name: str) -> list[str]:
+        return [value for _, attrs in self.tags for key, value in attrs.items() if key == name and value is not None]
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def live_parts(page: str) -> list[str]:
+    """Everything in a page that runs, loads, sends or leads elsewhere than to the sources."""
+    seen = Seen(page)
+    found = [f"<{tag}>" for tag, _ in seen.tags if tag in FORBIDDEN]
+    found += [f"comment {comment}" for comment in seen.comments]
+    for tag, attrs in seen.tags:
+        for name, value in attrs.items():
+            if name.startswith("on") or name in (
+                "src",
+                "srcset",
+                "srcdoc",
+                "action",
+                "formaction",
+                "ping",
+                "background",
+            ):
+                found.append(f"{tag} {name}")
+            if name.endswith("href") and not leads_to_a_source(tag, value or ""):
+                found.append(f"{tag} {name}={value}")
+            if name == "style" and value != "text-align:left":
+                found.append(f"{tag} style={value}")
+    return found
+
+
+def leads_to_a_source(tag: str, href: str) -> bool:
+    if href.startswith("#"):
+        return True
+    parts = urlsplit(href)
+    return tag == "a" and parts.scheme == "https" and parts.netloc in LINKED_HOSTS
+
+
+def page_of(report: object) -> str:
+    return render(report, "html").decode()  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return page_of(sample())
+
+
+@pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS.keys())
+def test_no_payload_is_live_in_the_page(payload: str) -> None:
+    text = page_of(hostile(payload))
+    assert live_parts(text) == []
+    seen = Seen(text)
+    assert len(seen.named("style")) == 1
+    assert [attrs.get("http-equiv") for attrs in seen.named("meta") if "http-equiv" in attrs] == [
+        "Content-Security-Policy"
+    ]
+    assert len(seen.named("h1")) == 1
+
+
+@pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS.keys())
+def test_no_payload_is_live_in_a_notebook(payload: str) -> None:
+    report = hostile(payload)
+    record = Evidence(content=payload, citation=Citation(source="web", title=payload, url=payload, authors=[payload]))
+    assert live_parts(report_html(report)) == []
+    assert live_parts(evidence_html([record])) == []
+
+
+def test_the_scan_would_see_what_is_live() -> None:
+    assert live_parts('<a href="https://evil.example/" onclick="x()">x</a><script></script><!-- c -->') == [
+        "<script>",
+        "comment  c ",
+        "a href=https://evil.example/",
+        "a onclick",
+    ]
+
+
+def test_template_code_in_a_record_stays_text() -> None:
+    assert "{{ 7 * 7 }}" in page_of(hostile("{{ 7 * 7 }}"))
+
+
+def test_invisible_characters_do_not_reach_the_page() -> None:
+    text = page_of(hostile(PAYLOADS["invisible"]))
+    assert not re.search("[\u200b\u202e\x00\x1b]", text)
+    assert "did not reduce" in text
+
+
+def test_the_policy_allows_the_one_style_sheet_and_nothing_else(page: str) -> None:
+    import base64
+    import hashlib
+
+    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert style is not None
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    (policy,) = (a["content"] for a in Seen(page).named("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def test_the_page_names_no_remote_resource(page: str) -> None:
+    addresses = set(re.findall(r"https?://[^\s\"'<>]+", page))
+    assert {urlsplit(address).netloc for address in addresses} <= LINKED_HOSTS
+    assert "url(" not in re.sub(r"url\(#[\w.-]+\)", "", page)
+
+
+def test_the_same_report_gives_the_same_bytes() -> None:
+    assert render(sample(), "html") == render(sample(), "html")
+
+
+def test_the_summary_comes_first_and_the_sections_follow(page: str) -> None:
+    order = ["summary", "candidates", "trials", "publications", "conclusion", "limitations", "methods", "references"]
+    assert [attrs["id"] for attrs in Seen(page).named("section")] == order
+
+
+def test_landmarks_language_and_headings_are_in_order(page: str) -> None:
+    seen = Seen(page)
+    assert seen.named("html") == [{"lang": "en"}]
+    for landmark in ("header", "nav", "main", "footer"):
+        assert len(seen.named(landmark)) == 1
+    levels = [int(tag[1]) for tag, _ in seen.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later <= earlier + 1 for earlier, later in itertools.pairwise(levels))
+
+
+def test_pictures_say_in_words_what_they_show(page: str) -> None:
+    pictures = Seen(page).named("svg")
+    assert pictures
+    assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in pictures)
+
+
+def test_head_cells_have_scopes_and_tables_captions(page: str) -> None:
+    seen = Seen(page)
+    assert all("scope" in attrs for attrs in seen.named("th"))
+    assert len(seen.named("caption")) == len(seen.named("table"))
+
+
+def test_ids_are_unique_and_every_inner_link_leads_somewhere(page: str) -> None:
+    seen = Seen(page)
+    ids = seen.values("id")
+    assert len(ids) == len(set(ids))
+    assert {href[1:] for href in seen.values("href") if href.startswith("#")} <= set(ids)
+    assert {i for label in seen.values("aria-labelledby") for i in label.split()} <= set(ids)
+
+
+def test_reference_marks_become_links_where_the_reference_exists(page: str) -> None:
+    assert '[<a href="#ref-1">1</a>, <a href="#ref-2">2</a>], see [9]' in page
+
+
+def test_every_part_that_the_report_has_is_on_the_page(page: str) -> None:
+    for text in (
+        "What would change the conclusion",
+        "bupropion: certainty is moderate because the evidence is inconsistent",
+        "Found missing by the judge: Mechanisms of bupropion.",
+        "after PRISMA 2020",
+        "bupropion AND smoking",
+        "2025-06-01 12:00",
+        "<blockquote",
+        "withdrawn",
+        "forest-1-1-wide",
+        "path-1-wide",
+        "years-wide",
+        "trials-wide",
+        "It is no medical advice",
+        "Retraction could not be checked for 3 of 4 records",
+    ):
+        assert text in page, text
+    assert "<td>b</td>" not in page, "the methodology's table of searches stands in the search log"
+
+
+def test_a_report_without_findings_is_a_page_that_says_so() -> None:
+    text = page_of(empty())
+    assert "None: no existing drug has evidence here" in text
+    assert "No registered trial names a candidate" in text
+    assert "No source was asked" in text
+
+
+def test_a_retracted_record_is_set_apart() -> None:
+    retracted = row("pmid:12859700", "A trial", retracted=True)
+    text = page_of(sample(evidence_table=[retracted]))
+    assert "1 excluded" in text
+    assert '<strong class="flag">retracted</strong>' in text
+
+
+def test_a_reference_without_a_source_page_is_no_link() -> None:
+    text = page_of(sample(references=[reference(1, "url:example.org/x", "A page", url="https://example.org/x")]))
+    assert "A page" in text
+    assert "https://example.org" not in text
+
+
+CSS = resources.files("willowbark.teams.exports").joinpath("report.css").read_text(encoding="utf-8")
+LIGHT, DARK = (dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", part)) for part in CSS.split("@media")[:2])
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, https://www.w3.org/TR/WCAG22/#dfn-relative-luminance."""
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def contrast(one: str, other: str) -> float:
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("ground", ["page", "card"])
+def test_text_and_pictures_stand_out_from_their_ground(colours: dict[str, str], ground: str) -> None:
+    for name in ("ink", "muted", "link", "supports", "contradicts", "undecided"):
+        assert contrast(colours[name], colours[ground]) >= 4.5, name
+    for name in ("review", "observed", "experiment", "other"):
+        assert contrast(colours[name], colours[ground]) >= 3, name
+    assert contrast(colours["flag-ink"], colours["flag"]) >= 4.5
+
+
+def test_a_notebook_shows_the_candidates_with_their_quotes() -> None:
+    html = sample()._repr_html_()
+    assert "<strong>bupropion</strong>" in html
+    assert "<q>Continuous abstinence" in html
+    assert "<script" not in html
+
+
+def test_a_list_of_evidence_links_to_its_sources() -> None:
+    url = "https://pubmed.ncbi.nlm.nih.gov/12859700/"
+    record = Evidence(content="x", citation=Citation(source="pubmed", title="A < B", url=url), relevance=0.5)
+    assert f'<a href="{url}" rel="noopener noreferrer">A &lt; B</a>' in evidence_html([record])
+    assert evidence_html([]) == "<p>No records.</p>"

@@ -1,0 +1,64 @@
+"""Python, command line, notebook and the bare AutoGen team: the same question gets the same report."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from builders import QUESTION
+from typer.testing import CliRunner
+
+from willowbark.agents.report import ReportMessage, ResearchReport
+from willowbark.teams import ResearchTeam, Settings, research
+from willowbark.teams.cli import app
+from willowbark.teams.notebook import ask
+from willowbark.tools.sandbox.server import SandboxServer
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[SandboxServer]:
+    with SandboxServer() as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(autouse=True)
+def here(server: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", server.url)
+
+
+def fingerprint(report: str) -> str:
+    """Hash of a report's JSON without its clocks."""
+    content = json.loads(report)
+    del content["generated_at"]
+    for entry in content["search_log"]:
+        del entry["asked_at"]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+@pytest.fixture
+async def python() -> ResearchReport:
+    return await research(QUESTION, settings=Settings())
+
+
+def test_the_command_line_gives_the_report_of_python(python: ResearchReport) -> None:
+    result = CliRunner().invoke(app, ["ask", QUESTION, "--json", "--quiet"])
+
+    assert fingerprint(result.stdout) == fingerprint(python.to_json())
+    (written,) = Path("runs").glob("*/report.json")
+    assert fingerprint(written.read_text(encoding="utf-8")) == fingerprint(python.to_json())
+
+
+async def test_a_notebook_gives_the_report_of_python(python: ResearchReport) -> None:
+    pytest.importorskip("IPython", reason="needs the extra `notebook`")
+
+    assert fingerprint((await ask(QUESTION)).to_json()) == fingerprint(python.to_json())
+
+
+async def test_a_team_that_was_loaded_from_json_gives_the_report_of_python(python: ResearchReport) -> None:
+    team = ResearchTeam.load_component(ResearchTeam().dump_component())
+    message = (await team.run(task=QUESTION)).messages[-1]
+
+    assert isinstance(message, ReportMessage)
+    assert fingerprint(message.content.to_json()) == fingerprint(python.to_json())

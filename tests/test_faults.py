@@ -1,0 +1,78 @@
+"""A small seeded slice of the fault matrix: `make faults` runs it at full size, with these very functions."""
+
+import math
+from collections.abc import Iterator
+
+import pytest
+from faults import matrix
+from faults.limits import most_in_a_second, used
+from faults.verdict import Figure, Row, exactly, percentile
+
+# Times are compressed and the machine may be busy: what must hold at any speed is judged here, the rest at full size.
+TIMED = ("added", "slowest stop", "stop p90", "s past the deadline")
+SLICES = {"F0": 0.02, "F1": 0.004, "F2": 0.008, "F3": 0.01, "F5": 0.01, "F6": 0.01, "F10": 0.02}
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    with caplog.at_level("CRITICAL"):
+        yield
+
+
+def due(row: Row) -> list[Figure]:
+    """The figures that fall short, but for those that a busy machine may spoil."""
+    return [figure for figure in row.figures if not figure.holds and not figure.name.startswith(TIMED)]
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_a_slice_of_each_row_holds(name: str) -> None:
+    row = matrix.measured(name, SLICES[name], seed=7)
+
+    assert due(row) == [], str(row)
+    assert row.runs > 0
+
+
+def test_nobody_home_is_told_and_nothing_is_invented() -> None:
+    row = matrix.measured("F4", 0.02, seed=7)
+
+    assert due(row) == [], str(row)
+
+
+def test_limits_hold_as_the_server_sees_them() -> None:
+    row = matrix.measured("F7", 0.01, seed=7)
+
+    assert [figure for figure in due(row) if not figure.name.startswith("share")] == [], str(row)
+
+
+def test_the_table_has_every_row() -> None:
+    assert {*matrix.ROWS, *matrix.LEDGER} == {f"F{number}" for number in range(11)}
+
+
+@pytest.mark.parametrize(
+    ("figure", "holds"),
+    [
+        (Figure("share", 0.99, at_least=0.99), True),
+        (Figure("share", 0.98, at_least=0.99), False),
+        (Figure("times", 1.9, at_most=1.9), True),
+        (Figure("times", 2.0, at_most=1.9), False),
+        (exactly("reports", 999, 1000), False),
+        (Figure("nothing measured", math.nan, at_most=1), False),
+    ],
+    ids=str,
+)
+def test_a_figure_out_of_its_bounds_falls_short(figure: Figure, holds: bool) -> None:
+    row = Row("F9", 1, "none", 1, 0.0, [figure])
+
+    assert (figure.holds, row.holds) == (holds, holds)
+    assert ("PASS" in str(row)) is holds
+
+
+def test_a_row_that_measured_nothing_falls_short() -> None:
+    assert not Row("F9", 0, "none", 1, 0.0, []).holds
+    assert math.isnan(percentile([], 0.99))
+
+
+def test_windows_slide() -> None:
+    assert most_in_a_second([0.0, 0.6, 0.9, 1.5, 1.55]) == 4
+    assert used([0.0, 0.5, 1.0], 2.0) == 1.0
+    assert used([1.0], 2.0) == 0.0

@@ -1,0 +1,191 @@
+"""Full text: results and limitations are read with their place and licence; what can't be read is named."""
+
+import time
+from pathlib import Path
+
+import pytest
+from builders import record
+from trust_sample import ARTICLE_XML, LIBRARY, transport
+
+from willowbark.tools.errors import UnreadableReply
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.fulltext import read_full_texts, section_of
+from willowbark.tools.jats import MAX_SECTION_CHARS, MAX_XML_BYTES, parse_full_text
+from willowbark.tools.sandbox import Fault, FaultPlan, SandboxServer
+
+REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"
+real = pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies is not beside this clone")
+
+
+def paper(pmcid: str | None = "PMC99999951", **more: object) -> Evidence:
+    return record("99999951", "Record 1", "Fever fell.", **({"pmcid": pmcid} if pmcid else {}), **more)
+
+
+def article(body: str) -> bytes:
+    return f"<article><body>{body}</body></article>".encode()
+
+
+def section(title: str, *paragraphs: str, kind: str = "") -> str:
+    attribute = f' sec-type="{kind}"' if kind else ""
+    return f"<sec{attribute}><title>{title}</title>{''.join(f'<p>{text}</p>' for text in paragraphs)}</sec>"
+
+
+async def test_results_and_limitations_come_after_the_abstract_with_place_and_licence() -> None:
+    with SandboxServer(LIBRARY) as server:
+        async with transport(server) as way:
+            [read] = await read_full_texts([paper()], way)
+
+    assert read.content.startswith("Record 1\n\nFever fell.\n\nFULL TEXT, RESULTS (Results):\n")
+    assert "Fever fell by 1.5 degrees in not all (P<0.05; 10^3 cells)." in read.content
+    assert "The trial was small." in read.content
+    assert "interpreted with caution" in read.content
+    for absent in ("Cells of a table", "We gave placebinol", "Placebinol may help", "Fever is common"):
+        assert absent not in read.content
+    known = read.metadata["full_text"]
+    assert (known["source"], known["pmcid"], known["licence"]) == ("europepmc", "PMC99999951", "CC BY-NC 4.0")
+    assert [each["kind"] for each in known["sections"]] == ["results", "limitations", "limitations"]
+
+
+async def test_a_quote_is_told_by_the_section_it_stands_in() -> None:
+    with SandboxServer(LIBRARY) as server:
+        async with transport(server) as way:
+            [read] = await read_full_texts([paper()], way)
+
+    assert section_of(read, "The trial was small.") == "Discussion > Limitations"
+    assert section_of(read, "in not all") == "Results"
+    assert section_of(read, "Record 1") is None
+    assert section_of(read, "nowhere") is None
+
+
+async def test_reading_twice_asks_once_and_changes_nothing() -> None:
+    with SandboxServer(LIBRARY) as server:
+        async with transport(server) as way:
+            once = await read_full_texts([paper()], way)
+            assert await read_full_texts(once, way) == once
+
+        assert len(server.requests) == 1
+
+
+async def test_no_more_than_the_limit_are_asked_for_and_closed_ones_not_at_all() -> None:
+    pool = [paper(None), paper(is_open_access=False), paper(), paper("PMC99999952")]
+    with SandboxServer(LIBRARY) as server:
+        async with transport(server) as way:
+            read = await read_full_texts(pool, way, 1)
+
+        assert [request.path for request in server.requests] == ["PMC99999951/fullTextXML"]
+    assert [each.content == pool[i].content for i, each in enumerate(read)] == [True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("faults", "reason"),
+    [
+        (FaultPlan(), "no open full text"),
+        (FaultPlan(dead={"europepmc": "status"}), "not available"),
+        (FaultPlan(faults=(Fault(kind="hang", source="europepmc"),)), "no answer within 0.2 s"),
+    ],
+    ids=["not open", "down", "slow"],
+)
+async def test_a_text_that_can_not_be_had_is_named_and_the_record_stays(faults: FaultPlan, reason: str) -> None:
+    given = paper("PMC99999952")
+    with SandboxServer(LIBRARY, faults) as server:
+        async with transport(server) as way:
+            [read] = await read_full_texts([given], way, deadline_s=0.2)
+
+    assert read.content == given.content
+    assert reason in read.metadata["full_text_unread"]
+
+
+def test_a_reply_that_says_not_open_access_is_none() -> None:
+    said = b"<errorBean><errCode>0</errCode><errMsg>Article is not open access one</errMsg></errorBean>"
+    assert parse_full_text(said, "PMC1") is None
+
+
+@pytest.mark.parametrize(
+    ("title", "kind", "kinds"),
+    [
+        ("Results", "", ["results"]),
+        ("3. Results and discussion", "", ["results"]),
+        ("Main findings", "", ["results"]),
+        ("Outcomes", "results", ["results"]),
+        ("Strengths and limitations", "", ["limitations"]),
+        ("Methods", "methods", []),
+        ("Discussion", "", []),
+    ],
+)
+def test_sections_are_known_by_type_or_title(title: str, kind: str, kinds: list[str]) -> None:
+    found = parse_full_text(article(section(title, "Pain fell.", kind=kind)), "PMC1")
+
+    assert found is not None
+    assert [each.kind for each in found.sections] == kinds
+
+
+def test_numbers_of_references_leave_no_trace_and_powers_stay() -> None:
+    one, two = '<xref ref-type="bibr" rid="a">1</xref>', '<xref ref-type="bibr" rid="b">2</xref>'
+    text = f"Pain fell.<sup>{one},{two}</sup> It rose [{one}, {two}] by 10<sup>-5</sup>."
+    found = parse_full_text(article(section("Results", text)), "PMC1")
+
+    assert found is not None
+    assert found.sections[0].paragraphs == ("Pain fell. It rose by 10^-5.",)
+
+
+def test_long_results_end_with_a_whole_sentence() -> None:
+    found = parse_full_text(article(section("Results", "Pain fell by half. " * 1000, "More.")), "PMC1")
+
+    assert found is not None
+    [only] = found.sections[0].paragraphs
+    assert len(only) <= MAX_SECTION_CHARS
+    assert only.endswith("half.")
+
+
+BOMB = '<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;">]><article><body>&c;</body></article>'
+EXTERNAL = '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><article><body>&b;</body></article>'
+
+
+@pytest.mark.parametrize(
+    "xml",
+    [
+        ARTICLE_XML.encode()[:-200],
+        b"",
+        b"<html></html>",
+        BOMB.encode(),
+        EXTERNAL.encode(),
+        b"<article>" + b"<sec>" * 200_000 + b"</sec>" * 200_000 + b"</article>",
+        b"<article>" + b" " * MAX_XML_BYTES + b"</article>",
+    ],
+    ids=["cut", "empty", "html", "bomb", "external", "deep", "large"],
+)
+def test_what_is_no_article_is_refused(xml: bytes) -> None:
+    with pytest.raises(UnreadableReply):
+        parse_full_text(xml, "PMC1")
+
+
+@real
+@pytest.mark.parametrize("name", ["pmc3040717", "pmc6329583"])
+def test_real_articles_give_their_results(name: str) -> None:
+    [path] = REPLIES.glob(f"biomcp_ncbi_efetch/*/*{name}.xml")
+    found = parse_full_text(path.read_bytes(), name.upper())
+
+    assert found is not None
+    assert found.licence
+    assert "Results" in found.titles
+    results = [each for each in found.sections if each.kind == "results"]
+    assert sum(len(text) for each in results for text in each.paragraphs) > 3000
+    assert not any("<" in text and ">" in text and "xref" in text for each in results for text in each.paragraphs)
+
+
+@real
+def test_the_real_answer_on_a_closed_article_is_none() -> None:
+    [path] = REPLIES.glob("biomcp_europepmc/*/*not-open-access.xml")
+    assert parse_full_text(path.read_bytes(), "PMC3040717") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a<sup>2</sup>" * 50_000, "[," * 100_000, "<p>" * 80 + "x" + "</p>" * 80, "<sup/>" * 100_000],
+    ids=["powers", "brackets", "nested", "empty"],
+)
+def test_no_shape_of_a_paragraph_takes_long(text: str) -> None:
+    started = time.process_time()
+    parse_full_text(article(f"<sec><title>Results</title><p>{text}</p></sec>"), "PMC1")
+
+    assert time.process_time() - started < 5

@@ -1,0 +1,141 @@
+"""Preprints and their articles: identifiers prove, likeness only proposes."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trust_sample import LIBRARY, PREPRINT_DOI, PUBLISHED_DOI, transport
+
+from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.identity import propose, resolve, settle, title_score
+from willowbark.tools.sandbox import FaultPlan, SandboxServer
+
+TITLE = "Placebinol for the prevention of test fever: a randomised trial"
+
+
+def preprint(number: int = 1, title: str = TITLE, authors: tuple[str, ...] = ("Nobody A",), **more: Any) -> Evidence:
+    return Evidence(
+        content=title,
+        citation=Citation(
+            source="preprint",
+            title=title,
+            url=f"https://europepmc.org/article/PPR/PPR9999990{number}",
+            date="2021-05-01",
+            authors=list(authors),
+        ),
+        metadata={"is_preprint": True, **more},
+    )
+
+
+def article(number: int = 1, title: str = TITLE, authors: tuple[str, ...] = ("Nobody AB",), **more: Any) -> Evidence:
+    return Evidence(
+        content=title,
+        citation=Citation(
+            source="pubmed",
+            title=title,
+            url=f"https://pubmed.ncbi.nlm.nih.gov/9999990{number}/",
+            date="2022",
+            authors=list(authors),
+        ),
+        metadata={"pmid": f"9999990{number}", **more},
+    )
+
+
+@pytest.mark.parametrize("version", ["99999901", "10.5555/PUBLISHED"])
+def test_the_published_version_wins_and_the_preprint_stays_linked(version: str) -> None:
+    paper = article(doi="10.5555/published")
+    [kept] = settle([preprint(published_version=version), paper])
+
+    assert kept.key == paper.key
+    [linked] = kept.metadata["preprint_versions"]
+    assert linked["url"] == "https://europepmc.org/article/PPR/PPR99999901"
+
+
+def test_likeness_alone_unites_nothing() -> None:
+    pool = [preprint(), article()]
+
+    assert [proposal.article for proposal in propose(pool)] == ["pmid:99999901"]
+    assert settle(pool) == pool
+
+
+def test_a_preprint_whose_article_is_not_in_the_pool_stays() -> None:
+    pool = [preprint(published_version="99999902"), article()]
+
+    assert settle(pool) == pool
+
+
+@pytest.mark.parametrize(
+    ("title", "authors", "proposed"),
+    [
+        (TITLE.upper() + ".", ("Nobody AB", "Nemo C"), True),
+        (TITLE, ("Other C",), False),
+        (TITLE, (), True),
+        ("Placebinol for the treatment of test headache in mice", ("Nobody AB",), False),
+    ],
+    ids=["other case", "other authors", "no authors", "other title"],
+)
+def test_a_proposal_needs_title_and_author(title: str, authors: tuple[str, ...], proposed: bool) -> None:
+    assert bool(propose([preprint(), article(title=title, authors=authors)])) is proposed
+
+
+async def test_what_biorxiv_says_settles_it() -> None:
+    pool = [preprint(doi=PREPRINT_DOI), article(doi=PUBLISHED_DOI)]
+    with SandboxServer(LIBRARY) as server:
+        async with transport(server) as way:
+            resolved = await resolve(pool, way)
+
+    assert resolved[0].metadata["published_version"] == PUBLISHED_DOI
+    assert [record.key for record in settle(resolved)] == ["pmid:99999901"]
+
+
+async def test_likely_preprints_are_asked_about_first_and_no_more_than_the_limit() -> None:
+    other = preprint(2, "On something else", doi="10.1101/2021.03.23.21254186")
+    pool = [other, preprint(doi=PREPRINT_DOI), article()]
+    with SandboxServer(LIBRARY) as server:
+        async with transport(server) as way:
+            resolved = await resolve(pool, way, 1)
+
+        assert all(PREPRINT_DOI in request.path for request in server.requests)
+    assert "published_version" in resolved[1].metadata
+
+
+async def test_a_failure_is_kept_as_such_and_the_pool_stays_whole() -> None:
+    pool = [preprint(doi=PREPRINT_DOI), article(doi=PUBLISHED_DOI)]
+    with SandboxServer(LIBRARY, FaultPlan(dead={"biorxiv": "status"})) as server:
+        async with transport(server) as way:
+            resolved = await resolve(pool, way)
+
+    assert "not available" in resolved[0].metadata["published_version_unknown"]
+    assert settle(resolved) == resolved
+
+
+NUMBERS = st.integers(1, 4)
+POOLS = st.lists(
+    st.builds(lambda n, v: preprint(n, published_version=f"9999990{v}"), NUMBERS, NUMBERS)
+    | st.builds(article, NUMBERS),
+    max_size=6,
+    unique_by=lambda each: each.key,
+)
+
+
+@given(POOLS)
+def test_settling_twice_is_settling_once_and_loses_no_article(pool: list[Evidence]) -> None:
+    once = settle(pool)
+
+    assert settle(once) == once
+    assert [each.key for each in once if not each.is_preprint] == [each.key for each in pool if not each.is_preprint]
+
+
+@given(POOLS)
+def test_every_preprint_stays_or_is_linked(pool: list[Evidence]) -> None:
+    once = settle(pool)
+    known = {each.key for each in once}
+    known |= {linked["key"] for each in once for linked in each.metadata.get("preprint_versions", [])}
+
+    assert known == {each.key for each in pool}
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_likeness_is_the_same_both_ways(one: str, other: str) -> None:
+    assert title_score(one, other) == title_score(other, one)

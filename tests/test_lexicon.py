@@ -1,0 +1,258 @@
+"""Drugs, classes and conditions in text."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from willowbark.tools.lexicon import (
+    canonical_condition,
+    canonical_drug,
+    class_members,
+    class_synonyms,
+    condition_synonyms,
+    drug_synonyms,
+    find_chemicals,
+    find_conditions,
+    find_drug_classes,
+    find_drugs,
+    related_conditions,
+    same_drug,
+)
+from willowbark.tools.lexicon.matching import read_table, split_names
+
+SENTENCES = st.lists(
+    st.sampled_from(
+        "propranolol insulin resistance receptor beta-blockers migraine (PD) Parkinson's disease , . ( ) é ß".split()
+    )
+).map(" ".join)
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("propranolol hydrochloride", "propranolol"),
+        ("Propranolol HCl", "propranolol"),
+        ("Inderal", "propranolol"),
+        ("Chantix", "varenicline"),
+        ("divalproex sodium", "valproic acid"),
+        ("valproate", "valproic acid"),
+        ("sodium valproate", "valproic acid"),
+        ("botulinum toxin type A", "onabotulinumtoxina"),
+        ("OnabotulinumtoxinA", "onabotulinumtoxina"),
+        ("Botox", "onabotulinumtoxina"),
+        ("isosorbide mononitrate", "isosorbide mononitrate"),
+        ("isosorbide-5-mononitrate", "isosorbide mononitrate"),
+        ("cytisine", "cytisine"),
+        ("Cytisinicline", "cytisine"),
+        ("BAY94-8862", "finerenone"),
+        ("BAY 94-8862", "finerenone"),
+        ("candesartan cilexetil", "candesartan"),
+        ("enalapril maleate", "enalapril"),
+        ("nicotine patch", "nicotine"),
+        ("insulin", "insulin"),
+        ("tirzepatide", "tirzepatide"),
+        ("Interferon\u2010alpha", "interferon alpha"),
+        ("lithium carbonate", "lithium"),
+        ("PROPRANOLOL", "propranolol"),
+    ],
+)
+def test_salts_brands_codes_and_spellings_are_one_drug(written: str, name: str) -> None:
+    (mention,) = find_drugs(f"Patients took {written} daily.")
+
+    assert mention.name == name
+    assert mention.text == written
+
+
+@pytest.mark.parametrize(
+    "word",
+    "water oxygen glucose alcohol creatinine placebo serotonin cholesterol calcium sodium protein dopamine wheat more "
+    "he lead mercury honey urea air control care advance today mask potassium iron norepinephrine".split(),
+)
+def test_foods_elements_and_the_bodys_own_substances_are_no_drugs(word: str) -> None:
+    assert find_drugs(f"We measured {word} in patients.") == []
+    assert canonical_drug(word) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "insulin resistance",
+        "insulin-like growth factor receptor",
+        "the aldosterone antagonist",
+        "nicotine dependence",
+        "serum testosterone",
+        "melatonin levels",
+        "vitamin D deficiency",
+        "2, 3 and 2.3",
+        "at 10 weeks",
+    ],
+)
+def test_a_drugs_name_within_another_thing_is_no_drug(text: str) -> None:
+    assert find_drugs(text) == []
+
+
+def test_the_longest_name_wins_and_positions_are_exact() -> None:
+    text = "Oral isosorbide-5-mononitrate (ISMN) v. propranolol; ISMN won."
+
+    found = find_drugs(text)
+
+    assert [mention.name for mention in found] == ["isosorbide mononitrate"] * 2 + [
+        "propranolol",
+        "isosorbide mononitrate",
+    ]
+    assert [text[mention.start : mention.end] for mention in found] == [mention.text for mention in found]
+
+
+def test_drugs_of_a_list_are_found_one_by_one() -> None:
+    assert [mention.name for mention in find_drugs("abacavir, lamivudine, and zidovudine")] == [
+        "abacavir",
+        "lamivudine",
+        "zidovudine",
+    ]
+
+
+def test_a_drug_that_is_blamed_is_marked_so() -> None:
+    blamed, taken = find_drugs("Lithium-induced tremor eased with propranolol.")
+
+    assert (blamed.name, blamed.as_cause) == ("lithium", True)
+    assert (taken.name, taken.as_cause) == ("propranolol", False)
+
+
+def test_numbers_of_propranolol_are_those_of_the_registries() -> None:
+    (mention,) = find_drugs("Inderal")
+
+    assert (mention.drugbank_id, mention.mesh_id) == ("DB00571", "D011433")
+
+
+def test_all_names_of_a_drug_lead_back_to_it() -> None:
+    names = drug_synonyms("Depakote")
+
+    assert names[0] == "valproic acid"
+    assert {"divalproex", "valproate", "sodium valproate"} <= set(names)
+    assert {canonical_drug(name) for name in names} == {"valproic acid"}
+
+
+def test_unknown_drugs_keep_their_names() -> None:
+    assert drug_synonyms("examplomab") == ("examplomab",)
+    assert same_drug("Examplomab", "examplomab ")
+    assert not same_drug("examplomab", "propranolol")
+
+
+def test_the_same_drug_under_two_names() -> None:
+    assert same_drug("Inderal", "propranolol hydrochloride")
+    assert not same_drug("propranolol", "timolol")
+
+
+def test_chemicals_are_wider_than_drugs() -> None:
+    assert [mention.text for mention in find_chemicals("serotonin and cholesterol")] == ["serotonin", "cholesterol"]
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("β-blockers", "beta-blockers"),
+        ("ACE inhibitors", "ace inhibitors"),
+        ("triptan", "triptans"),
+        ("angiotensin II receptor antagonists", "angiotensin receptor blockers"),
+        ("calcium channel blocker", "calcium channel blockers"),
+        ("SSRIs", "ssris"),
+        ("SGLT-2 inhibitors", "sglt2 inhibitors"),
+    ],
+)
+def test_a_class_is_found_and_is_no_drug(written: str, name: str) -> None:
+    (mention,) = find_drug_classes(f"Use {written} first.")
+
+    assert (mention.name, mention.text) == (name, written)
+    assert mention.members == class_members(name) != ()
+    assert find_drugs(written) == []
+
+
+def test_members_of_classes_carry_generic_names() -> None:
+    members = {member for row in read_table("drug_classes.tsv") for member in split_names(row["members"])}
+
+    assert {member for member in members if canonical_drug(member) != member} == set()
+
+
+def test_an_unknown_class_has_no_members() -> None:
+    assert class_members("wonder drugs") == ()
+    assert class_synonyms("wonder drugs") == ("wonder drugs",)
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("migraine attacks", "migraine"),
+        ("Migraine Disorders", "migraine"),
+        ("diabetic kidney disease", "diabetic nephropathy"),
+        ("long-COVID", "long covid"),
+        ("oesophageal varices", "oesophageal varices"),
+        ("esophageal varices", "oesophageal varices"),
+        ("nicotine dependence", "smoking cessation"),
+        ("tobacco use disorder", "smoking cessation"),
+        ("quitting smoking", "smoking cessation"),
+        ("adrenal cancer", "adrenal cancer"),
+        ("gingivitis", "gingivitis"),
+    ],
+)
+def test_names_of_one_condition_are_one(written: str, name: str) -> None:
+    (mention,) = find_conditions(f"We studied {written} here.")
+
+    assert (mention.name, mention.text) == (name, written)
+
+
+def test_variceal_bleeding_is_close_to_portal_hypertension_but_another_thing() -> None:
+    assert {"variceal bleeding", "oesophageal varices"} <= set(related_conditions("portal hypertension"))
+    assert not {"variceal bleeding", "oesophageal varices"} & set(condition_synonyms("portal hypertension"))
+
+
+def test_an_abbreviation_that_a_text_defines_is_followed() -> None:
+    found = find_conditions("Parkinson's disease (PD): PD is common.")
+
+    assert [(mention.name, mention.text) for mention in found] == [
+        ("parkinson's disease", "Parkinson's disease"),
+        ("parkinson's disease", "PD"),
+        ("parkinson's disease", "PD"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["tumor necrosis factor", "nonsteroidal anti-inflammatory drugs", "the diagnosis", "apoptosis", "hearing aids"],
+)
+def test_look_alikes_are_no_conditions(text: str) -> None:
+    assert find_conditions(text) == []
+
+
+def test_abbreviations_that_are_words_count_in_capitals_only() -> None:
+    assert canonical_condition("AIDS") == "hiv infection"
+    assert canonical_condition("aids") is None
+
+
+def test_every_related_condition_is_in_the_table() -> None:
+    rows = read_table("conditions.tsv")
+
+    assert {other for row in rows for other in split_names(row["related"])} <= {row["name"] for row in rows}
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(max_size=60), SENTENCES))
+def test_mentions_stand_where_they_say_and_never_overlap(text: str) -> None:
+    for find in (find_drugs, find_conditions, find_drug_classes):
+        end = 0
+        for mention in find(text):
+            assert text[mention.start : mention.end] == mention.text != ""
+            assert mention.start >= end
+            end = mention.end
+
+
+def test_importing_the_lexicon_reads_no_dictionary() -> None:
+    probe = (
+        "import sys, willowbark.tools.lexicon as lexicon; from willowbark.tools.lexicon import drug_names;"
+        "assert drug_names.drug_names.cache_info().currsize == 0;"
+        "assert not {'pydantic', 'numpy', 'requests', 'drug_named_entity_recognition'} & set(sys.modules)"
+    )
+
+    subprocess.run([sys.executable, "-c", probe], check=True)

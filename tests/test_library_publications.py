@@ -1,0 +1,225 @@
+"""The sandbox library's publications hold real records, summarised in the project's own words."""
+
+import gzip
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = ROOT / "tools" / "sandbox" / "library"
+SOURCE = ROOT.parent / "shared" / "data" / "library_source" / "abstracts.jsonl.gz"
+
+KEYS = [
+    "pmid",
+    "title",
+    "authors",
+    "date",
+    "journal",
+    "doi",
+    "pmcid",
+    "publication_types",
+    "nct_ids",
+    "mesh_terms",
+    "topic",
+    "abstract",
+    "provenance",
+]
+PUBLICATION_TYPES = {"Randomized Controlled Trial", "Meta-Analysis", "Systematic Review", "Review", "Case Reports"}
+FIGURE_WORDS = {"p", "n", "ci", "vs", "mg", "kg", "g", "d", "h", "percent"}  # what stands between figures in a list
+RUN = 8  # words in a row that would make a summary a copy
+
+ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
+ONES += "seventeen eighteen nineteen".split()
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+SPELT = {word: value for value, word in enumerate(ONES)} | {word: 10 * value for value, word in enumerate(TENS, 2)}
+SPELT["fourty"] = 40  # as one source writes it
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+FILES = sorted(
+    path
+    for path in LIBRARY.glob("publications_*.jsonl")
+    if path.stem not in ("publications_preprints", "publications_without_abstract")  # in test_library_trials
+)
+RECORDS = [record for path in FILES for record in read(path)]
+
+each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+each_record = pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["pmid"])
+needs_source = pytest.mark.skipif(not SOURCE.exists(), reason="../shared/data/library_source is not beside this clone")
+
+
+def sentences(text: str) -> list[str]:
+    """Split a summary where a full stop is followed by a space and a new beginning."""
+    return re.split(r"(?<=[.!?])(?<!vs\.) (?=[A-Z0-9(])", text)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, without its figures and the words that only join figures."""
+    found = re.findall(r"[^\W_]+", text.lower())
+    return [word for word in found if not word[0].isdigit() and word not in FIGURE_WORDS]
+
+
+def runs(text: str) -> set[tuple[str, ...]]:
+    """Return every run of `RUN` consecutive words."""
+    found = words(text)
+    return {tuple(found[at : at + RUN]) for at in range(len(found) - RUN + 1)}
+
+
+def figures(text: str) -> set[float]:
+    """Return every number written in figures, mending what the sources break."""
+    joined = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text.replace("·", "."))
+    found = re.findall(r"\d+(?:\.\d+)?|(?<!\d)\.\d+", joined)
+    broken = ["".join(parts) for parts in re.findall(r"((?:\b\d+|[=<>] ?)\.) (\d+)", joined)]
+    return {float(number.lstrip("=<> ")) for number in found + broken}
+
+
+def spelt_figures(text: str) -> set[float]:
+    """Return every number written in words."""
+    found: set[float] = set()
+    total, last = 0, ""
+    for word in [*re.findall(r"[a-z]+", text.lower()), ""]:
+        after_hundred = last == "hundred"
+        if word == "hundred" and last in SPELT:
+            total *= 100
+        elif word == "and" and after_hundred:
+            continue
+        elif word in SPELT and (after_hundred or (last in TENS and SPELT[word] < 10)):
+            total += SPELT[word]
+        else:
+            found |= {float(total)} if last else set()
+            total = SPELT.get(word, 0)
+        last = word if word in SPELT or word == "hundred" else ""
+    return found
+
+
+@pytest.fixture(scope="module")
+def source() -> dict[str, dict[str, Any]]:
+    with gzip.open(SOURCE, "rt", encoding="utf-8") as lines:
+        return {record["pmid"]: record for record in map(json.loads, lines)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1,200 mg in 13,751 attacks", {1200, 13751}),
+        ("OR 2.19; P<.05, P =. 09", {2.19, 0.05, 0.09, 9}),
+        ("9. 5% of them", {9.5, 9, 5}),
+        ("Six hundred twenty-nine smokers", {629}),
+        ("One hundred and five, then twenty", {105, 20}),
+    ],
+)
+def test_a_number_is_read_however_it_is_written(text: str, expected: set[float]) -> None:
+    assert figures(text) | spelt_figures(text) == expected
+
+
+def test_a_sentence_does_not_end_inside_a_figure() -> None:
+    assert sentences("It fell (3.5 vs. 5 hours; P=.01). Nothing else did.") == [
+        "It fell (3.5 vs. 5 hours; P=.01).",
+        "Nothing else did.",
+    ]
+
+
+def test_a_run_is_found_across_figures() -> None:
+    assert runs("abstinence at 12 months was higher on the drug") == runs(
+        "Abstinence at 6 months was higher on the drug."
+    )
+    assert not runs("higher on the drug, at 12 months (30.3%)")
+
+
+def test_the_library_holds_publications() -> None:
+    assert RECORDS
+
+
+def test_no_pmid_stands_twice() -> None:
+    twice = [pmid for pmid, times in Counter(record["pmid"] for record in RECORDS).items() if times > 1]
+
+    assert twice == []
+
+
+@each_file
+def test_a_file_is_sorted_and_holds_one_topic(path: Path) -> None:
+    records = read(path)
+
+    pmids = [record["pmid"] for record in records]
+
+    assert pmids in (sorted(pmids), sorted(pmids, key=int))
+    assert {f"publications_{record['topic']}" for record in records} == {path.stem}
+
+
+@each_record
+def test_a_record_has_exactly_the_agreed_keys(record: dict[str, Any]) -> None:
+    assert sorted(record) == sorted(KEYS)
+
+
+@each_record
+def test_a_record_has_the_agreed_values(record: dict[str, Any]) -> None:
+    """An unknown is null or an empty list, never an empty string."""
+    assert re.fullmatch(r"\d{1,8}", record["pmid"])
+    assert record["title"]
+    assert all(re.search(r"\S \S|[Gg]roup|[Ii]nvestigators", author) for author in record["authors"])
+    assert record["pmcid"] is None or re.fullmatch(r"PMC\d+", record["pmcid"])
+    assert set(record["publication_types"]) <= PUBLICATION_TYPES
+    assert all(re.fullmatch(r"NCT\d{8}", nct_id) for nct_id in record["nct_ids"])
+    assert (record["journal"], record["doi"], record["mesh_terms"]) == (None, None, [])
+    assert record["pmid"] in record["provenance"]
+
+
+@each_record
+def test_a_summary_has_two_to_four_sentences(record: dict[str, Any]) -> None:
+    if record["abstract"] is not None:
+        assert 2 <= len(sentences(record["abstract"])) <= 4
+
+
+@needs_source
+@each_record
+def test_a_record_matches_its_source(record: dict[str, Any], source: dict[str, dict[str, Any]]) -> None:
+    original = source[record["pmid"]]
+    names = [name for name in (original["authors"] or "").split(";") if name.strip()]
+
+    assert record["title"] == original["title"]
+    assert record["date"] == original["year"]
+    assert record["topic"] == original["topic"]
+    assert len(record["authors"]) == len(names)
+    assert all(
+        author.split(" ")[0].lower() in name.replace(" '", "'").replace("' ", "'").lower()
+        for author, name in zip(record["authors"], names, strict=True)
+    )
+    assert (record["abstract"] is None) == (not original["abstract"])
+
+
+@needs_source
+@each_record
+def test_identifiers_stand_in_the_source(record: dict[str, Any], source: dict[str, dict[str, Any]]) -> None:
+    original = source[record["pmid"]]
+
+    named = re.findall(r"(PMC\d+)\.nxml", " ".join(original["sources"]))
+    assert record["pmcid"] == (named[0] if named else None)
+    assert all(nct_id in (original["abstract"] or "") for nct_id in record["nct_ids"])
+
+
+@needs_source
+@each_record
+def test_a_summary_is_in_our_own_words(record: dict[str, Any], source: dict[str, dict[str, Any]]) -> None:
+    copied = runs(record["abstract"] or "") & runs(source[record["pmid"]]["abstract"] or "")
+
+    assert sorted(" ".join(run) for run in copied) == []
+
+
+@needs_source
+@each_record
+def test_every_number_of_a_summary_stands_in_the_source(
+    record: dict[str, Any], source: dict[str, dict[str, Any]]
+) -> None:
+    """Figures must; so must numbers in words above ten (a smaller one may count the drugs it has just named)."""
+    original = f"{source[record['pmid']]['title']} {source[record['pmid']]['abstract'] or ''}"
+    summary = record["abstract"] or ""
+
+    told = figures(summary) | {number for number in spelt_figures(summary) if number > 10}
+    assert told - figures(original) - spelt_figures(original) == set()

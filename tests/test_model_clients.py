@@ -1,0 +1,341 @@
+"""Model clients by name; each provider's client runs against a small server that speaks its protocol."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+import uvicorn
+from autogen_core import FunctionCall
+from autogen_core.models import (
+    AssistantMessage,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
+    SystemMessage,
+    UserMessage,
+)
+from autogen_core.tools import FunctionTool
+from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from willowbark.teams.config import LLMSettings, Settings
+from willowbark.teams.model_clients import close, model_client
+from willowbark.tools.errors import UsageError
+
+ANSWER = '{"drug": "topiramate"}'
+CALL = {"name": "search_pubmed", "arguments": {"query": "migraine"}}
+BAD_KEY = "bad"
+BROKEN = "broken"
+
+# the libraries' tables of model names are older than the models, and pydantic warns of what openai parses
+pytestmark = pytest.mark.filterwarnings("ignore:Resolved model mismatch", "ignore:Pydantic serializer warnings")
+
+
+class Answer(BaseModel):
+    """What the models are asked for."""
+
+    drug: str
+
+
+class Stub:
+    """Speaks OpenAI chat completions (Azure's too), Anthropic messages and Ollama chat.
+
+    Answers with a tool call where tools are offered, with JSON elsewhere.
+    """
+
+    def __init__(self) -> None:
+        self.bodies: list[dict[str, Any]] = []
+        self.app = Starlette(
+            routes=[
+                Route("/v1/chat/completions", self.openai, methods=["POST"]),
+                Route("/openai/deployments/{name}/chat/completions", self.openai, methods=["POST"]),
+                Route("/v1/messages", self.anthropic, methods=["POST"]),
+                Route("/api/chat", self.ollama, methods=["POST"]),
+            ]
+        )
+
+    async def openai(self, request: Request) -> JSONResponse:
+        """https://platform.openai.com/docs/api-reference/chat"""
+        body = await self.taken(request)
+        if failure := self.failure(request, body):
+            return JSONResponse({"error": {"message": "no", "type": "x"}}, failure)
+        message: dict[str, Any] = {"role": "assistant", "content": ANSWER}
+        if body.get("tools") and body.get("tool_choice") != "none":
+            function = {**CALL, "arguments": json.dumps(CALL["arguments"])}
+            message = {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
+        reason = "tool_calls" if "tool_calls" in message else "stop"
+        choice = {"index": 0, "finish_reason": reason, "message": message}
+        usage = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
+        return JSONResponse(
+            {"id": "x", "object": "chat.completion", "created": 1, "model": body["model"]}
+            | {"choices": [choice], "usage": usage}
+        )
+
+    async def anthropic(self, request: Request) -> JSONResponse:
+        """https://docs.anthropic.com/en/api/messages"""
+        body = await self.taken(request)
+        if failure := self.failure(request, body):
+            return JSONResponse({"type": "error", "error": {"type": "api_error", "message": "no"}}, failure)
+        content: dict[str, Any] = {"type": "text", "text": ANSWER}
+        if body.get("tools") and body["tool_choice"]["type"] != "none":
+            content = {"type": "tool_use", "id": "c1", "name": CALL["name"], "input": CALL["arguments"]}
+        return JSONResponse(
+            {"id": "m", "type": "message", "role": "assistant", "model": body["model"], "content": [content]}
+            | {"stop_reason": "end_turn", "stop_sequence": None, "usage": {"input_tokens": 5, "output_tokens": 7}}
+        )
+
+    async def ollama(self, request: Request) -> JSONResponse:
+        """https://github.com/ollama/ollama/blob/main/docs/api.md"""
+        body = await self.taken(request)
+        if failure := self.failure(request, body):
+            return JSONResponse({"error": "no"}, failure)
+        message: dict[str, Any] = {"role": "assistant", "content": ANSWER}
+        if body.get("tools"):
+            message = {"role": "assistant", "content": "", "tool_calls": [{"function": CALL}]}
+        return JSONResponse(
+            {"model": body["model"], "created_at": "2026-01-01T00:00:00Z", "message": message, "done": True}
+            | {"done_reason": "stop", "prompt_eval_count": 5, "eval_count": 7}
+        )
+
+    async def taken(self, request: Request) -> dict[str, Any]:
+        """Keep a request's body."""
+        body: dict[str, Any] = await request.json()
+        self.bodies.append(body)
+        return body
+
+    def failure(self, request: Request, body: dict[str, Any]) -> int | None:
+        """The status of a request that should fail; None for the others."""
+        keys = (request.headers.get("authorization"), request.headers.get("x-api-key"), request.headers.get("api-key"))
+        if any(key and key.endswith(BAD_KEY) for key in keys):
+            return 401
+        return 500 if body["model"] == BROKEN else None
+
+
+@pytest.fixture
+def stub() -> Iterator[tuple[Stub, str]]:
+    """A running stub and its address."""
+    server_side = Stub()
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(server_side.app, log_level="error", lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    yield server_side, f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(5)
+    listener.close()
+
+
+def settings(**llm: Any) -> Settings:
+    return Settings(llm=LLMSettings(**llm))
+
+
+def environment(key: str = "good", url: str = "") -> dict[str, str]:
+    keys = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY")
+    return {**dict.fromkeys(keys, key), "AZURE_OPENAI_ENDPOINT": url}
+
+
+def needs(module: str, *values: Any, name: str) -> Any:
+    """A case that is skipped, by name, where the extra is not installed."""
+    try:
+        missing = find_spec(module) is None
+    except ImportError:
+        missing = True
+    return pytest.param(
+        *values, id=name, marks=pytest.mark.skipif(missing, reason=f"willowbark[{name}] is not installed")
+    )
+
+
+each_provider = pytest.mark.parametrize(
+    ("provider", "path"),
+    [
+        needs("openai", "openai", "/v1", name="openai"),
+        needs("anthropic", "anthropic", "", name="anthropic"),
+        needs("ollama", "ollama", "", name="ollama"),
+        needs("azure.identity", "azure", "", name="azure"),
+    ],
+)
+
+
+def search_pubmed(query: str) -> str:
+    """Search PubMed."""
+    return query
+
+
+TOOL = FunctionTool(search_pubmed, description="Search PubMed.")
+ASKED = [SystemMessage(content="You search."), UserMessage(content="What prevents migraine?", source="user")]
+
+
+@each_provider
+async def test_a_client_calls_tools_reflects_and_answers_in_json(
+    stub: tuple[Stub, str], provider: str, path: str
+) -> None:
+    server, url = stub
+    client = model_client(f"{provider}/some-model", settings(base_url=url + path), environment(url=url))
+
+    called = await client.create(ASKED, tools=[TOOL])
+    assert isinstance(called.content, list)
+    results = [FunctionExecutionResult(call_id=c.id, content="x", name=c.name, is_error=False) for c in called.content]
+    reflected = await client.create(
+        [
+            *ASKED,
+            AssistantMessage(content=called.content, source="a"),
+            FunctionExecutionResultMessage(content=results),
+        ],
+        tools=[TOOL],
+        tool_choice="none",
+    )
+    structured = client.model_info.get("structured_output")
+    answered = await client.create(ASKED, json_output=Answer if structured else True)
+    await close(client)
+
+    assert [(call.name, json.loads(call.arguments)) for call in called.content] == [
+        ("search_pubmed", {"query": "migraine"})
+    ]
+    assert isinstance(called.content[0], FunctionCall)
+    assert reflected.content == ANSWER
+    assert Answer.model_validate_json(str(answered.content)).drug == "topiramate"
+    assert (client.total_usage().prompt_tokens, client.total_usage().completion_tokens) == (15, 21)
+    assert len(server.bodies) == 3
+
+
+@each_provider
+async def test_a_dumped_client_holds_no_key(stub: tuple[Stub, str], provider: str, path: str) -> None:
+    url = stub[1]
+    client = model_client(f"{provider}/some-model", settings(base_url=url + path), environment("hush", url))
+
+    dumped = client.dump_component().model_dump_json()
+    await close(client)
+
+    assert "hush" not in dumped
+
+
+@each_provider
+async def test_a_server_that_fails_raises_after_a_few_attempts(
+    stub: tuple[Stub, str], provider: str, path: str
+) -> None:
+    server, url = stub
+    client = model_client(f"{provider}/{BROKEN}", settings(base_url=url + path), environment(url=url))
+
+    with pytest.raises(Exception, match=r"no|500"):
+        await client.create(ASKED)
+    await close(client)
+
+    assert 1 <= len(server.bodies) <= 3
+
+
+@each_provider
+async def test_a_refused_key_is_not_tried_again(stub: tuple[Stub, str], provider: str, path: str) -> None:
+    if provider == "ollama":
+        pytest.skip("Ollama asks for no key")
+    server, url = stub
+    client = model_client(f"{provider}/some-model", settings(base_url=url + path), environment(BAD_KEY, url))
+
+    with pytest.raises(Exception, match="401"):
+        await client.create(ASKED)
+    await close(client)
+
+    assert len(server.bodies) == 1
+
+
+@each_provider
+async def test_temperature_and_limit_travel_where_they_are_set(
+    stub: tuple[Stub, str], provider: str, path: str
+) -> None:
+    server, url = stub
+    chosen = settings(base_url=url + path, temperature=0.5, max_tokens=512)
+    client = model_client(f"{provider}/some-model", chosen, environment(url=url))
+
+    await client.create(ASKED)
+    await close(client)
+
+    sent = server.bodies[0] | server.bodies[0].get("options", {})
+    assert sent["temperature"] == 0.5
+    assert sent.get("max_tokens", sent.get("num_predict")) == 512
+
+
+@each_provider
+async def test_a_server_of_ones_own_may_take_schemas(stub: tuple[Stub, str], provider: str, path: str) -> None:
+    chosen = settings(base_url=stub[1] + path, structured_output=True)
+    client = model_client(f"{provider}/some-model", chosen, environment(url=stub[1]))
+    await close(client)
+
+    expected = provider != "anthropic"  # AutoGen's client for it refuses schemas
+    assert client.model_info.get("structured_output") is expected
+
+
+@pytest.mark.skipif(find_spec("openai") is None, reason="willowbark[openai] is not installed")
+async def test_names_that_openais_client_knows_keep_what_it_knows_and_new_ones_are_taken() -> None:
+    known = model_client("openai/gpt-4o", settings(), environment())
+    new = model_client("openai/gpt-99", settings(), environment())
+
+    assert known.model_info["vision"] is True
+    assert new.model_info["function_calling"] is True
+    await close(known)
+    await close(new)
+
+
+def test_the_baseline_needs_nothing() -> None:
+    assert type(model_client("baseline", settings(), {})).__name__ == "BaselineChatCompletionClient"
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("baselin", "did you mean 'baseline'?"),
+        ("gpt-4.1-mini", "did you mean 'openai/gpt-4.1-mini'?"),
+        ("claude-sonnet-4-0", "did you mean 'anthropic/claude-sonnet-4-0'?"),
+        ("llama3.1:8b", "did you mean 'ollama/llama3.1:8b'?"),
+        ("opnai/gpt-4o", "did you mean 'openai/gpt-4o'?"),
+        ("openia", "did you mean 'openai/"),
+        ("openai/", "after the slash"),
+        ("openai/a b", "after the slash"),
+        ("xyzzy/x", "known forms: baseline, openai/MODEL"),
+        ("", "known forms: baseline, openai/MODEL"),
+    ],
+)
+def test_a_wrong_name_gets_the_nearest_and_the_known_forms(name: str, part: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        model_client(name, settings(), {})
+
+    assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        needs("openai", "openai/gpt-4o", "OPENAI_API_KEY", name="openai"),
+        needs("anthropic", "anthropic/claude-sonnet-4-0", "ANTHROPIC_API_KEY", name="anthropic"),
+        needs("azure.identity", "azure/mine", "AZURE_OPENAI_API_KEY", name="azure"),
+    ],
+)
+def test_a_missing_key_is_named(name: str, variable: str) -> None:
+    with pytest.raises(UsageError, match=f"^{variable} is not set"):
+        model_client(name, settings(), {})
+
+
+@pytest.mark.skipif(find_spec("openai") is None, reason="willowbark[openai] is not installed")
+async def test_a_server_of_ones_own_needs_no_key() -> None:
+    client = model_client("openai/local", settings(base_url="http://127.0.0.1:1/v1"), {})
+    await close(client)
+
+    assert client.model_info.get("structured_output") is False
+
+
+@pytest.mark.parametrize(
+    ("provider", "module"),
+    [("openai", "openai"), ("anthropic", "anthropic"), ("ollama", "ollama"), ("azure", "azure")],
+)
+def test_a_missing_extra_is_one_line_with_the_command(provider: str, module: str) -> None:
+    if find_spec(module) is not None:
+        pytest.skip(f"willowbark[{provider}] is installed")
+
+    with pytest.raises(UsageError, match=rf"pip install 'willowbark\[{provider}\]'"):
+        model_client(f"{provider}/x", settings(), environment())

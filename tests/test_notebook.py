@@ -1,0 +1,172 @@
+"""The notebook's face: one display that follows the run, interruptions that keep the report, in a real kernel."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import QUESTION, record
+
+from willowbark.teams.config import Settings
+from willowbark.teams.events import AgentEvent
+from willowbark.teams.ledger import DEFAULT_PATH
+from willowbark.teams.notebook import LiveView, ask
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.errors import UsageError
+from willowbark.tools.sandbox.server import SandboxServer
+
+manager = pytest.importorskip("jupyter_client.manager", reason="needs the extra `notebook`")
+pytest.importorskip("ipykernel", reason="needs the extra `notebook`")
+
+QUICK = {"research.max_iterations": 1, "research.max_results_per_tool": 5}
+CELL = f"""
+from willowbark.teams.notebook import ask
+report = await ask({QUESTION!r})
+print(report.stop_reason, len(report.executive_summary) >= 100)
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the ledger in a folder of one's own."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def sandbox() -> Iterator[SandboxServer]:
+    with SandboxServer(latency_s=0.02) as server:
+        yield server
+
+
+class Kernel:
+    """A kernel of its own, and what a front end would see of it."""
+
+    def __init__(self, client: Any, owner: Any) -> None:
+        self.client = client
+        self.owner = owner
+
+    async def run(self, code: str, *, interrupt_at: int | None = None) -> tuple[str, list[dict[str, Any]]]:
+        """Run a cell; gives its status and its messages; interrupts it once so many displays came."""
+        asked = self.client.execute(code)
+        seen: list[dict[str, Any]] = []
+        while True:
+            message = await self.client.get_iopub_msg(timeout=60)
+            if message["parent_header"].get("msg_id") != asked:
+                continue
+            if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+                break
+            seen.append({"type": message["msg_type"], "at": time.monotonic(), **message["content"]})
+            if interrupt_at is not None and len(displays(seen)) == interrupt_at:
+                interrupt_at = None
+                await self.owner.interrupt_kernel()
+        reply = await self.client.get_shell_msg(timeout=60)
+        return reply["content"]["status"], seen
+
+
+def displays(seen: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [m for m in seen if m["type"] in ("display_data", "update_display_data")]
+
+
+def printed(seen: list[dict[str, Any]]) -> str:
+    return "".join(m["text"] for m in seen if m["type"] == "stream" and m["name"] == "stdout")
+
+
+@pytest.fixture
+async def kernel(sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Kernel]:
+    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", sandbox.url)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    owner = manager.AsyncKernelManager(transport="ipc", ip=str(tmp_path / "k"))
+    await owner.start_kernel(cwd=str(tmp_path))
+    client = owner.client()
+    client.start_channels()
+    try:
+        await client.wait_for_ready(timeout=60)
+        yield Kernel(client, owner)
+    finally:
+        client.stop_channels()
+        await owner.shutdown_kernel(now=True)
+
+
+async def test_a_run_is_one_display_that_is_updated(kernel: Kernel, capsys: pytest.CaptureFixture[str]) -> None:
+    began = time.monotonic()
+    status, seen = await kernel.run(CELL)
+
+    shown = displays(seen)
+    with capsys.disabled():
+        first, second = (shown[place]["at"] - began for place in (0, 1))
+        print(f"\nfirst display {first:.2f} s, first event {second:.2f} s after the cell")
+    assert status == "ok"
+    assert [m["type"] for m in shown].count("display_data") == 1
+    assert len({m["transient"]["display_id"] for m in shown}) == 1
+    assert len(shown) >= 4
+    assert "stopped" in shown[-1]["data"]["text/html"]
+    assert printed(seen).endswith("True\n")
+    assert DEFAULT_PATH.is_file()
+
+
+async def test_interrupting_the_cell_gives_the_report_so_far(kernel: Kernel) -> None:
+    status, seen = await kernel.run(CELL, interrupt_at=3)
+    again, _ = await kernel.run("1 + 1")
+
+    assert (status, again) == ("ok", "ok")
+    assert printed(seen) == "cancelled True\n"
+    assert "The run was stopped" in displays(seen)[-1]["data"]["text/html"]
+
+
+async def test_bad_input_is_a_usage_error(sandbox: SandboxServer) -> None:
+    with pytest.raises(UsageError):
+        await ask("", endpoints=Endpoints.sandbox(sandbox.url))
+
+
+async def test_a_display_that_fails_does_not_stop_the_run(sandbox: SandboxServer) -> None:
+    class Broken:
+        def update(self, _: object) -> None:
+            raise ConnectionError("the page was closed")
+
+    view = LiveView(QUESTION)
+    view._handle = Broken()
+    view.show(AgentEvent(type="error", message="first"))
+    view.show(AgentEvent(type="searching", message="second", iteration=1))
+
+    assert view._handle is None
+    assert "second" in view._repr_html_()
+
+
+def test_what_records_say_cannot_become_markup() -> None:
+    view = LiveView("<script>alert(1)</script>")
+    view.show(AgentEvent(type="searching", message="<img src=x onerror=alert(2)>", iteration=1))
+
+    assert "<script" not in view._repr_html_()
+    assert "<img" not in view._repr_html_()
+
+
+def test_a_record_shows_itself_escaped_and_links_to_the_web_alone() -> None:
+    shown = record("1", "<script>alert(1)</script>", "<img src=x onerror=alert(2)>")
+    link = {"citation": shown.citation.model_copy(update={"url": 'javascript:alert("3")'})}
+    unsafe = shown.model_copy(update=link)
+
+    assert "<script" not in shown._repr_html_()
+    assert "<img" not in shown._repr_html_()
+    assert "<a href" in shown._repr_html_()
+    assert "href" not in unsafe._repr_html_()
+
+
+def first_request(server: SandboxServer) -> None:
+    while not server.requests:
+        time.sleep(0.01)
+
+
+async def test_cancelling_who_waits_still_gives_the_report() -> None:
+    with SandboxServer(latency_s=0.2) as slow:
+        run = asyncio.create_task(
+            ask(QUESTION, settings=Settings().overridden(QUICK), endpoints=Endpoints.sandbox(slow.url))
+        )
+        await asyncio.to_thread(first_request, slow)
+        run.cancel()
+        report = await run
+
+    assert report.stop_reason == "cancelled"
+    assert not run.cancelled()

@@ -1,0 +1,176 @@
+"""Traces and logs: off by default, readable, and without keys, questions or records."""
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_core.logging import LLMCallEvent
+from builders import QUESTION
+from typer.testing import CliRunner, Result
+
+from willowbark.teams.cli import app
+from willowbark.teams.config import Settings
+from willowbark.teams.logs import logged
+from willowbark.teams.run import research_stream
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.errors import UsageError
+from willowbark.tools.sandbox.faults import Fault, FaultPlan
+from willowbark.tools.sandbox.library import Library
+from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.transport import Exchange, ExchangeLog
+
+pytest.importorskip("opentelemetry.sdk", reason="traces need the extra `trace`")
+
+from willowbark.teams.observability import span_recorder, traced
+from willowbark.teams.trace_file import trace_file
+
+KEY = "canary-key-5e1f"
+QUICK = {"research.max_iterations": 1, "research.max_results_per_tool": 5}
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[SandboxServer]:
+    with SandboxServer() as server:
+        yield server
+
+
+@pytest.fixture
+def answered(sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Result, str]:
+    """`willowbark ask` with a trace, a log, and a key in the environment; the result, and the trace's text."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", sandbox.url)
+    monkeypatch.setenv("NCBI_API_KEY", KEY)
+    options = ["--trace", "trace.jsonl", "-vv", "--log-json", "--max-iterations", "1", "--max-results", "5"]
+    result = CliRunner().invoke(app, ["ask", QUESTION, *options])
+    assert result.exit_code == 0, result.stderr
+    return result, Path("trace.jsonl").read_text(encoding="utf-8")
+
+
+def spans_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_trace_tells_rounds_requests_judge_and_agents_in_one_tree(answered: tuple[Result, str]) -> None:
+    spans = spans_of(answered[1])
+    names = {span["name"] for span in spans}
+
+    assert {"research", "round 1", "judge", "report", "GET pubmed", "invoke_agent literature"} <= names
+    assert {"execute_tool search_pubmed", "invoke_agent judge", "ledger: turn", "ledger: finish"} <= names
+    assert len({span["trace_id"] for span in spans}) == 1
+    known = {span["span_id"] for span in spans}
+    assert [span["name"] for span in spans if span["parent_id"] not in known] == ["research"]
+
+
+def test_the_judges_span_carries_its_verdict(answered: tuple[Result, str]) -> None:
+    (judge,) = [span for span in spans_of(answered[1]) if span["name"] == "judge"]
+
+    assert judge["attributes"]["gen_ai.agent.name"] == "judge"
+    assert judge["attributes"]["willowbark.judge.recommendation"] == "synthesize"
+    assert 0 <= judge["attributes"]["willowbark.judge.confidence"] <= 1
+
+
+def test_neither_trace_nor_log_holds_a_key_and_the_trace_no_text(answered: tuple[Result, str]) -> None:
+    result, trace = answered
+    publications = [publication for publication in Library.load().publications if publication.abstract]
+    texts = [text for each in publications for text in (each.title, each.abstract[:40])]
+
+    assert KEY not in trace + result.stderr
+    assert any(each.title in result.stdout for each in publications), "no record was read: the test says nothing"
+    assert not [text for text in (QUESTION, "migraine", *texts) if text in trace]
+    assert not [text for text in texts if text in result.stderr]
+
+
+def test_the_log_is_one_json_object_a_line_and_takes_the_progress_lines_place(answered: tuple[Result, str]) -> None:
+    lines = [line for line in answered[0].stderr.splitlines() if not line.startswith(("Run folder", "willowbark:"))]
+    events = [json.loads(line) for line in lines]
+
+    assert {"started", "judge_complete", "complete", "LLMCall"} <= {event["event"] for event in events}
+    assert all(event["level"] and event["timestamp"] for event in events)
+
+
+async def test_events_and_report_are_the_same_with_spans_and_without(sandbox: SandboxServer) -> None:
+    settings, endpoints = Settings().overridden(QUICK), Endpoints.sandbox(sandbox.url)
+    plain = [event async for event in research_stream(QUESTION, settings=settings, endpoints=endpoints)]
+    watched = traced(
+        research_stream(QUESTION, settings=settings, endpoints=endpoints, recorder=span_recorder(ExchangeLog()))
+    )
+    spanned = [event async for event in watched]
+
+    assert sorted(event.type for event in plain) == sorted(event.type for event in spanned)
+    assert plain[-1].data.drug_candidates == spanned[-1].data.drug_candidates
+
+
+async def test_a_failed_request_is_a_span_with_an_error(tmp_path: Path) -> None:
+    faults = FaultPlan(faults=[Fault(kind="status", status=500, source="chembl")])
+    with SandboxServer(faults=faults) as server, trace_file(tmp_path / "t.jsonl"):
+        settings = Settings().overridden({**QUICK, "research.search_timeout": 5})
+        endpoints = Endpoints.sandbox(server.url)
+        events = research_stream(QUESTION, settings=settings, endpoints=endpoints, recorder=span_recorder())
+        async for _ in traced(events):
+            pass
+
+    failed = [s for s in spans_of((tmp_path / "t.jsonl").read_text(encoding="utf-8")) if s["status"] == "error"]
+    assert {span["name"] for span in failed} == {"GET chembl"}
+    assert {span["attributes"]["error.type"] for span in failed} == {"500"}
+
+
+def test_what_a_library_adds_of_texts_stays_out_of_the_file(tmp_path: Path) -> None:
+    from opentelemetry import trace
+
+    with trace_file(tmp_path / "t.jsonl"), trace.get_tracer("a library").start_as_current_span("chat") as span:
+        span.set_attribute("gen_ai.input.messages", "canary")
+        span.set_attribute("gen_ai.tool.call.arguments", "canary")
+        span.set_attribute("llm.prompts", "canary")
+        span.set_attribute("gen_ai.usage.prompt_tokens", 7)
+        span.record_exception(ValueError("canary"))
+    text = (tmp_path / "t.jsonl").read_text(encoding="utf-8")
+
+    assert "canary" not in text
+    assert spans_of(text)[0]["attributes"] == {"gen_ai.usage.prompt_tokens": 7}
+
+
+def test_spans_hold_no_query_of_an_address(tmp_path: Path) -> None:
+    with trace_file(tmp_path / "t.jsonl"):
+        url = "https://pubmed.example.invalid/search?term=canary&api_key=canary"
+        span_recorder().exchanged(Exchange("pubmed", "GET", url, 1, None, 0.1, 0, "ended by canary"))
+
+    assert "canary" not in (tmp_path / "t.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_trace_file_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written"), trace_file(tmp_path / "no" / "such.jsonl"):
+        pass
+
+
+def test_logs_keep_numbers_of_model_calls_and_mask_secrets(capsys: pytest.CaptureFixture[str]) -> None:
+    call = LLMCallEvent(
+        messages=[{"content": "canary-prompt"}],
+        response={"content": "canary-answer"},
+        prompt_tokens=12,
+        completion_tokens=3,
+    )
+    with logged(2, as_json=True, environ={"OPENAI_API_KEY": KEY}):
+        logging.getLogger("autogen_core.events").info(call)
+        logging.getLogger("willowbark.tools").info("sent %s", KEY)
+
+    first, second = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (first["event"], first["prompt_tokens"]) == ("LLMCall", 12)
+    assert "canary" not in json.dumps(first)
+    assert second["event"] == "sent [key]"
+
+
+def test_nothing_is_logged_unless_asked_and_nothing_stays_set(capsys: pytest.CaptureFixture[str]) -> None:
+    log = logging.getLogger("willowbark.tools")
+    with logged(0):
+        log.info("canary")
+    with logged(1):
+        log.info("told")
+    log.info("canary")
+
+    err = capsys.readouterr().err
+    assert "told" in err
+    assert "canary" not in err
+    assert logging.getLogger("willowbark").handlers == []

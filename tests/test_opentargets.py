@@ -1,0 +1,255 @@
+"""Open Targets: what is asked, what is read, and what every known form of failure turns into."""
+
+import doctest
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from willowbark.tools import opentargets, opentargets_record
+from willowbark.tools.endpoints import Endpoint, Endpoints
+from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.opentargets import OpenTargets
+from willowbark.tools.opentargets_record import parse_disease, parse_drug
+from willowbark.tools.search import Status
+from willowbark.tools.transport import Transport
+from willowbark.tools.wire import HttpxWire
+
+MIGRAINE = {
+    "id": "EFO_0003821",
+    "name": "migraine disorder",
+    "drugAndClinicalCandidates": {
+        "count": 3,
+        "rows": [
+            {"maxClinicalStage": "PHASE_2", "drug": {"id": "CHEMBL1016", "name": "CANDESARTAN"}},
+            {"maxClinicalStage": "PHASE_3", "drug": {"id": "CHEMBL27", "name": "PROPRANOLOL"}},
+            {"maxClinicalStage": "APPROVAL", "drug": {"id": "CHEMBL27", "name": "PROPRANOLOL"}},
+        ],
+    },
+    "associatedTargets": {"count": 1, "rows": [{"score": 0.612, "target": {"id": "x", "approvedSymbol": "CALCA"}}]},
+}
+OLD_MIGRAINE = {
+    "id": "EFO_0003821",
+    "name": "migraine disorder",
+    "knownDrugs": {"rows": [{"phase": 4, "drug": {"id": "CHEMBL27", "name": "PROPRANOLOL"}}]},
+    "associatedTargets": None,
+}
+PROPRANOLOL = {
+    "id": "CHEMBL27",
+    "name": "PROPRANOLOL",
+    "drugType": "Small molecule",
+    "maximumClinicalStage": "APPROVAL",
+    "mechanismsOfAction": {
+        "rows": [
+            {
+                "mechanismOfAction": "Beta-1 adrenergic receptor antagonist",
+                "actionType": "ANTAGONIST",
+                "targetName": "Beta-1 adrenergic receptor",
+                "targets": [{"id": "ENSG00000043591", "approvedSymbol": "ADRB1"}],
+            }
+        ]
+    },
+    "indications": {
+        "rows": [{"maxClinicalStage": "APPROVAL", "disease": {"id": "EFO_0003821", "name": "migraine disorder"}}]
+    },
+}
+
+
+def hits(*found: tuple[str, str, str]) -> dict[str, Any]:
+    return {
+        "search": {"total": len(found), "hits": [{"id": i, "name": name, "entity": kind} for i, name, kind in found]}
+    }
+
+
+FOUND = {
+    "disease": hits(("MONDO_1", "migraine with aura", "disease"), ("EFO_0003821", "migraine disorder", "disease")),
+    "drug": hits(("CHEMBL27", "PROPRANOLOL", "drug")),
+}
+
+
+class Server:
+    """Answers GraphQL by operation name, refuses unknown fields as the server does, and keeps what it was asked."""
+
+    def __init__(self, *, unknown: str = "(?!)", **data: dict[str, Any] | httpx.Response | None) -> None:
+        self.data: dict[str, Any] = {"Disease": MIGRAINE, "Drug": PROPRANOLOL, **data}
+        self.unknown = unknown
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        assert request.url.path == "/opentargets/graphql"
+        body = json.loads(request.content)
+        name = re.match(r"query (\w+)", body["query"])
+        assert name
+        self.asked.append((name[1], body["variables"]))
+        reply = self.answer(name[1], body)
+        return httpx.Response(reply.status_code, headers=reply.headers, stream=httpx.ByteStream(reply.content))
+
+    def answer(self, name: str, body: dict[str, Any]) -> httpx.Response:
+        if found := re.search(self.unknown, body["query"]):
+            message = f"Cannot query field '{found.group()}' on type 'Disease'."
+            return httpx.Response(400, json={"errors": [{"message": message}]})
+        if name == "Search":
+            made = self.data.get("Search", FOUND[body["variables"]["kinds"][0]])
+            return made if isinstance(made, httpx.Response) else httpx.Response(200, json={"data": made})
+        made = self.data[name]
+        return made if isinstance(made, httpx.Response) else httpx.Response(200, json={"data": {name.lower(): made}})
+
+    def source(self) -> OpenTargets:
+        endpoint = Endpoint(base_url="http://127.0.0.1:1/opentargets")
+        return OpenTargets(
+            Transport(
+                Endpoints(by_source={"opentargets": endpoint}, sandboxed=True),
+                wires={"httpx": HttpxWire(httpx.MockTransport(self))},
+                limiter=RateLimiter(None),
+                sleep=no_wait,
+            )
+        )
+
+
+async def no_wait(_: float) -> None:
+    """Retries at once."""
+
+
+async def test_a_condition_gives_its_disease_with_drugs_and_targets() -> None:
+    server = Server()
+    reply = await server.source().find("(migraine OR hemicrania) AND prevention")
+    (record,) = reply.records
+    assert (reply.status, reply.total) == (Status.OK, 1)
+    assert server.asked[0] == ("Search", {"text": "migraine", "kinds": ["disease"]})
+    assert record.metadata == {
+        "disease": "migraine disorder",
+        "disease_id": "EFO_0003821",
+        "drugs": [
+            {"name": "propranolol", "chembl_id": "CHEMBL27", "max_phase": 4, "stage": "APPROVAL"},
+            {"name": "candesartan", "chembl_id": "CHEMBL1016", "max_phase": 2, "stage": "PHASE_2"},
+        ],
+        "targets": [{"symbol": "CALCA", "score": 0.612}],
+        "record_type": "disease",
+    }
+    assert record.citation.url == "https://platform.opentargets.org/disease/EFO_0003821"
+    assert "propranolol (approved), candesartan (phase 2)" in record.content
+
+
+async def test_a_drug_is_given_with_mechanisms_and_indications() -> None:
+    reply = await Server().source().drug("propranolol")
+    (record,) = reply.records
+    assert record.metadata == {
+        "drug": "propranolol",
+        "chembl_id": "CHEMBL27",
+        "molecule_type": "Small molecule",
+        "max_phase": 4,
+        "mechanisms": [
+            {
+                "mechanism_of_action": "Beta-1 adrenergic receptor antagonist",
+                "action_type": "ANTAGONIST",
+                "target_name": "Beta-1 adrenergic receptor",
+                "target_id": "ENSG00000043591",
+                "gene_symbols": ["ADRB1"],
+            }
+        ],
+        "indications": [{"name": "migraine disorder", "id": "EFO_0003821", "max_phase": 4, "stage": "APPROVAL"}],
+        "record_type": "drug",
+    }
+    assert "Propranolol: Beta-1 adrenergic receptor antagonist (target ADRB1)." in record.content
+
+
+async def test_a_chembl_id_is_asked_for_without_a_search() -> None:
+    server = Server()
+    await server.source().drug("chembl27")
+    assert server.asked == [("Drug", {"id": "CHEMBL27"})]
+
+
+async def test_an_unknown_id_is_empty_with_a_warning() -> None:
+    reply = await Server(Drug=None).source().drug("CHEMBL27")
+    assert (reply.status, reply.records) == (Status.EMPTY, [])
+    assert "CHEMBL27" in reply.warnings[0]
+
+
+async def test_another_drug_is_never_given_for_the_one_asked_about() -> None:
+    reply = await Server(Search=hits(("CHEMBL1016", "CANDESARTAN", "drug"))).source().drug("propranolol")
+    assert reply.status is Status.EMPTY
+
+
+async def test_another_disease_is_never_given_for_the_one_asked_about() -> None:
+    reply = await Server(Search=hits(("MONDO_1", "gout", "disease"))).source().find("migraine")
+    assert (reply.status, reply.records) == (Status.EMPTY, [])
+
+
+async def test_the_older_schema_is_asked_where_the_newer_is_not_known_and_remembered() -> None:
+    server = Server(unknown="drugAndClinicalCandidates", Disease=OLD_MIGRAINE)
+    source = server.source()
+    first, second = await source.find("migraine"), await source.find("migraine")
+    assert first.records[0].metadata["drugs"] == [{"name": "propranolol", "chembl_id": "CHEMBL27", "max_phase": 4}]
+    assert second.records == first.records
+    assert [name for name, _ in server.asked] == ["Search", "Disease", "Disease", "Search", "Disease"]
+
+
+async def test_a_schema_that_is_neither_is_a_refusal() -> None:
+    with pytest.raises(SourceRefused, match="Cannot query field"):
+        await Server(unknown="drugType").source().drug("CHEMBL27")
+
+
+async def test_a_failure_for_one_of_several_makes_the_reply_partial() -> None:
+    reply = await Server(Drug=httpx.Response(500)).source().find("propranolol AND migraine")
+    assert reply.status is Status.PARTIAL
+    assert [record.metadata["record_type"] for record in reply.records] == ["disease"]
+    assert "500" in reply.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        pytest.param(httpx.Response(200, json={"errors": [{"message": "Internal server error"}]}), SourceUnavailable),
+        pytest.param(httpx.Response(200, json={"errors": [{"message": "Syntax error"}]}), SourceRefused),
+        pytest.param(httpx.Response(400, json={"errors": [{"message": "No"}]}), SourceRefused),
+        pytest.param(httpx.Response(400, json={"errors": "No"}), SourceRefused),
+        pytest.param(httpx.Response(502, text="<html>"), SourceUnavailable),
+        pytest.param(httpx.Response(200, text="<!doctype html>"), UnreadableReply),
+        pytest.param(httpx.Response(200, json={"data": None}), UnreadableReply),
+        pytest.param(httpx.Response(200, json=[1]), UnreadableReply),
+    ],
+)
+async def test_a_failure_is_never_an_unknown_drug(reply: httpx.Response, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        await Server(Drug=reply).source().drug("CHEMBL27")
+
+
+async def test_a_failure_is_named_without_addresses() -> None:
+    reply = httpx.Response(400, json={"errors": [{"message": "Query failed at https://example.org/?key=1"}]})
+    with pytest.raises(SourceRefused) as caught:
+        await Server(Drug=reply).source().drug("CHEMBL27")
+    assert "://" not in str(caught.value)
+
+
+async def test_filters_and_empty_queries_are_refused() -> None:
+    with pytest.raises(SourceRefused):
+        await Server().source().find("migraine", filters={"phase": 4})
+    with pytest.raises(SourceRefused):
+        await Server().source().find("( )")
+
+
+def test_a_phase_4_trial_is_no_approval() -> None:
+    row = {"maxClinicalStage": "PHASE_4", "disease": {"id": "EFO_0003821", "name": "migraine disorder"}}
+    record = parse_drug({"id": "CHEMBL27", "name": "X", "indications": {"rows": [row]}})
+    assert record.metadata["indications"][0]["max_phase"] == 3
+    assert "migraine disorder (phase 4)" in record.content
+
+
+def test_an_unknown_stage_is_left_out() -> None:
+    row = {"maxClinicalStage": "UNKNOWN", "disease": {"id": "EFO_0003821", "name": "migraine disorder"}}
+    record = parse_drug({"id": "CHEMBL27", "name": "X", "indications": {"rows": [row]}})
+    assert record.metadata["indications"] == [{"name": "migraine disorder", "id": "EFO_0003821"}]
+
+
+def test_a_disease_without_drugs_says_so() -> None:
+    record = parse_disease({"id": "EFO_0003821", "name": "migraine disorder", "drugAndClinicalCandidates": None})
+    assert "No known drugs are listed" in record.content
+    assert "drugs" not in record.metadata
+
+
+def test_the_examples_in_the_docstrings_hold() -> None:
+    assert doctest.testmod(opentargets).failed == 0
+    assert doctest.testmod(opentargets_record).failed == 0

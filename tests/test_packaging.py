@@ -1,0 +1,52 @@
+"""What is installed is what stands in the checkout."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FLOORS = ("agents", "tools", "teams")
+
+
+def project() -> dict[str, object]:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def test_every_folder_with_code_is_in_the_wheel() -> None:
+    listed = set(project()["tool"]["setuptools"]["packages"])  # type: ignore[index]
+    standing = {
+        ".".join(["willowbark", *init.parent.relative_to(ROOT).parts])
+        for floor in FLOORS
+        for init in (ROOT / floor).rglob("__init__.py")
+    }
+    assert listed == standing | {"willowbark"}
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_type_checkers_see_each_floor_through_its_link(floor: str) -> None:
+    link = ROOT / "src" / "willowbark" / floor
+    assert link.is_symlink()
+    assert link.resolve() == (ROOT / floor).resolve()
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_every_data_file_is_package_data(floor: str) -> None:
+    patterns = tuple(p.removeprefix("*") for p in project()["tool"]["setuptools"]["package-data"]["*"])  # type: ignore[index]
+    strange = [
+        path
+        for path in (ROOT / floor).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and not path.name.endswith((".py", *patterns))
+    ]
+    assert strange == []
+
+
+def test_locked_requirements_have_hashes_and_no_address() -> None:
+    for name in ("requirements.txt", "requirements-dev.txt"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert "://" not in text
+        assert "--index" not in text
+        pins = [line for line in text.splitlines() if "==" in line]
+        assert pins
+        assert all(line.rstrip().endswith("\\") for line in pins), "a pin without a hash"

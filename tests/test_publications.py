@@ -1,0 +1,96 @@
+"""Dates, superscripts, queries and filters, as all publication sources use them."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from willowbark.tools.errors import SourceRefused
+from willowbark.tools.evidence import Citation
+from willowbark.tools.publications import (
+    boundary,
+    check_filters,
+    date_of,
+    plain_words,
+    publication_date,
+    redacted,
+    reported,
+    trial_numbers,
+)
+
+
+@given(st.text(max_size=30) | st.from_regex(r"\d{4}[ -]\w{2,3}[ -]\d{1,2}", fullmatch=True))
+def test_any_text_gives_a_date_that_can_be_cited_or_none(text: str) -> None:
+    found = date_of(text)
+    assert found is None or Citation(source="pubmed", title="T", url="", date=found).date == found
+
+
+@given(st.dates(min_value=date(1800, 1, 1)))
+def test_a_written_day_is_read_back(day: date) -> None:
+    if day.year < 3000:
+        assert date_of(day.isoformat()) == day.isoformat()
+
+
+@pytest.mark.parametrize(
+    ("issue", "online", "cited"),
+    [
+        ("2019", "2019-03-07", "2019-03-07"),
+        ("2019-12-01", "2019-03-07", "2019-12-01"),
+        ("2020-01", "2019-12-30", "2020-01"),
+        (None, "2019-12-30", "2019-12-30"),
+        (None, None, "Unknown"),
+    ],
+)
+def test_the_online_date_only_refines_the_issues_year(issue: str | None, online: str | None, cited: str) -> None:
+    assert publication_date(issue, online) == cited
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("long covid fatigue", "long covid fatigue"),
+        ('("long covid"[tiab] OR PASC) AND metformin', "long covid PASC metformin"),
+        ('metformin NOT "animal model" NOT (mice OR rats) NOT review[pt]', "metformin"),
+        ('TITLE_ABS:"beta blocker" AND SRC:PPR', "beta blocker PPR"),
+        ("vitamin A and E", "vitamin A and E"),
+    ],
+)
+def test_a_query_in_words_has_no_operators(query: str, words: str) -> None:
+    assert plain_words(query) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "first", "last"),
+    [
+        (2020, date(2020, 1, 1), date(2020, 12, 31)),
+        ("2020-02", date(2020, 2, 1), date(2020, 2, 29)),
+        ("2020/3/4", date(2020, 3, 4), date(2020, 3, 4)),
+        (date(2020, 3, 4), date(2020, 3, 4), date(2020, 3, 4)),
+        (None, None, None),
+    ],
+)
+def test_a_boundary_is_a_first_or_a_last_day(value: object, first: date | None, last: date | None) -> None:
+    assert boundary("pubmed", {"mindate": value}, "mindate") == first
+    assert boundary("pubmed", {"maxdate": value}, "maxdate") == last
+
+
+def test_unknown_filters_are_named() -> None:
+    with pytest.raises(SourceRefused, match="colour"):
+        check_filters("pubmed", {"colour": "red", "mindate": 2000}, ("mindate",))
+
+
+def test_trial_numbers_are_given_once() -> None:
+    assert trial_numbers("NCT00000002 (nct00000001)", "NCT00000002, NCT123") == ["NCT00000002", "NCT00000001"]
+
+
+def test_what_was_not_reported_has_no_key() -> None:
+    assert reported({"a": None, "b": "", "c": [], "d": 0, "e": False}) == {"d": 0, "e": False}
+
+
+def test_a_sources_words_lose_addresses_and_keys() -> None:
+    said = redacted(
+        "key 0123456789abcdef0123456789abcdef0123 at 192.0.2.1\nsee https://x.example/?api_key=1 " + "x" * 200
+    )
+    assert len(said) <= 120
+    assert not any(part in said for part in ("0123456789abcdef", "192.0.2", "api_key", "\n"))

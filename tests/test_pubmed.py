@@ -1,0 +1,510 @@
+"""PubMed: what is asked, what is read, and what every known form of failure turns into."""
+
+import json
+import time
+from collections.abc import Callable
+from urllib.parse import parse_qs
+from xml.sax.saxutils import escape
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from willowbark.tools.endpoints import Endpoint, Endpoints
+from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.pubmed import IDS_PER_FETCH, PubMed
+from willowbark.tools.pubmed_record import parse_articles
+from willowbark.tools.search import Status
+from willowbark.tools.transport import RetryPolicy, Transport
+from willowbark.tools.wire import HttpxWire
+
+Answer = Callable[[str, dict[str, str]], httpx.Response]
+
+SANDBOX = Endpoints(
+    by_source={"pubmed": Endpoint(base_url="http://127.0.0.1:1/pubmed")}, email="someone@example.org", sandboxed=True
+)
+RATE_LIMITED = {"error": "API rate limit exceeded", "api-key": "192.0.2.77", "count": "4", "limit": "3"}
+
+
+def article(pmid: str = "1", inner: str = "", citation: str = "", data: str = "") -> str:
+    return (
+        f'<PubmedArticle><MedlineCitation><PMID Version="1">{pmid}</PMID><Article>'
+        f"{inner or '<ArticleTitle>A title.</ArticleTitle>'}</Article>{citation}</MedlineCitation>"
+        f"<PubmedData>{data}</PubmedData></PubmedArticle>"
+    )
+
+
+def article_set(*articles: str) -> bytes:
+    head = '<?xml version="1.0"?><!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle//EN" "https://x/y.dtd">'
+    return f"{head}<PubmedArticleSet>{''.join(articles)}</PubmedArticleSet>".encode()
+
+
+def read(inner: str = "", citation: str = "", data: str = "") -> Evidence:
+    (record,) = parse_articles(article_set(article("1", inner, citation, data))).records
+    return record
+
+
+def abstract_of(inner: str) -> str:
+    return read(f"<ArticleTitle>T</ArticleTitle><Abstract>{inner}</Abstract>").content.removeprefix("T\n\n")
+
+
+def found(*pmids: str, **more: object) -> httpx.Response:
+    result = {"count": str(len(pmids)), "retmax": "10", "retstart": "0", "idlist": list(pmids), **more}
+    return httpx.Response(200, json={"header": {"type": "esearch"}, "esearchresult": result})
+
+
+def fetched(*pmids: str) -> httpx.Response:
+    return httpx.Response(200, content=article_set(*map(article, pmids)))
+
+
+class Server:
+    """Answers ESearch and EFetch, and keeps what it was asked."""
+
+    def __init__(self, search: httpx.Response, fetch: Answer | httpx.Response) -> None:
+        self.answers = {"esearch.fcgi": search, "efetch.fcgi": fetch}
+        self.asked: list[tuple[httpx.Request, dict[str, str]]] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        raw = request.content.decode() if request.method == "POST" else request.url.query.decode()
+        fields = {name: values[0] for name, values in parse_qs(raw).items()}
+        self.asked.append((request, fields))
+        answer = self.answers[request.url.path.rpartition("/")[2]]
+        reply = answer if isinstance(answer, httpx.Response) else answer(request.url.path, fields)
+        return httpx.Response(reply.status_code, headers=reply.headers, stream=httpx.ByteStream(reply.content))
+
+    def source(self, endpoints: Endpoints = SANDBOX) -> PubMed:
+        transport = Transport(
+            endpoints,
+            wires={"httpx": HttpxWire(httpx.MockTransport(self))},
+            policy=RetryPolicy(attempts=3, first_wait_s=0.001, longest_wait_s=0.001),
+            limiter=RateLimiter(None),
+        )
+        return PubMed(transport)
+
+
+async def test_a_search_names_its_tool_and_asks_for_the_most_relevant() -> None:
+    server = Server(found("11", "12"), fetched("11", "12"))
+    reply = await server.source().find("metformin AND longevity", 7)
+    (_, search), (_, fetch) = server.asked
+    assert search == {
+        "db": "pubmed",
+        "tool": "willowbark",
+        "email": "someone@example.org",
+        "term": "metformin AND longevity",
+        "retmode": "json",
+        "sort": "relevance",
+        "retmax": "7",
+    }
+    assert (fetch["id"], fetch["retmode"]) == ("11,12", "xml")
+    assert (reply.status, reply.total, reply.warnings) == (Status.OK, 2, [])
+    assert "esearch.fcgi?db=pubmed" in reply.url
+
+
+async def test_filters_become_a_date_range_and_publication_types() -> None:
+    server = Server(found(), fetched())
+    await server.source().find(
+        "statins", filters={"mindate": 2010, "maxdate": "2015-02", "publication_types": ["Meta-Analysis", "Review"]}
+    )
+    (_, search), *rest = server.asked
+    assert not rest
+    assert search["term"] == '(statins) AND ("Meta-Analysis"[Publication Type] OR "Review"[Publication Type])'
+    assert (search["datetype"], search["mindate"], search["maxdate"]) == ("pdat", "2010/01/01", "2015/02/28")
+
+
+async def test_one_end_of_a_date_range_gets_the_other() -> None:
+    server = Server(found(), fetched())
+    await server.source().find("statins", filters={"mindate": "2020/03/04"})
+    assert (server.asked[0][1]["mindate"], server.asked[0][1]["maxdate"]) == ("2020/03/04", "3000/12/31")
+
+
+@pytest.mark.parametrize(
+    ("query", "filters"),
+    [
+        ("statins", {"language": "eng"}),
+        ("statins", {"mindate": "yesterday"}),
+        ("statins", {"maxdate": "2020-02-31"}),
+        ("statins", {"publication_types": ['Review" OR "x']}),
+        ("  ", {}),
+    ],
+    ids=["unknown", "no date", "no such day", "quote", "empty query"],
+)
+async def test_what_cannot_be_asked_is_refused_unasked(query: str, filters: dict[str, object]) -> None:
+    server = Server(found(), fetched())
+    with pytest.raises(SourceRefused):
+        await server.source().find(query, filters=filters)
+    assert server.asked == []
+
+
+async def test_no_hits_are_an_answer() -> None:
+    reply = (
+        await Server(found(errorlist={"phrasesnotfound": ["abcxyz"], "fieldsnotfound": []}), fetched())
+        .source()
+        .find("abcxyz")
+    )
+    assert (reply.status, reply.records, reply.total) == (Status.EMPTY, [], 0)
+    assert reply.warnings == ["knows no abcxyz"]
+
+
+async def test_a_missing_record_is_named() -> None:
+    reply = await Server(found("11", "12"), fetched("11")).source().find("statins")
+    assert reply.status is Status.PARTIAL
+    assert [record.metadata["pmid"] for record in reply.records] == ["11"]
+    assert "12" in reply.warnings[0]
+
+
+async def test_an_unreadable_article_does_not_lose_the_others() -> None:
+    broken = "<PubmedArticle><MedlineCitation><PMID>12</PMID></MedlineCitation><MedlineCitation/></PubmedArticle>"
+    broken = broken.replace("<PMID>12</PMID>", "<PMID>twelve</PMID>")
+    both = httpx.Response(200, content=article_set(article("11"), broken))
+    reply = await Server(found("11", "12"), both).source().find("statins")
+    assert reply.status is Status.PARTIAL
+    assert len(reply.records) == 1
+    assert any("unreadable" in warning for warning in reply.warnings)
+
+
+async def test_many_records_come_in_batches_and_in_order() -> None:
+    pmids = [str(number) for number in range(1000, 1000 + IDS_PER_FETCH + 5)]
+    server = Server(found(*pmids), lambda _, fields: fetched(*reversed(fields["id"].split(","))))
+    reply = await server.source().find("zzz", 200)
+    assert len(server.asked) == 3
+    assert [record.metadata["pmid"] for record in reply.records] == pmids
+
+
+async def test_one_paper_is_fetched_by_its_number() -> None:
+    reply = await Server(found(), fetched("31415926")).source().paper("31415926")
+    assert (reply.status, reply.total, reply.query) == (Status.OK, 1, "31415926")
+
+
+async def test_an_unknown_number_is_an_empty_answer_that_names_it() -> None:
+    reply = await Server(found(), fetched()).source().paper("31415926")
+    assert (reply.status, reply.records) == (Status.EMPTY, [])
+    assert "31415926" in reply.warnings[0]
+
+
+async def test_what_is_no_pmid_is_not_asked_for() -> None:
+    server = Server(found(), fetched())
+    with pytest.raises(SourceRefused):
+        await server.source().paper("1 OR 2")
+    assert server.asked == []
+
+
+async def test_a_key_travels_in_the_body_only() -> None:
+    key = "abcdef0123456789abcdef0123456789abcd"
+    endpoint = Endpoint(base_url="http://127.0.0.1:1/pubmed", key=SecretStr(key))
+    server = Server(found("11"), fetched("11"))
+    reply = await server.source(Endpoints(by_source={"pubmed": endpoint})).find("statins")
+    assert all(request.method == "POST" and key not in str(request.url) for request, _ in server.asked)
+    assert all(fields["api_key"] == key for _, fields in server.asked)
+    assert key not in reply.model_dump_json()
+
+
+HTML = httpx.Response(200, html="<!DOCTYPE html><html><body>Maintenance</body></html>")
+BACKEND = {"esearchresult": {"ERROR": "Search Backend failed: Couldn't resolve #exLinkSrv2, see http://10.1.2.3/x"}}
+SEARCH_FAILURES = {
+    "rate limit with 200": (httpx.Response(200, json=RATE_LIMITED), RateLimitError, 3),
+    "rate limit with 429": (httpx.Response(429, json=RATE_LIMITED), RateLimitError, 3),
+    "web page": (HTML, UnreadableReply, 3),
+    "backend": (httpx.Response(200, json=BACKEND), SourceUnavailable, 3),
+    "exception trace": (httpx.Response(200, text="NCBI C++ Exception:\n Error: CORELIB"), UnreadableReply, 3),
+    "XML instead of JSON": (httpx.Response(200, text="<eSearchResult><ERROR>x</ERROR>"), UnreadableReply, 3),
+    "cut": (httpx.Response(200, text='{"esearchresult": {"count": "3", "idl'), UnreadableReply, 3),
+    "no count": (httpx.Response(200, json={"esearchresult": {"idlist": []}}), UnreadableReply, 3),
+    "no list": (httpx.Response(200, json={"esearchresult": {"count": "0"}}), UnreadableReply, 3),
+    "count without hits": (
+        httpx.Response(200, json={"esearchresult": {"count": "3", "idlist": []}}),
+        UnreadableReply,
+        3,
+    ),
+    "a list": (httpx.Response(200, json=[]), UnreadableReply, 3),
+    "a bad key": (httpx.Response(200, json={"error": "API key invalid", "api-key": "k"}), SourceRefused, 1),
+    "nothing to search": (
+        httpx.Response(200, json={"esearchresult": {"ERROR": "Empty term and query_key"}}),
+        SourceRefused,
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize(("answer", "error", "attempts"), SEARCH_FAILURES.values(), ids=SEARCH_FAILURES)
+async def test_a_failed_search_is_never_an_empty_one(
+    answer: httpx.Response, error: type[SearchError], attempts: int
+) -> None:
+    server = Server(answer, fetched())
+    with pytest.raises(error) as raised:
+        await server.source().find("statins")
+    assert len(server.asked) == attempts
+    assert not any(secret in str(raised.value) for secret in ("192.0.2.77", "http", "10.1.2.3"))
+
+
+FETCH_FAILURES = {
+    "rate limit with 200": (json.dumps(RATE_LIMITED), RateLimitError),
+    "web page": (HTML.text, UnreadableReply),
+    "error element": ("<eFetchResult><ERROR>Cannot retrieve history data</ERROR></eFetchResult>", SourceUnavailable),
+    "bare error": ("<ERROR>Unable to obtain query #1</ERROR>", SourceUnavailable),
+    "exception trace": ("NCBI C++ Exception", UnreadableReply),
+    "cut": (article_set(article("11")).decode()[:-30], UnreadableReply),
+    "other XML": ("<eSearchResult><Count>1</Count></eSearchResult>", UnreadableReply),
+    "none of those named": (article_set().decode(), UnreadableReply),
+    "nothing": ("", UnreadableReply),
+}
+
+
+@pytest.mark.parametrize(("body", "error"), FETCH_FAILURES.values(), ids=FETCH_FAILURES)
+async def test_a_failed_fetch_is_never_an_empty_one(body: str, error: type[SearchError]) -> None:
+    server = Server(found("11"), httpx.Response(200, text=body))
+    with pytest.raises(error) as raised:
+        await server.source().find("statins")
+    assert len(server.asked) == 4
+    assert "192.0.2.77" not in str(raised.value)
+
+
+async def test_a_failure_that_passes_is_not_seen() -> None:
+    answers = iter([HTML, httpx.Response(200, json=BACKEND), found("11")])
+    server = Server(found(), fetched("11"))
+    server.answers["esearch.fcgi"] = lambda *_: next(answers)
+    assert (await server.source().find("statins")).status is Status.OK
+
+
+BOMBS = {
+    "entities": b'<!DOCTYPE r [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><PubmedArticleSet>&b;</PubmedArticleSet>',
+    "external entity": b'<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/hosts">]><PubmedArticleSet>&x;</PubmedArticleSet>',
+    "external subset": b'<!DOCTYPE r [<!ENTITY % x SYSTEM "http://127.0.0.1:1/">%x;]><PubmedArticleSet/>',
+    "undeclared entity": b"<PubmedArticleSet>&nbsp;</PubmedArticleSet>",
+    "depth": b"<PubmedArticleSet>" + b"<a>" * 200_000 + b"</a>" * 200_000 + b"</PubmedArticleSet>",
+    "unknown encoding": b'<?xml version="1.0" encoding="none-such"?><PubmedArticleSet/>',
+}
+
+
+@pytest.mark.parametrize("xml", BOMBS.values(), ids=BOMBS)
+def test_hostile_xml_is_refused_at_once(xml: bytes) -> None:
+    started = time.monotonic()
+    with pytest.raises(UnreadableReply):
+        parse_articles(xml)
+    assert time.monotonic() - started < 1.0
+
+
+MARKUP = {
+    "words in bold": ("did <b>not</b> reduce", "did not reduce"),
+    "Greek": ("TNF-<i>α</i> and TNF-alpha", "TNF-α and TNF-alpha"),
+    "power of ten": ("p = 3 × 10<sup>-5</sup>", "p = 3 × 10^-5"),
+    "unit": ("1.73 m<sup>2</sup> of", "1.73 m^2 of"),
+    "nested": ("10<sup><i>n</i></sup> cells", "10^n cells"),
+    "charge": ("CD4<sup>+</sup> cells", "CD4+ cells"),
+    "ordinal": ("the 19<sup>th</sup> century", "the 19th century"),
+    "isotope": ("a <sup>18</sup>F tracer", "a 18F tracer"),
+    "subscript": ("HbA<sub>1c</sub> and CO<sub>2</sub>", "HbA1c and CO2"),
+    "less than": ("P&lt;0.001 &amp; n&gt;5", "P<0.001 & n>5"),
+    "formula": (
+        '<mml:math xmlns:mml="m"><mml:msup><mml:mi>x</mml:mi><mml:mn>2</mml:mn></mml:msup></mml:math> rose',
+        "x^2 rose",
+    ),
+    "fraction without namespace": ("<mml:mfrac><mml:mn>1</mml:mn><mml:mn>2</mml:mn></mml:mfrac>", "1/2"),
+}
+
+
+@pytest.mark.parametrize(("markup", "text"), MARKUP.values(), ids=MARKUP)
+def test_markup_loses_no_word_and_no_meaning(markup: str, text: str) -> None:
+    record = read(f"<ArticleTitle>{markup}</ArticleTitle><Abstract><AbstractText>{markup}</AbstractText></Abstract>")
+    assert record.content == f"{text}\n\n{text}"
+    assert record.citation.title == text
+
+
+def test_sections_keep_their_labels() -> None:
+    sections = (
+        '<AbstractText Label="BACKGROUND">Why.</AbstractText><AbstractText Label="UNLABELLED">More.</AbstractText>'
+        '<AbstractText Label="">Still more.</AbstractText><AbstractText Label="RESULTS"/>'
+        "<CopyrightInformation>Someone owns this.</CopyrightInformation>"
+    )
+    assert abstract_of(sections) == "BACKGROUND: Why.\nMore.\nStill more."
+
+
+def test_a_record_without_an_abstract_is_kept_and_says_so() -> None:
+    record = read(
+        "<ArticleTitle>A letter.</ArticleTitle>",
+        "<OtherAbstract><AbstractText>Ein Brief</AbstractText></OtherAbstract>",
+    )
+    assert (record.content, record.has_abstract) == ("A letter.", False)
+
+
+AUTHORS = {
+    "one": ("<Author><LastName>Ito</LastName><Initials>K</Initials></Author>", ["Ito K"]),
+    "group": (
+        "<Author><LastName>Ito</LastName><ForeName>Ken Aki</ForeName><Suffix>Jr</Suffix></Author>"
+        "<Author><CollectiveName>The <i>ABC</i> Group</CollectiveName></Author>",
+        ["Ito KA Jr", "The ABC Group"],
+    ),
+    "corrected": (
+        '<Author ValidYN="N"><LastName>Itto</LastName></Author><Author ValidYN="Y"><LastName>Ito</LastName></Author>',
+        ["Ito"],
+    ),
+    "none": ("", []),
+}
+
+
+@pytest.mark.parametrize(("xml", "authors"), AUTHORS.values(), ids=AUTHORS)
+def test_authors_are_surname_and_initials(xml: str, authors: list[str]) -> None:
+    inner = f"<ArticleTitle>T</ArticleTitle><AuthorList CompleteYN='N'>{xml}</AuthorList>"
+    investigators = "<InvestigatorList><Investigator><LastName>Other</LastName></Investigator></InvestigatorList>"
+    assert read(inner, investigators).citation.authors == authors
+
+
+ONLINE = "<ArticleDate><Year>2019</Year><Month>03</Month><Day>07</Day></ArticleDate>"
+DATES = {
+    "day": ("<Year>2019</Year><Month>Mar</Month><Day>5</Day>", "", "2019-03-05"),
+    "month in digits": ("<Year>2019</Year><Month>3</Month>", "", "2019-03"),
+    "season": ("<Year>2019</Year><Season>Winter</Season>", "", "2019"),
+    "range of months": ("<MedlineDate>2018 Nov-Dec</MedlineDate>", "", "2018"),
+    "range of years": ("<MedlineDate>1998 Dec-1999 Jan</MedlineDate>", "", "1998"),
+    "more precise online": ("<Year>2019</Year><Month>Dec</Month>", ONLINE, "2019-03-07"),
+    "online in another year": ("<Year>2020</Year><Month>Jan</Month>", ONLINE, "2020-01"),
+    "online only": ("", ONLINE, "2019-03-07"),
+    "unreadable": ("<MedlineDate>in press</MedlineDate>", "", "Unknown"),
+}
+
+
+@pytest.mark.parametrize(("issue", "online", "date"), DATES.values(), ids=DATES)
+def test_a_date_is_as_precise_as_the_source(issue: str, online: str, date: str) -> None:
+    journal = f"<Journal><JournalIssue><PubDate>{issue}</PubDate></JournalIssue><Title>J</Title></Journal>"
+    assert read(f"{journal}<ArticleTitle>T</ArticleTitle>{online}").citation.date == date
+
+
+def test_identifiers_are_the_articles_own() -> None:
+    data = (
+        '<ArticleIdList><ArticleId IdType="doi">10.1000/OWN</ArticleId><ArticleId IdType="pmc">PMC12</ArticleId>'
+        "</ArticleIdList><ReferenceList><Reference><ArticleIdList>"
+        '<ArticleId IdType="doi">10.1000/other</ArticleId></ArticleIdList></Reference></ReferenceList>'
+    )
+    note = (
+        '<CommentsCorrectionsList><CommentsCorrections RefType="CommentIn"><PMID>99</PMID></CommentsCorrections>'
+        "</CommentsCorrectionsList>"
+    )
+    metadata = read("", note, data).metadata
+    assert (metadata["pmid"], metadata["doi"], metadata["pmcid"]) == ("1", "10.1000/own", "PMC12")
+
+
+def test_a_references_doi_is_never_taken() -> None:
+    references = (
+        '<ReferenceList><Reference><ArticleIdList><ArticleId IdType="doi">10.1000/other</ArticleId></ArticleIdList>'
+        "</Reference></ReferenceList>"
+    )
+    location = '<ELocationID EIdType="doi" ValidYN="{}">10.1000/own</ELocationID>'
+    assert "doi" not in read("", "", references).metadata
+    assert "doi" not in read(f"<ArticleTitle>T</ArticleTitle>{location.format('N')}", "", references).metadata
+    assert read(f"<ArticleTitle>T</ArticleTitle>{location.format('Y')}").metadata["doi"] == "10.1000/own"
+
+
+def noted(kind: str, *types: str) -> Evidence:
+    listed = "".join(f"<PublicationType UI='x'>{name}</PublicationType>" for name in types)
+    note = (
+        f'<CommentsCorrectionsList><CommentsCorrections RefType="{kind}"><RefSource>J. 2022. doi: 10.1000/new.'
+        "</RefSource><PMID>77</PMID></CommentsCorrections></CommentsCorrectionsList>"
+    )
+    inner = f"<ArticleTitle>T</ArticleTitle><PublicationTypeList>{listed}</PublicationTypeList>"
+    return read(inner, note if kind else "")
+
+
+FLAGS = ("is_preprint", "retracted", "expression_of_concern", "corrected")
+TRUST = {
+    "plain": (noted("", "Journal Article"), ()),
+    "retracted by type": (noted("", "Retracted Publication"), ("retracted",)),
+    "retracted by note": (noted("RetractionIn", "Journal Article"), ("retracted",)),
+    "a retraction notice": (noted("RetractionOf", "Retraction of Publication"), ()),
+    "concern": (noted("ExpressionOfConcernIn", "Journal Article"), ("expression_of_concern",)),
+    "corrected": (noted("ErratumIn", "Journal Article"), ("corrected",)),
+    "an erratum": (noted("ErratumFor", "Published Erratum"), ()),
+    "preprint": (noted("", "Preprint"), ("is_preprint",)),
+}
+
+
+@pytest.mark.parametrize(("record", "flags"), TRUST.values(), ids=TRUST)
+def test_what_was_later_said_of_an_article_is_kept(record: Evidence, flags: tuple[str, ...]) -> None:
+    assert {name: record.metadata[name] for name in FLAGS} == {name: name in flags for name in FLAGS}
+
+
+def test_a_preprint_says_so_and_names_its_published_version() -> None:
+    record = noted("UpdateIn", "Preprint")
+    assert record.content.startswith("[PREPRINT - Not peer-reviewed] T")
+    assert record.metadata["published_version"] == "77"
+    assert "published_version" not in noted("UpdateIn", "Systematic Review").metadata
+
+
+def test_trials_come_from_the_databank_list_and_the_abstract() -> None:
+    bank = (
+        "<DataBankList><DataBank><DataBankName>ClinicalTrials.gov</DataBankName><AccessionNumberList>"
+        "<AccessionNumber>NCT00000001</AccessionNumber></AccessionNumberList></DataBank><DataBank><DataBankName>GEO"
+        "</DataBankName><AccessionNumberList><AccessionNumber>GSE1</AccessionNumber></AccessionNumberList></DataBank>"
+        "</DataBankList>"
+    )
+    text = "<Abstract><AbstractText>Registered as NCT00000002, nct00000001.</AbstractText></Abstract>"
+    assert read(f"<ArticleTitle>T</ArticleTitle>{text}{bank}").metadata["nct_ids"] == ["NCT00000001", "NCT00000002"]
+
+
+def test_indexing_is_kept_and_what_is_absent_has_no_key() -> None:
+    citation = (
+        "<ChemicalList><Chemical><NameOfSubstance UI='D1'>Metformin</NameOfSubstance></Chemical></ChemicalList>"
+        "<MeshHeadingList><MeshHeading><DescriptorName>Humans</DescriptorName><QualifierName>q</QualifierName>"
+        "</MeshHeading></MeshHeadingList><KeywordList><Keyword>Δ<sup>9</sup></Keyword></KeywordList><KeywordList/>"
+    )
+    inner = "<Journal><Title>The Journal</Title></Journal><ArticleTitle>T</ArticleTitle><Language>eng</Language>"
+    metadata = read(inner, citation).metadata
+    assert metadata["mesh_terms"] == ["Humans"]
+    assert metadata["chemicals"] == ["Metformin"]
+    assert metadata["keywords"] == ["Δ^9"]
+    assert (metadata["journal"], metadata["language"]) == ("The Journal", "eng")
+    assert not {"doi", "pmcid", "nct_ids", "publication_types", "published_version"} & set(metadata)
+
+
+def test_an_untranslated_title_is_given_in_its_own_language() -> None:
+    inner = "<ArticleTitle>[Not Available].</ArticleTitle><VernacularTitle>Der <i>Titel</i></VernacularTitle>"
+    assert read(inner).citation.title == "Der Titel"
+
+
+def test_a_book_chapter_is_a_record() -> None:
+    xml = (
+        "<PubmedBookArticle><BookDocument><PMID>5</PMID><ArticleIdList><ArticleId IdType='doi'>10.1000/b</ArticleId>"
+        "</ArticleIdList><Book><BookTitle>A <i>Book</i></BookTitle><PubDate><Year>2021</Year><Month>1</Month></PubDate>"
+        "<AuthorList Type='editors'><Author><LastName>Editor</LastName></Author></AuthorList></Book>"
+        "<ArticleTitle>A chapter</ArticleTitle><AuthorList Type='authors'><Author><LastName>Ito</LastName></Author>"
+        "</AuthorList><PublicationType>Review</PublicationType><Abstract><AbstractText>Text.</AbstractText></Abstract>"
+        "<Sections><Section><SectionTitle>S</SectionTitle></Section></Sections></BookDocument></PubmedBookArticle>"
+    )
+    (record,) = parse_articles(article_set(xml)).records
+    assert record.content == "A chapter\n\nText."
+    assert (record.citation.authors, record.citation.date) == (["Ito"], "2021-01")
+    assert (record.metadata["journal"], record.metadata["doi"]) == ("A Book", "10.1000/b")
+    assert record.metadata["publication_types"] == ["Review"]
+
+
+def test_deleted_citations_are_no_records() -> None:
+    deleted = "<DeleteCitation><PMID>8</PMID></DeleteCitation>"
+    assert [r.metadata["pmid"] for r in parse_articles(article_set(article("7"), deleted)).records] == ["7"]
+
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Cn")), max_size=300)
+
+
+@given(WORDS)
+def test_any_abstract_survives(text: str) -> None:
+    shown = " ".join(text.split())
+    got = abstract_of(f"<AbstractText>{escape(text)}</AbstractText>") if shown else ""
+    assert got == shown
+
+
+@given(st.lists(st.tuples(st.sampled_from(["i", "b", "sup", "sub", "mml:mi", ""]), WORDS), max_size=8))
+def test_any_markup_keeps_all_text(parts: list[tuple[str, str]]) -> None:
+    xml = "".join(f"<{tag}>{escape(text)}</{tag}>" if tag else escape(text) for tag, text in parts)
+    record = read(f"<ArticleTitle>T</ArticleTitle><Abstract><AbstractText>{xml}</AbstractText></Abstract>")
+    bare = "".join("".join(text.split()) for _, text in parts).replace("^", "")
+    assert "".join(record.content.split()).replace("^", "") == f"T{bare}"
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+    try:
+        parse_articles(body)
+    except (UnreadableReply, SourceUnavailable):
+        return

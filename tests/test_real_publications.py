@@ -1,0 +1,178 @@
+"""The parsers lose nothing of the public APIs' own replies, where a collection of them lies beside the repository."""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, ParseError
+
+import pytest
+from defusedxml import ElementTree
+
+from willowbark.tools.europepmc import parse_page
+from willowbark.tools.evidence import Evidence, checked_identifier
+from willowbark.tools.pubmed_record import parse_articles
+
+REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"
+pytestmark = pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies is not beside this clone")
+
+ARTICLES = ("PubmedArticle", "PubmedBookArticle")
+
+
+def raw(path: Path) -> bytes:
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+
+
+def pubmed_files() -> list[Path]:
+    """Every file that holds a set of articles, in whatever folder."""
+    wanted = [path for path in sorted(REPLIES.rglob("*")) if path.is_file() and path.suffix in (".xml", ".gz")]
+    return [path for path in wanted if re.search(rb"<Pubmed(Book)?ArticleSet", raw(path)) and root_of(path) is not None]
+
+
+def root_of(path: Path) -> Element | None:
+    try:
+        root: Element = ElementTree.fromstring(raw(path))
+    except ParseError:
+        return None
+    return root if root.tag in ("PubmedArticleSet", "PubmedBookArticleSet") else None
+
+
+FILES = pubmed_files() if REPLIES.exists() else []
+each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPLIES)))
+
+
+def citation_of(article: Element) -> Element:
+    found = article.find("MedlineCitation")
+    found = article.find("BookDocument") if found is None else found
+    assert found is not None
+    return found
+
+
+def pairs(path: Path) -> list[tuple[Element, Evidence]]:
+    """Each article beside the record that was read from it."""
+    root = root_of(path)
+    assert root is not None
+    articles = [article for article in root if article.tag in ARTICLES]
+    known = [article for article in articles if re.fullmatch(r"\d+", citation_of(article).findtext("PMID", "").strip())]
+    found = parse_articles(raw(path))
+    assert len(found.records) == len(known)
+    assert len(found.unread) == len(articles) - len(known)
+    return list(zip(known, found.records, strict=True))
+
+
+def squeezed(text: str) -> str:
+    """Text without white space and without the mark of a superscript."""
+    return "".join(text.split()).replace("^", "")
+
+
+def abstract_of(article: Element) -> str:
+    part = citation_of(article).find("Article/Abstract")
+    part = citation_of(article).find("Abstract") if part is None else part
+    sections = []
+    for node in [] if part is None else part.findall("AbstractText"):
+        if text := squeezed("".join(node.itertext())):
+            label = node.get("Label", "").strip(" :")
+            sections.append(text if label in ("", "UNLABELLED") else squeezed(f"{label}:") + text)
+    return "".join(sections)
+
+
+def text_at(article: Element, *places: str) -> str:
+    nodes = (citation_of(article).find(place) for place in places)
+    return next((text for node in nodes if node is not None and (text := squeezed("".join(node.itertext())))), "")
+
+
+def test_there_are_real_replies() -> None:
+    assert len(FILES) > 180
+
+
+@each_file
+def test_no_text_of_an_abstract_is_lost(path: Path) -> None:
+    for article, record in pairs(path):
+        _, _, abstract = record.content.partition("\n\n")
+        assert squeezed(abstract) == abstract_of(article)
+        assert record.has_abstract == bool(abstract_of(article))
+
+
+@each_file
+def test_no_text_of_a_title_is_lost(path: Path) -> None:
+    for article, record in pairs(path):
+        title = text_at(article, "Article/ArticleTitle", "ArticleTitle")
+        if title in ("", squeezed("[Not Available].")):
+            title = text_at(article, "Article/VernacularTitle", "VernacularTitle") or title
+        title = title or text_at(article, "Article/Journal/Title", "Book/BookTitle")
+        assert squeezed(record.content.partition("\n\n")[0]).endswith(title)
+        assert squeezed(record.citation.title).removesuffix("…") in title or not title
+
+
+@each_file
+def test_identifiers_are_the_direct_children(path: Path) -> None:
+    for article, record in pairs(path):
+        own = {}
+        for place in ("PubmedData/ArticleIdList", "BookDocument/ArticleIdList", "PubmedBookData/ArticleIdList"):
+            own |= {node.get("IdType"): node.text for node in article.findall(f"{place}/ArticleId")}
+        assert record.metadata["pmid"] == citation_of(article).findtext("PMID", "").strip()
+        assert record.metadata.get("pmcid") == checked_identifier("pmcid", own.get("pmc"))
+        if doi := checked_identifier("doi", own.get("doi")):
+            assert record.metadata["doi"] == doi
+        elif "doi" in record.metadata:
+            locations = citation_of(article).findall("Article/ELocationID") + citation_of(article).findall(
+                "ELocationID"
+            )
+            assert record.metadata["doi"] in [checked_identifier("doi", node.text) for node in locations]
+
+
+@each_file
+def test_the_year_and_the_authors_are_the_sources(path: Path) -> None:
+    for article, record in pairs(path):
+        dates = [node for node in article.iter() if node.tag in ("PubDate", "ArticleDate", "ContributionDate")]
+        years = {year for node in dates for year in re.findall(r"\d{4}", " ".join(node.itertext()))}
+        assert record.citation.date[:4] in years or (not years and record.citation.date == "Unknown")
+        names = {squeezed(node.text or "") for node in article.iter("LastName")}
+        groups = {squeezed("".join(node.itertext())) for node in article.iter("CollectiveName")}
+        forenames = {squeezed(node.text or "") for node in article.iter("ForeName")}
+        for author in record.citation.authors:
+            shown = squeezed(author)
+            assert shown in groups | forenames or any(shown.startswith(name) for name in names if name)
+
+
+@each_file
+def test_trials_of_the_databank_list_are_linked(path: Path) -> None:
+    for article, record in pairs(path):
+        numbers = [node.text or "" for node in article.iter("AccessionNumber")]
+        assert {number for number in numbers if number.startswith("NCT")} <= set(record.metadata.get("nct_ids", []))
+
+
+def europe_pmc_pages() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every search result; a bare list of hits is made a page."""
+    for path in sorted([*REPLIES.glob("europepmc/**/*.json"), *REPLIES.glob("biomcp_europepmc/**/*.json")]):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        pages = data if isinstance(data, list) else [data]
+        if pages and "resultList" not in pages[0]:
+            pages = [{"hitCount": len(pages), "resultList": {"result": pages}}]
+        yield from ((f"{path.name}-{number}", page) for number, page in enumerate(pages))
+
+
+PAGES = dict(europe_pmc_pages()) if REPLIES.exists() else {}
+
+
+def test_there_are_real_pages() -> None:
+    assert len(PAGES) > 20
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_every_hit_is_read(page: dict[str, Any]) -> None:
+    found = parse_page(page)
+    hits = page["resultList"]["result"]
+    assert found.total == page["hitCount"]
+    assert (len(found.records), found.unread) == (len(hits), [])
+    for hit, record in zip(hits, found.records, strict=True):
+        for kind in ("pmid", "pmcid", "doi"):
+            assert record.metadata.get(kind) == checked_identifier(kind, hit.get(kind)) or kind == "pmid"
+        assert record.is_preprint == (hit["source"] == "PPR" or "preprint" in str(hit.get("pubTypeList")).lower())
+        assert (record.citation.source == "preprint") == record.content.startswith("[PREPRINT - Not peer-reviewed]")
+        if year := hit.get("pubYear"):
+            assert record.citation.date[:4] in (year, hit.get("firstPublicationDate", year)[:4])
+        words = re.findall(r"\w+", re.sub(r"</?[a-z]\w*>|&[a-z]+;", " ", hit.get("abstractText", "")))
+        assert all(word in record.content for word in words)

@@ -1,0 +1,211 @@
+"""The report: claims checked, the rest computed, and honest when there is nothing to say."""
+
+from typing import Any
+
+import pytest
+from autogen_agentchat.base import ChatAgent
+from autogen_agentchat.messages import TextMessage
+from autogen_core import CancellationToken
+from builders import QUESTION, asked, drug_record, findings, record, reply, scripted, verdict
+
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.claims import Claim
+from willowbark.agents.report import CandidateDraft, ReportDraft, ReportMessage, ResearchReport
+from willowbark.agents.reporter import ReportAgent
+from willowbark.tools.search import Status
+
+TRIAL = record(
+    "11111111",
+    "Propranolol in migraine prevention: a double-blind trial",
+    "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001).",
+    publication_types=["Randomized Controlled Trial"],
+)
+AGAINST = record(
+    "22222222",
+    "Cyclandelate in migraine prevention: a randomised trial",
+    "Cyclandelate did not reduce migraine attacks compared with placebo in 214 patients.",
+)
+DRUG = drug_record("propranolol", "Beta-adrenergic receptor antagonist", "ADRB1")
+CLAIM = Claim(
+    text="Propranolol reduced migraine attacks compared with placebo in 500 patients.",
+    drug="propranolol",
+    evidence_key="pmid:11111111",
+    quote="Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001).",
+    stance="supports",
+)
+INVENTED = CLAIM.model_copy(update={"text": "Propranolol reduced migraine attacks in 900 patients."})
+THREAD = (
+    asked(),
+    findings("literature", reply(TRIAL, AGAINST)),
+    findings("mechanism", reply(DRUG, source="chembl")),
+    verdict("synthesize", stop_reason="sufficient_evidence"),
+)
+
+
+def drafted(*claims: Claim, **fields: Any) -> str:
+    return ReportDraft(claims=list(claims), **fields).model_dump_json()
+
+
+async def written(*messages: Any, answers: tuple[str, ...] = (), agent: ReportAgent | None = None) -> ResearchReport:
+    reporter = agent or ReportAgent("report", scripted(*answers))
+    response = await reporter.on_messages(list(messages or THREAD), CancellationToken())
+    assert isinstance(response.chat_message, ReportMessage)
+    return response.chat_message.content
+
+
+async def test_a_claim_that_stands_makes_a_candidate() -> None:
+    report = await written(answers=(drafted(CLAIM),))
+    assert report.drug_candidates == ["propranolol"]
+    candidate = report.candidates[0]
+    assert candidate.claims == [CLAIM]
+    assert candidate.supporting_citations == ["pmid:11111111"]
+    assert candidate.current_indications == ["Hypertension"]
+    assert "ADRB1" in candidate.mechanism
+
+
+async def test_references_are_the_cited_records_as_they_are() -> None:
+    report = await written(answers=(drafted(CLAIM),))
+    by_key = {reference["key"]: reference for reference in report.references}
+    assert by_key["pmid:11111111"]["title"] == TRIAL.citation.title
+    assert [reference["number"] for reference in report.references] == list(range(1, len(by_key) + 1))
+    assert "pmid:22222222" not in by_key
+
+
+async def test_an_invented_claim_is_mended_once() -> None:
+    report = await written(answers=(drafted(INVENTED), drafted(CLAIM)))
+    assert (report.claims_kept, report.claims_repaired, report.claims_dropped) == (1, 1, 0)
+
+
+async def test_a_claim_that_stays_invented_is_dropped_and_counted() -> None:
+    report = await written(answers=(drafted(CLAIM, INVENTED), drafted(INVENTED)))
+    assert (report.claims_kept, report.claims_dropped) == (1, 1)
+    assert any(line.startswith("1 claim dropped") for line in report.limitations)
+    assert "900" not in report.to_markdown()
+
+
+async def test_a_model_that_says_nothing_leaves_no_candidate() -> None:
+    report = await written(answers=(drafted(),))
+    assert report.candidates == []
+    assert "no candidate" in report.executive_summary
+
+
+async def test_no_evidence_makes_an_honest_report() -> None:
+    report = await written(
+        asked(),
+        findings("literature", reply(status=Status.EMPTY)),
+        agent=ReportAgent("report", BaselineChatCompletionClient()),
+    )
+    assert (report.candidates, report.references, report.confidence_score) == ([], [], 0.0)
+    assert "no verifiable evidence" in report.conclusion
+    assert 100 <= len(report.executive_summary) <= 1000
+
+
+async def test_each_failed_source_is_in_the_limitations_by_name_and_reason() -> None:
+    down = reply(source="europepmc", status=Status.UNAVAILABLE, warnings=["is not available (500)"])
+    report = await written(asked(), findings("literature", reply(TRIAL), down), answers=(drafted(CLAIM),))
+    assert "Not available: europepmc: is not available (500)." in report.limitations
+    assert report.sources_searched == ["pubmed"]
+
+
+async def test_a_silent_source_lowers_confidence() -> None:
+    down = reply(source="europepmc", status=Status.UNAVAILABLE, warnings=["down"])
+    whole = await written(asked(), findings("literature", reply(TRIAL)), answers=(drafted(CLAIM),))
+    part = await written(asked(), findings("literature", reply(TRIAL), down), answers=(drafted(CLAIM),))
+    assert part.confidence_score == pytest.approx(whole.confidence_score - 0.1)
+
+
+async def test_preprints_bare_and_retracted_records_are_said() -> None:
+    preprint = record("3", "Propranolol in migraine", "Propranolol reduced attacks.", is_preprint=True)
+    bare = record("4", "Propranolol and migraine: a letter")
+    pulled = record("5", "Propranolol cures migraine", "Propranolol reduced all attacks.", retracted=True)
+    report = await written(
+        asked(), findings("literature", reply(TRIAL, preprint, bare, pulled)), answers=(drafted(CLAIM),)
+    )
+    text = "\n".join(report.limitations)
+    assert "1 record not peer-reviewed" in text
+    assert "1 record without an abstract" in text
+    assert "Retracted, therefore left out of the appraisal: pmid:5" in text
+    assert report.flow.excluded["retracted"] == 1
+
+
+async def test_a_model_that_fails_is_replaced_and_named() -> None:
+    report = await written(agent=ReportAgent("report", scripted(), fallback=BaselineChatCompletionClient()))
+    assert report.drug_candidates[0] == "propranolol"
+    assert "report: the model did not answer (ValueError)." in report.limitations
+
+
+async def test_counts_are_computed() -> None:
+    report = await written(answers=(drafted(CLAIM),))
+    assert report.total_papers_reviewed == 2
+    assert report.search_iterations == 1
+    assert report.tokens_used > 220
+    assert report.stop_reason == "sufficient_evidence"
+    assert report.flow.identified == {"chembl": 1, "pubmed": 2}
+    assert report.flow.included == 2
+
+
+async def test_the_tables_hold_what_was_read() -> None:
+    report = await written(answers=(drafted(CLAIM),))
+    row = report.evidence_table[0]
+    assert (row.key, row.drug, row.direction, row.sample_size) == ("pmid:11111111", "propranolol", "supports", 500)
+    assert {entry.source for entry in report.search_log} == {"pubmed", "chembl"}
+
+
+async def test_a_proposed_mechanism_comes_from_the_draft() -> None:
+    draft = drafted(CLAIM, candidates=[CandidateDraft(name="Propranolol", proposed_mechanism="damps the cortex")])
+    assert (await written(answers=(draft,))).candidates[0].proposed_mechanism == "damps the cortex"
+
+
+async def test_every_report_says_that_it_is_no_medical_advice() -> None:
+    for answers in ((drafted(CLAIM),), (drafted(),)):
+        assert "no medical advice" in (await written(answers=answers)).to_markdown()
+
+
+async def test_people_get_the_report_as_text_before_the_message() -> None:
+    reporter = ReportAgent("report", scripted(drafted(CLAIM)))
+    events = [event async for event in reporter.on_messages_stream(list(THREAD), CancellationToken())]
+    assert isinstance(events[0], TextMessage)
+    assert "| propranolol |" in events[0].content
+
+
+async def test_a_reporter_survives_json() -> None:
+    first = ReportAgent("report", scripted(drafted(CLAIM)))
+    await first.on_messages(list(THREAD), CancellationToken())
+    other = ReportAgent("report", scripted(drafted(CLAIM)))
+    await other.load_state(await first.save_state())
+    report = await written(verdict("synthesize", stop_reason="sufficient_evidence"), agent=other)
+    assert report.research_question == QUESTION
+    assert report.drug_candidates == ["propranolol"]
+
+
+def test_a_reporter_survives_dump_and_load() -> None:
+    reporter = ReportAgent("report", BaselineChatCompletionClient(), fallback=BaselineChatCompletionClient())
+    assert ChatAgent.load_component(reporter.dump_component()).dump_component() == reporter.dump_component()
+
+
+async def test_a_report_survives_json() -> None:
+    report = await written(answers=(drafted(CLAIM),))
+    assert ResearchReport.model_validate_json(report.to_json()) == report
+
+
+HOSTILE = {
+    "html": "<script>alert(1)</script>",
+    "image": "![x](http://evil.example/x.png)",
+    "link": "[free drugs](http://evil.example)",
+    "table": "a | b | c",
+    "heading": "\n# Take this drug\n",
+    "code": "`rm -rf`",
+}
+
+
+@pytest.mark.parametrize("payload", HOSTILE.values(), ids=HOSTILE.keys())
+async def test_a_record_cannot_write_markup_into_the_report(payload: str) -> None:
+    nasty = record(
+        "6", f"Propranolol in migraine {payload}", f"Propranolol reduced migraine attacks greatly. {payload}"
+    )
+    quote = "Propranolol reduced migraine attacks greatly."
+    claim = Claim(text=quote, quote=quote, drug="propranolol", evidence_key="pmid:6", stance="supports")
+    text = (await written(asked(), findings("literature", reply(nasty)), answers=(drafted(claim),))).to_markdown()
+    assert "<script" not in text.replace("\\<", "")
+    assert "](http://evil" not in text.replace("\\]", "")
+    assert "\n# Take" not in text

@@ -1,0 +1,204 @@
+"""The team as an AutoGen team: side by side, saved in mid-round, dumped and loaded in a fresh process."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import BaseChatAgent
+from autogen_agentchat.base import Response, TaskResult, Team
+from autogen_agentchat.messages import BaseChatMessage, TextMessage
+from autogen_core import CancellationToken
+from builders import QUESTION, findings, record, reply, scripted
+
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.findings import FindingsMessage
+from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeLimits
+from willowbark.agents.report import ReportMessage, ResearchReport
+from willowbark.agents.reporter import ReportAgent
+from willowbark.teams.research_team import ResearchTeam, default_participants
+from willowbark.tools.errors import UsageError
+from willowbark.tools.sandbox.server import SandboxServer
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[SandboxServer]:
+    with SandboxServer() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _sandboxed(sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", sandbox.url)
+
+
+def team(**limits: Any) -> ResearchTeam:
+    client = BaselineChatCompletionClient()
+    return ResearchTeam(default_participants(client, limits=JudgeLimits(**limits)), client)
+
+
+async def ran(team: ResearchTeam, task: str | None = QUESTION) -> list[Any]:
+    return [message async for message in team.run_stream(task=task)]
+
+
+def report_of(messages: Sequence[Any]) -> ResearchReport:
+    return next(m.content for m in messages if isinstance(m, ReportMessage))
+
+
+def without_clock(report: ResearchReport) -> dict[str, Any]:
+    dumped = report.model_dump(mode="json", exclude={"generated_at"})
+    for entry in dumped["search_log"]:
+        entry.pop("asked_at")
+    return dumped
+
+
+async def test_a_question_ends_in_a_cited_report() -> None:
+    messages = await ran(team(max_iterations=2))
+    report = report_of(messages)
+    assert isinstance(messages[-1], TaskResult)
+    assert "propranolol" in report.drug_candidates
+    assert report.references
+    assert all(
+        claim.evidence_key in {r["key"] for r in report.references} for c in report.candidates for claim in c.claims
+    )
+
+
+async def test_two_runs_give_the_same_report() -> None:
+    first, second = [report_of(await ran(team(max_iterations=2))) for _ in range(2)]
+    assert without_clock(first) == without_clock(second)
+
+
+class Slow(BaseChatAgent):
+    """A specialist that takes its time and notes when."""
+
+    def __init__(self, name: str, moments: list[tuple[str, str]]) -> None:
+        super().__init__(name, "Takes its time.")
+        self._moments = moments
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        return (FindingsMessage,)
+
+    async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
+        self._moments.append((self.name, "began"))
+        await asyncio.sleep(0.05)
+        self._moments.append((self.name, "ended"))
+        found = record("1", "Propranolol in migraine", "Propranolol reduced migraine attacks.")
+        return Response(chat_message=findings(self.name, reply(found)))
+
+    async def on_reset(self, cancellation_token: CancellationToken) -> None:
+        pass
+
+
+async def test_specialists_of_a_round_work_side_by_side() -> None:
+    moments: list[tuple[str, str]] = []
+    client = BaselineChatCompletionClient()
+    own = [Slow(name, moments) for name in ("one", "two", "three")]
+    judge = JudgeAgent("judge", client, limits=JudgeLimits(max_iterations=1))
+    await ran(ResearchTeam([*own, judge, ReportAgent("report", client)], client))
+    assert [what for _, what in moments] == ["began"] * 3 + ["ended"] * 3
+
+
+UNDECIDED = """
+{"details": {"mechanism_score": 1, "mechanism_reasoning": "hardly known", "clinical_evidence_score": 1,
+             "clinical_reasoning": "hardly any trial"},
+ "confidence": 0.1, "gaps": ["all"], "reasoning": "Much too little so far."}
+"""
+
+
+async def test_the_model_chooses_only_where_the_judge_names_nobody() -> None:
+    moments: list[tuple[str, str]] = []
+    selector = scripted("two")
+    own = [Slow(name, moments) for name in ("one", "two")]
+    judge = JudgeAgent("judge", scripted(UNDECIDED, UNDECIDED), limits=JudgeLimits(max_iterations=2))
+    await ran(ResearchTeam([*own, judge, ReportAgent("report", BaselineChatCompletionClient())], selector))
+    assert [name for name, what in moments if what == "ended"][2:] == ["two"]
+    assert len(selector.create_calls) == 1
+
+
+async def test_a_selector_that_fails_calls_everybody() -> None:
+    moments: list[tuple[str, str]] = []
+    own = [Slow(name, moments) for name in ("one", "two")]
+    judge = JudgeAgent("judge", scripted(UNDECIDED, UNDECIDED), limits=JudgeLimits(max_iterations=2))
+    await ran(ResearchTeam([*own, judge, ReportAgent("report", BaselineChatCompletionClient())], scripted()))
+    assert len(moments) == 8
+
+
+def test_dump_and_load_give_an_equal_team() -> None:
+    dumped = team(max_iterations=3).dump_component()
+    assert Team.load_component(dumped).dump_component() == dumped
+    assert dumped.provider == "willowbark.teams.research_team.ResearchTeam"
+
+
+FRESH = """
+import asyncio, json, sys
+from autogen_agentchat.base import Team
+async def main():
+    team = Team.load_component(json.load(sys.stdin))
+    result = await team.run(task={question!r})
+    report = result.messages[-1].content
+    print(json.dumps([type(team).__name__, report.drug_candidates, report.search_iterations]))
+asyncio.run(main())
+"""
+
+
+async def test_a_loaded_team_runs_in_a_fresh_process(sandbox: SandboxServer) -> None:
+    here = team(max_iterations=2)
+    dumped = here.dump_component().model_dump_json()
+    report = report_of(await ran(here))
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", FRESH.format(question=QUESTION)],
+        input=dumped,
+        env={"WILLOWBARK_SANDBOX_URL": sandbox.url, "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == ["ResearchTeam", report.drug_candidates, report.search_iterations]
+
+
+async def test_a_team_survives_save_and_load_after_every_message_of_a_round() -> None:
+    """Stop after each typed message, load the state into a fresh team, go on: the same report comes out."""
+    whole = without_clock(report_of(await ran(team(max_iterations=2))))
+    for stop_after in range(1, 7):
+        first = team(max_iterations=2)
+        token, seen = CancellationToken(), 0
+        stream = first.run_stream(task=QUESTION, cancellation_token=token)
+        with pytest.raises(asyncio.CancelledError):  # noqa: PT012  which message raises depends on who answers first
+            async for message in stream:
+                seen += isinstance(message, FindingsMessage | AssessmentMessage)
+                if seen == stop_after:
+                    token.cancel()
+        state = json.loads(json.dumps(await first.save_state()))
+        second = team(max_iterations=2)
+        await second.load_state(state)
+        assert without_clock(report_of(await ran(second, task=None)))["candidates"] == whole["candidates"]
+
+
+async def test_a_second_question_gets_its_own_report() -> None:
+    both = team(max_iterations=1)
+    await ran(both)
+    second = report_of(await ran(both, task="Which drugs help people stop smoking?"))
+    assert second.research_question == "Which drugs help people stop smoking?"
+    assert "propranolol" not in second.drug_candidates
+
+
+def test_a_team_without_judge_reporter_or_specialist_is_refused() -> None:
+    client = BaselineChatCompletionClient()
+    judge, reporter = JudgeAgent("judge", client), ReportAgent("report", client)
+    with pytest.raises(UsageError, match="exactly one judge; it has 0"):
+        ResearchTeam([reporter], client)
+    with pytest.raises(UsageError, match="exactly one report agent; it has 0"):
+        ResearchTeam([judge], client)
+    with pytest.raises(UsageError, match="no specialist"):
+        ResearchTeam([judge, reporter], client)
+
+
+async def test_the_user_sees_text_for_every_step() -> None:
+    messages = await ran(team(max_iterations=1))
+    shown = {m.source for m in messages if isinstance(m, TextMessage)}
+    assert shown == {"user", "literature", "trials", "mechanism", "judge", "report"}

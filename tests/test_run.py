@@ -1,0 +1,234 @@
+"""A run from question to report, on the sandbox: its events, its stops, and a report whatever happens."""
+
+import asyncio
+import gc
+import time
+import warnings
+from collections.abc import AsyncGenerator, Iterator
+from typing import Any
+
+import pytest
+from autogen_core import CancellationToken
+from autogen_ext.models.replay import ReplayChatCompletionClient
+from builders import QUESTION
+
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.report import ResearchReport
+from willowbark.teams.config import Settings
+from willowbark.teams.events import AgentEvent
+from willowbark.teams.research_team import ResearchTeam
+from willowbark.teams.run import research, research_stream
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.errors import UsageError
+from willowbark.tools.sandbox.faults import Fault, FaultPlan
+from willowbark.tools.sandbox.server import SandboxServer
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[SandboxServer]:
+    with SandboxServer() as server:
+        yield server
+
+
+@pytest.fixture
+def endpoints(sandbox: SandboxServer) -> Endpoints:
+    return Endpoints.sandbox(sandbox.url)
+
+
+def settings(**changes: Any) -> Settings:
+    """Short runs: two rounds, few records; keyword `research__limits__max_tokens` is `research.limits.max_tokens`."""
+    quick = {"research__max_iterations": 2, "research__max_results_per_tool": 5, "research__search_timeout": 5}
+    return Settings().overridden({name.replace("__", "."): value for name, value in {**quick, **changes}.items()})
+
+
+async def followed(**options: Any) -> list[AgentEvent]:
+    return [event async for event in research_stream(QUESTION, **options)]
+
+
+def types_of(events: list[AgentEvent]) -> list[str]:
+    return [event.type for event in events]
+
+
+def without_clock(report: ResearchReport) -> dict[str, Any]:
+    dumped = report.model_dump(mode="json", exclude={"generated_at"})
+    for entry in dumped["search_log"]:
+        entry.pop("asked_at")
+    return dumped
+
+
+async def test_a_run_starts_with_the_question_and_ends_with_the_report(endpoints: Endpoints) -> None:
+    events = await followed(settings=settings(), endpoints=endpoints)
+
+    assert (events[0].type, events[0].message) == ("started", QUESTION)
+    assert events[-1].type == "complete"
+    assert isinstance(events[-1].data, ResearchReport)
+    assert types_of(events).count("complete") == 1
+    assert "error" not in types_of(events)
+
+
+async def test_events_carry_the_round_they_happened_in(endpoints: Endpoints) -> None:
+    events = await followed(settings=settings(research__judge_threshold=1.0), endpoints=endpoints)
+    verdicts = [event for event in events if event.type == "judge_complete"]
+
+    assert [event.iteration for event in verdicts] == [event.data.iteration for event in verdicts]
+    rounds = [event.iteration for event in events[1:]]
+    assert rounds == sorted(rounds)
+    assert rounds[-1] == events[-1].data.search_iterations
+
+
+async def test_research_gives_the_report_of_the_stream(endpoints: Endpoints) -> None:
+    events = await followed(settings=settings(), endpoints=endpoints)
+    report = await research(QUESTION, settings=settings(), endpoints=endpoints)
+
+    assert without_clock(report) == without_clock(events[-1].data)
+
+
+FAULTS = {
+    "500": FaultPlan(faults=(Fault(kind="status", status=500, source="europepmc"),)),
+    "html": FaultPlan(faults=(Fault(kind="html", source="europepmc"),)),
+    "cut-json": FaultPlan(faults=(Fault(kind="cut_body", source="europepmc"),)),
+    "reset": FaultPlan(dead={"europepmc": "reset"}),
+}
+
+
+@pytest.mark.parametrize("plan", FAULTS.values(), ids=list(FAULTS))
+async def test_a_source_that_fails_is_named_and_the_others_report(plan: FaultPlan) -> None:
+    with SandboxServer(faults=plan) as broken:
+        report = await research(
+            QUESTION, settings=settings(research__max_iterations=1), endpoints=Endpoints.sandbox(broken.url)
+        )
+
+    assert any("europepmc" in line.lower() for line in report.limitations)
+    assert {entry.status for entry in report.search_log if entry.source == "europepmc"} == {"unavailable"}
+    assert report.references
+    assert not any(r["source"] == "europepmc" for r in report.references)
+
+
+async def test_with_every_source_down_the_report_says_so_and_invents_nothing() -> None:
+    everything = FaultPlan(faults=(Fault(kind="status", status=503),))
+    with SandboxServer(faults=everything) as dead:
+        report = await research(QUESTION, settings=settings(), endpoints=Endpoints.sandbox(dead.url))
+
+    assert (report.references, report.drug_candidates, report.total_papers_reviewed) == ([], [], 0)
+    for source in ("pubmed", "europepmc", "clinicaltrials"):
+        assert any(source in line.lower() for line in report.limitations)
+
+
+async def test_a_question_that_nothing_matches_gets_an_honest_report(endpoints: Endpoints) -> None:
+    report = await research("Which drugs help with zyxgloop syndrome?", settings=settings(), endpoints=endpoints)
+
+    assert report.drug_candidates == []
+    assert report.stop_reason == "no_new_evidence"
+
+
+async def test_a_model_that_is_down_leaves_the_baseline_to_finish(endpoints: Endpoints) -> None:
+    report = await research(QUESTION, settings=settings(), endpoints=endpoints, model_client=_down())
+
+    assert report.references
+    assert any("the model failed (ConnectionError)" in line for line in report.limitations)
+
+
+def _down() -> Any:
+    class Down(ReplayChatCompletionClient):
+        async def create(self, *arguments: Any, **options: Any) -> Any:
+            raise ConnectionError("no model here")
+
+    info = BaselineChatCompletionClient().model_info
+    return Down(["never"], model_info=info)
+
+
+@pytest.fixture
+def breaks_after_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A team that breaks once a specialist has answered."""
+    whole = ResearchTeam.run_stream
+
+    async def breaking(self: ResearchTeam, **options: Any) -> AsyncGenerator[Any, None]:
+        async for message in whole(self, **options):
+            yield message
+            if type(message).__name__ == "FindingsMessage":
+                raise RuntimeError("something in the team broke")
+
+    monkeypatch.setattr(ResearchTeam, "run_stream", breaking)
+
+
+@pytest.mark.usefixtures("breaks_after_findings")
+async def test_a_team_that_fails_is_told_and_what_was_found_is_reported(endpoints: Endpoints) -> None:
+    events = await followed(settings=settings(), endpoints=endpoints)
+
+    assert types_of(events)[-2:] == ["error", "complete"]
+    assert "RuntimeError" in events[-2].message
+    assert events[-1].data.stop_reason == "error"
+    assert events[-1].data.total_papers_reviewed > 0
+
+
+async def test_time_that_is_used_up_ends_in_a_report() -> None:
+    with SandboxServer(latency_s=0.4) as slow:
+        started = time.monotonic()
+        report = await research(
+            QUESTION,
+            settings=settings(research__limits__max_seconds=0.6),
+            endpoints=Endpoints.sandbox(slow.url),
+        )
+    assert report.stop_reason == "timeout"
+    assert time.monotonic() - started < 10
+
+
+async def test_tokens_that_are_used_up_end_the_search(endpoints: Endpoints) -> None:
+    chosen = settings(research__limits__max_tokens=1000, research__judge_threshold=1.0)
+    report = await research(QUESTION, settings=chosen, endpoints=endpoints)
+
+    assert report.stop_reason == "token_budget_exceeded"
+    assert report.search_iterations == 1
+
+
+async def test_the_last_round_ends_the_search(endpoints: Endpoints) -> None:
+    chosen = settings(research__max_iterations=1, research__judge_threshold=1.0)
+    report = await research(QUESTION, settings=chosen, endpoints=endpoints)
+
+    assert report.stop_reason == "max_iterations_reached"
+
+
+async def test_cancelling_stops_within_a_second_and_still_reports(endpoints: Endpoints) -> None:
+    token, events, cancelled_at = CancellationToken(), list[AgentEvent](), 0.0
+    hanging = FaultPlan(faults=(Fault(kind="hang", source="clinicaltrials"),))
+    with SandboxServer(faults=hanging) as slow:
+        async for event in research_stream(
+            QUESTION, settings=settings(), endpoints=Endpoints.sandbox(slow.url), cancellation_token=token
+        ):
+            events.append(event)
+            if event.type == "search_complete" and not token.is_cancelled():
+                cancelled_at = time.monotonic()
+                token.cancel()
+            if event.type == "error":
+                assert time.monotonic() - cancelled_at < 1.0
+
+    assert types_of(events)[-2:] == ["error", "complete"]
+    assert events[-1].data.stop_reason == "cancelled"
+
+
+@pytest.mark.parametrize("question", ["", "   ", "x" * 2001], ids=["empty", "blank", "too-long"])
+async def test_a_bad_question_is_refused_before_anything_starts(question: str, sandbox: SandboxServer) -> None:
+    before = len(sandbox.requests)
+    with pytest.raises(UsageError):
+        await research(question, settings=settings(), endpoints=Endpoints.sandbox(sandbox.url))
+    assert len(sandbox.requests) == before
+
+
+async def test_a_model_that_is_not_known_is_refused_before_anything_starts(sandbox: SandboxServer) -> None:
+    before = len(sandbox.requests)
+    with pytest.raises(UsageError, match="no model"):
+        await research(QUESTION, settings=settings(llm__model="nobody"), endpoints=Endpoints.sandbox(sandbox.url))
+    assert len(sandbox.requests) == before
+
+
+async def test_everything_is_closed_when_the_stream_is_left_early(endpoints: Endpoints) -> None:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", ResourceWarning)
+        events = research_stream(QUESTION, settings=settings(), endpoints=endpoints)
+        async for event in events:
+            if event.type == "search_complete":
+                break
+        await events.aclose()
+        gc.collect()
+        await asyncio.sleep(0)
+    assert [w for w in warned if issubclass(w.category, ResourceWarning)] == []

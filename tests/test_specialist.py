@@ -1,0 +1,188 @@
+"""Specialists ask, reflect, and answer with findings, whatever fails."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import pytest
+from autogen_agentchat.base import ChatAgent, Response
+from autogen_agentchat.messages import TextMessage
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage
+from builders import asked, scripted, verdict
+
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.findings import Findings, FindingsMessage
+from willowbark.agents.literature import literature_agent
+from willowbark.agents.mechanism import mechanism_agent
+from willowbark.agents.specialist import SpecialistAgent
+from willowbark.agents.trials import trials_agent
+from willowbark.tools.enclosure import GUIDANCE, new_marker
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.search import Status
+from willowbark.tools.toolbox import SourceTool
+from willowbark.tools.transport import RetryPolicy, Transport
+from willowbark.tools.wire import HttpxWire
+
+USAGE = RequestUsage(prompt_tokens=7, completion_tokens=3)
+SEARCH = {
+    "esearchresult": {"count": "1", "retmax": "1", "retstart": "0", "idlist": ["11111111"], "querytranslation": "x"}
+}
+ARTICLE = """<?xml version="1.0"?><PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>11111111</PMID><Article>
+<Journal><JournalIssue><PubDate><Year>2001</Year></PubDate></JournalIssue></Journal>
+<ArticleTitle>Propranolol in migraine prevention</ArticleTitle>
+<Abstract><AbstractText>Propranolol reduced migraine attacks.</AbstractText></Abstract>
+</Article></MedlineCitation></PubmedArticle></PubmedArticleSet>"""
+
+
+def pubmed(request: httpx.Request) -> httpx.Response:
+    if request.url.path.endswith("esearch.fcgi"):
+        return httpx.Response(200, json=SEARCH)
+    return httpx.Response(200, text=ARTICLE)
+
+
+def transport(handler: Any = pubmed, **policy: Any) -> Transport:
+    wire = HttpxWire(httpx.MockTransport(handler))
+    return Transport(
+        Endpoints.sandbox("http://127.0.0.1:9"),
+        wires={"httpx": wire, "requests": wire},
+        policy=RetryPolicy(**policy).scaled(0.001),
+        limiter=RateLimiter(None),
+    )
+
+
+def calls(*queries: str, tool: str = "search_pubmed") -> CreateResult:
+    wanted = [FunctionCall(id=str(n), name=tool, arguments=json.dumps({"query": q})) for n, q in enumerate(queries)]
+    return CreateResult(finish_reason="function_calls", content=wanted, usage=USAGE, cached=False)
+
+
+def specialist(client: ChatCompletionClient, **options: Any) -> SpecialistAgent:
+    return SpecialistAgent("literature", client, tools=[SourceTool("pubmed")], **options)
+
+
+async def found(agent: SpecialistAgent, *messages: Any, via: Transport | None = None) -> Findings:
+    agent.bind(via or transport(), new_marker())
+    response = await agent.on_messages(list(messages) or [asked()], CancellationToken())
+    assert isinstance(response.chat_message, FindingsMessage)
+    return response.chat_message.content
+
+
+async def test_records_travel_in_the_findings() -> None:
+    findings = await found(specialist(scripted(calls("migraine"), "Propranolol looks good.")))
+    assert [record.key for record in findings.records] == ["pmid:11111111"]
+    assert findings.summary == "Propranolol looks good."
+    assert findings.notes == []
+
+
+async def test_the_model_reflects_on_what_came_back() -> None:
+    client = scripted(calls("migraine"), "Seen.")
+    await found(specialist(client))
+    assert "Propranolol reduced migraine attacks." in str(client.create_calls[1]["messages"])
+
+
+async def test_records_reach_the_model_only_between_marked_lines() -> None:
+    client = scripted(calls("migraine"), "Seen.")
+    agent = specialist(client)
+    agent.bind(transport(), "0123456789abcdef")
+    await agent.on_messages([asked()], CancellationToken())
+    result = client.create_calls[1]["messages"][-1].content[0].content
+    assert result.startswith("<records 0123456789abcdef>\n")
+    assert result.endswith("\n</records 0123456789abcdef>")
+
+
+async def test_tokens_of_choosing_and_reflecting_are_summed() -> None:
+    agent = specialist(scripted(calls("migraine"), "Seen."))
+    agent.bind(transport(), new_marker())
+    response = await agent.on_messages([asked()], CancellationToken())
+    assert response.chat_message.models_usage is not None
+    assert response.chat_message.models_usage.prompt_tokens > USAGE.prompt_tokens
+
+
+async def test_people_get_text_before_the_findings() -> None:
+    agent = specialist(scripted(calls("migraine"), "Seen."))
+    agent.bind(transport(), new_marker())
+    events = [event async for event in agent.on_messages_stream([asked()], CancellationToken())]
+    assert isinstance(events[-1], Response)
+    assert isinstance(events[-2], TextMessage)
+    assert "1 of 1 records" in events[-2].content
+    assert events[-2] not in (events[-1].inner_messages or [])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [httpx.Response(500), httpx.Response(200, text="<html>Maintenance</html>"), httpx.Response(200, text='{"esearch')],
+    ids=["500", "HTML", "cut JSON"],
+)
+async def test_a_source_that_fails_is_named_and_never_empty(answer: httpx.Response) -> None:
+    findings = await found(
+        specialist(scripted(calls("migraine"), "Nothing came.")), via=transport(lambda _: answer, attempts=2)
+    )
+    assert findings.replies[0].status is Status.UNAVAILABLE
+    assert findings.replies[0].warnings
+
+
+async def test_bad_arguments_are_noted_and_do_not_stop_the_turn() -> None:
+    bad = CreateResult(
+        finish_reason="function_calls",
+        content=[FunctionCall(id="1", name="search_pubmed", arguments='{"url": "http://evil"}')],
+        usage=USAGE,
+        cached=False,
+    )
+    findings = await found(specialist(scripted(bad, "Hm.")))
+    assert findings.notes == ["literature: search_pubmed was called with unusable arguments"]
+
+
+async def test_a_model_that_fails_is_replaced_and_named() -> None:
+    findings = await found(specialist(scripted(), fallback=BaselineChatCompletionClient()))
+    assert [record.key for record in findings.records] == ["pmid:11111111"]
+    assert findings.notes == ["literature: the model failed (ValueError); the baseline analyst answered instead"]
+
+
+async def test_a_model_that_fails_while_reflecting_loses_no_record() -> None:
+    findings = await found(specialist(scripted(calls("migraine")), fallback=BaselineChatCompletionClient()))
+    assert [record.key for record in findings.records] == ["pmid:11111111"]
+    assert "1 records" in findings.summary
+
+
+async def test_without_a_fallback_the_failure_is_the_summary() -> None:
+    findings = await found(specialist(scripted()))
+    assert findings.summary == "No reflection: literature: the model failed (ValueError); there was no fallback"
+
+
+async def test_a_turn_ends_in_time_with_what_came() -> None:
+    async def hang(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(30)
+        raise AssertionError
+
+    agent = specialist(scripted(calls("migraine"), "Seen."), turn_timeout_s=0.2)
+    agent.bind(transport(hang, attempt_timeout_s=30_000, deadline_s=60_000), new_marker())
+    response = await asyncio.wait_for(agent.on_messages([asked()], CancellationToken()), 5)
+    assert isinstance(response.chat_message, FindingsMessage)
+    assert response.chat_message.content.notes == ["literature: stopped after 0.2 s; what came until then is used"]
+
+
+@pytest.mark.parametrize(("messages", "expected"), [([], 1), ([verdict(iteration=1)], 2), ([verdict(iteration=4)], 5)])
+async def test_the_round_is_read_from_the_messages(messages: Sequence[Any], expected: int) -> None:
+    findings = await found(specialist(scripted("Nothing to do.")), asked(), *messages)
+    assert findings.iteration == expected
+
+
+@pytest.mark.parametrize("build", [literature_agent, trials_agent, mechanism_agent])
+def test_each_specialist_survives_dump_and_load(build: Any) -> None:
+    agent = build(BaselineChatCompletionClient(), max_results=7, turn_timeout_s=33.0)
+    dumped = agent.dump_component()
+    loaded = ChatAgent.load_component(dumped)
+    assert type(loaded) is SpecialistAgent
+    assert loaded.dump_component() == dumped
+    assert dumped.provider == "willowbark.agents.specialist.SpecialistAgent"
+
+
+@pytest.mark.parametrize("build", [literature_agent, trials_agent, mechanism_agent])
+def test_each_specialist_is_told_once_how_to_read_records(build: Any) -> None:
+    agent = build(BaselineChatCompletionClient())
+    again = ChatAgent.load_component(agent.dump_component())
+    assert isinstance(again, SpecialistAgent)
+    assert again.dump_component().config["system_message"].count(GUIDANCE) == 1

@@ -1,0 +1,235 @@
+"""What AutoGen Studio is given: files that load, hold no key, and run in Studio's own ways."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.base import Team, TerminationCondition
+from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent
+from autogen_agentchat.teams import SelectorGroupChat
+from autogen_core import ComponentLoader
+from autogen_core.tools import BaseTool
+from builders import QUESTION
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, JSONResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from typer.testing import CliRunner
+
+from willowbark.agents.report import ReportMessage
+from willowbark.teams import studio
+from willowbark.teams.cli import app
+from willowbark.teams.research_team import ResearchTeam
+from willowbark.teams.studio_command import STUDIO_VERSION, check_version
+from willowbark.teams.studio_page import STYLE, Guarded, Restyled
+from willowbark.tools.errors import UsageError
+from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.toolbox import replies_in
+
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "NCBI_API_KEY")
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[SandboxServer]:
+    with SandboxServer() as server:
+        yield server
+
+
+@pytest.fixture
+def _sandboxed(sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", sandbox.url)
+
+
+def parts(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a JSON value."""
+    if isinstance(value, dict):
+        yield value
+    for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from parts(below)
+
+
+def gallery_agent(label: str) -> dict[str, Any]:
+    return next(made for made in studio.gallery()["components"]["agents"] if made["label"] == label)
+
+
+def test_equal_settings_give_equal_files(tmp_path: Path) -> None:
+    first, second = studio.export(tmp_path / "one"), studio.export(tmp_path / "deep" / "two")
+    assert [path.name for path in first] == [
+        "willowbark-team.json",
+        "willowbark-team-workbench.json",
+        "willowbark-gallery.json",
+    ]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+@pytest.mark.parametrize(("form", "other"), [("tools", "workbench"), ("workbench", "tools")])
+def test_each_form_has_its_place_for_tools(form: studio.Form, other: str) -> None:
+    configs = [part["config"] for part in parts(studio.team(form=form)) if part.get("component_type") == "agent"]
+    assert [form in config for config in configs] == [True, True, True, False, False]
+    assert not any(config.get(other) for config in configs)
+
+
+@pytest.mark.parametrize("form", ["tools", "workbench"])
+def test_both_forms_load_as_the_team_that_python_builds(form: studio.Form) -> None:
+    loaded = Team.load_component(studio.team(form=form))
+    assert isinstance(loaded, ResearchTeam)
+    assert loaded.dump_component() == ResearchTeam().dump_component()
+
+
+@pytest.mark.parametrize("kind", ["teams", "agents", "tools", "terminations"])
+def test_every_component_of_the_gallery_loads(kind: str) -> None:
+    expected = {"teams": Team, "agents": object, "tools": BaseTool, "terminations": TerminationCondition}[kind]
+    made = studio.gallery()["components"][kind]
+    assert made
+    for component in made:
+        assert isinstance(ComponentLoader.load_component(component, object), expected)
+        assert component["label"]
+        assert component["description"]
+
+
+def test_the_gallery_holds_a_model_of_every_provider() -> None:
+    providers = [made["provider"].rpartition(".")[2] for made in studio.gallery()["components"]["models"]]
+    assert providers == [
+        "BaselineChatCompletionClient",
+        "OpenAIChatCompletionClient",
+        "AnthropicChatCompletionClient",
+        "OllamaChatCompletionClient",
+        "AzureOpenAIChatCompletionClient",
+    ]
+
+
+def test_no_file_holds_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in KEYS:
+        monkeypatch.setenv(name, "sk-canary-0123456789")
+    for model in studio.MODELS:
+        for path in studio.export(tmp_path, model):
+            text = path.read_text(encoding="utf-8")
+            assert "canary" not in text
+            for part in parts(json.loads(text)):
+                assert not {"api_key", "azure_ad_token", "default_headers"} & set(part)
+
+
+def test_another_model_stands_everywhere_and_the_baseline_behind_it() -> None:
+    made = studio.team("anthropic/claude-x")
+    clients = [part["model_client"] for part in parts(made) if "model_client" in part]
+    assert len(clients) == 6
+    assert {client["config"]["model"] for client in clients} == {"claude-x"}
+    fallbacks = [part["fallback"]["provider"] for part in parts(made) if "fallback" in part]
+    assert len(fallbacks) == 5
+    assert all(provider.endswith("BaselineChatCompletionClient") for provider in fallbacks)
+
+
+@pytest.mark.parametrize("name", ["", "gpt-4.1", "openai/", "nobody/model"])
+def test_an_unknown_model_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="known forms"):
+        studio.team(name)
+
+
+@pytest.mark.usefixtures("_sandboxed")
+async def test_a_stock_selector_group_chat_runs_our_agents() -> None:
+    team = Team.load_component(studio.stock_team())
+    assert type(team) is SelectorGroupChat
+    result = await team.run(task=QUESTION)
+    assert isinstance(result.messages[-1], ReportMessage)
+    assert result.messages[-1].content.candidates
+
+
+@pytest.mark.usefixtures("_sandboxed")
+async def test_a_stock_assistant_runs_our_tools() -> None:
+    agent = AssistantAgent.load_component(gallery_agent("Willowbark assistant"))
+    assert type(agent) is AssistantAgent
+    result = await agent.run(task=QUESTION)
+    executed = [message for message in result.messages if isinstance(message, ToolCallExecutionEvent)]
+    replies = [reply for event in executed for part in event.content for reply in replies_in(part.content)]
+    assert {reply.source for reply in replies} == {"pubmed", "clinicaltrials"}
+    assert all(reply.records for reply in replies)
+    assert isinstance(result.messages[-1], TextMessage)
+
+
+def test_the_one_version_that_works_is_taken() -> None:
+    check_version(STUDIO_VERSION)
+
+
+@pytest.mark.parametrize(
+    ("version", "why"),
+    [
+        (None, "not installed"),
+        ("0.4.3.dev1", "runs anybody's commands"),
+        ("0.4.3.dev5", "runs anybody's commands"),
+        ("0.1.5", "another AutoGen"),
+    ],
+)
+def test_other_versions_of_studio_are_refused(version: str | None, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        check_version(version)
+
+
+def test_a_page_gets_the_style_and_nothing_else_changes() -> None:
+    routes = [
+        Route("/", lambda request: HTMLResponse("<html><head></head><body>Ä</body></html>")),
+        Route("/data", lambda request: JSONResponse({"page": "</head>"})),
+    ]
+    client = TestClient(Restyled(Starlette(routes=routes)))
+    page, data = client.get("/"), client.get("/data")
+    assert page.text == f"<html><head>{STYLE.decode()}</head><body>Ä</body></html>"
+    assert int(page.headers["content-length"]) == len(page.content)
+    assert data.json() == {"page": "</head>"}
+
+
+OURS = {"host": "127.0.0.1:8081"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (OURS, 200),
+        ({"host": "localhost:8081", "origin": "http://localhost:8081"}, 200),
+        ({**OURS, "origin": "http://127.0.0.1:8081"}, 200),
+        ({**OURS, "origin": "https://elsewhere.invalid"}, 403),
+        ({**OURS, "origin": "http://127.0.0.1:9999"}, 403),
+        ({**OURS, "origin": "null"}, 403),
+        ({"host": "elsewhere.invalid:8081"}, 403),
+        ({"host": ""}, 403),
+    ],
+)
+def test_only_its_own_pages_reach_studio(headers: dict[str, str], status: int) -> None:
+    routes = [Route("/", lambda request: HTMLResponse("page"))]
+    assert TestClient(Guarded(Starlette(routes=routes))).get("/", headers=headers).status_code == status
+
+
+def test_another_sites_websocket_is_refused() -> None:
+    async def echo(websocket: WebSocket) -> None:
+        await websocket.accept()
+        await websocket.send_text("open")
+
+    client = TestClient(Guarded(Starlette(routes=[WebSocketRoute("/", echo)])))
+    with client.websocket_connect("/", headers=OURS) as socket:
+        assert socket.receive_text() == "open"
+    with (
+        pytest.raises(WebSocketDisconnect),
+        client.websocket_connect("/", headers={**OURS, "origin": "https://elsewhere.invalid"}),
+    ):
+        pass
+
+
+def test_the_command_line_writes_the_files(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["studio", "export", str(tmp_path / "out")])
+    assert done.exit_code == 0
+    written = [Path(line) for line in done.stdout.split()]
+    assert len(written) == 3
+    assert all(json.loads(path.read_text(encoding="utf-8")) for path in written)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["export", "{file}"], ["export", "{folder}", "--model", "gpt"], ["start", "--folder", "{folder}"]]
+)
+def test_what_cannot_be_is_said_in_one_line(arguments: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    done = CliRunner().invoke(app, ["studio", *(part.format(file=file, folder=tmp_path / "f") for part in arguments)])
+    assert done.exit_code == 2
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,421 @@
+"""What is tried again, how long, and what never leaves the house."""
+
+import asyncio
+import json
+import logging
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from willowbark.tools.endpoints import Endpoint, Endpoints
+from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.transport import ExchangeLog, Reply, RetryPolicy, Transport
+from willowbark.tools.wire import BrokenBody, HttpxWire, WireError, WireReply, WireRequest
+
+KEY = "canary-3f9a"
+GOOD = {"answer": 42}
+QUICK = RetryPolicy().scaled(0.01)
+
+Step = WireReply | Exception | Callable[[WireRequest], Any]
+
+
+def reply(status: int = 200, body: object = GOOD, **headers: str) -> WireReply:
+    written = {name.replace("_", "-"): value for name, value in headers.items()}
+    return WireReply(status, written, body if isinstance(body, bytes) else json.dumps(body).encode())
+
+
+class Script:
+    """A wire that plays its steps in turn, the last one for ever."""
+
+    def __init__(self, *steps: Step) -> None:
+        self._steps = list(steps)
+        self.requests: list[WireRequest] = []
+        self.moments: list[float] = []
+
+    async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
+        self.requests.append(request)
+        self.moments.append(time.monotonic())
+        step = self._steps.pop(0) if len(self._steps) > 1 else self._steps[0]
+        if isinstance(step, Exception):
+            raise step
+        if isinstance(step, WireReply):
+            return step
+        async with asyncio.timeout(timeout_s):
+            found: WireReply = await step(request)
+            return found
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+def asking(
+    *steps: Step, other: Script | None = None, policy: RetryPolicy = QUICK, **more: Any
+) -> tuple[Transport, Script]:
+    """A transport whose sources play `steps`, and the wire that plays them."""
+    script = Script(*steps)
+    wires = {"httpx": other or script, "requests": script}
+    more.setdefault("endpoints", Endpoints.sandbox("http://127.0.0.1:1"))
+    return Transport(policy=policy, wires=wires, limiter=RateLimiter(), **more), script
+
+
+async def ask(transport: Transport, source: str = "pubmed", **more: Any) -> Any:
+    return await transport.get(source, "x", read=more.pop("read", Reply.json), **more)
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 599])
+async def test_a_status_that_may_pass_is_worth_retrying(status: int) -> None:
+    transport, script = asking(reply(status), reply(status), reply())
+
+    assert await ask(transport) == GOOD
+    assert len(script.requests) == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 410, 414, 422, 451, 303, 304, 100])
+async def test_a_refusal_is_not_retried(status: int) -> None:
+    transport, script = asking(reply(status), reply())
+
+    with pytest.raises(SourceRefused, match=str(status)):
+        await ask(transport)
+    assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "broken", [WireError("no connection"), BrokenBody("the answer's gzip stream was cut")], ids=str
+)
+async def test_a_broken_exchange_is_worth_retrying(broken: WireError) -> None:
+    transport, script = asking(broken, reply())
+
+    assert await ask(transport) == GOOD
+    assert len(script.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b" \n",
+        b'{"answer": 4',
+        b"\xff\xfe\x00",
+        b"[" * 100_000,
+        b"1" * 5000,
+        b"<html><body>Down for maintenance</body></html>",
+        b"\xef\xbb\xbf\n<!DOCTYPE html><title>Busy</title>",
+        b'<?xml version="1.0"?>\n<!-- a --><!-- b --><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN">',
+    ],
+    ids=["empty", "blank", "cut", "bytes", "deep", "long number", "html", "doctype", "xhtml"],
+)
+@pytest.mark.parametrize("read", [Reply.json, Reply.xml])
+async def test_a_body_that_is_not_what_was_due_is_worth_retrying(body: bytes, read: Callable[[Reply], object]) -> None:
+    due = b"<eSearchResult/>" if read is Reply.xml else json.dumps(GOOD).encode()
+    transport, script = asking(reply(body=body), reply(body=due))
+
+    await ask(transport, read=read)
+    assert len(script.requests) == 2
+
+
+async def test_an_error_that_the_reader_finds_in_the_body_is_worth_retrying() -> None:
+    def read(answer: Reply) -> object:
+        if "error" in answer.json():
+            raise UnreadableReply("pubmed", "answered with an error of its own")
+        return answer.json()
+
+    transport, _ = asking(reply(body={"error": "backend"}), reply())
+
+    assert await ask(transport, read=read) == GOOD
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, RuntimeError, TimeoutError, ZeroDivisionError])
+async def test_a_reader_that_fails_unforeseen_is_heard_and_not_asked_again(error: type[Exception]) -> None:
+    def read(_: Reply) -> object:
+        raise error("a shape nobody foresaw")
+
+    log = ExchangeLog()
+    transport, script = asking(reply(), recorder=log)
+
+    with pytest.raises(error, match="nobody foresaw"):
+        await ask(transport, read=read)
+    assert len(script.requests) == 1
+    assert log.exchanges[0].error == f"ended by {error.__name__}"
+
+
+async def test_statuses_that_the_reader_wants_to_see_are_shown_to_it() -> None:
+    transport, _ = asking(reply(404))
+
+    assert await ask(transport, also=[404], read=lambda answer: answer.status) == 404
+
+
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [
+        (reply(429), RateLimitError),
+        (reply(503), SourceUnavailable),
+        (reply(body=b"<html>"), UnreadableReply),
+        (WireError("no connection"), SourceUnavailable),
+    ],
+    ids=["429", "503", "html", "no connection"],
+)
+async def test_the_last_failure_is_named_when_all_attempts_fail(step: Step, error: type[SearchError]) -> None:
+    transport, script = asking(step, policy=RetryPolicy(attempts=4, first_wait_s=0.001, longest_wait_s=0.002))
+
+    with pytest.raises(error) as caught:
+        await ask(transport)
+    assert type(caught.value) is error
+    assert len(script.requests) == 4
+
+
+async def test_a_source_is_left_alone_for_as_long_as_it_asks() -> None:
+    transport, script = asking(reply(429, retry_after="0.3"), reply())
+
+    await ask(transport)
+
+    assert 0.3 <= script.moments[1] - script.moments[0] < 0.45
+
+
+@pytest.mark.parametrize("junk", ["1e9", "-1", "soon", ""])
+async def test_a_nonsensical_wait_is_not_kept(junk: str) -> None:
+    transport, script = asking(reply(503, retry_after=junk), reply())
+
+    assert await ask(transport) == GOOD
+    assert script.moments[1] - script.moments[0] < 0.2
+
+
+async def test_a_wait_past_the_deadline_is_named_and_not_begun() -> None:
+    transport, script = asking(reply(429, retry_after="120"))
+    started = time.monotonic()
+
+    with pytest.raises(RateLimitError) as caught:
+        await ask(transport)
+    assert caught.value.retry_after_s == 120
+    assert time.monotonic() - started < 0.1
+    assert len(script.requests) == 1
+
+
+async def test_a_call_ends_at_its_deadline_and_says_what_came_last() -> None:
+    async def hang(_: WireRequest) -> None:
+        await asyncio.sleep(20)
+
+    policy = RetryPolicy(first_wait_s=0.001, longest_wait_s=0.002, attempt_timeout_s=20, deadline_s=0.3)
+    transport, _ = asking(WireError("no connection"), hang, policy=policy)
+    started = time.monotonic()
+
+    with pytest.raises(SourceUnavailable, match=r"no usable answer within 0\.3 s; the last: no connection"):
+        await ask(transport)
+    assert 0.25 < time.monotonic() - started < 0.45
+
+
+async def test_a_source_that_keeps_failing_is_left_alone_and_then_asked_again() -> None:
+    policy = RetryPolicy(attempts=8, first_wait_s=0.001, longest_wait_s=0.001, breaker_failures=10, breaker_pause_s=0.2)
+    transport, script = asking(*[reply(503)] * 10, reply(), policy=policy)
+
+    for _ in range(5):
+        with pytest.raises(SourceUnavailable):
+            await ask(transport)
+    assert len(script.requests) == 10
+
+    await asyncio.sleep(0.2)
+    assert await ask(transport) == GOOD
+
+
+async def test_one_failing_source_closes_no_other() -> None:
+    async def by_source(request: WireRequest) -> WireReply:
+        return reply(503 if "/pubmed/" in request.url else 200)
+
+    transport, _ = asking(by_source, policy=RetryPolicy(first_wait_s=0.001, longest_wait_s=0.001, breaker_failures=2))
+
+    with pytest.raises(SourceUnavailable, match="left alone"):
+        await ask(transport, "pubmed")
+    assert await ask(transport, "europepmc") == GOOD
+
+
+async def test_a_refusal_is_an_answer_to_the_breaker() -> None:
+    policy = RetryPolicy(attempts=1, breaker_failures=2)
+    transport, _ = asking(reply(503), reply(404), reply(503), reply(), policy=policy)
+
+    for _ in range(3):
+        with pytest.raises(SearchError):
+            await ask(transport)
+    assert await ask(transport) == GOOD
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://169.254.169.254/latest/meta-data/",
+        "http://127.0.0.1:2/",
+        "http://localhost:1/",
+        "http://2130706433:1/",
+        "http://127.0.0.1:1@evil.invalid/",
+        "http://evil.invalid\\@127.0.0.1:1/",
+        "//evil.invalid/",
+        "https://127.0.0.1:1/",
+        "file:///etc/passwd",
+        "http://[",
+    ],
+)
+async def test_a_redirect_to_a_strange_host_is_refused(location: str) -> None:
+    transport, script = asking(reply(302, location=location), reply())
+
+    with pytest.raises(SourceRefused, match="redirected") as caught:
+        await ask(transport)
+    assert "evil" not in str(caught.value)
+    assert len(script.requests) == 1
+
+
+async def test_a_redirect_within_the_sources_is_followed() -> None:
+    transport, script = asking(reply(301, location="/europepmc/y?a=1"), reply())
+
+    assert await ask(transport, params={"a": 1}) == GOOD
+    assert script.requests[1] == WireRequest("GET", "http://127.0.0.1:1/europepmc/y?a=1")
+
+
+async def test_a_circle_of_redirects_ends() -> None:
+    transport, script = asking(reply(302, location="/pubmed/x"))
+
+    with pytest.raises(SourceRefused):
+        await ask(transport)
+    assert len(script.requests) == 4
+
+
+async def test_a_key_does_not_follow_a_redirect_to_another_source() -> None:
+    transport, script = asking(reply(307, location="https://www.ebi.ac.uk/x"), reply(), endpoints=keyed())
+
+    with pytest.raises(SourceRefused):
+        await ask(transport)
+    assert len(script.requests) == 1
+
+
+async def test_a_firewalls_403_is_tried_once_with_the_other_client() -> None:
+    other = Script(reply())
+    transport, script = asking(reply(403), other=other)
+
+    assert await ask(transport, "clinicaltrials") == GOOD
+    assert (len(script.requests), len(other.requests)) == (1, 1)
+
+
+async def test_a_403_from_both_clients_is_a_refusal() -> None:
+    other = Script(reply(403))
+    transport, script = asking(reply(403), other=other)
+
+    with pytest.raises(SourceRefused):
+        await ask(transport, "clinicaltrials")
+    assert (len(script.requests), len(other.requests)) == (1, 1)
+
+
+def keyed() -> Endpoints:
+    found = dict(Endpoints().by_source)
+    found["pubmed"] = found["pubmed"].model_copy(update={"key": SecretStr(KEY), "per_second": None})
+    return Endpoints(by_source=found)
+
+
+@pytest.mark.parametrize(
+    "step", [reply(), reply(400), reply(503), WireError("no connection"), reply(302, location="//x/")]
+)
+async def test_a_key_is_sent_in_the_body_and_shown_nowhere(step: Step, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    log, seen, told = ExchangeLog(), list[Reply](), ""
+    transport, script = asking(step, endpoints=keyed(), recorder=log)
+
+    try:
+        await ask(transport, params={"term": "x", "none": None}, read=seen.append)
+    except SearchError as error:
+        told = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
+
+    (sent, *_) = script.requests
+    assert sent.method == "POST"
+    assert sent.form == {"term": "x", "api_key": KEY}
+    shown = [sent.url, repr(sent), repr(log.exchanges), repr(seen), caplog.text, repr(transport.endpoints)]
+    assert not any(KEY in text for text in shown)
+    assert KEY not in told
+    assert log.exchanges[0].url.endswith("/x?term=x")
+
+
+async def test_long_parameters_go_into_the_body_where_the_source_takes_them() -> None:
+    transport, script = asking(reply())
+
+    await ask(transport, params={"id": "1," * 2000}, post_if_long=True)
+    await ask(transport, params={"id": "1"}, post_if_long=True)
+
+    assert [request.method for request in script.requests] == ["POST", "GET"]
+
+
+async def test_every_exchange_is_recorded() -> None:
+    log = ExchangeLog()
+    transport, _ = asking(reply(503), WireError("no connection"), reply(body=b"<html>"), reply(), recorder=log)
+
+    await transport.post("opentargets", "graphql", body={"query": "{}"}, read=Reply.json)
+
+    assert [(e.attempt, e.status, e.error) for e in log.exchanges] == [
+        (1, 503, "is not available (503)"),
+        (2, None, "no connection"),
+        (3, 200, "answered with a web page instead of data"),
+        (4, 200, None),
+    ]
+    assert log.exchanges[3].received_bytes == len(json.dumps(GOOD))
+    assert {(e.source, e.method) for e in log.exchanges} == {("opentargets", "POST")}
+
+
+@pytest.mark.parametrize("within", ["an attempt", "a wait"])
+async def test_a_cancelled_call_ends_at_once(within: str) -> None:
+    async def hang(_: WireRequest) -> None:
+        await asyncio.sleep(20)
+
+    log = ExchangeLog()
+    transport, script = asking(
+        hang if within == "an attempt" else reply(429, retry_after="20"), policy=RetryPolicy(), recorder=log
+    )
+    task = asyncio.create_task(ask(transport))
+    await asyncio.sleep(0.05)
+    started = time.monotonic()
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - started < 0.1
+    assert len(script.requests) == 1
+    assert log.exchanges[0].error == (
+        "ended by CancelledError" if within == "an attempt" else "asks for fewer requests (429)"
+    )
+
+
+async def test_a_deadline_of_the_callers_stays_the_callers() -> None:
+    async def hang(_: WireRequest) -> None:
+        await asyncio.sleep(20)
+
+    transport, _ = asking(hang, policy=RetryPolicy())
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await ask(transport)
+
+
+async def test_every_request_takes_its_turn_redirects_included() -> None:
+    endpoint = Endpoint(base_url="http://127.0.0.1:1", per_second=12.5)
+    transport, script = asking(
+        reply(302, location="/y"), reply(503), reply(), endpoints=Endpoints(by_source={"pubmed": endpoint})
+    )
+
+    await ask(transport)
+
+    assert script.moments[1] - script.moments[0] >= 0.095
+    assert script.moments[2] - script.moments[1] >= 0.095
+
+
+async def test_a_transport_closes_its_wires_and_can_be_used_again() -> None:
+    async with Transport(Endpoints.sandbox("http://127.0.0.1:1"), policy=RetryPolicy(attempts=1)) as transport:
+        for _ in range(2):
+            with pytest.raises(SearchError, match="no connection"):
+                await transport.get("pubmed", "x", read=Reply.json)
+            await transport.close()
+
+
+async def test_httpx_takes_a_transport_of_its_own() -> None:
+    import httpx
+
+    wire = HttpxWire(httpx.MockTransport(lambda request: httpx.Response(200, json=GOOD)))
+    async with Transport(Endpoints.sandbox("http://127.0.0.1:1"), wires={"httpx": wire}) as transport:
+        assert await ask(transport) == GOOD

@@ -1,0 +1,160 @@
+"""Trust: any source is enough to flag a record, and no answer is no clean record."""
+
+from typing import Any
+
+import pytest
+from builders import drug_record, record
+from trust_sample import CLEAN_DOI, LIBRARY, RETRACTED_DOI, RETRACTED_PMID, SILENT_DOI, transport
+
+from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.sandbox import Fault, FaultPlan, SandboxServer
+from willowbark.tools.trust import TrustState, check_trust, trust_summary
+from willowbark.tools.trust_lookup import FLAGS
+
+EVERY_SOURCE = ("pubmed", "europepmc", "crossref", "openalex")
+
+
+def bare(pmid: str | None = None, doi: str | None = None, **more: Any) -> Evidence:
+    known = {name: value for name, value in {"pmid": pmid, "doi": doi}.items() if value}
+    citation = Citation(source="web", title="A paper", url=f"https://example.org/{pmid}{doi}")
+    return Evidence(content="A paper", citation=citation, metadata={**known, **more})
+
+
+async def checked(*records: Evidence, faults: FaultPlan | None = None, **more: Any) -> list[Evidence]:
+    with SandboxServer(LIBRARY, faults) as server:
+        async with transport(server) as way:
+            return await check_trust(records, way, **more)
+
+
+async def test_a_retraction_that_only_crossref_knows_of_is_found() -> None:
+    [found] = await checked(
+        bare(RETRACTED_PMID, RETRACTED_DOI), faults=FaultPlan(dead={"openalex": "status"}), deadline_s=5
+    )
+
+    assert found.metadata["trust_state"] == TrustState.RETRACTED
+    assert found.metadata["retracted"] is True
+    assert found.metadata["trust_checked"] == ["crossref", "europepmc", "pubmed"]
+    assert {"kind": "retraction", "doi": "10.1016/s0140-6736(10)60175-4", "date": "2010-02-06"}.items() <= (
+        found.metadata["trust_notices"][-1].items()
+    )
+    assert [reason.partition(":")[0] for reason in found.metadata["trust_unanswered"]] == ["openalex"]
+
+
+async def test_a_retraction_that_only_pubmed_and_europe_pmc_know_of_is_found() -> None:
+    [found] = await checked(bare("99999954"))
+
+    assert found.metadata["trust_state"] == "retracted"
+    assert found.metadata["trust_checked"] == ["europepmc", "pubmed"]
+
+
+async def test_a_record_that_all_sources_know_nothing_against_is_clean() -> None:
+    [found] = await checked(bare("99999951", CLEAN_DOI))
+
+    assert found.metadata["trust_state"] == "checked-clean"
+    assert found.metadata["trust_checked"] == sorted(EVERY_SOURCE)
+    assert found.metadata["trust_unanswered"] == []
+    assert found.metadata["cited_by_count"] == 7
+    assert not any(found.metadata[name] for name in FLAGS)
+
+
+async def test_a_source_that_knows_nothing_of_a_record_is_said_and_is_no_failure() -> None:
+    [found] = await checked(bare("99999952", SILENT_DOI))
+
+    assert found.metadata["trust_state"] == "checked-clean"
+    assert "crossref: has no word on it" in found.metadata["trust_unanswered"]
+
+
+async def test_a_record_that_no_source_knows_could_not_be_checked() -> None:
+    [found] = await checked(bare("99999999", "10.5555/nobody.knows"))
+
+    assert found.metadata["trust_state"] == "could not check"
+    assert len(found.metadata["trust_unanswered"]) == len(EVERY_SOURCE)
+    assert not set(FLAGS) & set(found.metadata)
+
+
+@pytest.mark.parametrize("how", ["status", "reset", "html"])
+async def test_all_sources_down_is_could_not_check_and_never_an_error(how: Any) -> None:
+    [found] = await checked(bare("99999951", CLEAN_DOI), faults=FaultPlan(dead=dict.fromkeys(EVERY_SOURCE, how)))
+
+    assert found.metadata["trust_state"] == TrustState.UNCHECKED
+    assert found.metadata["trust_checked"] == []
+    assert "retracted" not in found.metadata
+
+
+async def test_sources_that_hang_are_left_at_the_deadline() -> None:
+    slow = FaultPlan(faults=tuple(Fault(kind="hang", source=name) for name in ("crossref", "openalex")))
+    [found] = await checked(bare("99999951", CLEAN_DOI), faults=slow, deadline_s=0.3)
+
+    assert found.metadata["trust_state"] == "checked-clean"
+    assert found.metadata["trust_checked"] == ["europepmc", "pubmed"]
+    assert "crossref: no answer within 0.3 s" in found.metadata["trust_unanswered"]
+
+
+async def test_what_a_source_has_just_given_is_not_asked_for_again() -> None:
+    fresh = record("99999952", "Record 2", retracted=False, expression_of_concern=True)
+    with SandboxServer(LIBRARY) as server:
+        async with transport(server) as way:
+            [found] = await check_trust([fresh], way)
+
+        assert {request.source for request in server.requests} == {"europepmc"}
+    assert found.metadata["trust_state"] == TrustState.CONCERN
+    assert found.metadata["trust_checked"] == ["europepmc", "pubmed"]
+
+
+async def test_a_flag_once_raised_is_never_lowered() -> None:
+    [found] = await checked(bare("99999951", CLEAN_DOI, retracted=True))
+
+    assert found.metadata["trust_state"] == TrustState.RETRACTED
+
+
+async def test_trials_and_drugs_come_back_as_they_are_and_the_order_is_kept() -> None:
+    trial = bare(nct_id="NCT03194555")
+    pool = [drug_record("propranolol", "antagonist", "ADRB1"), bare("99999951"), trial, bare("99999954")]
+    found = await checked(*pool)
+
+    assert [each.key for each in found] == [each.key for each in pool]
+    assert (found[0], found[2]) == (pool[0], pool[2])
+
+
+async def test_many_records_take_few_requests() -> None:
+    pool = [bare(str(99990000 + i), f"10.5555/many.{i}") for i in range(30)]
+    with SandboxServer(LIBRARY) as server:
+        async with transport(server) as way:
+            await check_trust(pool, way)
+
+        asked = [request.source for request in server.requests]
+    assert {name: asked.count(name) for name in EVERY_SOURCE} == {
+        "pubmed": 1,
+        "europepmc": 1,
+        "crossref": 2,
+        "openalex": 30,
+    }
+
+
+async def test_checking_twice_says_the_same() -> None:
+    once = await checked(bare("99999951", CLEAN_DOI), bare(RETRACTED_PMID, RETRACTED_DOI))
+    twice = await checked(*once)
+
+    assert [each.metadata for each in twice] == [each.metadata for each in once]
+
+
+async def test_the_summary_says_what_was_checked_what_was_found_and_what_was_not_checked() -> None:
+    pool = [bare("99999951", CLEAN_DOI), bare(RETRACTED_PMID, RETRACTED_DOI), bare("99999999")]
+    said = trust_summary(await checked(*pool))
+
+    assert said.startswith(
+        "2 of 3 cited publications were checked for retraction, expression of concern and correction"
+    )
+    assert "with PubMed, Europe PMC, Crossref and OpenAlex; 1 retracted." in said
+    assert "1 could not be checked (PubMed: has no word on it; Europe PMC: has no word on it)." in said
+    assert trust_summary(pool) == ""
+
+
+async def test_the_bundled_library_says_nothing_of_what_crossref_would_say() -> None:
+    with SandboxServer() as server:
+        async with transport(server) as way:
+            known = record("1", "A paper", doi="10.1101/2021.03.23.21254186", retracted=False)
+            [found] = await check_trust([known], way)
+
+    assert "crossref" not in found.metadata["trust_checked"]
+    assert "crossref: has no word on it" in found.metadata["trust_unanswered"]

@@ -1,0 +1,334 @@
+"""Over real sockets: a whole reply, or an error that says what broke, in time and in bounded room."""
+
+import asyncio
+import contextlib
+import gzip
+import time
+import tracemalloc
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from willowbark.tools.wire import MAX_BODY_BYTES, BrokenBody, HttpxWire, RequestsWire, Wire, WireError, WireRequest
+
+Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+TIMEOUT_S = 0.6
+TEXT = b'{"answer": "a body that is long enough to be cut somewhere"}' * 20
+GZIPPED = gzip.compress(TEXT)
+BOMB = gzip.compress(bytes(32 * 1024**2)) * 32  # 1 MB that unpacks to 1 GB
+
+
+def sent(body: bytes, *headers: str, length: int | None = -1) -> Answer:
+    """Answer 200 with `body`; `length` is the Content-Length that is declared: the true one for -1, none for None."""
+    lines = ["HTTP/1.1 200 OK", *headers]
+    lines += ["Connection: close"]
+    lines += [] if length is None else [f"Content-Length: {len(body) if length == -1 else length}"]
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write("\r\n".join([*lines, "", ""]).encode())
+        for start in range(0, len(body), 65_536):
+            writer.write(body[start : start + 65_536])
+            await writer.drain()
+
+    return answer
+
+
+def chunked(body: bytes, *headers: str, end: bytes = b"0\r\n\r\n") -> Answer:
+    start = "\r\n".join(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked", *headers, "", ""]).encode()
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        half = len(body) // 2
+        chunks = [f"{len(part):x}\r\n".encode() + part + b"\r\n" for part in (body[:half], body[half:])]
+        writer.write(start + b"".join(chunks) + end)
+        await writer.drain()
+
+    return answer
+
+
+def dripped(start: bytes, drop: bytes) -> Answer:
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(start)
+        for _ in range(400):
+            writer.write(drop)
+            await writer.drain()
+            await asyncio.sleep(0.05)
+
+    return answer
+
+
+async def hang(writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(20)
+
+
+async def reset(writer: asyncio.StreamWriter) -> None:
+    writer.transport.abort()
+
+
+async def reset_within(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\nabc")
+    await writer.drain()
+    await asyncio.sleep(0.05)
+    writer.transport.abort()
+
+
+async def endless(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+    while True:
+        writer.write(bytes(1024**2))
+        await writer.drain()
+
+
+class Server:
+    """A server of one answer on loopback; `left` is set when a client went away."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._transports: list[asyncio.WriteTransport] = []
+        self.requests: list[bytes] = []
+        self.left = asyncio.Event()
+        self.url = ""
+
+    async def __aenter__(self) -> "Server":
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for transport in self._transports:
+            transport.abort()
+        await asyncio.sleep(0.01)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._transports.append(writer.transport)
+        task = asyncio.create_task(self._exchange(reader, writer))
+        self._tasks.add(task)
+        await asyncio.wait([task])
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        watching: asyncio.Task[None] | None = None
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            lengths = [
+                line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")
+            ]
+            self.requests.append(head + await reader.readexactly(sum(map(int, lengths))))
+            watching = asyncio.create_task(self._watch(reader))
+            await self._answer(writer)
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            if watching:
+                watching.cancel()
+            writer.close()
+
+    async def _watch(self, reader: asyncio.StreamReader) -> None:
+        with contextlib.suppress(OSError):
+            await reader.read()
+        self.left.set()
+
+
+@pytest.fixture(params=[HttpxWire, RequestsWire])
+async def wire(request: pytest.FixtureRequest) -> AsyncIterator[Wire]:
+    made: Wire = request.param()
+    yield made
+    await made.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        sent(TEXT),
+        sent(TEXT, length=None),
+        sent(TEXT, "Content-Encoding: identity"),
+        sent(GZIPPED, "Content-Encoding: gzip"),
+        sent(GZIPPED, "Content-Encoding: X-GZip", length=None),
+        sent(gzip.compress(TEXT[:99]) + gzip.compress(TEXT[99:]), "Content-Encoding: gzip"),
+        chunked(TEXT),
+        chunked(GZIPPED, "Content-Encoding: gzip"),
+    ],
+    ids=["plain", "to the end", "identity", "gzip", "x-gzip to the end", "gzip in members", "chunked", "chunked gzip"],
+)
+async def test_a_whole_reply_arrives_as_it_was_meant(wire: Wire, answer: Answer) -> None:
+    async with Server(answer) as server:
+        reply = await wire.send(WireRequest("GET", server.url, params={"term": "a&b"}), TIMEOUT_S)
+
+    assert (reply.status, reply.body) == (200, TEXT)
+    assert server.requests[0].startswith(b"GET /?term=a%26b HTTP/1.1\r\n")
+    assert b"accept-encoding: gzip\r\n" in server.requests[0].lower()
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (sent(GZIPPED[:-20], "Content-Encoding: gzip"), "gzip stream was cut"),
+        (sent(GZIPPED[:-20], "Content-Encoding: gzip", length=None), "gzip stream was cut"),
+        (sent(GZIPPED[:-4], "Content-Encoding: gzip", length=None), "gzip stream was cut"),
+        (sent(b"", "Content-Encoding: gzip", length=None), "gzip stream was cut"),
+        (sent(GZIPPED + gzip.compress(TEXT)[:-9], "Content-Encoding: gzip"), "gzip stream was cut"),
+        (sent(GZIPPED + b"garbage", "Content-Encoding: gzip"), "gzip stream is broken"),
+        (sent(GZIPPED[:-8] + bytes(8), "Content-Encoding: gzip"), "gzip stream is broken"),
+        (sent(TEXT, "Content-Encoding: gzip"), "gzip stream is broken"),
+        (sent(gzip.compress(b"") * 100_000, "Content-Encoding: gzip"), "gzip stream is broken"),
+        (chunked(GZIPPED[:-20], "Content-Encoding: gzip"), "gzip stream was cut"),
+        (sent(TEXT, "Content-Encoding: br"), "encoded as 'br'"),
+        (sent(TEXT, "Content-Encoding: zstd"), "encoded as 'zstd'"),
+        (sent(TEXT, "Content-Encoding: deflate"), "encoded as 'deflate'"),
+        (sent(TEXT, "Content-Encoding: gzip, gzip"), "encoded as 'gzip, gzip'"),
+        (sent(TEXT, "Content-Encoding: gzip", "Content-Encoding: br"), "encoded as 'gzip, br'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_body_that_is_cut_or_strangely_encoded_is_refused(wire: Wire, answer: Answer, reason: str) -> None:
+    async with Server(answer) as server:
+        with pytest.raises(BrokenBody, match=reason):
+            await wire.send(WireRequest("GET", server.url), TIMEOUT_S)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        sent(TEXT, length=len(TEXT) + 1),
+        sent(b"", length=5),
+        chunked(TEXT, end=b""),
+        chunked(TEXT, end=b"ffff\r\nabc"),
+        chunked(TEXT, end=b"nonsense\r\n"),
+        reset,
+        reset_within,
+        sent(TEXT, *(f"X-{n}: {n}" for n in range(20_000))),
+        sent(TEXT, f"X-Long: {'x' * 200_000}"),
+    ],
+    ids=[
+        "cut",
+        "cut at once",
+        "cut between chunks",
+        "cut chunk",
+        "no chunk",
+        "reset",
+        "reset within",
+        "headers",
+        "header",
+    ],
+)
+async def test_a_broken_exchange_is_an_error_that_names_no_address(wire: Wire, answer: Answer) -> None:
+    async with Server(answer) as server:
+        with pytest.raises(WireError) as caught:
+            await wire.send(WireRequest("GET", server.url, form={"api_key": "canary-3f9a"}), TIMEOUT_S)
+
+    assert "127.0.0.1" not in str(caught.value)
+    assert "canary" not in repr(caught.value) + repr(caught.value.__cause__) + repr(caught.value.__context__)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        hang,
+        dripped(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n", b"x"),
+        dripped(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", b"x"),
+        dripped(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+        dripped(b"HTTP/1.1 200 OK\r\n", b"X-Drip: x\r\n"),
+        dripped(b"", b"H"),
+        dripped(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    ],
+    ids=["hang", "body", "body to the end", "chunks", "headers", "status", "continue"],
+)
+async def test_a_slow_server_is_left_at_the_deadline(wire: Wire, answer: Answer) -> None:
+    async with Server(answer) as server:
+        started = time.monotonic()
+        with pytest.raises(WireError, match=r"no whole answer within 0\.3 s|no answer in time|malformed|no connection"):
+            await wire.send(WireRequest("GET", server.url), 0.3)
+        assert time.monotonic() - started < 0.6
+
+        await asyncio.wait_for(server.left.wait(), 0.5)
+
+
+async def test_a_cancelled_request_ends_at_once_and_leaves_its_server(wire: Wire) -> None:
+    async with Server(dripped(b"HTTP/1.1 200 OK\r\n", b"X-Drip: x\r\n")) as server:
+        task = asyncio.create_task(wire.send(WireRequest("GET", server.url), 20))
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+        await asyncio.wait_for(server.left.wait(), 0.5)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        sent(BOMB, "Content-Encoding: gzip"),
+        sent(gzip.compress(bytes(MAX_BODY_BYTES + 1)), "Content-Encoding: gzip"),
+        sent(bytes(MAX_BODY_BYTES + 1)),
+        endless,
+    ],
+    ids=["bomb", "one byte", "plain", "endless"],
+)
+async def test_a_body_that_is_too_large_is_refused_in_bounded_room(wire: Wire, answer: Answer) -> None:
+    async with Server(answer) as server:
+        tracemalloc.start()
+        try:
+            with pytest.raises(BrokenBody, match="larger than 32 MB"):
+                await wire.send(WireRequest("GET", server.url), 20)
+            assert tracemalloc.get_traced_memory()[1] < 64 * 1024**2
+        finally:
+            tracemalloc.stop()
+
+
+async def test_the_largest_body_that_is_taken_arrives_whole(wire: Wire) -> None:
+    async with Server(sent(gzip.compress(bytes(MAX_BODY_BYTES)), "Content-Encoding: gzip")) as server:
+        reply = await wire.send(WireRequest("GET", server.url), 20)
+
+    assert len(reply.body) == MAX_BODY_BYTES
+
+
+async def test_a_redirect_is_not_followed(wire: Wire) -> None:
+    async def moved(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")
+
+    async with Server(moved) as server:
+        reply = await wire.send(WireRequest("GET", server.url), TIMEOUT_S)
+
+    assert (reply.status, reply.headers["location"]) == (302, "http://127.0.0.1:1/")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://nowhere.invalid/", "http://", "ftp://127.0.0.1/"])
+async def test_nobody_there_is_an_error(wire: Wire, url: str) -> None:
+    with pytest.raises(WireError):
+        await wire.send(WireRequest("GET", url), TIMEOUT_S)
+
+
+async def test_forms_and_json_travel_in_the_body(wire: Wire) -> None:
+    async with Server(sent(TEXT)) as server:
+        await wire.send(WireRequest("POST", server.url, form={"api_key": "k", "id": "1,2"}), TIMEOUT_S)
+        await wire.send(WireRequest("POST", server.url, json={"query": "β"}), TIMEOUT_S)
+
+    form, json = server.requests
+    assert form.endswith(b"\r\n\r\napi_key=k&id=1%2C2")
+    assert b"/ HTTP" in form.split(b"\r\n")[0]
+    assert b"application/json" in json
+
+
+async def test_a_wire_can_be_used_again_after_it_was_closed(wire: Wire) -> None:
+    async with Server(sent(TEXT)) as server:
+        for _ in range(2):
+            assert (await wire.send(WireRequest("GET", server.url), TIMEOUT_S)).body == TEXT
+            await wire.close()
+
+
+async def test_many_exchanges_share_one_wire(wire: Wire) -> None:
+    async with Server(sent(TEXT)) as server:
+        replies = await asyncio.gather(*(wire.send(WireRequest("GET", server.url), 5) for _ in range(30)))
+
+    assert {reply.body for reply in replies} == {TEXT}
+
+
+async def test_a_deadline_of_the_callers_stays_the_callers(wire: Wire) -> None:
+    async with Server(hang) as server:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await wire.send(WireRequest("GET", server.url), 20)

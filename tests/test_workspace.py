@@ -1,0 +1,163 @@
+"""A run folder's files are whole or absent, and no name leads out of it."""
+
+import os
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from willowbark.teams.workspace import RUN_ID, RunFolder, new_run_id
+from willowbark.tools.errors import UsageError
+
+QUESTION = "Which existing drugs could prevent migraine attacks?"
+as_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+
+
+class PlainReport:
+    """A report of two words."""
+
+    def to_markdown(self) -> str:
+        return "# Überblick"
+
+    def to_json(self) -> str:
+        return '{"title": "x"}'
+
+
+class BrokenReport(PlainReport):
+    """A report that cannot be dumped."""
+
+    def to_json(self) -> str:
+        raise ValueError("no")
+
+
+def test_an_id_tells_time_and_question() -> None:
+    run_id = new_run_id(QUESTION, datetime(2026, 3, 1, 14, 5, 9, tzinfo=UTC))
+
+    assert run_id.startswith("20260301-140509-which-existing-drugs-could-prevent-migra-")
+
+
+@given(st.text(max_size=300))
+def test_any_question_gives_a_safe_id(question: str) -> None:
+    assert RUN_ID.fullmatch(new_run_id(question))
+
+
+def test_two_runs_of_one_second_do_not_share_a_folder(tmp_path: Path) -> None:
+    folders = {RunFolder.create(tmp_path / "new" / "runs", QUESTION).path for _ in range(5)}
+
+    assert len(folders) == 5
+
+
+def test_a_report_is_written_in_both_forms_and_nothing_else(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, QUESTION)
+
+    written = folder.write_report(PlainReport())
+
+    assert [path.name for path in written] == ["report.md", "report.json"]
+    assert written[0].read_text(encoding="utf-8") == "# Überblick\n"
+    assert sorted(os.listdir(folder.path)) == ["report.json", "report.md"]
+
+
+def test_only_the_formats_asked_for_are_written(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, QUESTION)
+
+    folder.write_report(PlainReport(), ["json"])
+
+    assert os.listdir(folder.path) == ["report.json"]
+
+
+def test_a_report_that_cannot_be_dumped_leaves_nothing(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, QUESTION)
+
+    with pytest.raises(ValueError, match="no"):
+        folder.write_report(BrokenReport())
+
+    assert os.listdir(folder.path) == []
+
+
+def test_writing_again_replaces_the_file_whole(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, QUESTION)
+
+    folder.write("report.md", "long " * 1000)
+    path = folder.write("report.md", "short")
+
+    assert path.read_text() == "short\n"
+
+
+def test_files_are_as_open_as_the_umask_says(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        path = RunFolder.create(tmp_path, QUESTION).write("report.md", "x")
+    finally:
+        os.umask(before)
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_a_folder_gone_in_the_meantime_is_one_line(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, QUESTION)
+    folder.path.rmdir()
+
+    with pytest.raises(UsageError, match="cannot be written"):
+        folder.write("report.md", "x")
+
+
+@pytest.mark.parametrize("name", ["../report.md", "/etc/x", "a/b", "", ".hidden", "Report.md", "x\n"])
+def test_a_file_name_that_is_a_path_is_refused(tmp_path: Path, name: str) -> None:
+    folder = RunFolder.create(tmp_path, QUESTION)
+
+    with pytest.raises(UsageError, match="no name for a file"):
+        folder.write(name, "x")
+
+
+@pytest.mark.parametrize("run_id", ["..", "../x", "/etc", "", "a/b", "A", "x" * 65, "a\n", "a\0"])
+def test_an_id_that_is_a_path_is_refused(tmp_path: Path, run_id: str) -> None:
+    with pytest.raises(UsageError, match="no run id"):
+        RunFolder.open(tmp_path / "runs", run_id)
+
+
+def test_a_run_is_found_again(tmp_path: Path) -> None:
+    made = RunFolder.create(tmp_path, QUESTION)
+
+    assert RunFolder.open(tmp_path, made.run_id) == made
+
+
+def test_a_run_that_is_a_link_to_elsewhere_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "sly").symlink_to(tmp_path)
+
+    with pytest.raises(UsageError, match="no run 'sly'"):
+        RunFolder.open(tmp_path / "runs", "sly")
+
+
+def test_a_root_that_is_a_file_is_one_line_with_a_way_out(tmp_path: Path) -> None:
+    root = tmp_path / "taken"
+    root.write_text("x")
+
+    with pytest.raises(UsageError) as caught:
+        RunFolder.create(root, QUESTION)
+
+    assert str(root) in str(caught.value)
+    assert "--out" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@as_root
+def test_a_root_that_may_not_be_written_to_is_one_line(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(UsageError, match="cannot be written to"):
+            RunFolder.create(tmp_path, QUESTION)
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_an_empty_folder_is_taken_away_and_a_filled_one_kept(tmp_path: Path) -> None:
+    empty, filled = RunFolder.create(tmp_path, QUESTION), RunFolder.create(tmp_path, QUESTION)
+    filled.write("report.md", "x")
+
+    assert empty.discard_if_empty()
+    assert not filled.discard_if_empty()
+    assert os.listdir(tmp_path) == [filled.run_id]
