@@ -1,0 +1,15 @@
+"""The research team is an AutoGen team: AutoGen's own Console shows it."""
+
+import asyncio
+
+from autogen_agentchat.ui import Console
+
+from willowbark.teams import ResearchTeam
+
+
+async def main() -> None:
+    """Run the team on the console."""
+    await Console(ResearchTeam().run_stream(task="Which existing drugs could prevent migraine attacks?"))
+
+
+asyncio.run(main())

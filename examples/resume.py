@@ -1,0 +1,35 @@
+"""A run that is stopped after its first round, and brought to its report afterwards.
+
+What the first part asked is in the ledger: the second asks none of it again.
+"""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from autogen_core import CancellationToken
+
+from willowbark.teams import Settings, research_stream
+from willowbark.teams.ledger import Ledger
+from willowbark.teams.resume import resume
+
+QUESTION = "Which existing drugs could prevent migraine attacks?"
+RUN_ID = "migraine"
+
+
+async def main(ledger: Ledger) -> None:
+    """Stop a run, resume it."""
+    token = CancellationToken()
+    settings = Settings().overridden({"research.max_iterations": 2})
+    async for event in research_stream(
+        QUESTION, settings=settings, ledger=ledger, run_id=RUN_ID, cancellation_token=token
+    ):
+        if event.type == "judge_complete":
+            print(f"stopped after round {event.iteration}")
+            token.cancel()
+    report = await resume(RUN_ID, ledger)
+    print(f"{report.search_iterations} rounds, {len(report.candidates)} candidates, {report.stop_reason}")
+
+
+with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.sqlite") as book:
+    asyncio.run(main(book))

@@ -1,0 +1,20 @@
+"""Follow a run while it goes on: every search, every verdict of the judge, and the report at the end."""
+
+import asyncio
+
+from willowbark.teams import research_stream
+
+QUESTION = "Which existing drugs could prevent migraine attacks?"
+
+
+async def main() -> None:
+    """Print the events that matter, then the candidates."""
+    async for event in research_stream(QUESTION):
+        if event.type in ("searching", "search_complete", "judge_complete", "looping", "error"):
+            print(f"round {event.iteration} {event.icon} {event.message[:100]}")
+        elif event.type == "complete":
+            for candidate in event.data.candidates:
+                print(f"{candidate.name}: {candidate.certainty} certainty, {candidate.evidence_quality} evidence")
+
+
+asyncio.run(main())
