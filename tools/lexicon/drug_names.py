@@ -9,17 +9,20 @@ pharmacological action (propranolol carries the one of "Vasodilator Agents"), so
 import bz2
 import pickle
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from willowbark.tools.lexicon.compiled import compiled
 from willowbark.tools.lexicon.matching import PhraseIndex, phrase_key, read_table, split_names
 
 PACKAGE = "drug_named_entity_recognition"
 DICTIONARY = "drug_ner_dictionary.pkl.bz2"
+_HERE = Path(__file__).parent
+_RULES = [_HERE / name for name in ("drug_names.py", "matching.py", "drugs.tsv", "not_drugs.tsv")]
 SHORTEST_NAME = 4  # letters; shorter ones ("he", "2, 3", "at 10") are mostly not drugs
 
 # MeSH trees (https://meshb.nlm.nih.gov/treeView): amino acids, hormones, enzymes, nucleotides, lipids, inorganic
@@ -57,17 +60,30 @@ _NO_CHEMICAL = ("D08", "D12.776", "D13.444", "D27", "D05.875")
 class DrugNames:
     """The names by which drugs are found, and what is known of each drug under its generic name."""
 
-    index: PhraseIndex[str]
-    synonyms: Mapping[str, tuple[str, ...]]
-    common: Mapping[str, tuple[str, ...]]
+    phrases: Mapping[str, str]
+    """Each name in the form of `phrase_key`, with the generic name it stands for."""
+    synonyms: Mapping[str, Sequence[str]]
+    common: Mapping[str, Sequence[str]]
     """Of the synonyms, those of our own table: few and in wide use."""
     drugbank_ids: Mapping[str, str]
     mesh_ids: Mapping[str, str]
 
+    @cached_property
+    def index(self) -> PhraseIndex[str]:
+        """Finds the names in text."""
+        return PhraseIndex(self.phrases)
+
 
 @cache
 def drug_names() -> DrugNames:
-    """The names of drugs alone, pruned of what is eaten, measured or made by the body."""
+    """The names of drugs alone, pruned of what is eaten, measured or made by the body.
+
+    Pruning takes most of a second, so its outcome is kept in the user's cache until the dictionary or the rules change.
+    """
+    return DrugNames(**compiled("drug-names", [_dictionary_file(), *_RULES], lambda: asdict(_drugs_alone())))
+
+
+def _drugs_alone() -> DrugNames:
     variants, records = _dictionary()
     struck = {row["name"] for row in read_table("not_drugs.tsv")}
     curated = {alias for row in read_table("drugs.tsv") for alias in (row["name"], *split_names(row["synonyms"]))}
@@ -107,13 +123,22 @@ def _dictionary() -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
     Raises:
         ModuleNotFoundError: the package is not installed.
     """
-    spec = find_spec(PACKAGE)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"No module named {PACKAGE!r}; install drug-named-entity-recognition", name=PACKAGE)
-    with bz2.open(Path(spec.origin).with_name(DICTIONARY)) as packed:
+    with bz2.open(_dictionary_file()) as packed:
         loaded = pickle.load(packed)  # noqa: S301  # an installed dependency's own file, trusted as its code is
     variants = {variant: canonicals[0] for variant, canonicals in loaded["drug_variant_to_canonical"].items()}
     return variants, loaded["drug_canonical_to_data"]
+
+
+def _dictionary_file() -> Path:
+    """Where the package keeps it.
+
+    Raises:
+        ModuleNotFoundError: the package is not installed.
+    """
+    spec = find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"No module named {PACKAGE!r}; install drug-named-entity-recognition", name=PACKAGE)
+    return Path(spec.origin).with_name(DICTIONARY)
 
 
 def _is_drug(name: str, record: Mapping[str, Any], under_own_name: bool) -> bool:
@@ -159,7 +184,7 @@ def _ordered(
             if row[column]:
                 ids[row["name"]] = row[column]
     synonyms = {name: (name, *(other for other in others if other != name)) for name, others in spelled.items()}
-    return DrugNames(PhraseIndex(found), synonyms, common, drugbank_ids, mesh_ids)
+    return DrugNames(found, synonyms, common, drugbank_ids, mesh_ids)
 
 
 def _add_curated(row: Mapping[str, str], found: dict[str, str], spelled: dict[str, dict[str, None]]) -> None:

@@ -84,7 +84,7 @@ def canonical_drug(name: str) -> str | None:
 def drug_synonyms(name: str) -> tuple[str, ...]:
     """All known names of a drug, the generic one first; only the name as given when it is not known."""
     generic = canonical_drug(name)
-    return (name,) if generic is None else drug_names().synonyms[generic]
+    return (name,) if generic is None else tuple(drug_names().synonyms[generic])
 
 
 def common_drug_names(name: str) -> tuple[str, ...]:
