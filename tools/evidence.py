@@ -6,6 +6,7 @@ directly or through a third record.
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from html import escape
 from typing import Any, ClassVar, Literal, get_args
 from urllib.parse import urlsplit
@@ -36,6 +37,7 @@ _PATTERNS = {
     "doi": re.compile(r"10\.[0-9]{4,9}/[^\s\"<>]+"),  # Crossref's recommended expression, any suffix
     "nct_id": re.compile(r"NCT[0-9]{8}"),
 }
+_DOI_PREFIX = re.compile(r"^(https?://(dx\.)?doi\.org/|doi:\s*)", re.IGNORECASE)
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
 
 Metadata = dict[str, Any]
@@ -53,9 +55,14 @@ def checked_identifier(kind: str, value: object) -> str | None:
     >>> checked_identifier("pmid", "not a number") is None
     True
     """
-    text = str(value).strip() if value is not None else ""
+    return _checked(kind, str(value).strip()) if value is not None else None
+
+
+@lru_cache(maxsize=8192)
+def _checked(kind: str, text: str) -> str | None:
+    """Remembered: merging asks after the same identifiers over and over."""
     if kind == "doi":
-        text = re.sub(r"^(https?://(dx\.)?doi\.org/|doi:\s*)", "", text, flags=re.IGNORECASE).lower()
+        text = _DOI_PREFIX.sub("", text).lower()
     elif kind == "pmid":
         text = text.removeprefix("PMID:").strip()
     else:
@@ -256,6 +263,7 @@ def _rank(text: str, prefixes: Sequence[str]) -> int:
     return next((i for i, prefix in enumerate(prefixes) if text.startswith(prefix)), len(prefixes))
 
 
+@lru_cache(maxsize=8192)
 def _plain_url(url: str) -> str:
     """A URL without scheme, `www.`, trailing slash and fragment, host in lower case; itself when it is not a URL."""
     try:
