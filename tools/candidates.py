@@ -4,7 +4,6 @@ Pure functions over the question and the pool: the judge scores with them, the b
 report grades with them.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,23 +14,24 @@ from .appraisal import (
     AppraisedItem,
     CandidateAppraisal,
     Direction,
+    PostedFinding,
     StudyDesign,
     appraise_candidate,
     appraised_item,
     finding_of,
+    prevents,
+    readable,
+    registered_trial,
 )
 from .evidence import Evidence
 from .lexicon import canonical_drug, condition_synonyms, drug_synonyms, find_drugs
+from .membership import belongs
 from .query import ParsedQuestion, parse_question
 from .ranking import stems
 
 APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitbook.io/chembl-interface-documentation
+_NO_STUDIES = ("drug", "disease", "notice")  # records of these types report no study
 _TOLD = (Direction.supports, Direction.contradicts)
-_PREVENTION = re.compile(
-    r"prevent|prophyla|attack frequency|frequency of (?:\w+ ){0,3}attacks|attack rate|headache days|migraine days"
-    r"|monthly (?:attacks|migraine)|recurren|rebleed|first (?:variceal )?bleed",
-    re.IGNORECASE,
-)
 
 
 class AppraisedRecord(BaseModel):
@@ -42,6 +42,8 @@ class AppraisedRecord(BaseModel):
     item: AppraisedItem
     sentence: str
     """The sentence the direction was read from, to the letter; empty where there is none."""
+    posted: PostedFinding | None = None
+    """What a trial's posted results say, serious adverse events among it; None where none are posted."""
 
     @property
     def key(self) -> str:
@@ -78,6 +80,8 @@ class Candidate(BaseModel):
     indications: list[Indication] = Field(default_factory=list)
     phase_for_condition: float | None = None
     """Highest phase for the condition asked about; None is not reported."""
+    in_asked_class: bool | None = None
+    """Whether it is known to belong to a class of drugs that the question names; None where the question names none."""
 
     @property
     def line(self) -> str:
@@ -97,7 +101,7 @@ class Candidate(BaseModel):
 
 
 def appraise_candidates(question: str | ParsedQuestion, pool: Sequence[Evidence]) -> list[Candidate]:
-    """Find the drugs that the pool speaks of and appraise each; best supported first.
+    """Find the drugs that the pool speaks of and appraise each; those of a class asked about first, then by support.
 
     A drug is a candidate when a publication or trial on the condition names it; drugs that are known from drug
     databases alone are none.
@@ -105,27 +109,28 @@ def appraise_candidates(question: str | ParsedQuestion, pool: Sequence[Evidence]
     asked = parse_question(question) if isinstance(question, str) else question
     drug_records = _drug_records(pool)
     found: dict[str, list[AppraisedRecord]] = {}
-    for record in pool:
-        if record.metadata.get("record_type") in ("drug", "disease") or not _on_condition(record, asked):
+    for record in map(readable, pool):
+        if record.metadata.get("record_type") in _NO_STUDIES or not on_condition(record, asked):
             continue
         for drug in _drugs_of(record):
             found.setdefault(drug, []).append(appraise_record(record, drug, asked))
     candidates = [_candidate(drug, records, drug_records, asked) for drug, records in found.items()]
-    return sorted(candidates, key=_standing)
+    return sorted(candidates, key=lambda candidate: (candidate.in_asked_class is False, *_standing(candidate)))
 
 
 def appraise_record(record: Evidence, drug: str, asked: ParsedQuestion) -> AppraisedRecord:
     """Read one record's design, size and direction for one drug."""
     condition = asked.conditions[0] if asked.conditions else " ".join(asked.terms)
-    finding = finding_of(record, drug, condition, drug_synonyms(drug))
-    item = appraised_item(record, drug, condition, drug_synonyms(drug))
+    synonyms = drug_synonyms(drug)
+    finding = finding_of(record, drug, condition, synonyms, intent=asked.intent)
+    item = appraised_item(record, drug, condition, synonyms, intent=asked.intent)
     sentence = finding.sentence if finding.direction in _TOLD else ""
-    if item.design is StudyDesign.registry_entry:
-        # A registration states aims; what it says of its own end is the one result in it that rules can read.
-        item = item.model_copy(update={"direction": Direction.unclear})
-        sentence = str(record.metadata.get("why_stopped") or "")
-    elif asked.intent == "prevention" and not _PREVENTION.search(record.content):
-        item, sentence = item.model_copy(update={"direction": Direction.neutral}), ""
+    if record.citation.source == "clinicaltrials":
+        meant = asked.intent != "prevention" or prevents(record, drug, synonyms)
+        trial = registered_trial(record, item, drug, synonyms, on_purpose=meant)
+        return AppraisedRecord(item=trial.item, sentence=trial.sentence, posted=trial.posted)
+    if item.design is StudyDesign.registry_entry:  # the protocol of a trial, published as a paper
+        item, sentence = item.model_copy(update={"direction": Direction.unclear}), ""
     return AppraisedRecord(item=item, sentence=sentence)
 
 
@@ -165,7 +170,8 @@ def _note_phase(phases: dict[str, float], name: Any, phase: Any) -> None:
         phases[drug] = max(phases.get(drug, 0.0), _phase(phase) or 0.0)
 
 
-def _on_condition(record: Evidence, asked: ParsedQuestion) -> bool:
+def on_condition(record: Evidence, asked: ParsedQuestion) -> bool:
+    """Whether a record speaks of a condition asked about; every record does where the question names none."""
     names = condition_names(asked)
     if not names:
         return True
@@ -217,7 +223,12 @@ def _candidate(
         ),
         indications=indications,
         phase_for_condition=max(phases, default=None),
+        in_asked_class=belongs(drug, _marketed_for(indications), asked.drug_classes) if asked.drug_classes else None,
     )
+
+
+def _marketed_for(indications: Iterable[Indication]) -> list[str]:
+    return [each.name for each in indications if (each.max_phase or 0) >= APPROVED_PHASE]
 
 
 def _indications(about: Iterable[Evidence]) -> list[Indication]:

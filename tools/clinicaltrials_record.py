@@ -18,6 +18,8 @@ UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's word for "not know
 _MAX_OUTCOMES = 5  # primary outcomes with results that a record keeps
 _MAX_VALUES = 40  # values of one outcome that a record keeps
 _SHOWN_VALUES = 12  # values of one outcome that the text names
+_MAX_ANALYSES = 30  # of one outcome that a record keeps
+_MAX_WORDS = 1000  # characters of a description that a record keeps
 _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 
 
@@ -62,11 +64,12 @@ def _metadata(nct_id: str, study: Any, protocol: Any) -> Metadata:
         "sponsor": _text(_at(protocol, "sponsorCollaboratorsModule", "leadSponsor", "name")),
         "conditions": _texts(_at(protocol, "conditionsModule", "conditions")),
         "interventions": _pairs(_dicts(arms, "interventions"), type="type", name="name"),
-        "arms": _pairs(_dicts(arms, "armGroups"), label="label", type="type"),
+        "arms": [_arm(arm) for arm in _dicts(arms, "armGroups")],
         "primary_outcomes": _pairs(
             _dicts(protocol, "outcomesModule", "primaryOutcomes"), measure="measure", time_frame="timeFrame"
         ),
         "allocation": _text(_at(info, "allocation")),
+        "intervention_model": _text(_at(info, "interventionModel")),
         "masking": _text(_at(info, "maskingInfo", "masking")),
         "primary_purpose": _text(_at(info, "primaryPurpose")),
         "results": results,
@@ -86,6 +89,12 @@ def _metadata(nct_id: str, study: Any, protocol: Any) -> Metadata:
         **known,
         "has_abstract": True,
     }
+
+
+def _arm(arm: Mapping[str, Any]) -> Metadata:
+    """An arm with the names of what it is given, without their types (`Drug: X`)."""
+    given = [name.partition(": ")[2] or name for name in _texts(arm.get("interventionNames"))]
+    return _reported({"label": _text(arm.get("label")), "type": _text(arm.get("type")), "interventions": given})
 
 
 def _result_pmids(references: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -127,7 +136,9 @@ def parse_results(section: Any) -> Metadata:
 
 
 def _outcome(measure: Mapping[str, Any]) -> Metadata:
-    groups = {str(group.get("id")): _text(group.get("title")) for group in _dicts(measure, "groups")}
+    described = {str(group.get("id")): group for group in _dicts(measure, "groups")}
+    groups = {key: _text(group.get("title")) for key, group in described.items()}
+    title = _text(measure.get("title"))
     sizes = {
         str(count.get("groupId")): _text(count.get("value"))
         for denominator in _dicts(measure, "denoms")[:1]
@@ -135,13 +146,20 @@ def _outcome(measure: Mapping[str, Any]) -> Metadata:
     }
     return _reported(
         {
-            "title": _text(measure.get("title")),
+            "title": title,
+            "description": _words(measure.get("description")),
             "time_frame": _text(measure.get("timeFrame")),
             "unit": _text(measure.get("unitOfMeasure")),
             "statistic": _text(measure.get("paramType")),
-            "groups": [_reported({"name": name, "n": sizes.get(key)}) for key, name in groups.items()],
+            "dispersion": _text(measure.get("dispersionType")),
+            "groups": [
+                _reported({"name": name, "n": sizes.get(key), "description": _words(described[key].get("description"))})
+                for key, name in groups.items()
+            ],
             "values": list(_values(measure, groups))[:_MAX_VALUES],
-            "analyses": [_analysis(analysis, groups) for analysis in _dicts(measure, "analyses")],
+            "analyses": [_analysis(analysis, groups, title) for analysis in _dicts(measure, "analyses")][
+                :_MAX_ANALYSES
+            ],
         }
     )
 
@@ -163,8 +181,9 @@ def _values(measure: Mapping[str, Any], groups: Mapping[str, str | None]) -> Ite
                 )
 
 
-def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None]) -> Metadata:
-    return _reported(
+def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], outcome: str | None) -> Metadata:
+    """An analysis with the `sentence` that stands for it in the record's text."""
+    found = _reported(
         {
             "groups": [groups.get(str(key)) or str(key) for key in analysis.get("groupIds") or ()],
             "p_value": (_text(analysis.get("pValue")) or "").removeprefix("=").strip(),
@@ -174,8 +193,13 @@ def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None]) -> 
             "ci_percent": _text(analysis.get("ciPctValue")),
             "ci_lower": _text(analysis.get("ciLowerLimit")),
             "ci_upper": _text(analysis.get("ciUpperLimit")),
+            "non_inferiority": _text(analysis.get("nonInferiorityType")),
+            "one_sided": True if analysis.get("ciNumSides") == "ONE_SIDED" else None,
+            "p_comment": _words(analysis.get("pValueComment")),
+            "about": _words(analysis.get("groupDescription")),
         }
     )
+    return {**found, "sentence": f"{outcome or 'Primary outcome'}: {_analysed(found)}."}
 
 
 def _sentences(protocol: Any, metadata: Metadata) -> Iterator[str]:
@@ -221,7 +245,7 @@ def _result_sentences(results: Metadata) -> Iterator[str]:
         ]
         shown = "; ".join(values[:_SHOWN_VALUES]) + ("; …" if len(values) > _SHOWN_VALUES else "") + unit
         yield f"RESULT: {outcome.get('title', 'primary outcome')}: {shown if values else 'no values posted'}."
-        yield from (f"ANALYSIS: {_analysed(analysis)}." for analysis in outcome.get("analyses", ()))
+        yield from (f"ANALYSIS: {analysis['sentence']}" for analysis in outcome.get("analyses", ()))
     if events := results.get("serious_adverse_events", ()):
         told = (f"{each['group']} {each['affected']} of {each['at_risk']}" for each in events)
         yield f"SERIOUS ADVERSE EVENTS: {'; '.join(told)}."
@@ -236,6 +260,8 @@ def _analysed(analysis: Metadata) -> str:
         parts.append(f"{level}CI {analysis.get('ci_lower', 'not given')} to {analysis.get('ci_upper', 'not given')}")
     if p_value := analysis.get("p_value"):
         parts.append(f"p {p_value}" if p_value[0] in "<>≤≥" else f"p = {p_value}")
+    if method := analysis.get("method"):
+        parts.append(method)
     return ", ".join(filter(None, parts))
 
 
@@ -256,6 +282,12 @@ def _text(value: Any) -> str | None:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return None
     return " ".join(html.unescape(str(value)).split()) or None
+
+
+def _words(value: Any) -> str | None:
+    """The beginning of a longer text."""
+    text = _text(value)
+    return text[:_MAX_WORDS] if text else None
 
 
 def _texts(values: Any) -> list[str]:

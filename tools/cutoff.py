@@ -39,6 +39,15 @@ class Cutoff:
             self._over = True
             self._shut()
 
+    def check(self) -> None:
+        """Go on reading, unless it is over: what the system had received already would still come.
+
+        Raises:
+            OSError: the exchange was cut off.
+        """
+        if self._over:
+            raise ConnectionAbortedError("cut off")
+
     def note(self, found: socket.socket | None) -> None:
         """Take note of the socket that is read from now on."""
         with self._lock:

@@ -10,7 +10,7 @@ The one place in the tools that reads the environment:
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -67,6 +67,8 @@ LOOKUPS: Mapping[str, Endpoint] = {
 # https://developers.openalex.org/guides/authentication : paid by the day, single works are free. The key in a header
 # is what OpenAlex's support says it takes beside the parameter that its guide names.
 OPENALEX = Endpoint(base_url="https://api.openalex.org", per_second=8, key_in="header")
+KEYED: Mapping[str, str] = {"openalex": "OPENALEX_API_KEY"}
+"""Sources that can be searched with a key alone, and the variable that holds it."""
 KEYED_PER_SECOND = {"pubmed": 10.0}  # requests a second with NCBI_API_KEY
 POLITE_PER_SECOND = {"crossref": 3.0}  # requests a second with NCBI_EMAIL
 
@@ -91,6 +93,19 @@ class Endpoints(BaseModel):
         if source not in self.by_source:
             raise UsageError(f"no source named {source!r}; there are {', '.join(sorted(self.by_source))}")
         return self.by_source[source]
+
+    def require(self, sources: Iterable[str]) -> None:
+        """Make sure that sources which are to be searched are set up.
+
+        Raises:
+            UsageError: one of them needs a key that is not there; one line, with the way out.
+        """
+        for source in sources:
+            if source not in self.by_source and source in KEYED:
+                raise UsageError(
+                    f"tools.sources: {source} is not searched without a key: set {KEYED[source]} in the environment, "
+                    f"or leave it out; without one there are {', '.join(PUBLIC)}"
+                )
 
     @property
     def hosts(self) -> frozenset[str]:

@@ -9,13 +9,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .evidence import Citation, Evidence, Metadata, checked_identifier
-from .publications import NO_TITLE, date_of, publication_date, raised, reported, trial_numbers, written
+from .publications import NO_TITLE, NOTICE_TYPES, date_of, publication_date, raised, reported, trial_numbers, written
 
 _TAG = re.compile(
     r"</?([A-Za-z][\w:.-]{0,40})(?:\s+[\w:.-]{1,40}\s*=\s*(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[^\s\"'<>=]{1,300}))*\s*/?>"
 )
 _HEADING = re.compile(r"<h\d>([^<>]*)</h\d>", re.IGNORECASE)
 _SUPERSCRIPT = re.compile(r"<sup>([^<>]*)</sup>", re.IGNORECASE)
+_NOTICE_TYPES = frozenset(kind.lower() for kind in NOTICE_TYPES)
+_NOTICES = {
+    "retraction of": "retracted",
+    "expression of concern for": "expression_of_concern",
+    "erratum for": "corrected",
+    "correction of": "corrected",
+}
+"""Notes by which an article speaks of another, and what that makes of the other."""
 _LINES = frozenset({"p", "br", "li", "div", "ul", "ol", "sec", "title"})
 
 
@@ -107,14 +115,39 @@ def _trust(hit: Mapping[str, Any], types: list[str], preprint: bool) -> Metadata
     kinds = {str(note.get("type")).lower() for note in notes}
     lowered = {kind.lower() for kind in types}
     said = bool(types or notes)
-    versions = (note.get("id") for note in notes if note.get("type") == "Preprint of" and note.get("source") == "MED")
     return {
         "is_preprint": preprint,
         "retracted": "retracted publication" in lowered or "retraction in" in kinds if said else None,
         "expression_of_concern": "expression of concern in" in kinds if said else None,
         "corrected": bool(kinds & {"erratum in", "correction in", "corrected and republished in"}) if said else None,
-        "published_version": checked_identifier("pmid", next(versions, None)),
+        **_versions(types, notes),
     }
+
+
+def _versions(types: list[str], notes: list[dict[str, Any]]) -> Metadata:
+    """Later and earlier versions, and the articles that it is a notice on."""
+    said = [(str(note.get("type")).lower(), name) for note in notes if (name := _named(note))]
+    preprint_of = [name for kind, name in said if kind == "preprint of" and name.startswith("pmid:")]
+    later = [name for kind, name in said if kind == "update in"]
+    earlier = [name for kind, name in said if kind in ("preprint in", "update of")]
+    notice = bool(_NOTICE_TYPES.intersection(kind.lower() for kind in types))
+    on = [{"flag": _NOTICES[kind], "name": name} for kind, name in said if kind in _NOTICES]
+    return {
+        "record_type": "notice" if notice else None,
+        "published_version": preprint_of[0].partition(":")[2] if preprint_of else None,
+        "updated_in": later,
+        "update_of": earlier,
+        "notice_on": on if notice else None,
+    }
+
+
+def _named(note: Mapping[str, Any]) -> str | None:
+    """The article that a note is on: `pmid:…`, or `ppr:…` for a preprint."""
+    source, number = note.get("source"), str(note.get("id"))
+    if source == "PPR":
+        return f"ppr:{number}"
+    pmid = checked_identifier("pmid", number) if source == "MED" else None
+    return f"pmid:{pmid}" if pmid else None
 
 
 def _indexing(hit: Mapping[str, Any]) -> Metadata:

@@ -1,7 +1,7 @@
-"""Preprints and the articles they became: the published version speaks, the preprint stays linked.
+"""Which records may be one work, and what became of preprints.
 
-Identifiers are the proof: Europe PMC's and PubMed's `published_version`, and what bioRxiv and medRxiv answer. Titles
-and authors that are nearly the same only say which preprints are worth asking about.
+Identifiers are the proof: what bioRxiv and medRxiv answer (`versions.settle` acts on it). Titles and authors that are
+nearly the same only say which preprints are worth asking about, and which records a reader should compare.
 """
 
 import asyncio
@@ -14,24 +14,27 @@ from rapidfuzz import fuzz, utils
 
 from .biorxiv import is_theirs, published_version
 from .errors import SearchError
-from .evidence import Evidence, checked_identifier
+from .europepmc import parse_page
+from .evidence import Evidence
 from .publications import PREPRINT_MARK
 from .transport import Transport
+from .versions import later_names, names_of
 
 TITLE_SCORE = 88.0  # of 100: titles gain and lose a subtitle on their way to print
-RESOLVE_LIMIT = 10  # preprints a call, one or two requests each
-DEADLINE_S = 20.0  # for all of them
+RESOLVE_LIMIT = 6  # preprints a call, one or two requests each, one a second
+DEADLINE_S = 12.0  # for all of them
 _AT_ONCE = 3
+_NO_ANSWER = "bioRxiv and medRxiv gave no answer in time"
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A preprint and an article that may be one work; no proof."""
+    """Two publications that may be one work; no proof."""
 
-    preprint: str
-    """Its key."""
-    article: str
-    """Its key."""
+    one: str
+    """The key of one, of the preprint where there is one."""
+    other: str
+    """The key of the other."""
     title_score: float
     """0 to 100."""
     shared_authors: tuple[str, ...]
@@ -39,21 +42,23 @@ class Proposal:
 
 
 def propose(pool: Sequence[Evidence]) -> list[Proposal]:
-    """Preprints and articles of a pool that look like one work, the most alike first.
+    """Publications of a pool that look like one work, the most alike first.
 
-    Titles must be nearly the same; where both name authors, at least one surname must be shared.
+    Titles must be nearly the same; where both name authors, at least one surname must be shared. Versions that
+    identifiers join are no proposal once `settle` has united them.
     """
-    preprints = [record for record in pool if record.is_preprint]
-    articles = [record for record in pool if not record.is_preprint and _is_publication(record)]
+    publications = [(record, _plain(record.citation.title), _surnames(record)) for record in pool if _is_study(record)]
     found = []
-    for preprint in preprints:
-        for article in articles:
-            score = title_score(preprint.citation.title, article.citation.title)
-            shared = _surnames(preprint) & _surnames(article)
-            known = _surnames(preprint) and _surnames(article)
-            if score >= TITLE_SCORE and (shared or not known):
-                found.append(Proposal(preprint.key, article.key, score, tuple(sorted(shared))))
-    return sorted(found, key=lambda each: (-each.title_score, -len(each.shared_authors), each.preprint, each.article))
+    for place, (one, title, authors) in enumerate(publications):
+        for other, other_title, other_authors in publications[place + 1 :]:
+            if one.is_preprint and other.is_preprint:
+                continue
+            score = fuzz.token_sort_ratio(title, other_title, score_cutoff=TITLE_SCORE)
+            shared = authors & other_authors
+            if score >= TITLE_SCORE and (shared or not (authors and other_authors)):
+                first, second = sorted((one, other), key=lambda record: (not record.is_preprint, record.key))
+                found.append(Proposal(first.key, second.key, round(score, 1), tuple(sorted(shared))))
+    return sorted(found, key=lambda each: (-each.title_score, -len(each.shared_authors), each.one, each.other))
 
 
 def title_score(one: str, other: str) -> float:
@@ -62,29 +67,11 @@ def title_score(one: str, other: str) -> float:
     >>> title_score("Statins in Fever: A Trial", "statins in fever - a trial.")
     100.0
     """
-    plain = [utils.default_process(title.removeprefix(PREPRINT_MARK)) for title in (one, other)]
-    return round(fuzz.token_sort_ratio(*plain), 1)
+    return round(fuzz.token_sort_ratio(_plain(one), _plain(other)), 1)
 
 
-def settle(pool: Sequence[Evidence]) -> list[Evidence]:
-    """Leave out preprints whose published version is in the pool, and link them there.
-
-    Args:
-        pool: records in any order, which is kept.
-
-    Returns:
-        The pool without those preprints; the articles have them in `preprint_versions` (key, title, URL, date). A
-        preprint whose article is not in the pool stays, with `published_version` in its metadata where it is known.
-    """
-    articles = {name: record.key for record in pool if not record.is_preprint for name in record.identifiers}
-    heirs: dict[str, list[Evidence]] = {}
-    gone: set[str] = set()
-    for record in pool:
-        heir = next((articles[name] for name in _published(record) if name in articles), None)
-        if heir is not None and heir != record.key:
-            heirs.setdefault(heir, []).append(record)
-            gone.add(record.key)
-    return [_with_preprints(record, heirs.get(record.key, [])) for record in pool if record.key not in gone]
+def _plain(title: str) -> str:
+    return utils.default_process(title.removeprefix(PREPRINT_MARK))
 
 
 async def resolve(
@@ -102,7 +89,7 @@ async def resolve(
         The pool; preprints that were published have `published_version`. One that could not be asked about has
         `published_version_unknown`: why.
     """
-    likely = {proposal.preprint for proposal in propose(pool)}
+    likely = {proposal.one for proposal in propose(pool)}
     open_ones = [record for record in pool if _is_open(record)]
     asked = sorted(open_ones, key=lambda record: record.key not in likely)[: max(0, limit)]
     turns = asyncio.Semaphore(_AT_ONCE)
@@ -110,11 +97,10 @@ async def resolve(
 
     async def one(record: Evidence) -> None:
         async with turns:
-            found[record.key] = {"published_version_unknown": f"no answer within {deadline_s:.3g} s"}
+            found[record.key] = {"published_version_unknown": _NO_ANSWER}
             try:
                 version = await published_version(record.metadata["doi"], transport)
-            except SearchError as error:
-                found[record.key] = {"published_version_unknown": error.reason}
+            except SearchError:
                 return
         found[record.key] = {"published_version": version.published_doi} if version else {}
 
@@ -132,30 +118,59 @@ async def resolve(
     ]
 
 
+async def published_articles(
+    preprints: Sequence[Evidence], pool: Sequence[Evidence], transport: Transport
+) -> list[Evidence]:
+    """Fetch the articles that preprints became, where the pool lacks them; one request at most.
+
+    Args:
+        preprints: as `resolve` gives them.
+        pool: everything that is known.
+        transport: the way out.
+
+    Returns:
+        The articles, as relevant as their preprints and with `fetched_as` in their metadata; none where Europe PMC
+        knows none or gives no answer.
+    """
+    known = {name for record in pool for name in names_of(record)}
+    wanted: dict[str, float] = {}
+    for record in preprints:
+        names = later_names(record)
+        if names and not known.intersection(names):
+            wanted[names[0]] = max(record.relevance, wanted.get(names[0], 0.0))
+    asked = list(wanted)[:RESOLVE_LIMIT]
+    if not asked:
+        return []
+    parts = (name.partition(":") for name in asked)
+    query = " OR ".join(
+        f"(EXT_ID:{number} AND SRC:MED)" if kind == "pmid" else f'DOI:"{number}"' for kind, _, number in parts
+    )
+    params = {"query": query, "format": "json", "resultType": "core", "pageSize": 2 * RESOLVE_LIMIT}
+    try:
+        page = await transport.get("europepmc", "search", params=params, read=lambda reply: parse_page(reply.json()))
+    except SearchError:
+        return []
+    found = []
+    for record in page.records:
+        name = next((name for name in asked if name in names_of(record)), None)
+        if name is not None and not record.is_preprint:
+            metadata = {**record.metadata, "fetched_as": "published version"}
+            found.append(record.model_copy(update={"relevance": wanted[name], "metadata": metadata}))
+    return found
+
+
+def _query(name: str) -> str:
+    kind, _, number = name.partition(":")
+    return f"(EXT_ID:{number} AND SRC:MED)" if kind == "pmid" else f'DOI:"{number}"'
+
+
 def _is_open(record: Evidence) -> bool:
     return record.is_preprint and not record.metadata.get("published_version") and is_theirs(record.metadata.get("doi"))
 
 
-def _is_publication(record: Evidence) -> bool:
+def _is_study(record: Evidence) -> bool:
+    """Whether it is a publication of its own: no trial's, drug's or disease's record, and no notice."""
     return not record.metadata.get("record_type") and not record.metadata.get("nct_id")
-
-
-def _published(record: Evidence) -> list[str]:
-    """The names by which a preprint's article may be in the pool."""
-    version = record.metadata.get("published_version") if record.is_preprint else None
-    numbers = ((kind, checked_identifier(kind, version)) for kind in ("pmid", "doi"))
-    return [f"{kind}:{number}" for kind, number in numbers if number]
-
-
-def _with_preprints(record: Evidence, preprints: Sequence[Evidence]) -> Evidence:
-    if not preprints:
-        return record
-    known = list(record.metadata.get("preprint_versions") or [])
-    for preprint in sorted(preprints, key=lambda each: each.key):
-        said = preprint.citation
-        entry = {"key": preprint.key, "title": said.title, "url": said.url, "date": said.date}
-        known += [entry] if entry not in known else []
-    return record.model_copy(update={"metadata": {**record.metadata, "preprint_versions": known}})
 
 
 def _surnames(record: Evidence) -> frozenset[str]:

@@ -17,7 +17,7 @@ from defusedxml.ElementTree import iterparse
 from .errors import UnreadableReply
 from .publications import raised
 
-MAX_XML_BYTES = 8 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
+MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
 MAX_SECTION_CHARS = 6000  # of one kind: what a model can read beside the other records
 _MAX_DEPTH = 100
 _MAX_ELEMENTS = 300_000
@@ -35,6 +35,13 @@ _LIMITS_TEXT = re.compile(
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
 
+_WORDED = re.compile(
+    r"creative commons attribution"
+    r"((?:[-\s]*(?:non[-\s]?commercial|no[-\s]?deriv(?:ative)?s?(?:\s+works)?|share[-\s]?alike))*)"
+    r"[\s,(-]*(\d\.\d)?",
+    re.IGNORECASE,
+)
+_TERMS = (("-NC", "commercial"), ("-ND", "deriv"), ("-SA", "alike"))
 _EMPTY_BRACKETS = re.compile(r"[\[(][\s,;–-]*[\])]")
 _BEFORE_POINT = re.compile(r"\s+([,.;:)\]])")
 _NOTHING = re.compile(r"[\s,;–-]*")
@@ -235,4 +242,7 @@ def _licence(article: Element) -> str | None:
             name = "CC0" if found[3] else f"CC {found[1].strip('-').upper()}"
             return " ".join(filter(None, (name, found[2] or found[4])))
     words = _flat(stated)
+    if worded := _WORDED.search(words):
+        terms = "".join(short for short, word in _TERMS if word in worded[1].lower())
+        return " ".join(filter(None, (f"CC BY{terms}", worded[2])))
     return (words if len(words) <= 200 else words[:199] + "…") or None

@@ -8,7 +8,8 @@ Asked with POST `graphql`, body `{"query": …, "variables": …}`. Three querie
   `count` and `rows[]` of `maxClinicalStage` and `drug{id name}`, and `associatedTargets(page: …)` (first 10) with
   `count` and `rows[]` of `score` (0 to 1) and `target{id approvedSymbol}`;
 * `Drug` with `id` (`CHEMBL…`); gives `data.drug` of `id`, `name`, `drugType`, `maximumClinicalStage`,
-  `mechanismsOfAction.rows[]` of `mechanismOfAction`, `actionType`, `targetName`, `targets[]{id approvedSymbol}`, and
+  `mechanismsOfAction.rows[]` of `mechanismOfAction`, `actionType`, `targetName`, `targets[]{id approvedSymbol}` with
+  `pathways[]` of `pathwayId` (Reactome's) and `pathway` (its name), and
   `indications` with `count` and `rows[]` of `maxClinicalStage` and `disease{id name}`.
 
 Clinical stages are words: `APPROVAL` (marketed for it), `PREAPPROVAL`, `PHASE_4`, `PHASE_3`, `PHASE_2_3`, `PHASE_2`,
@@ -56,7 +57,7 @@ _DISEASE = """query Disease($id: String!) {
 _DRUG = """query Drug($id: String!) {
   drug(chemblId: $id) {
     id name drugType %s
-    mechanismsOfAction { rows { mechanismOfAction actionType targetName targets { id approvedSymbol } } }
+    mechanismsOfAction { rows { mechanismOfAction actionType targetName targets { id approvedSymbol %s } } }
     indications { count rows { %s disease { id name } } }
   }
 }"""
@@ -66,8 +67,8 @@ DISEASE = (
 )
 """The query by today's schema, and by the one before it."""
 DRUG = (
-    _DRUG % ("maximumClinicalStage", "maxClinicalStage"),
-    _DRUG % ("maximumClinicalTrialPhase", "maxPhaseForIndication"),
+    _DRUG % ("maximumClinicalStage", "pathways { pathwayId pathway }", "maxClinicalStage"),
+    _DRUG % ("maximumClinicalTrialPhase", "", "maxPhaseForIndication"),
 )
 """Likewise."""
 

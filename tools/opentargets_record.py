@@ -3,6 +3,7 @@
 The fields are those of the schema at https://api.platform.opentargets.org/api/v4/graphql/schema.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ A phase 4 trial of a drug that is not approved for the condition counts as 3; co
 _MAX_DRUGS = 60  # of one disease that a record keeps
 _MAX_INDICATIONS = 60  # of one drug that a record keeps; some have hundreds
 _MAX_TARGETS = 10
+_MAX_PATHWAYS = 12  # of one drug that a record keeps; well-studied targets take part in dozens
 _SHOWN = 15  # drugs or indications that the text names
 
 
@@ -61,9 +63,12 @@ def parse_drug(drug: Mapping[str, Any]) -> Evidence:
         "max_phase": _phase(drug.get("maximumClinicalStage"), drug.get("maximumClinicalTrialPhase")),
         "mechanisms": [each for i, each in enumerate(mechanisms) if each not in mechanisms[:i]],
         "indications": indications[:_MAX_INDICATIONS],
+        "pathways": _pathways(_rows(drug, "mechanismsOfAction"))[:_MAX_PATHWAYS],
     }
     shown = name.capitalize()
     said = [f"{shown}: {_acting(mechanism)}." for mechanism in metadata["mechanisms"]]
+    if metadata["pathways"]:
+        said.append(f"Pathways of its targets (Reactome): {', '.join(each['name'] for each in metadata['pathways'])}.")
     said += [f"{shown} was developed for: {_told(indications)}."] if indications else []
     said = said or [f"{shown}: neither mechanism nor indication is listed."]
     return _evidence(f"{shown} ({chembl_id})", said, "drug", chembl_id, metadata)
@@ -92,6 +97,14 @@ def _mechanism(row: Mapping[str, Any]) -> Metadata:
         "gene_symbols": [each["approvedSymbol"] for each in targets if each.get("approvedSymbol")],
     }
     return {key: value for key, value in found.items() if value}
+
+
+def _pathways(rows: Iterable[Mapping[str, Any]]) -> list[Metadata]:
+    """Reactome's pathways of the targets: id and name, those of most targets first."""
+    targets = {str(each.get("id")): each for row in rows for each in row.get("targets") or () if isinstance(each, dict)}
+    listed = [path for each in targets.values() for path in each.get("pathways") or () if isinstance(path, dict)]
+    named = [(str(path["pathwayId"]), str(path["pathway"])) for path in listed if path.get("pathway") and path.get("pathwayId")]
+    return [{"id": number, "name": name} for (number, name), _ in Counter(named).most_common()]
 
 
 def _acting(mechanism: Metadata) -> str:

@@ -11,6 +11,10 @@ from .evidence import UNKNOWN_DATE, Metadata
 
 PREPRINT_MARK = "[PREPRINT - Not peer-reviewed]"
 NO_TITLE = "[Title not given]"
+NOTICE_TYPES = frozenset(
+    {"Retraction of Publication", "Retraction Notice", "Expression of Concern", "Published Erratum"}
+)
+"""Publication types of notices on other articles, which report no study: PubMed's, and those of Europe PMC after it."""
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
 _TRIAL = re.compile(r"\bNCT\d{8}\b", re.IGNORECASE)

@@ -184,7 +184,7 @@ def _failure(said: str) -> SearchError:
 def _warnings(result: Mapping[str, Any]) -> Iterator[str]:
     """What PubMed left out of the query, and why."""
     kinds = {
-        "phrasesnotfound": "knows no",
+        "phrasesnotfound": "has nothing under",
         "fieldsnotfound": "knows no field",
         "phrasesignored": "ignored",
         "quotedphrasesnotfound": "knows no phrase",
@@ -193,6 +193,8 @@ def _warnings(result: Mapping[str, Any]) -> Iterator[str]:
     for part in (result.get("errorlist"), result.get("warninglist")):
         for kind, words in part.items() if isinstance(part, dict) else ():
             for phrase in words if isinstance(words, list) else ():
+                if phrase == "No items found.":
+                    continue  # the count says so
                 yield f"{kinds.get(kind, kind)} {redacted(phrase)}"
 
 

@@ -15,6 +15,7 @@ from .errors import SourceUnavailable
 from .evidence import Citation, Evidence, Metadata, checked_identifier
 from .publications import (
     NO_TITLE,
+    NOTICE_TYPES,
     date_of,
     iso_date,
     publication_date,
@@ -33,6 +34,13 @@ _NO_RECORDS = re.compile(r"empty (?:result|id list)|nothing to ?do", re.IGNORECA
 _UNTRANSLATED = "[Not Available]."
 _RETRACTED = frozenset({"RetractionIn", "PartialRetractionIn"})
 _CORRECTED = frozenset({"ErratumIn", "CorrectedandRepublishedIn"})
+_NOTICES = {
+    "RetractionOf": "retracted",
+    "PartialRetractionOf": "retracted",
+    "ExpressionOfConcernFor": "expression_of_concern",
+    "ErratumFor": "corrected",
+}
+"""Notes by which an article speaks of another, and what that makes of the other."""
 
 Node = dict[str, Any]
 
@@ -100,13 +108,15 @@ def parse_article(xml: str) -> Evidence:
     title = _title(parts.article) or parts.container or NO_TITLE
     abstract = "\n".join(_sections(parts.article))
     types = _each(_text(node) for node in parts.types)
+    notes = _list(parts.citation, "CommentsCorrectionsList/CommentsCorrections")
     metadata = {
         "pmid": pmid,
         **_identity(parts),
         "journal": parts.container,
         "language": ", ".join(_text(node) for node in _list(parts.article, "Language")),
         "publication_types": types,
-        **_trust(types, _list(parts.citation, "CommentsCorrectionsList/CommentsCorrections")),
+        **_trust(types, notes),
+        **_versions(types, notes),
         **_indexing(parts.citation),
         "nct_ids": list(dict.fromkeys([*_registered(parts.article), *trial_numbers(title, abstract)])),
         "has_abstract": bool(abstract),
@@ -186,22 +196,39 @@ def _identity(parts: _Parts) -> Metadata:
 def _trust(types: list[str], notes: list[Node]) -> Metadata:
     """Whether the article is a preprint, and what was later said of it."""
     kinds = {note.get("@RefType") for note in notes}
-    preprint = "Preprint" in types
-    update = next((note for note in notes if note.get("@RefType") == "UpdateIn"), {})
     return {
-        "is_preprint": preprint,
+        "is_preprint": "Preprint" in types,
         "retracted": "Retracted Publication" in types or bool(kinds & _RETRACTED),
         "expression_of_concern": "ExpressionOfConcernIn" in kinds,
         "corrected": bool(kinds & _CORRECTED),
-        "published_version": _referred(update) if preprint else None,
     }
 
 
-def _referred(note: Node) -> str | None:
-    """The PMID of a note on another article, else the DOI in its reference."""
-    doi = re.search(r"10\.\d{4,9}/\S+", _text(note.get("RefSource")))
+def _versions(types: list[str], notes: list[Node]) -> Metadata:
+    """The article's later and earlier versions, and the articles that it is a notice on.
+
+    https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html#commentscorrections
+    """
+    referred = [(note.get("@RefType"), _referred(note)) for note in notes]
+    later = next((names for kind, names in referred if kind == "UpdateIn" and names), [])
+    earlier = [name for kind, names in referred if kind == "UpdateOf" for name in names]
+    notice = bool(NOTICE_TYPES.intersection(types))
+    on = [{"flag": _NOTICES[kind], "name": name} for kind, names in referred if kind in _NOTICES for name in names]
+    return {
+        "record_type": "notice" if notice else None,
+        "published_version": later[0].partition(":")[2] if later and "Preprint" in types else None,
+        "updated_in": later if "Preprint" not in types else None,
+        "update_of": earlier,
+        "notice_on": on if notice else None,
+    }
+
+
+def _referred(note: Node) -> list[str]:
+    """The names of the article that a note is on: its PMID, and the DOI in its reference."""
+    said = re.search(r"10\.\d{4,9}/\S+", _text(note.get("RefSource")))
     pmid = checked_identifier("pmid", _text(note.get("PMID")))
-    return pmid or (checked_identifier("doi", doi[0].rstrip(".")) if doi else None)
+    doi = checked_identifier("doi", said[0].rstrip(".")) if said else None
+    return [f"{kind}:{number}" for kind, number in (("pmid", pmid), ("doi", doi)) if number]
 
 
 def _indexing(citation: Node) -> Metadata:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import (
+    asked_condition,
     canonical_class,
     canonical_condition,
     canonical_drug,
@@ -16,10 +17,12 @@ from willowbark.tools.lexicon import (
     common_drug_names,
     condition_synonyms,
     find_conditions,
+    find_deeds,
     find_drug_classes,
     find_drugs,
+    find_people,
 )
-from willowbark.tools.lexicon.matching import phrase_key
+from willowbark.tools.lexicon.matching import Match, apart, phrase_key
 from willowbark.tools.query_syntax import Token, bare_words, lex, normalised
 
 LONGEST_QUESTION = 2000  # characters; a question, not a document
@@ -66,6 +69,8 @@ _BOUND = re.compile(
 _UNREADABLE = frozenset(("Cc", "Cs"))  # control characters, surrogates
 _LETTER_OR_NUMBER = re.compile(r"[A-HJ-Z]|[IVX]{2,3}|\d{1,3}")  # "hepatitis A", "type 2"; I is mostly the asker
 _NAMES_THAT_ARE_WORDS = frozenset(("WHO", "US", "IT"))
+# A condition before these words names a class of drugs by its use.
+_OF_DRUGS = re.compile(r"(?:[ -]lowering)?\s+(?:drugs?|medicines?|medications?|pills?)\b", re.IGNORECASE)
 _NEEDS_QUOTES = re.compile(r"[^\w*$+%-]")
 
 
@@ -84,7 +89,7 @@ class ParsedQuestion:
     drugs: tuple[str, ...]
     """Generic names of the drugs it names, in its order."""
     drug_classes: tuple[str, ...]
-    """Classes of drugs it names, in its order."""
+    """Classes of drugs it names, in its order; by their use where it asks about another condition: `gout drugs`."""
     intent: Intent
     """Prevention when it asks to prevent; unknown when it asks for neither."""
     terms: tuple[str, ...]
@@ -170,18 +175,32 @@ def parse_question(question: str) -> ParsedQuestion:
     ('cancer',)
     """
     text = normalised(question)
-    classes = find_drug_classes(text)
-    conditions = [
-        found for found in find_conditions(text) if not any(each.start <= found.start < each.end for each in classes)
-    ]
+    conditions, classes = _conditions_and_classes(text)
     return ParsedQuestion(
         text=question,
-        conditions=_distinct(found.name for found in conditions),
+        conditions=_distinct(conditions),
         drugs=_distinct(found.name for found in find_drugs(text)),
-        drug_classes=_distinct(found.name for found in classes),
+        drug_classes=_distinct(classes),
         intent=_intent(text),
         terms=_distinct(words for unit in _units(text) for words in unit.words),
     )
+
+
+def _conditions_and_classes(text: str) -> tuple[list[str], list[str]]:
+    """Names of the conditions asked about and of the classes of drugs, each in the question's order.
+
+    What is to be done ("quit smoking") names a condition as its name does; who has it does where nothing else is named.
+    """
+    classes = [Match(found.name, found.start, found.end) for found in find_drug_classes(text)]
+    named = [Match(found.name, found.start, found.end) for found in find_conditions(text)]
+    found = apart(classes, apart(find_deeds(text), named) or find_people(text))
+    conditions = [match for match in found if match not in classes]
+    by_use = [match for match in conditions if _OF_DRUGS.match(text, match.end)]
+    if len({match.value for match in conditions}) > len({match.value for match in by_use}):
+        conditions = [match for match in conditions if match not in by_use]
+        classes += [Match(f"{match.value} drugs", match.start, match.end) for match in by_use]
+    ordered = sorted(classes, key=lambda match: match.start)
+    return [match.value for match in conditions], [match.value for match in ordered]
 
 
 def _intent(text: str) -> Intent:
@@ -286,4 +305,6 @@ def _concept(words: str) -> tuple[str, tuple[str, ...]] | None:
     ):
         if name := canonical(words):
             return f"{canonical.__name__} {name}", names(name)
+    if name := asked_condition(words):
+        return f"{canonical_condition.__name__} {name}", condition_synonyms(name)
     return None

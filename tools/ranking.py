@@ -1,6 +1,7 @@
 """Relevance: how well a record fits the question, computed from its words and the source's own rank."""
 
 import re
+import threading
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
@@ -21,6 +22,8 @@ _STOP_WORDS = frozenset(
     " that the their these this to treat treatment was were what which who will with would".split()
 )
 
+_stemming = threading.Lock()  # a stemmer works in place, and the sandbox searches in a thread of its own
+
 
 @lru_cache(maxsize=1)
 def _stemmer() -> "snowballstemmer.EnglishStemmer":
@@ -29,7 +32,8 @@ def _stemmer() -> "snowballstemmer.EnglishStemmer":
 
 @lru_cache(maxsize=65536)
 def _stem(word: str) -> str:
-    return str(_stemmer().stemWord(word))
+    with _stemming:
+        return str(_stemmer().stemWord(word))
 
 
 def _plain(text: str) -> str:

@@ -20,6 +20,7 @@ from .clinicaltrials import ClinicalTrials
 from .enclosure import disclose, enclose, new_marker
 from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
 from .europepmc import EuropePMC
+from .openalex import OpenAlex
 from .opentargets import OpenTargets
 from .pubmed import PubMed
 from .search import Source, SourceReply
@@ -29,7 +30,8 @@ SOURCES: tuple[type[Source], ...] = (PubMed, EuropePMC, ClinicalTrials, ChEMBL, 
 """Every source that the agents can search; a new one is added here."""
 
 SEARCH_TIMEOUT_S = 90.0  # one tool call, all its requests and retries included
-_BY_NAME: Mapping[str, type[Source]] = {source.name: source for source in SOURCES}
+_BY_NAME: Mapping[str, type[Source]] = {**{source.name: source for source in SOURCES}, OpenAlex.name: OpenAlex}
+"""OpenAlex is searched where it is asked for: it needs a key."""
 
 Args = TypeVar("Args", bound=BaseModel)
 Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]
@@ -88,6 +90,8 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
     _marker: str
     _transport: Transport | None = None
     _timeout_s: float = SEARCH_TIMEOUT_S
+    before: Callable[[str, BaseModel], Awaitable[None]] | None = None
+    """Awaited before each call, with the tool's name and its checked arguments; must not raise. None is not called."""
 
     def bind(self, transport: Transport, marker: str) -> None:
         """Hand the tool its run's transport and marker."""
@@ -99,6 +103,8 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
 
     async def run(self, args: Args, cancellation_token: CancellationToken) -> ToolReply:
         """Ask the sources in parallel; failures come back as replies that name them."""
+        if self.before is not None:
+            await self.before(self.name, args)
         if self._transport is not None:
             return await self._ask(args, self._transport)
         async with Transport() as transport:
@@ -151,7 +157,7 @@ class SourceTool(EvidenceTool[SearchArgs], Component[SourceToolConfig]):
     """Search one source.
 
     Args:
-        source: `pubmed`, `europepmc`, `clinicaltrials`, `chembl` or `opentargets`.
+        source: `pubmed`, `europepmc`, `clinicaltrials`, `chembl`, `opentargets` or, with a key, `openalex`.
         max_results: records to give, 1 to 50.
         timeout_s: seconds for one call, retries included.
 

@@ -6,12 +6,13 @@ exchange. One transport serves a run; sources get it handed in.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -20,15 +21,17 @@ import tenacity
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints
 from .errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .limiter import RateLimiter, default_path
-from .patience import Breaker, BreakerOpen, Hopeless, RetryPolicy, Wait, retry_after_s
-from .wire import HttpxWire, RequestsWire, Wire, WireError, WireReply, WireRequest
+from .patience import Breaker, BreakerOpen, Hopeless, RetryPolicy, Silence, Wait, retry_after_s
+from .wire import HttpxWire, RequestsWire, TooSlow, Wire, WireError, WireReply, WireRequest
 
 __all__ = ["Exchange", "ExchangeLog", "Memory", "Recorder", "Reply", "RetryPolicy", "Transport"]
 
 T = TypeVar("T")
 
+_RETRIED = (SourceUnavailable, UnreadableReply)
 _RETRIED_STATUS = frozenset({408, 425, 429, *range(500, 600)})
 _MAX_REDIRECTS = 3
+_AT_ONCE = 4  # exchanges with one source: enough for its limit, and few are lost on one that is dead
 _BLANK = b"\xef\xbb\xbf \r\n\t"  # a byte order mark and white space
 _HTML = re.compile(
     rb"[\xef\xbb\xbf\s]*(<\?xml[^>]*>\s*)?(<!--((?!-->).)*-->\s*)*<(!doctype\s+)?html\b", re.IGNORECASE | re.DOTALL
@@ -56,6 +59,8 @@ class Exchange:
     content_type: str = ""
     request: str = ""
     """Hash of what was asked: the same for every attempt, at every address, with or without a key."""
+    sent: str = field(default="", repr=False)
+    """The JSON that was sent; empty where the URL says all."""
 
 
 class Recorder(Protocol):
@@ -75,6 +80,9 @@ class Memory(Recorder, Protocol):
     def gave_up(self, request: str, error: SearchError) -> None:
         """Take note of the failure that a request ended in, after all its attempts."""
 
+    async def settled(self) -> None:
+        """Wait until all that was told so far is kept; awaited before anything else is asked."""
+
 
 class ExchangeLog:
     """The plainest recorder: a list, without bodies."""
@@ -84,7 +92,7 @@ class ExchangeLog:
 
     def exchanged(self, exchange: Exchange) -> None:
         """Keep the exchange."""
-        self.exchanges.append(exchange)
+        self.exchanges.append(replace(exchange, body=b""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +116,9 @@ class Reply:
             UnreadableReply: HTML or anything else that is not whole JSON.
         """
         self._refuse_html()
-        try:
+        with contextlib.suppress(ValueError, RecursionError):  # the decoder's error would hold the whole text
             return json.loads(self.body)
-        except (ValueError, RecursionError) as error:
-            raise UnreadableReply(self.source, "answered with JSON that is cut or broken") from error
+        raise UnreadableReply(self.source, "answered with JSON that is cut or broken")
 
     def xml(self) -> bytes:
         """The body where XML is due; whether it is whole shows when it is parsed.
@@ -164,6 +171,7 @@ class Transport:
         )
         self._sleep = sleep
         self._breakers: dict[str, Breaker] = {}
+        self._places: dict[str, asyncio.Semaphore] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -176,6 +184,10 @@ class Transport:
         for wire in self._wires.values():
             await wire.close()
         self._limiter.close()
+
+    def breaker(self, source: str) -> Breaker:
+        """What is known of how a source has been answering."""
+        return self._breakers.setdefault(source, Breaker(self.policy))
 
     async def get(
         self,
@@ -237,6 +249,7 @@ class Transport:
             raise known
         if known is not None:
             return call.understood(known)
+        await self.recorder.settled()
         try:
             return await self._ask(call)
         except SearchError as error:
@@ -244,55 +257,64 @@ class Transport:
             raise
 
     async def _ask(self, call: "_Call[T]") -> T:
-        policy = self.policy
-        breaker = self._breakers.setdefault(call.source, Breaker(policy))
-        deadline = time.monotonic() + policy.deadline_s
-        last = "none came"
+        policy, started = self.policy, time.monotonic()
+        breaker = self.breaker(call.source)
+        last, failures, silences = "none came", 0, 0
         retrying = tenacity.AsyncRetrying(
             sleep=self._sleep,
-            stop=tenacity.stop_any(tenacity.stop_after_attempt(policy.attempts), Hopeless(deadline)),
+            stop=tenacity.stop_any(tenacity.stop_after_attempt(policy.attempts), Hopeless(started + policy.deadline_s)),
             wait=Wait(policy),
-            retry=tenacity.retry_if_exception_type((SourceUnavailable, UnreadableReply))
-            & tenacity.retry_if_not_exception_type(BreakerOpen),
+            retry=tenacity.retry_if_exception_type(_RETRIED) & tenacity.retry_if_not_exception_type(BreakerOpen),
             reraise=True,
         )
         try:
             async with asyncio.timeout(policy.deadline_s) as clock:
                 async for attempt in retrying:
                     with attempt:
-                        breaker.check(call.source)
-                        try:
-                            found = await self._attempt(call, attempt.retry_state.attempt_number)
-                        except (SourceUnavailable, UnreadableReply) as error:
-                            breaker.failed()
-                            last = error.reason
-                            raise
-                        except SourceRefused:
-                            breaker.worked()
-                            raise
+                        number = attempt.retry_state.attempt_number
+                        async with self._places.setdefault(call.source, asyncio.Semaphore(_AT_ONCE)):
+                            breaker.check(call.source)
+                            try:
+                                found = await self._attempt(call, breaker, number, policy.timeout_s(silences))
+                            except _RETRIED as error:
+                                breaker.failed()
+                                last, failures, silences = (
+                                    error.reason,
+                                    failures + 1,
+                                    silences + isinstance(error, Silence),
+                                )
+                                raise
+                            except SourceRefused:
+                                breaker.worked()
+                                raise
                         breaker.worked()
                         return found
+        except _RETRIED:
+            breaker.gave_up(started, failures)
+            raise
         except TimeoutError:
             if not clock.expired():
                 raise
+            breaker.gave_up(started, failures)
             reason = f"no usable answer within {policy.deadline_s:.3g} s; the last: {last}"
             raise SourceUnavailable(call.source, reason) from None
         raise AssertionError("tenacity returns or raises")
 
-    async def _attempt(self, call: "_Call[T]", number: int) -> T:
+    async def _attempt(self, call: "_Call[T]", breaker: Breaker, number: int, timeout_s: float) -> T:
         await self._turn(call)
         started = time.monotonic()
         reply: WireReply | None = None
         failure: str | None = None
         try:
-            reply = await self._exchange(call)
+            reply = await self._exchange(call, timeout_s)
+            breaker.heard()
             return call.understood(reply)
         except SearchError as error:
             failure = error.reason
             raise
         except WireError as error:
             failure = str(error)
-            raise SourceUnavailable(call.source, failure) from None
+            raise (Silence if isinstance(error, TooSlow) else SourceUnavailable)(call.source, failure) from None
         except BaseException as error:  # a cancelled attempt, or a reader that met what nobody foresaw
             failure = f"ended by {type(error).__name__}"
             raise
@@ -310,6 +332,7 @@ class Transport:
                     body=call.without_key(reply.body) if reply else b"",
                     content_type=reply.headers.get("content-type", "") if reply else "",
                     request=call.asked,
+                    sent="" if call.request.json is None else json.dumps(call.request.json, sort_keys=True),
                 )
             )
 
@@ -318,10 +341,9 @@ class Transport:
         if call.endpoint.per_second is not None:
             await self._limiter.wait(call.endpoint.host, call.endpoint.per_second * LIMIT_SHARE)
 
-    async def _exchange(self, call: "_Call[Any]") -> WireReply:
+    async def _exchange(self, call: "_Call[Any]", timeout_s: float) -> WireReply:
         """Send, follow redirects within the known hosts, and try the other client once where a firewall says 403."""
-        request, timeout_s = call.request, self.policy.attempt_timeout_s
-        wire = self._wires[call.endpoint.wire]
+        request, wire = call.request, self._wires[call.endpoint.wire]
         reply = await wire.send(request, timeout_s)
         for _ in range(_MAX_REDIRECTS):
             if reply.status not in (301, 302, 307, 308):

@@ -4,14 +4,14 @@ PubMed, Europe PMC, Crossref (with Retraction Watch) and, with a key, OpenAlex a
 them is enough to flag it. A record that nobody could be asked about is not clean: it could not be checked.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 from .crossref import Notice
 from .evidence import Evidence
 from .transport import Transport
-from .trust_lookup import FLAGS, Answer, answers, identifier
+from .trust_lookup import FLAGS, Answer, Word, answers, identifier
 
 MAX_RECORDS = 200  # a call; a report cites a few dozen
 DEADLINE_S = 20.0  # for each source; all are asked at once
@@ -51,9 +51,10 @@ async def check_trust(
 
     Returns:
         The records in their order. Publications have in their metadata `trust_state` (a `TrustState`), `trust_checked`
-        (sources that answered for the record), `trust_unanswered` (`source: why` for those that did not),
-        `trust_notices` (kind, DOI, date and source of each notice, as far as given) and the flags `retracted`,
-        `expression_of_concern` and `corrected`, true where any source raises them.
+        (sources that answered for the record), `trust_flagged` (by flag, the sources that raise it),
+        `trust_unanswered` (`source: why` for those that did not answer), `trust_notices` (kind, DOI, date and source of
+        each notice, as far as given) and the flags `retracted`, `expression_of_concern` and `corrected`, true where any
+        source raises them.
     """
     papers = [record for record in records if is_paper(record)]
     checked = papers[:MAX_RECORDS]
@@ -83,6 +84,7 @@ def _judged(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
         **{name: name in raised for name in FLAGS if words or name in raised},
         "trust_state": str(state or (TrustState.CLEAN if words else TrustState.UNCHECKED)),
         "trust_checked": sorted(words),
+        "trust_flagged": _raised_by(record, words),
         "trust_unanswered": unanswered,
         "trust_notices": [_told(notice) for word in words.values() for notice in word.notices],
     }
@@ -92,6 +94,41 @@ def _judged(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
     if known := [count for count in counts if isinstance(count, int)]:
         metadata["cited_by_count"] = max(known)
     return record.model_copy(update={"metadata": metadata})
+
+
+def _raised_by(record: Evidence, words: Mapping[str, Word]) -> dict[str, list[str]]:
+    """The sources that raise each flag; the record's own source where it came with one."""
+    own = "europepmc" if record.citation.source == "preprint" else record.citation.source
+    found = {name: {source for source, word in words.items() if name in word.flags} for name in FLAGS}
+    before = record.metadata.get("trust_flagged")
+    for name in FLAGS:
+        if isinstance(before, Mapping):
+            found[name].update(before.get(name, ()))
+        elif record.metadata.get(name) is True:
+            found[name].add(own)
+    return {name: sorted(sources) for name, sources in found.items() if sources}
+
+
+def retraction_note(record: Evidence) -> str:
+    """Which record was retracted, and who says so: `pmid:1 "Title" (PubMed; notice doi:10.…, 2014-03-01)`."""
+    flagged = record.metadata.get("trust_flagged")
+    raised = flagged.get("retracted", ()) if isinstance(flagged, Mapping) else ()
+    sources = raised or (record.citation.source,)
+    said_by = [_TITLES[name] for name in _TITLES if name in sources] or list(sources)
+    notices = [each for each in record.metadata.get("trust_notices", ()) if each.get("kind") == "retraction"]
+    told = [
+        "notice " + ", ".join(filter(None, (f"doi:{each['doi']}" if each.get("doi") else None, each.get("date"))))
+        for each in notices
+        if each.get("doi") or each.get("date")
+    ]
+    return f'{record.key} "{record.citation.title}" ({"; ".join([_listed(said_by), *told])})'
+
+
+def is_unchecked(record: Evidence) -> bool:
+    """Whether no source could be asked if a publication still stands; false for trials and drugs."""
+    state = record.metadata.get("trust_state")
+    told = state != TrustState.UNCHECKED if state else record.metadata.get("retracted") is not None
+    return is_paper(record) and not told
 
 
 def _told(notice: Notice) -> dict[str, str]:
@@ -121,7 +158,7 @@ def trust_summary(records: Iterable[Evidence]) -> str:
         line += f" {len(unchecked)} could not be checked ({'; '.join(_reasons(unchecked))})."
     partly = [r for r in papers if r not in unchecked and r.metadata["trust_unanswered"]]
     if partly:
-        line += f" For {len(partly)} not every source answered ({'; '.join(_reasons(partly))})."
+        line += f" {len(partly)} of them not by every source ({'; '.join(_reasons(partly))})."
     return line
 
 

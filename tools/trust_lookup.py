@@ -47,7 +47,7 @@ class Answer:
 
     def reason(self) -> str:
         """Why a record has no word of this source."""
-        return f"{self.source}: {self.failure or 'has no word on it'}"
+        return f"{self.source}: {self.failure or 'does not list it'}"
 
 
 Ask = Callable[[Sequence[Evidence], Answer, Transport], Awaitable[None]]

@@ -5,9 +5,10 @@ raw here and decoded under a cap, and the compressed stream's end is required.
 """
 
 import asyncio
-import io
+import mmap
 import zlib
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -27,6 +28,10 @@ _INFLATED_BYTES = 1024 * 1024  # decoded at a time, so that a small bomb takes l
 
 class WireError(Exception):
     """The exchange broke; the message says how, without an address."""
+
+
+class TooSlow(WireError):
+    """No whole answer came in time."""
 
 
 class BrokenBody(WireError):
@@ -100,9 +105,9 @@ class HttpxWire:
                     body = await _body(reply)
                     return WireReply(reply.status_code, {k.lower(): v for k, v in reply.headers.items()}, body)
         except TimeoutError as error:
-            raise WireError(f"no whole answer within {timeout_s:.3g} s") from error
+            raise TooSlow(f"no whole answer within {timeout_s:.3g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise WireError(_spoken(error)) from None
+            raise _translated(error) from None
 
     async def close(self) -> None:
         """Close the connections."""
@@ -133,9 +138,9 @@ class RequestsWire:
                     cutoff.cut()
                     raise
         except TimeoutError as error:
-            raise WireError(f"no whole answer within {timeout_s:.3g} s") from error
+            raise TooSlow(f"no whole answer within {timeout_s:.3g} s") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            raise WireError(_spoken(error)) from None
+            raise _translated(error) from None
 
     def _exchange(self, session: requests.Session, request: WireRequest, timeout_s: float, cutoff: Cutoff) -> WireReply:
         with (
@@ -151,10 +156,11 @@ class RequestsWire:
                 allow_redirects=False,
                 stream=True,
             ) as reply,
+            closing(_Decoder(reply.headers.get("content-encoding", ""))) as decoder,
         ):
-            decoder = _Decoder(reply.headers.get("content-encoding", ""))
             # Chunks as they come: a larger read would wait for a dripping server past any timeout.
             while chunk := reply.raw.read1(_CHUNK_BYTES, decode_content=False):
+                cutoff.check()
                 decoder.feed(chunk)
             return WireReply(reply.status_code, {k.lower(): v for k, v in reply.headers.items()}, decoder.finish())
 
@@ -166,14 +172,17 @@ class RequestsWire:
 
 
 class _Decoder:
-    """Takes raw chunks, gives the decoded body, refuses what is cut, too large or strangely encoded."""
+    """Takes raw chunks, gives the decoded body, refuses what is cut, too large or strangely encoded.
+
+    Closed after use: the frames of whatever error ended the reading would keep the body until the collector comes by.
+    """
 
     def __init__(self, encoding: str) -> None:
         encoding = encoding.strip().lower()
         if encoding not in ("", "identity", "gzip", "x-gzip"):
             raise BrokenBody(f"the answer is encoded as {encoding[:40]!r}; gzip was asked for")
         self._gzip = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
-        self._body = io.BytesIO()
+        self._body = mmap.mmap(-1, MAX_BODY_BYTES)  # malloc would keep such room, once for every thread that had it
         self._members = 1
         self._room_raw = MAX_BODY_BYTES  # a stream that decodes to nothing could go on for ever
 
@@ -189,7 +198,11 @@ class _Decoder:
     def finish(self) -> bytes:
         if self._gzip is not None and not self._gzip.eof:
             raise BrokenBody("the answer's gzip stream was cut")
-        return self._body.getvalue()
+        return self._body[: self._body.tell()]
+
+    def close(self) -> None:
+        self._body.close()
+        self._gzip = None
 
     def _inflate(self, chunk: bytes) -> None:
         assert self._gzip is not None
@@ -210,7 +223,6 @@ class _Decoder:
 
     def _keep(self, piece: bytes) -> None:
         if self._body.tell() + len(piece) > MAX_BODY_BYTES:
-            self._body.close()  # the exception's frames would keep it until the collector comes by
             raise _too_large()
         self._body.write(piece)
 
@@ -222,28 +234,28 @@ def _too_large() -> BrokenBody:
 async def _body(reply: httpx.Response) -> bytes:
     if reply.is_stream_consumed:  # a transport handed in gave a reply that is read already
         return reply.content
-    decoder = _Decoder(reply.headers.get("content-encoding", ""))
-    async for chunk in reply.aiter_raw(_CHUNK_BYTES):
-        decoder.feed(chunk)
-    return decoder.finish()
+    with closing(_Decoder(reply.headers.get("content-encoding", ""))) as decoder:
+        async for chunk in reply.aiter_raw(_CHUNK_BYTES):
+            decoder.feed(chunk)
+        return decoder.finish()
 
 
-def _spoken(error: Exception) -> str:
+def _translated(error: Exception) -> WireError:
     """Say what broke in words of ours: the libraries' own messages hold addresses, and those can hold keys."""
-    kinds = {
-        "ConnectTimeout": "no connection in time",
-        "ReadTimeout": "no answer in time",
-        "Timeout": "no answer in time",
-        "ConnectError": "no connection",
-        "ConnectionError": "no connection",
-        "RemoteProtocolError": "the answer was cut or malformed",
-        "ChunkedEncodingError": "the answer was cut or malformed",
-        "ReadTimeoutError": "no answer in time",
-        "ProtocolError": "the answer was cut or malformed",
-        "ReadError": "the connection broke",
-        "SSLError": "the certificate was not accepted",
+    kinds: Mapping[str, WireError] = {
+        "ConnectTimeout": TooSlow("no connection in time"),
+        "ReadTimeout": TooSlow("no answer in time"),
+        "Timeout": TooSlow("no answer in time"),
+        "ConnectError": WireError("no connection"),
+        "ConnectionError": WireError("no connection"),
+        "RemoteProtocolError": WireError("the answer was cut or malformed"),
+        "ChunkedEncodingError": WireError("the answer was cut or malformed"),
+        "ReadTimeoutError": TooSlow("no answer in time"),
+        "ProtocolError": WireError("the answer was cut or malformed"),
+        "ReadError": WireError("the connection broke"),
+        "SSLError": WireError("the certificate was not accepted"),
     }
     for kind in type(error).__mro__:
         if kind.__name__ in kinds:
             return kinds[kind.__name__]
-    return f"the exchange failed ({type(error).__name__})"
+    return WireError(f"the exchange failed ({type(error).__name__})")

@@ -16,8 +16,11 @@ from .design import DesignFinding, StudyDesign, classify_design
 from .direction import Direction, DirectionFinding, direction_of
 from .effect import Effect, EffectFinding, effect_in, effect_of
 from .numbers import EffectSize, Number, Phrase, PValue, effect_sizes, p_values
-from .records import appraised_item, design_of, finding_of
+from .posted import PostedFinding, SeriousEvents, posted_finding
+from .records import appraised_item, design_of, finding_of, prevents
+from .registered import RegisteredTrial, registered_trial
 from .reporting import arms, followup_months, phase, primary_outcome, sample_size
+from .screening import addressed_to_machines, is_addressed_to_machines, readable, set_aside
 from .stopping import StoppingKind, why_stopped_kind
 
 __all__ = [
@@ -35,9 +38,13 @@ __all__ = [
     "Number",
     "PValue",
     "Phrase",
+    "PostedFinding",
     "Quality",
+    "RegisteredTrial",
+    "SeriousEvents",
     "StoppingKind",
     "StudyDesign",
+    "addressed_to_machines",
     "answer_of",
     "appraise",
     "appraise_candidate",
@@ -52,10 +59,16 @@ __all__ = [
     "effect_sizes",
     "finding_of",
     "followup_months",
+    "is_addressed_to_machines",
     "p_values",
     "phase",
+    "posted_finding",
+    "prevents",
     "primary_outcome",
     "quality",
+    "readable",
+    "registered_trial",
     "sample_size",
+    "set_aside",
     "why_stopped_kind",
 ]

@@ -9,9 +9,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from .conclusion import concluding_sentences, has_conclusion
 from .effect import null_statement, ranked_results
 from .numbers import p_values_in
+from .passages import concluding_sentences, has_conclusion
 from .sentences import clauses, plain, sentences, stems
 
 Verdict = Literal["yes", "no", "maybe"]
@@ -41,7 +41,7 @@ _ASKS_TROUBLE = re.compile(
     re.IGNORECASE,
 )
 _ASKS_NEED = re.compile(
-    r"\b(?:necessary|needed?|required?|mandatory|should|indicated|justified|worthwhile|routine(?:ly)?|"
+    r"\b(?:necessary|need(?:ed)?|required?|mandatory|should|indicated|justified|worthwhile|routine(?:ly)?|"
     r"useful|must|warranted)\b",
     re.IGNORECASE,
 )
@@ -73,8 +73,9 @@ _NOT_DENIAL = re.compile(
     re.IGNORECASE,
 )
 _SAME = re.compile(
-    r"\b(?:similar(?:ly)?|comparable|equivalent|equal(?:ly)?|identical|same|as (?:well|effective|safe|"
-    r"good|accurate) as|no (?:\w+ ){0,2}differen\w+|not (?:\w+ )?differ\w*|non-?inferior|homogen\w+)\b",
+    r"\b(?:similar(?:ly)?|comparable|equivalent|equal(?:ly)?|identical|same|as (?:effective|safe|"
+    r"good|accurate) as|(?:perform\w*|function\w*|fare[ds]?|just|least|does|did|do|works?) as well as|"
+    r"no (?:\w+ ){0,2}differen\w+|not (?:\w+ )?differ\w*|non-?inferior|homogen\w+)\b",
     re.IGNORECASE,
 )
 _AFFIRMS = re.compile(
@@ -85,6 +86,23 @@ _AFFIRMS = re.compile(
     r"play\w*|valuable|appropriate|justif\w+|need(?:ed|s)?|necessary|successful\w*|independent (?:risk |"
     r"prognostic |predict\w+ )?(?:factor|predictor)|risk factors?|acceptable|good|excellent|adequate)\b",
     re.IGNORECASE,
+)
+_SUFFICES = re.compile(
+    r"\b(?:(?:is|are|may be|might be|seems?|appears?|can be|was|were) (?:\w+ )?(?:sufficient|enough|omitted|avoided)|"
+    r"selective(?:ly)?|minimi[sz]e unnecessary|(?:avoid|reduce)\w* unnecessary)\b",
+    re.IGNORECASE,
+)
+"""What answers a question about a need with no."""
+_ASKS_SAFETY = re.compile(r"\bsafe(?:ly|ty)?\b", re.IGNORECASE)
+_UNSAFE = re.compile(
+    r"\b(?:significant|high(?:er)?|increased|unacceptabl[ey]|considerable|serious) (?:\w+ ){0,2}(?:complications?|"
+    r"risks?|"
+    r"mortality|toxicit\w+|morbidity|discomfort)\b|\bunsafe\b",
+    re.IGNORECASE,
+)
+_ASKS_ALIKE = re.compile(r"\b(?:the same|similar|alike|equal(?:ly)?|equivalent|identical|comparable)\b", re.IGNORECASE)
+_UNLIKE = re.compile(
+    r"\b(?:differ(?:s|ed|ent|ently|ing|ences?)?|than|distinct\w*|unlike|compared with|heterogen\w+)\b", re.IGNORECASE
 )
 _DOUBT = re.compile(
     r"\b(?:unclear|inconclusive|unknown|uncertain|controversial|debat\w+|remains? to be|conflicting|"
@@ -99,7 +117,6 @@ _FIRM_DOUBT = re.compile(
     r"partial(?:ly)?|selected (?:patients|cases|group)|not necessarily|some disagreement|difficult to)\b",
     re.IGNORECASE,
 )
-_TURN = re.compile(r"\b(?:but|however|although|though|whereas|while|nevertheless|yet|only|except)\b", re.IGNORECASE)
 
 
 def answer_of(question: str, text: str) -> Answer:
@@ -130,25 +147,32 @@ def _from_conclusion(question: str, spoken: list[str]) -> Answer:
 
 
 def _from_results(question: str, body: list[str]) -> Answer:
-    """Without a conclusion: count what in the results denies, most of all on the question's words and at the end."""
+    """Without a conclusion: count what in the results denies, most of all in the sentences nearest to the question.
+
+    Whether authors would say `maybe` cannot be told from results alone, so it is not guessed.
+    """
+    results = set(ranked_results("\n".join(body), None, None))
+    kept = [s for s in body if s in results] or body
     wanted = stems(question)
-    results = ranked_results("\n".join(body), None, None)
-    kept = [s for s in body if s in set(results)] or body
-    best = max(kept, key=lambda s: len(stems(s) & wanted))
+    nearest = sorted(kept, key=lambda s: -len(stems(s) & wanted))
     nulls = [s for s in kept if null_statement(s)]
     verdicts = [p.significant for s in kept for p in p_values_in(s)]
     points = (
-        (best in nulls) + (kept[-1] in nulls) + (False in verdicts) + 0.5 * (len(nulls) > 1) - 0.5 * (True in verdicts)
+        (len(nulls) > _MOSTLY * len(kept))
+        + (sum(_denies(s) for s in nearest[:_NEAREST]) >= _NEAREST - 1)
+        + (verdicts.count(False) > verdicts.count(True))
+        + bool(_ASKS_TROUBLE.search(question))
+        - any(p.significant for p in p_values_in(nearest[0]))
+        - bool(_ASKS_SAMENESS.search(question))
     )
-    if _ASKS_SAMENESS.search(question):
-        points = -points
-    points += bool(_ASKS_TROUBLE.search(question)) + 0.5 * bool(_ASKS_NEED.search(question))
     reason = f"{len(nulls)} of {len(kept)} results deny"
-    if best in nulls and _TURN.search(best) and True in verdicts:
-        return Answer(verdict="maybe", reason=f"turns on itself: {reason}", sentence=best)
     if points >= _DENIED:
-        return Answer(verdict="no", reason=reason, sentence=nulls[-1] if nulls else best)
-    return Answer(verdict="yes", reason=reason, sentence=best)
+        return Answer(verdict="no", reason=reason, sentence=nulls[-1] if nulls else nearest[0])
+    return Answer(verdict="yes", reason=reason, sentence=nearest[0])
+
+
+def _denies(sentence: str) -> bool:
+    return bool(_DENIAL.search(_NOT_DENIAL.sub(" ", sentence)) or null_statement(sentence))
 
 
 def _weight(sentence: str, wanted: frozenset[str], place: int) -> float:
@@ -162,7 +186,9 @@ _SUMS_UP = re.compile(
     r"support))\b",
     re.IGNORECASE,
 )
-_DENIED = 1.0  # points of denial for a no; set on development data
+_DENIED = 1  # points of denial for a no; set on development data
+_MOSTLY = 0.4  # share of the results that must deny
+_NEAREST = 3  # sentences that share most with the question; all but one must deny
 _OUTLOOK = re.compile(
     r"\b(?:further|future|additional|more|larger|prospective) (?:[\w,-]+ ){0,4}(?:stud(?:y|ies)|research|"
     r"trials?|investigations?|work|evaluation) (?:\w+ ){0,3}(?:needed|required|necessary|warranted|should|"
@@ -173,7 +199,7 @@ _CONCESSION = re.compile(
     r"^(?:[A-Z]{5,}\s?: )?(?:although|while|though|despite|even though|whereas|in spite of)\b[^,]*,\s*", re.IGNORECASE
 )
 _UNDECIDED = 0.4  # a balance nearer to zero than this can be a maybe; set on development data
-_DOUBTFUL = 1.25  # hedges (a quarter each), firm doubt, sentences on both sides; set on development data
+_DOUBTFUL = 1.75  # hedges (a quarter each), firm doubt, sentences on both sides; set on development data
 _LEAN = 0.15  # a balance below it is a no; set on development data
 
 
@@ -197,6 +223,13 @@ def _main_part(sentence: str) -> str:
     return _CONCESSION.sub("", plain(sentence))
 
 
+def _answers_no(question: str, text: str) -> str | None:
+    """The words by which a statement without a denial answers a question about safety, need or likeness with no."""
+    pairs = ((_ASKS_SAFETY, _UNSAFE), (_ASKS_NEED, _SUFFICES), (_ASKS_ALIKE, _UNLIKE))
+    found = (said.search(text) for asks, said in pairs if asks.search(question))
+    return next((match.group() for match in found if match), None)
+
+
 def _stand_of(question: str, text: str) -> tuple[float, str]:
     sameness, trouble = bool(_ASKS_SAMENESS.search(question)), bool(_ASKS_TROUBLE.search(question))
     bare = _NOT_DENIAL.sub(" ", text)
@@ -211,5 +244,7 @@ def _stand_of(question: str, text: str) -> tuple[float, str]:
     high = [p.significant for p in p_values_in(text) if p.significant is not None]
     if high and not any(high):
         return (1.0 if sameness else -1.0), "p not below 0.05"
+    if against := _answers_no(question, bare):
+        return -1.0, against
     affirms = _AFFIRMS.search(text)
     return (0.8, affirms.group()) if affirms else (0.3, "states it")

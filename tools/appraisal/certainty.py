@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .design import RANDOMISED, StudyDesign
 from .direction import Direction
+from .same_trial import one_per_trial
 from .stopping import StoppingKind
 
 Quality = Literal["strong", "moderate", "weak", "refuted"]
@@ -74,6 +75,8 @@ class AppraisedItem(BaseModel):
     """Whether it supports in guarded words alone: may, promising, a trend."""
     direct: bool = True
     """Whether drug and condition are those asked about, in people."""
+    trial: str | None = None
+    """NCT number of the trial that it reports; None where it reports none, several, or does not say."""
 
 
 class Certainty(BaseModel):
@@ -98,6 +101,8 @@ class CandidateAppraisal(BaseModel):
     unclear: list[str] = Field(default_factory=list)
     excluded: list[str] = Field(default_factory=list)
     """Keys of retracted records."""
+    same_trial: list[str] = Field(default_factory=list)
+    """Keys of records that report a trial for which another record counts."""
     notes: list[str] = Field(default_factory=list)
     """What took no step but should be said: stopped trials and why, records not checked for retraction."""
 
@@ -124,20 +129,26 @@ def weight(item: AppraisedItem) -> int:
 
 def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     """Appraise all evidence on a candidate; the order of the items does not matter."""
-    kept = sorted((i for i in items if not i.retracted), key=lambda i: i.model_dump_json())
+    every = sorted((i for i in items if not i.retracted), key=lambda i: i.model_dump_json())
+    kept, folded, same = one_per_trial(every, standing, weight)
+    items = [*kept, *(i for i in items if i.retracted)]
 
     def keys(direction: Direction) -> list[str]:
         return [i.key for i in kept if standing(i) is direction]
 
+    certainty = appraise(items)
     return CandidateAppraisal(
-        certainty=appraise(items),
+        certainty=certainty.model_copy(
+            update={"steps": [*certainty.steps, *(f"Counted once: {note}" for note in same)]}
+        ),
         quality=quality(items),
         supporting=keys(Direction.supports),
         contradicting=keys(Direction.contradicts),
         neutral=keys(Direction.neutral),
         unclear=keys(Direction.unclear),
         excluded=sorted(i.key for i in items if i.retracted),
-        notes=_notes(kept),
+        same_trial=folded,
+        notes=[*_notes(every), *same],
     )
 
 

@@ -3,80 +3,34 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from . import finding_words as say
 from .arms import Mine, mine_in, name_pattern
+from .clause import Finding
 from .direction import Direction, DirectionFinding
-from .findings import Finding, findings_in
-from .sentences import sentences, stems
+from .findings import findings_in
+from .passages import bare, is_background, passages
+from .purpose import purpose_of
+from .roles import given_to_all, stands_by
+from .sentences import sentences
+from .topic import names_condition, topic_in
 
-_CONCLUSION = re.compile(
-    r"^(?:ABSTRACT\.)?(?:(?:authors'? )?conclusions?(?: and [\w ]+)?|interpretation|discussion|"
-    r"significance|implications?|summary)\s?[:.]+\s*",
+_STOPPING = re.compile(
+    r"\b(?:withdrawal|discontinuation|stopping|interruption|cessation|discontinuing|withdrawing) of\b|"
+    r"\b(?:after|following|upon) (?:\w+ )?(?:withdrawal|discontinuation|cessation)\b|\bonce (?:it is )?stopped\b|"
+    r"\brebound\b",
     re.IGNORECASE,
 )
-_CONCLUDING = re.compile(
-    r"\b(?:in conclusion|we conclude|conclud\w+|in summary|to summari[sz]e|these (?:results|findings|"
-    r"data)|our (?:results|findings|data)|this (?:study|trial|analysis) (?:shows?|showed|demonstrat\w+|"
-    r"suggests?|provides?|confirms?|supports?)|"
-    r"(?:results|findings|data) (?:suggest|indicate|show|demonstrate|support|confirm)|taken together|"
-    r"overall|thus|therefore)\b",
-    re.IGNORECASE,
-)
-_HEADING = re.compile(r"^(?:ABSTRACT\.)?[A-Z][A-Za-z&/ ]{3,40}\s?:")
-_COMMON = frozenset(
-    {"diseas", "disord", "syndrom", "chronic", "acut", "type", "prevent", "primari", "secondari", "sever"}
-)
-_FAMILIES: tuple[tuple[str, ...], ...] = (
-    ("nephropath", "kidney", "renal", "nephrit", "glomerul", "albuminuri", "proteinuri"),
-    ("portal hypertension", "portal pressure", "varic", "cirrho", "hepatic venous pressure"),
-    ("migraine", "headache"),
-    ("smoking", "nicotine", "tobacco", "cigarette"),
-    ("hypertension", "blood pressure", "antihypertensive"),
-    ("diabet", "glyc", "insulin resistance"),
-    ("alzheimer", "dementia", "cognitive"),
-    ("depress", "mood"),
-    ("cancer", "tumor", "tumour", "carcinoma", "neoplas", "leukemia", "lymphoma", "sarcoma", "melanoma"),
-    ("steatohepatitis", "fatty liver", "nash", "nafld", "steatosis"),
-    ("heart failure", "cardiomyopath", "ejection fraction"),
-    ("epilep", "seizure"),
-    ("arthritis", "joint inflammation"),
-    ("covid", "sars-cov-2", "post-acute sequelae"),
-    ("fibrosis", "fibrotic"),
-    ("obes", "body weight", "weight loss"),
-)
-"""Words by which the same condition goes, after the entry terms and neighbours of its MeSH descriptor."""
-_TITLE_WEIGHT = 2.5  # a title that states a result states the main one
-_CONCLUSION_WEIGHT = 2.0
+_STOPPED = re.compile(r"\btapered off\b|\bformer(?:ly)? \w+[ -](?:users|treated)\b|\bafter withdrawal\b", re.IGNORECASE)
 _LEADING = 1.5  # how much the one side must outweigh the other for a verdict
 _ENOUGH_FOR = 0.25  # weight from which findings for a drug are a verdict
-_ENOUGH_AGAINST = 0.6  # a lone side issue without a difference says nothing against
-LAST_SENTENCES = 3  # an abstract without headings concludes in its last sentences
-_TITLE_VERB = re.compile(
-    r"(?<!to )(?<!for )(?<!and )\b(?:reduces?|improves?|prevents?|increases?|decreases?|lowers?|"
-    r"attenuates?|ameliorates?|alleviates?|slows?|delays?|inhibits?|is|are|does|do|did|fails?|has|have|"
-    r"protects?|promotes?|enhances?|worsens?|exacerbates?|relieves?|suppresses|greater|effective|stabili[sz]es|"
-    r"beneficial|"
-    r"insufficient|postponement)\b",
-    re.IGNORECASE,
-)
-_NOT_RESULTS = re.compile(
-    r"^(?:ABSTRACT\.)?(?:background|aims?|objectives?|purpose|introduction|methods?|design|setting|context|patients|"
-    r"(?:patients|materials?|subjects|study design|design)[\w ,]{0,30}methods?|interventions?|rationale|"
-    r"measurements?|participants|"
-    r"main outcome measures?|outcome measures?|hypothesis|study (?:design|population))(?:[\w /&]{0,24})?\s?[:.]",
-    re.IGNORECASE,
-)
+_ENOUGH_AGAINST = 1.0  # a plain result that names the drug; a lone side issue says nothing against
+_LEADING_AGAINST = 2.0  # a verdict against takes more: it tells a reader to look no further
 
 
-class _Sentence(NamedTuple):
-    text: str
-    base: float
-    """Weight of the section it stands in."""
-
-
-def conclusion_of(title: str, text: str, drug: str, condition: str, synonyms: Sequence[str] = ()) -> DirectionFinding:
+def conclusion_of(
+    title: str, text: str, drug: str, condition: str, synonyms: Sequence[str] = (), *, intent: str = "unknown"
+) -> DirectionFinding:
     """Tell whether a record supports a drug for a condition, with the sentence that says so.
 
     Every sentence is read for findings on the drug. Findings in the title and the conclusion weigh more, those on
@@ -88,16 +42,18 @@ def conclusion_of(title: str, text: str, drug: str, condition: str, synonyms: Se
         drug: the drug asked about.
         condition: the condition asked about.
         synonyms: other names of the drug.
+        intent: what the drug is wanted for: `prevention` leaves out records that only treat an attack or event, or that
+            do not say which; anything else takes all.
 
     >>> text = "Methods: 40 adults took A or placebo. Conclusion: Drug A did not prevent migraine."
     >>> conclusion_of("Drug A in migraine", text, "drug A", "migraine").direction
     <Direction.contradicts: 'contradicts'>
     """
-    return _conclusion_of(title, text, (drug, *synonyms), condition)
+    return _conclusion_of(title, text, (drug, *synonyms), condition, intent)
 
 
 @lru_cache(maxsize=4096)
-def _conclusion_of(title: str, text: str, names: tuple[str, ...], condition: str) -> DirectionFinding:
+def _conclusion_of(title: str, text: str, names: tuple[str, ...], condition: str, intent: str) -> DirectionFinding:
     whole = f"{title}. {text}"
     if not name_pattern(names).search(whole):
         return _unclear(f"the record does not name {names[0]}", title)
@@ -106,11 +62,19 @@ def _conclusion_of(title: str, text: str, names: tuple[str, ...], condition: str
     if scope := _out_of_scope(title, text, condition):
         return _stated(Direction.neutral, "beside the question", scope, None)
     mine = mine_in(title, text, names)
-    read = _sentences(title, text)
+    if stands_by(whole, mine.pattern) or stands_by(title, mine.pattern):
+        return _stated(Direction.neutral, "named as background, rescue or cause alone", title, None)
+    if given_to_all(whole, mine.pattern, has_inert=mine.has_inert, others=mine.others):
+        return _stated(Direction.neutral, "given in every arm", title, None)
+    if intent == "prevention" and (purpose := purpose_of(title, text, mine.pattern)) != "prevention":
+        said = "treats what is there" if purpose == "relief" else "is not said to prevent"
+        return _stated(Direction.neutral, f"the drug {said}", title, None)
+    read, topic = passages(title, text), topic_in(whole, condition)
     told = [
-        (finding._replace(weight=finding.weight * sentence.base), sentence.text)
-        for sentence, before in zip(read, ("", *(s.text for s in read)), strict=False)
-        for finding in findings_in(_bare(sentence.text), mine, condition, before)
+        (finding._replace(weight=finding.weight * passage.base), passage.text)
+        for passage, before in zip(read, ("", *(p.text for p in read)), strict=False)
+        if not is_background(passage.text)
+        for finding in findings_in(bare(passage.text), mine, topic, before)
     ]
     return _verdict(told, mine, title, text)
 
@@ -120,13 +84,16 @@ Told = tuple[Finding, str]
 
 def _verdict(told: list[Told], mine: Mine, title: str, text: str) -> DirectionFinding:
     """Weigh the findings for and against."""
-    is_review = bool(say.REVIEW.search(title) or say.REVIEW.search(text[:160]))
+    is_review = _is_review(title, text)
     sure = [t for t in told if not is_review or (t[0].named and not t[0].hedged)]
     weights = {side: sum(f.weight for f, _ in sure if f.direction is side) for side in Direction}
     for_it, against = weights[Direction.supports], weights[Direction.contradicts]
-    if for_it >= _ENOUGH_FOR and for_it >= _LEADING * against:
+    called = {f.direction for f, _ in sure if f.named}
+    if Direction.supports in called and for_it >= _ENOUGH_FOR and for_it >= _LEADING * against:
         return _best(sure, Direction.supports, mine)
-    if against >= _ENOUGH_AGAINST and against >= _LEADING * for_it:
+    if against > for_it and (_STOPPING.search(title) or _STOPPED.search(text)):
+        return _stated(Direction.neutral, "tests what happens when it is stopped", title, None)
+    if Direction.contradicts in called and against >= _ENOUGH_AGAINST and against >= _LEADING_AGAINST * for_it:
         return _best(sure, Direction.contradicts, mine)
     if told:
         finding, sentence = max(told, key=lambda t: t[0].weight)
@@ -134,6 +101,14 @@ def _verdict(told: list[Told], mine: Mine, title: str, text: str) -> DirectionFi
         reason = "mixed" if mixed else "only guarded" if finding.hedged else "not enough either way"
         return _stated(Direction.neutral, f"{reason}: {finding.reason}", sentence, finding)
     return _unclear("no sentence states a result for the drug", title)
+
+
+@lru_cache(maxsize=1024)
+def _is_review(title: str, text: str) -> bool:
+    """Whether a record surveys others' studies: there a guarded word or a nameless sentence is no verdict."""
+    if say.REVIEW.search(title) or say.REVIEW.search(text[:160]):
+        return True
+    return bool(say.SURVEYS.search(text)) and not say.ENROLS.search(text)
 
 
 def _best(told: list[Told], side: Direction, mine: Mine) -> DirectionFinding:
@@ -164,61 +139,6 @@ def _out_of_scope(title: str, text: str, condition: str) -> str | None:
     if not (say.OUT_OF_SCOPE.search(whole) or other.search(whole)):
         return None
     return next((s for s in (title, *sentences(text)) if say.OUT_OF_SCOPE.search(s) or other.search(s)), None)
-
-
-@lru_cache(maxsize=1024)
-def _sentences(title: str, text: str) -> tuple[_Sentence, ...]:
-    """The sentences that can hold results: the title if it states one, and all but aims and methods."""
-    body = sentences(text)
-    conclusions = (
-        set(concluding_sentences(body)) if has_conclusion(body) else {s for s in body if _CONCLUDING.search(s)}
-    )
-    found = [_Sentence(title, _TITLE_WEIGHT)] if _TITLE_VERB.search(title) and not title.rstrip().endswith("?") else []
-    skipping = False
-    for sentence in body:
-        if _HEADING.match(sentence) or _NOT_RESULTS.match(sentence):
-            skipping = bool(_NOT_RESULTS.match(sentence))
-        if sentence in conclusions:
-            found.append(_Sentence(sentence, _CONCLUSION_WEIGHT))
-        elif not skipping:
-            found.append(_Sentence(sentence, 1.0))
-    return tuple(found)
-
-
-def _bare(sentence: str) -> str:
-    bare = _CONCLUSION.sub("", sentence)
-    return _HEADING.sub("", bare) if bare == sentence else bare
-
-
-@lru_cache(maxsize=4096)
-def names_condition(text: str, condition: str) -> bool:
-    """Whether a text names a condition, by a word of its name or a sign or organ it is known by."""
-    wanted = stems(condition) - _COMMON
-    read = stems(text)
-    if wanted & read:
-        return True
-    words = text.lower()
-    return any(
-        any(name in condition.lower() for name in family) and any(name in words for name in family)
-        for family in _FAMILIES
-    )
-
-
-def has_conclusion(body: Sequence[str]) -> bool:
-    """Whether one of the sentences opens a section of conclusions."""
-    return any(_CONCLUSION.match(sentence) for sentence in body)
-
-
-def concluding_sentences(body: Sequence[str]) -> list[str]:
-    """The sentences from the heading of the conclusion on, else the last ones, those that say they conclude first."""
-    openings = [i for i, sentence in enumerate(body) if _CONCLUSION.match(sentence)]
-    if openings:
-        first = next((i for i in openings if "onclusion" in body[i][:40].lower()), openings[-1])
-        end = next((j for j in range(first + 1, len(body)) if _HEADING.match(body[j])), len(body))
-        return list(body[first:end])
-    last = list(body[-LAST_SENTENCES:])
-    marked = [s for s in last if _CONCLUDING.search(s)]
-    return marked + [s for s in reversed(last) if s not in marked]
 
 
 def _unclear(reason: str, sentence: str) -> DirectionFinding:

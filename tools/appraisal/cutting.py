@@ -23,6 +23,8 @@ _CLAUSE_END = re.compile(
 _DIFFERENCE = re.compile(
     r",\s+(?=(?:no|without)(?: \w+){0,2} differen)|\s+(?=without(?: \w+){0,2} differen)", re.IGNORECASE
 )
+_EXCEPT = re.compile(r"\s*--?\s+but not [^;]{3,60}?\s--?\s", re.IGNORECASE)
+_DOTTED = re.compile(r"\b(?:i\.v|p\.o|i\.m|s\.c|b\.i\.d|t\.i\.d|q\.d|i\.e|e\.g|vs|approx)\.(?=\s)", re.IGNORECASE)
 _BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
 _P = re.compile(
     r"\bp(?:[-\s]?values?)?\s*(?P<sign><=|>=|[=<>≤≥]|was|of)\s*(?P<value>0?\.\d+|0|1(?:\.0+)?)", re.IGNORECASE
@@ -40,12 +42,14 @@ def marked(sentence: str) -> str:
             else "§-"
         )
 
+    sentence = _DOTTED.sub(lambda m: m.group().replace(".", ""), sentence)
+    sentence = _EXCEPT.sub(" ", sentence)
     text = say.CONCEDED.sub(" ", sentence.rstrip(". ")) if len(sentence) > 40 else sentence.rstrip(". ")
     text = _P.sub(mark, re.sub(r"(?<=[(,;\s])(?:NS|n\.s\.|not significant)(?=[),;])", "§-", text))
 
     def bracket(match: re.Match[str]) -> str:
         inner = match.group()
-        if re.search(r"\d\s*%?\s*(?:vs\.?|versus|against|compared)\s", inner):
+        if re.search(r"\d\s*%?\s*(?:vs\.?|versus|against|compared (?:with|to))\s[^)]{0,12}?\d", inner):
             return " " + inner.strip(" ()[]").replace(";", ",")
         return " §+" if "§+" in inner else " §-" if "§-" in inner else ""
 

@@ -29,11 +29,12 @@ _DOWN = re.compile(
 _UP = re.compile(r"\b(?:rose|rise|rais\w+|increas\w+|gain\w*|up)\b", re.IGNORECASE)
 _LINK = re.compile(
     r"^\s*(?:[%a-zA-Z/.²]{0,14}\s+){0,3}?(?:on|with|in|for|under|from|by|of|after|among|taking|given|"
-    r"receiving)\s+(?:the |those |an? )?(?:\w+ )?$"
+    r"receiving)\s+(?:the |those |an? )?(?:\w+ )?$|^\s*$"
 )
 _AGAINST = re.compile(
     r"\d\s*(?:%|percent)?\s*(?:against|vs\.?|versus|compared with)\s*(?:an? \w+ from )?\d", re.IGNORECASE
 )
+_TWO_ARMS = 2
 _CLEAR = 1.5  # ratio of two values from which a difference without a p value is taken as one
 
 
@@ -54,6 +55,13 @@ def better_than_inert(
         value is given, and None for all where the clause gives no such pair.
     """
     inert = [arm for arm in arms if arm.side == "inert"]
+    if (
+        not inert
+        and clause.count("§") == 1
+        and "§+" in clause
+        and not (say.FALL.search(clause) or say.RISE.search(clause))
+    ):
+        inert = [arm for arm in arms if arm.side == "other"]
     if more_is_good is None or (not inert and not (alone and _AGAINST.search(clause))):
         return None
     if not say.RESULT.search(clause) and re.search(r"\b(?:trial|study|comparison)\b", clause, re.IGNORECASE):
@@ -63,6 +71,8 @@ def better_than_inert(
     hidden = _HIDDEN.sub(lambda m: " " * len(m.group()), clause)
     values = [(m.start(), m.end(), float(m.group().replace(",", ""))) for m in _VALUE.finditer(hidden)]
     mine = [arm for arm in arms if arm.side == "ours"]
+    if not mine and any(arm.side == "other" for arm in arms):
+        return None
     pair = _paired(hidden, values, mine, inert)
     if pair is None:
         return None
@@ -74,10 +84,16 @@ def better_than_inert(
     if down:
         first, second = -abs(first), -abs(second)
     small, large = sorted((abs(first), abs(second)))
-    if "§" not in clause and small and large / small < _CLEAR:
+    marked = "§" in (clause if len(arms) <= _TWO_ARMS else _until_next(clause, pair[0], values))
+    if not marked and small and large / small < _CLEAR:
         return None, f"{abs(first):g} against {abs(second):g} without a p value"
     is_better = (first > second) == more_is_good
     return is_better, f"{abs(first):g} against {abs(second):g}"
+
+
+def _until_next(clause: str, value: "Value", values: list["Value"]) -> str:
+    """The words between a value and the next: where several arms are listed, each has its own p value."""
+    return clause[value[1] : min((v[0] for v in values if v[0] > value[0]), default=len(clause))]
 
 
 def change_in(clause: str) -> float | None:

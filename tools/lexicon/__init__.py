@@ -1,10 +1,12 @@
 """Names of drugs, drug classes and conditions, found in text without a model."""
 
+from willowbark.tools.lexicon.asking import asked_condition, find_deeds, find_people
 from willowbark.tools.lexicon.conditions import (
     ConditionMention,
     canonical_condition,
     condition_synonyms,
     find_conditions,
+    is_generic,
     related_conditions,
 )
 from willowbark.tools.lexicon.drug_classes import (
@@ -12,7 +14,9 @@ from willowbark.tools.lexicon.drug_classes import (
     canonical_class,
     class_members,
     class_synonyms,
+    class_uses,
     find_drug_classes,
+    is_class_member,
 )
 from willowbark.tools.lexicon.drugs import (
     DrugMention,
@@ -28,18 +32,24 @@ __all__ = [
     "ClassMention",
     "ConditionMention",
     "DrugMention",
+    "asked_condition",
     "canonical_class",
     "canonical_condition",
     "canonical_drug",
     "class_members",
     "class_synonyms",
+    "class_uses",
     "common_drug_names",
     "condition_synonyms",
     "drug_synonyms",
     "find_chemicals",
     "find_conditions",
+    "find_deeds",
     "find_drug_classes",
     "find_drugs",
+    "find_people",
+    "is_class_member",
+    "is_generic",
     "related_conditions",
     "same_drug",
 ]

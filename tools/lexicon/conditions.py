@@ -145,6 +145,11 @@ def condition_synonyms(name: str) -> tuple[str, ...]:
     return _known().synonyms[common] if common else (name,)
 
 
+def is_generic(name: str) -> bool:
+    """Whether a condition's name covers many conditions with names of their own: cancer, pain, infection."""
+    return canonical_condition(name) in _GENERIC
+
+
 def related_conditions(name: str) -> tuple[str, ...]:
     """Conditions close to one, but not the same: variceal bleeding for portal hypertension."""
     return _known().related.get(canonical_condition(name) or "", ())

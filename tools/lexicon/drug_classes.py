@@ -1,6 +1,6 @@
 """Classes of drugs in text. A class ("beta-blockers") is not a candidate, its members can be."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -41,6 +41,25 @@ def class_members(name: str) -> tuple[str, ...]:
     return _classes().members.get(canonical_class(name) or "", ())
 
 
+def is_class_member(drug: str, name: str) -> bool:
+    """Whether a drug is a listed member of a class, or bears the ending of the class's names.
+
+    Args:
+        drug: its generic name, in lower case.
+        name: any name of the class; nothing is a member of an unknown one.
+
+    >>> is_class_member("carteolol", "beta-blockers"), is_class_member("varenicline", "antidepressants")
+    (True, False)
+    """
+    known, wanted = _classes(), canonical_class(name) or ""
+    return drug in known.members.get(wanted, ()) or drug.endswith(known.stems.get(wanted, ()))
+
+
+def class_uses(name: str) -> tuple[str, ...]:
+    """The conditions by which a class is named ("blood pressure drugs"); empty for others and for unknown ones."""
+    return _classes().uses.get(canonical_class(name) or "", ())
+
+
 def canonical_class(name: str) -> str | None:
     """The common name of a drug class under any of its names; None when it is not known."""
     return _classes().index.get(name)
@@ -58,17 +77,35 @@ class _Classes:
 
     index: PhraseIndex[str]
     members: Mapping[str, tuple[str, ...]]
+    stems: Mapping[str, tuple[str, ...]]
+    """Endings of generic names; those of the classes within a class too."""
+    uses: Mapping[str, tuple[str, ...]]
     synonyms: Mapping[str, tuple[str, ...]]
 
 
 @cache
 def _classes() -> _Classes:
-    names: dict[str, str] = {}
-    members: dict[str, tuple[str, ...]] = {}
-    synonyms: dict[str, tuple[str, ...]] = {}
-    for row in read_table("drug_classes.tsv"):
-        members[row["name"]] = split_names(row["members"])
-        synonyms[row["name"]] = (row["name"], *split_names(row["synonyms"]))
-        for spelling in synonyms[row["name"]]:
-            names[phrase_key(spelling)] = row["name"]
-    return _Classes(PhraseIndex(names), members, synonyms)
+    rows = {row["name"]: row for row in read_table("drug_classes.tsv")}
+    synonyms = {name: (name, *split_names(row["synonyms"])) for name, row in rows.items()}
+    within = {name: tuple(_within(name, rows)) for name in rows}
+    return _Classes(
+        PhraseIndex({phrase_key(spelling): name for name, known in synonyms.items() for spelling in known}),
+        {name: _united(rows, within[name], "members") for name in rows},
+        {name: _united(rows, within[name], "stems") for name in rows},
+        {name: split_names(row["used_for"]) for name, row in rows.items()},
+        synonyms,
+    )
+
+
+def _within(name: str, rows: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """A class and the classes that belong to it whole."""
+    yield name
+    for member in split_names(rows[name]["members"]):
+        if member.startswith("@"):
+            yield from _within(member[1:], rows)
+
+
+def _united(rows: Mapping[str, Mapping[str, str]], names: tuple[str, ...], column: str) -> tuple[str, ...]:
+    """What the cells of several classes list, each once."""
+    listed = (entry for name in names for entry in split_names(rows[name][column]) if not entry.startswith("@"))
+    return tuple(dict.fromkeys(listed))

@@ -22,7 +22,7 @@ from willowbark.tools.lexicon.matching import PhraseIndex, phrase_key, read_tabl
 PACKAGE = "drug_named_entity_recognition"
 DICTIONARY = "drug_ner_dictionary.pkl.bz2"
 _HERE = Path(__file__).parent
-_RULES = [_HERE / name for name in ("drug_names.py", "matching.py", "drugs.tsv", "not_drugs.tsv")]
+_RULES = [_HERE / name for name in ("drug_names.py", "matching.py", "drugs.tsv", "not_drugs.tsv", "drug_classes.tsv")]
 SHORTEST_NAME = 4  # letters; shorter ones ("he", "2, 3", "at 10") are mostly not drugs
 
 # MeSH trees (https://meshb.nlm.nih.gov/treeView): amino acids, hormones, enzymes, nucleotides, lipids, inorganic
@@ -43,9 +43,12 @@ _SALT = (
     "valerate"
 )
 _FORM = (
-    "extended release|implant|inhalation|injection|intramuscular|nasal|ophthalmic|oral|spray|topical|urogenital|vaginal"
+    "buccal|capsules?|cream|ear drops|extended release|eye drops|drops|foam|gel|implants?|inhalation|inhalers?|"
+    "injections?|intramuscular|intravenous|lotion|lozenges?|nasal|ointment|ophthalmic|oral|otic|patch|patches|pessar(?:y|ies)|"
+    "powder|rectal|solution|spray|subcutaneous|sublingual|suppositor(?:y|ies)|syrup|tablets?|topical|transdermal|urogenital|"
+    "vaginal|viscous"
 )
-_SALT_OR_FORM = re.compile(rf"[ -](?:{_SALT}|{_FORM})$", re.IGNORECASE)
+_SALT_OR_FORM = re.compile(rf"[ -](?:{_SALT}|{_FORM})(?: and)?$", re.IGNORECASE)
 _SALT_BEFORE = re.compile(r"^(?:sodium|potassium|calcium|disodium|low-dose|oral) ", re.IGNORECASE)
 _IN_PARENTHESES = re.compile(r"\s*\([^)]*\)|,$")
 _BIOLOGIC_SUFFIX = re.compile(r"-[a-z]{4}$")  # "ibalizumab-uiyk"
@@ -85,12 +88,14 @@ def drug_names() -> DrugNames:
 
 def _drugs_alone() -> DrugNames:
     variants, records = _dictionary()
-    struck = {row["name"] for row in read_table("not_drugs.tsv")}
+    classes = _names_of_classes()
+    struck = {row["name"] for row in read_table("not_drugs.tsv")} | classes
     curated = {alias for row in read_table("drugs.tsv") for alias in (row["name"], *split_names(row["synonyms"]))}
     kept = {
         name
         for name, record in records.items()
-        if name in curated or (name not in struck and _is_drug(name, record, name in variants))
+        if name in curated
+        or (not {name, strip_salt(name)} & classes and name not in struck and _is_drug(name, record, name in variants))
     }
     return _ordered(variants, records, kept, struck)
 
@@ -141,6 +146,12 @@ def _dictionary_file() -> Path:
     return Path(spec.origin).with_name(DICTIONARY)
 
 
+def _names_of_classes() -> set[str]:
+    """Names of classes of drugs: the dictionary lists some ("estrogen") among the drugs."""
+    rows = read_table("drug_classes.tsv")
+    return {name for row in rows for name in (row["name"], *split_names(row["synonyms"]))}
+
+
 def _is_drug(name: str, record: Mapping[str, Any], under_own_name: bool) -> bool:
     """Whether a record of the dictionary is a drug by where it was listed.
 
@@ -151,7 +162,7 @@ def _is_drug(name: str, record: Mapping[str, Any], under_own_name: bool) -> bool
         return True
     trees: list[str] = record.get("mesh_tree", [])
     if "drugbank_id" not in record:
-        return not trees and "/" in name
+        return not trees and "/" in name and not name.startswith("template:")  # pages of the wiki it was read from
     if not under_own_name:
         return False
     return not any(tree.startswith(_OF_THE_BODY) for tree in trees) or _BIOLOGICAL_STEM.search(name) is not None
@@ -160,7 +171,7 @@ def _is_drug(name: str, record: Mapping[str, Any], under_own_name: bool) -> bool
 def _ordered(
     variants: Mapping[str, str], records: Mapping[str, Mapping[str, Any]], kept: set[str], struck: Iterable[str]
 ) -> DrugNames:
-    generic = {name: _generic(name, kept) for name in kept}
+    generic = {name: _generic(name, kept, variants) for name in kept}
     found: dict[str, str] = {}
     spelled: dict[str, dict[str, None]] = {}
     numbered = {name: records[name]["drugbank_id"] for name in kept if "drugbank_id" in records[name]}
@@ -203,11 +214,14 @@ def _add_curated(row: Mapping[str, str], found: dict[str, str], spelled: dict[st
             spelled[former].pop(alias, None)
 
 
-def _generic(name: str, kept: set[str]) -> str:
+def _generic(name: str, kept: set[str], variants: Mapping[str, str]) -> str:
     """The name of the drug itself, when the dictionary also lists it, else the name as it is without brackets."""
     bare = strip_salt(name).lower()
     if bare in kept:
         return bare
+    itself = variants.get(bare, name)
+    if itself != name and itself in kept:  # "salbutamol inhalers", where the drug is listed as albuterol
+        return _generic(itself, kept, {})
     return _IN_PARENTHESES.sub("", name).strip() or name
 
 

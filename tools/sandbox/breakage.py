@@ -196,25 +196,39 @@ async def _many_headers(exchange: Exchange) -> None:
 
 
 async def _huge_body(exchange: Exchange) -> None:
-    chunk = b" " * (256 * 1024)
     size = exchange.fault.huge_bytes
-    chunks = (chunk[: min(len(chunk), size - start)] for start in range(0, size, len(chunk)))
-    await _stream(exchange, chunks, {"content-length": str(size)})
+    await _stream(exchange, _blanks_of(size), {"content-length": str(size)})
+
+
+def _blanks_of(size: int) -> Iterator[bytes]:
+    chunk = b" " * (256 * 1024)
+    yield from (chunk[: min(len(chunk), size - start)] for start in range(0, size, len(chunk)))
+
+
+async def _stall(exchange: Exchange) -> None:
+    size = exchange.fault.huge_bytes
+    begun = _blanks_of(min(exchange.fault.stalls_after, size - 1))
+    await _stream(exchange, begun, {"content-length": str(size)}, ends=False)
+    await _hang(exchange)
 
 
 async def _gzip_bomb(exchange: Exchange) -> None:
     await _stream(exchange, gzip_bomb(exchange.fault.huge_bytes // _MEGABYTE), {"content-encoding": "gzip"})
 
 
-async def _stream(exchange: Exchange, chunks: Iterator[bytes], headers: Mapping[str, str]) -> None:
+async def _stream(
+    exchange: Exchange, chunks: Iterator[bytes], headers: Mapping[str, str], *, ends: bool = True
+) -> None:
     raw = [(name.encode(), value.encode()) for name, value in {"content-type": "application/json", **headers}.items()]
     await exchange.send({"type": "http.response.start", "status": 200, "headers": raw})
     for chunk in chunks:
         if exchange.connection.is_closing():
+            await exchange.gone()
             return
         await exchange.send({"type": "http.response.body", "body": chunk, "more_body": True})
         await asyncio.sleep(0)  # sending waits only when buffers are full; others want to be served too
-    await exchange.send({"type": "http.response.body", "body": b"", "more_body": False})
+    if ends:
+        await exchange.send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def gzip_bomb(megabytes: int) -> Iterator[bytes]:
@@ -285,6 +299,7 @@ _DEEDS: Mapping[Kind, Callable[[Exchange], Awaitable[None]]] = {
     "drip": _drip,
     "many_headers": _many_headers,
     "huge_body": _huge_body,
+    "stall": _stall,
     "gzip_bomb": _gzip_bomb,
     "stacked_encoding": _stacked,
     "br": _br,

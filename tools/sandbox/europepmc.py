@@ -17,11 +17,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from .library import Publication
+from .library import OWN_FULL_TEXT, FullText, Publication
 from .publications import Publications
 from .syntax import parse
 
 _VERSION = "6.9"
+_SEC_TYPES = ("introduction", "methods", "results", "discussion")
 _DEFAULT_PAGE, _LARGEST_PAGE = 25, 1000
 _SORTS = {"": None, "relevance": None, "cited": None, "p_pdate_d": "date", "first_pdate_d": "date", "pub_year": "date"}
 """Citations are not known here: that order is the order of relevance."""
@@ -30,6 +31,7 @@ _SORTS = {"": None, "relevance": None, "cited": None, "p_pdate_d": "date", "firs
 def routes(publications: Publications) -> list[Route]:
     """The search and the full texts below `/europepmc`."""
     texts = {each.pmcid: each.full_text for each in publications.by_id.values() if each.pmcid and each.full_text}
+    texts |= {each.pmcid: jats(each) for each in publications.full_texts.values()}
 
     async def search(request: Request) -> Response:
         asked = {name.lower(): value for name, value in request.query_params.items()}
@@ -50,6 +52,23 @@ def routes(publications: Publications) -> list[Route]:
         Route("/europepmc/search", search, methods=["GET"]),
         Route("/europepmc/searchPOST", search, methods=["POST"]),
     ]
+
+
+def jats(text: FullText) -> str:
+    """A full text as Europe PMC serves them, with the article's licence and a word on whose wording it is."""
+    sections = [
+        {"title": title, "p": paragraphs, **({"@sec-type": kind} if (kind := title.lower()) in _SEC_TYPES else {})}
+        for title, paragraphs in text.sections.items()
+    ]
+    licence = {"@xlink:href": text.licence_url, "license-p": f"{text.licence}. {OWN_FULL_TEXT}"}
+    numbers = {"article-id": {"@pub-id-type": "pmc", "#text": text.pmcid.removeprefix("PMC")}}
+    article = {
+        "@xmlns:xlink": "http://www.w3.org/1999/xlink",
+        "@article-type": "research-article",
+        "front": {"article-meta": {**numbers, "permissions": {"license": licence}}},
+        "body": {"sec": sections},
+    }
+    return str(xmltodict.unparse({"article": article}))
 
 
 def _searched(publications: Publications, asked: Mapping[str, str], url: str) -> dict[str, Any]:
@@ -80,7 +99,9 @@ def _searched(publications: Publications, asked: Mapping[str, str], url: str) ->
         "sort": asked.get("sort", ""),
         "synonym": asked.get("synonym", "").lower() == "true",
     }
-    answer["resultList"] = {"result": [write(each) for each in found[start : start + size]]}
+    hits = found[start : start + size]
+    open_ones = [_openness(each, publications) if kind == "core" else {} for each in hits]
+    answer["resultList"] = {"result": [write(each) | more for each, more in zip(hits, open_ones, strict=True)]}
     return answer
 
 
@@ -150,6 +171,14 @@ def _core(record: Publication) -> dict[str, Any]:
         headings = [{"majorTopic_YN": "N", "descriptorName": term} for term in record.mesh_terms]
         found["meshHeadingList"] = {"meshHeading": headings}
     return found
+
+
+def _openness(record: Publication, publications: Publications) -> dict[str, Any]:
+    """Whether it is open, and its licence, where the library knows."""
+    text = publications.full_texts.get(record.pmcid or "")
+    if text is None:
+        return {"isOpenAccess": "Y"} if record.full_text else {}
+    return {"isOpenAccess": "Y", "inEPMC": "Y", "license": text.licence.rpartition(" ")[0].lower()}
 
 
 def _author(name: str) -> dict[str, str]:

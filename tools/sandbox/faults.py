@@ -27,6 +27,7 @@ Kind = Literal[
     "drip",
     "many_headers",
     "huge_body",
+    "stall",
     "gzip_bomb",
     "stacked_encoding",
     "br",
@@ -37,7 +38,8 @@ Kind = Literal[
 status: an error status, with or without Retry-After; reset: the connection is reset before any answer; truncate: the
 body ends before its Content-Length; cut_body: JSON or XML ends midway, lengths agree; cut_gzip: the same within gzip;
 html: a web page with status 200; esearch_error: ESearch's own error body with 200, other endpoints are spared; hang:
-silence; drip: a byte a second; many_headers: 20,000 of them; huge_body: 1 GB of blanks; gzip_bomb: 1 MB that unpacks to
+silence; drip: a byte a second; many_headers: 20,000 of them; huge_body: 1 GB of blanks; stall: the
+same, but it stops after 31 MB and hangs; gzip_bomb: 1 MB that unpacks to
 1 GB; stacked_encoding: gzip within gzip; br: a Brotli body that nobody asked for; zstd: 32 kB that unpack to 1 GB;
 redirect: to another address.
 """
@@ -73,8 +75,10 @@ class Fault(BaseModel):
     """Seconds between two bytes."""
     hang_s: float = Field(default=3600.0, gt=0)
     """Seconds of silence before the connection ends."""
+    stalls_after: int = Field(default=31 << 20, gt=0)
+    """Bytes that come before a body stalls: nearly as much as Willowbark takes of one reply."""
     huge_bytes: int = Field(default=1 << 30, gt=0)
-    """Size of a huge body, and of what a bomb unpacks to; for bombs in whole megabytes."""
+    """Size of a huge or stalling body, and of what a bomb unpacks to; for bombs in whole megabytes."""
     headers: int = Field(default=20_000, ge=1)
 
     def scaled(self, factor: float) -> "Fault":

@@ -112,17 +112,21 @@ def _stage(phase: float | None) -> str:
     return _UNKNOWN_STAGE if phase is None else _STAGES.get(float(phase), _UNKNOWN_STAGE)
 
 
-def _targets(mechanism: Mechanism) -> list[dict[str, str]]:
+def _targets(mechanism: Mechanism) -> list[dict[str, Any]]:
     """Targets by their Ensembl numbers; none where it is not certain which number is whose."""
     if len(mechanism.ensembl_ids) != len(mechanism.gene_symbols):
         return []
     pairs = zip(mechanism.ensembl_ids, mechanism.gene_symbols, strict=True)
-    return [{"id": number, "approvedSymbol": symbol} for number, symbol in pairs]
+    pathways = [{"pathwayId": each.id, "pathway": each.name} for each in mechanism.pathways]
+    return [{"id": number, "approvedSymbol": symbol, "pathways": pathways} for number, symbol in pairs]
 
 
 def _associated(disease: Disease, arguments: Arguments) -> dict[str, Any]:
     targets = sorted(disease.targets, key=lambda target: (-target.score, target.symbol))
-    rows = [{"score": each.score, "target": {"id": each.ensembl_id, "approvedSymbol": each.symbol}} for each in targets]
+    rows = [
+        {"score": each.score, "target": {"id": each.ensembl_id, "approvedSymbol": each.symbol, "pathways": []}}
+        for each in targets
+    ]
     return {"count": len(rows), "rows": _paged(rows, arguments)}
 
 
@@ -162,7 +166,8 @@ def _schema(graph: Graph) -> Schema:
         "ClinicalIndicationFromDisease": {"maxClinicalStage": stage, "drug": drug},
         "AssociatedTargets": {**rows, "rows": item("rows", "AssociatedTarget")},
         "AssociatedTarget": {"score": item("score"), "target": item("target", "Target")},
-        "Target": {"id": item("id"), "approvedSymbol": item("approvedSymbol")},
+        "Target": {name: item(name) for name in ("id", "approvedSymbol")} | {"pathways": item("pathways", "ReactomePathway")},
+        "ReactomePathway": {name: item(name) for name in ("pathway", "pathwayId")},
         "Drug": {
             "id": own("molecule_chembl_id"),
             "name": own("name"),

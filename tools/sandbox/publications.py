@@ -37,6 +37,7 @@ class Publications:
     """
 
     def __init__(self, library: Library) -> None:
+        self.full_texts = {each.pmcid: each for each in library.full_texts}
         self.by_id = {each.number: each for each in library.publications if each.number}
         self.index = Index(
             (_document(key, publication) for key, publication in self.by_id.items()),

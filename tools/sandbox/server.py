@@ -11,6 +11,7 @@ from typing import Any, Self
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
@@ -197,6 +198,8 @@ class SandboxServer:
             else:
                 seen.fault = fault.kind
                 await apply(Exchange(fault, source, self._app, scope, receive, noted))
+        except ClientDisconnect:
+            pass  # while it was still sending its request
         except asyncio.CancelledError:
             if not self._stopping:
                 raise

@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from willowbark.tools.errors import UsageError
 
+OWN_FULL_TEXT = "Told in Willowbark's own words after the article, which is not reproduced."
+"""Stands in every served full text."""
 OWN_WORDS = "Summary in Willowbark's own words, not the publisher's abstract."
 """Stands beside every served abstract where its protocol has a place for it."""
 
@@ -65,6 +67,20 @@ class Publication(BaseModel):
         return self.pmid or self.ppr_id
 
 
+class FullText(BaseModel):
+    """What an open-access article says in some of its sections, told in the project's own words."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pmcid: str = Field(pattern=r"^PMC\d+$")
+    licence: str = Field(pattern=r"^CC (BY \d\.\d|0 1\.0)$")
+    """The article's own: only CC BY and CC0 are taken."""
+    licence_url: str = Field(pattern=r"^https?://creativecommons\.org/")
+    sections: dict[str, list[str]]
+    """Paragraphs by the article's heading."""
+    provenance: str
+
+
 class Trial(BaseModel):
     """A study of ClinicalTrials.gov, as its API writes it."""
 
@@ -75,6 +91,15 @@ class Trial(BaseModel):
     """What is served."""
     topic: str
     provenance: str
+
+
+class Pathway(BaseModel):
+    """A pathway of Reactome."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str = Field(pattern=r"^R-HSA-\d+$")
+    name: str
 
 
 class Mechanism(BaseModel):
@@ -91,6 +116,8 @@ class Mechanism(BaseModel):
     """One a gene symbol."""
     ensembl_ids: list[str] = Field(default_factory=list)
     """One a gene symbol, or fewer where some are not confirmed."""
+    pathways: list[Pathway] = Field(default_factory=list)
+    """Those that all of the targets take part in; others are not confirmed."""
 
 
 class Indication(BaseModel):
@@ -164,6 +191,7 @@ class Library(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     publications: tuple[Publication, ...] = ()
+    full_texts: tuple[FullText, ...] = ()
     trials: tuple[Trial, ...] = ()
     drugs: tuple[Drug, ...] = ()
     diseases: tuple[Disease, ...] = ()
@@ -181,8 +209,8 @@ class Library(BaseModel):
         """Read a library.
 
         Args:
-            folder: holds `publications_*.jsonl`, `trials.jsonl`, `mechanisms.jsonl`, `diseases.jsonl`, none of which
-                need be there; None is the bundled library.
+            folder: holds `publications_*.jsonl`, `full_texts.jsonl`, `trials.jsonl`, `mechanisms.jsonl`,
+                `diseases.jsonl`, none of which need be there; None is the bundled library.
 
         Raises:
             UsageError: there is no such folder, or a record in it is not of the library's form.
@@ -191,6 +219,7 @@ class Library(BaseModel):
         try:
             return cls(
                 publications=tuple(_read(place, "publications_")),
+                full_texts=tuple(_read(place, "full_texts.")),
                 trials=tuple(map(_trial, _read(place, "trials."))),
                 drugs=tuple(_read(place, "mechanisms.")),
                 diseases=tuple(_read(place, "diseases.")),

@@ -1,0 +1,208 @@
+"""What the results that a registry posts say of a drug: its primary outcomes, their analyses, serious adverse events.
+
+The registered primary outcome decides, since it was chosen before the results were known (Cochrane Handbook, chapter 8,
+on selective reporting). The rule, for randomised trials of treatment or prevention:
+
+* significant in the drug's favour, against placebo, no treatment, or the same treatment without it: supports; against
+  another drug too, and it is said;
+* significant in the other group's favour: contradicts against nothing; against another drug neutral, since the other
+  may simply be better;
+* not significant: contradicts only where every interval excludes an appreciable difference (see `posted_analysis`),
+  else neutral: absence of evidence is not evidence of absence;
+* several doses: one must hold after Bonferroni's correction; several primary outcomes: all must agree, else neutral;
+* a test of non-inferiority is neutral unless its interval shows superiority;
+* anything the record leaves open is unclear, with the reason.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from willowbark.tools.evidence import Evidence
+
+from .design import StudyDesign
+from .direction import Direction
+from .posted_analysis import Reading, read_analysis
+from .posted_arms import Comparison, comparison
+from .posted_outcome import beside_efficacy
+
+_OTHER_PURPOSES = frozenset(
+    {"BASIC_SCIENCE", "DIAGNOSTIC", "SCREENING", "HEALTH_SERVICES_RESEARCH", "DEVICE_FEASIBILITY", "ECT"}
+)
+
+
+class SeriousEvents(BaseModel):
+    """Participants of a group with serious adverse events: numbers alone, no claim that the drug caused them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    group: str
+    affected: int
+    at_risk: int | None = None
+    """None is not reported."""
+
+
+class PostedFinding(BaseModel):
+    """What a trial's posted results say of a drug."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    direction: Direction
+    reason: str
+    """How the direction came about, for a reader."""
+    sentence: str = ""
+    """The posted analysis it was read from, as the record's text has it; empty where none could be read."""
+    outcome: str | None = None
+    """Title of that analysis' outcome; None where none could be read."""
+    against_nothing: bool | None = None
+    """Whether the comparator was placebo or no treatment; None where no analysis could be read."""
+    design: StudyDesign
+    """As the registry says: randomised and blinded, open, or not told; `registry_entry` where nothing was decided."""
+    serious_events: list[SeriousEvents] = Field(default_factory=list)
+
+
+Decided = tuple[Direction, str, Reading | None]
+
+
+def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) -> PostedFinding | None:
+    """Read a trial's posted results for a drug; None where none are posted.
+
+    Args:
+        record: of ClinicalTrials.gov, as `clinicaltrials_record.parse_study` gives it.
+        drug: the drug asked about.
+        synonyms: its other names.
+    """
+    data = record.metadata
+    results = data.get("results")
+    if not isinstance(results, Mapping):
+        return None
+    outcomes = [each for each in results.get("primary_outcomes", ()) if isinstance(each, Mapping)]
+    direction, reason, reading = _decide(data, outcomes, (drug, *synonyms))
+    outcome = next((str(o.get("title")) for o in outcomes if reading and _has(o, reading)), None)
+    return PostedFinding(
+        direction=direction,
+        reason=reason,
+        sentence=reading.sentence if reading else "",
+        outcome=outcome,
+        against_nothing=reading.against == "nothing" if reading else None,
+        design=_design(data) if direction is not Direction.unclear else StudyDesign.registry_entry,
+        serious_events=serious_events(results),
+    )
+
+
+def serious_events(results: Mapping[str, Any]) -> list[SeriousEvents]:
+    """The serious adverse events of each group, as posted."""
+    found = [each for each in results.get("serious_adverse_events", ()) if isinstance(each, Mapping)]
+    return [
+        SeriousEvents(
+            group=str(each.get("group") or "group not named"), affected=affected, at_risk=_whole(each.get("at_risk"))
+        )
+        for each in found
+        if (affected := _whole(each.get("affected"))) is not None
+    ]
+
+
+def _decide(data: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Decided:
+    if obstacle := _obstacle(data, outcomes):
+        return Direction.unclear, obstacle, None
+    efficacy = [outcome for outcome in outcomes if not beside_efficacy(outcome)]
+    if not efficacy:
+        kinds = ", ".join(sorted({str(beside_efficacy(outcome)) for outcome in outcomes}))
+        return Direction.unclear, f"its primary outcome is on {kinds}, not on efficacy", None
+    read = [_read_outcome(outcome, data.get("arms", ()), names) for outcome in efficacy]
+    told = [each for each in read if each[0] is not Direction.unclear]
+    if not told:
+        return read[0]
+    return _together(told, len(efficacy))
+
+
+def _obstacle(data: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why a trial's results cannot decide, whatever they are."""
+    if not outcomes:
+        return "no result of a primary outcome is posted"
+    if data.get("allocation") != "RANDOMIZED":
+        return "the trial was not randomised" if data.get("allocation") else "whether it was randomised is not reported"
+    if data.get("primary_purpose") in _OTHER_PURPOSES:
+        return "its purpose was neither treatment nor prevention"
+    return None
+
+
+def _read_outcome(outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Decided:
+    readings: dict[Comparison, list[Reading]] = {}
+    problems = []
+    for analysis in outcome.get("analyses", ()):
+        pair = comparison(analysis.get("groups", ()), outcome, arms, names)
+        reading = pair if isinstance(pair, str) else read_analysis(analysis, outcome, pair)
+        if isinstance(pair, str) or isinstance(reading, str):
+            problems.append(str(reading))
+        else:
+            readings.setdefault(pair, []).append(reading)
+    placebo = {pair: found for pair, found in readings.items() if pair.against == "nothing"}
+    if found := placebo or readings:
+        return _over_doses([_of_pair(each) for each in found.values()])
+    why = problems[0] if problems else "no statistical analysis of the primary outcome is posted"
+    return Direction.unclear, why, None
+
+
+def _of_pair(readings: Sequence[Reading]) -> tuple[Reading, bool]:
+    """The first analysis of a pair (the main one by custom), and whether the others agree with it."""
+    return readings[0], len({each.verdict for each in readings}) == 1
+
+
+def _over_doses(pairs: Sequence[tuple[Reading, bool]]) -> Decided:
+    readings = [reading for reading, _ in pairs]
+    tests, first = len(readings), readings[0]
+    if any(not agree for _, agree in pairs):
+        return Direction.neutral, "analyses of the same two groups disagree", first
+    better = [r for r in readings if r.verdict == "better"]
+    worse = [r for r in readings if r.verdict == "worse"]
+    other = "placebo or no treatment" if first.against == "nothing" else "another treatment"
+    if better and worse:
+        return Direction.neutral, "one group did better on the drug and another worse", first
+    if better:
+        count = f" ({len(better)} of {tests} groups)" if tests > 1 else ""
+        if strict := [r for r in better if r.holds_at(tests)]:
+            return Direction.supports, f"significantly better than {other} on the primary outcome{count}", strict[-1]
+        return Direction.neutral, f"better than {other}{count}, but not after correction for {tests} tests", better[0]
+    if worse:
+        if first.against == "active":
+            return (
+                Direction.neutral,
+                "another treatment did better; that says nothing of the drug against no treatment",
+                worse[0],
+            )
+        count = f" ({len(worse)} of {tests} groups)" if tests > 1 else ""
+        if strict := [r for r in worse if r.holds_at(tests)]:
+            return Direction.contradicts, f"significantly worse than {other} on the primary outcome{count}", strict[-1]
+        return Direction.neutral, f"worse than {other}{count}, but not after correction for {tests} tests", worse[0]
+    if first.against == "active" or any(r.verdict == "not inferior" for r in readings):
+        return Direction.neutral, f"no difference from {other} shown: {first.reason}", first
+    if all(r.verdict == "no appreciable difference" for r in readings):
+        return Direction.contradicts, f"no appreciable difference from {other}: {first.reason}", first
+    return Direction.neutral, f"no effect shown against {other}, none excluded: {first.reason}", first
+
+
+def _together(told: Sequence[Decided], outcomes: int) -> Decided:
+    """What several primary outcomes say together: all the same, or nothing for or against."""
+    directions = {direction for direction, _, _ in told}
+    _, reason, reading = told[0]
+    share = f" ({len(told)} of {outcomes} primary outcomes could be read)" if len(told) < outcomes else ""
+    if len(directions) == 1:
+        return directions.pop(), reason + share, reading
+    for_it = sum(direction is Direction.supports for direction, _, _ in told)
+    mixed = f"primary outcomes disagree: {for_it} of {len(told)} in its favour"
+    return Direction.neutral, mixed + share, reading
+
+
+def _design(data: Mapping[str, Any]) -> StudyDesign:
+    masking = data.get("masking")
+    return StudyDesign.rct_open if masking == "NONE" else StudyDesign.rct_blinded if masking else StudyDesign.rct
+
+
+def _has(outcome: Mapping[str, Any], reading: Reading) -> bool:
+    return any(analysis.get("sentence") == reading.sentence for analysis in outcome.get("analyses", ()))
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,235 @@
+"""What a posted statistical analysis says: significant or not, in whose favour, and what its interval leaves open.
+
+A p value above the threshold is no proof of no effect (Cochrane Handbook, chapter 15,
+https://www.cochrane.org/authors/handbooks-and-manuals/handbook/current/chapter-15). An analysis speaks for "no effect
+worth having" only where its confidence interval excludes an appreciable one and the estimate does not lean the drug's
+way. Appreciable is a quarter more or less for ratios, as GRADE draws the line
+(https://doi.org/10.1016/j.jclinepi.2011.01.012), and a fifth of a standard deviation for means, Cohen's small effect
+(same chapter), since drugs in use seldom do much better.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .posted_arms import Comparison
+from .posted_outcome import events_are_good, more_is_better
+
+Verdict = Literal["better", "worse", "no appreciable difference", "not shown", "not inferior"]
+
+ALPHA = 0.05  # two-sided, as in ICH E9 (https://www.ich.org/page/efficacy-guidelines); half of it one-sided
+FULL_LEVEL = 95.0  # percent, of an interval that says what a two-sided p of 0.05 says
+RATIO_BOUNDS = (0.75, 1.25)  # GRADE: a quarter less or more
+STANDARD_BOUND = 0.2  # standard deviations; a small effect, Cochrane Handbook 15.5.3
+LEANING = 0.5  # p below which an estimate in the drug's favour leans its way: less likely than not by chance alone
+
+_P = re.compile(
+    r"^(?:p\s*)?(?P<sign>[<>≤≥=]{0,2})\s*(?P<value>\d*\.?\d+(?:e-?\d+)?)(?:\s*[*†a-z]{0,2})?$", re.IGNORECASE
+)
+_RATIO = re.compile(r"\bratio\b|^(?:HR|OR|RR|IRR)\b", re.IGNORECASE)
+_EVENT_RATIO = re.compile(
+    r"\b(?:hazards?|odds|risk|rate|relative)\b.*\bratio\b|\brelative risk\b|^(?:HR|OR|RR|IRR)\b|\((?:HR|OR|RR)\)",
+    re.IGNORECASE,
+)
+_DIFFERENCE = re.compile(r"\bdifferences?\b|\bmean\b|\bslope\b|\breduction\b|\bchange\b|\bestimate\b", re.IGNORECASE)
+_ONE_SIDED = re.compile(r"\b(?:1|one)[- ]?(?:sided|tailed)\b", re.IGNORECASE)
+_THRESHOLD = re.compile(
+    r"(?:signific\w*|alpha|α|threshold|level)\D{0,60}?(?P<value>0?\.0\d+)|(?:≤|<=|<)\s*(?P<below>0?\.0\d+)\D{0,40}?signific",
+    re.IGNORECASE,
+)
+_COUNT = re.compile(
+    r"^\W*(?:participants?|patients?|subjects?|people|persons|individuals|events?|attacks?)\W*$", re.IGNORECASE
+)
+_BASELINE = re.compile(r"^\W*(?:baseline|screening|day 0|week 0)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one analysis says of the drug."""
+
+    verdict: Verdict
+    p: float | None
+    """The p value, or its bound; None where none is posted."""
+    alpha: float
+    """What p had to be below."""
+    sentence: str
+    against: str
+    reason: str
+
+    def holds_at(self, tests: int) -> bool:
+        """Whether it stays significant as one of several tests (Bonferroni; Cochrane Handbook 15.6 on multiplicity)."""
+        return self.p is None or self.p <= self.alpha / tests
+
+
+def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: Comparison) -> Reading | str:
+    """Read an analysis of a drug beside its comparator.
+
+    Args:
+        analysis: as `clinicaltrials_record.parse_results` gives it.
+        outcome: the posted outcome that it belongs to.
+        pair: which of its groups had the drug.
+
+    Returns:
+        The reading, or why it can't be read.
+    """
+    p, alpha = _p_value(analysis), _alpha(analysis)
+    interval, null = _interval(analysis), _no_effect(analysis)
+    outside = _excludes(interval, null, number(analysis.get("ci_percent")))
+    kind = str(analysis.get("non_inferiority") or "")
+    significant = p[0] if p else outside
+    told = str(analysis.get("sentence") or "")
+
+    def found(verdict: Verdict, reason: str) -> Reading:
+        return Reading(verdict, p[1] if p else None, alpha, told, pair.against, reason)
+
+    if "INFERIORITY" in kind or "EQUIVALENCE" in kind:
+        significant, p = outside, None  # its p value tests another question
+        if not outside:
+            return found("not inferior", "a test of non-inferiority or equivalence")
+    if significant is None:
+        return "neither a p value that can be read nor an interval is posted" if p is None else "p leaves it open"
+    if p and outside is not None and p[0] != outside and _full_interval(analysis, alpha):
+        return "p value and confidence interval disagree"
+    favours = _favours(analysis, outcome, pair, null)
+    if not significant:
+        leans = favours is not False and (p is None or p[1] < LEANING)
+        if _narrow(interval, null, outcome, pair) and not leans:
+            return found("no appreciable difference", "its interval excludes an appreciable one")
+        return found("not shown", "not significant" + ("" if interval else ", and no interval is posted"))
+    if isinstance(favours, str):
+        return favours
+    return found("better" if favours else "worse", f"significant, in favour of {pair.drug if favours else pair.other}")
+
+
+def _p_value(analysis: Mapping[str, Any]) -> tuple[bool | None, float] | None:
+    """Whether p is significant (None: left open) and its value or bound; None where none can be read."""
+    match = _P.match(str(analysis.get("p_value") or "").replace(" ", ""))
+    if not match:
+        return None
+    value, sign, alpha = float(match["value"]), match["sign"], _alpha(analysis)
+    if value > 1:
+        return None
+    if sign.startswith(("<", "≤")):
+        return (True if value <= alpha else None), value
+    if sign.startswith((">", "≥")):
+        return (False if value >= alpha else None), value
+    return value < alpha or (value == alpha < ALPHA), value
+
+
+def _alpha(analysis: Mapping[str, Any]) -> float:
+    """The threshold: 0.05, half for one-sided tests, or less where the record names its own."""
+    told = " ".join(str(analysis.get(name) or "") for name in ("method", "p_comment", "about", "comment"))
+    one_sided = bool(_ONE_SIDED.search(told)) or bool(analysis.get("one_sided"))
+    named = [
+        float(found["value"] or found["below"]) for found in _THRESHOLD.finditer(str(analysis.get("p_comment") or ""))
+    ]
+    return min([ALPHA / 2 if one_sided else ALPHA, *(each for each in named if each >= 0.0001)])
+
+
+def _no_effect(analysis: Mapping[str, Any]) -> float | None:
+    """The value of no effect: 1 for ratios, 0 for differences, None for test statistics and what is not named."""
+    effect = str(analysis.get("effect") or "")
+    return 1.0 if _RATIO.search(effect) else 0.0 if _DIFFERENCE.search(effect) else None
+
+
+def _interval(analysis: Mapping[str, Any]) -> tuple[float, float] | None:
+    low, high = number(analysis.get("ci_lower")), number(analysis.get("ci_upper"))
+    return (min(low, high), max(low, high)) if low is not None and high is not None else None
+
+
+def _excludes(interval: tuple[float, float] | None, null: float | None, level: float | None) -> bool | None:
+    """Whether an interval excludes no effect; None where that is open, as where one of less than 95 % does."""
+    if interval is None or null is None:
+        return None
+    within = interval[0] <= null <= interval[1]
+    return False if within else True if level is not None and level >= FULL_LEVEL else None
+
+
+def _full_interval(analysis: Mapping[str, Any], alpha: float) -> bool:
+    """Whether the interval is of the level that the p value was held to."""
+    level = number(analysis.get("ci_percent"))
+    return level is not None and math.isclose(level, FULL_LEVEL) and alpha == ALPHA
+
+
+def _narrow(
+    interval: tuple[float, float] | None, null: float | None, outcome: Mapping[str, Any], pair: Comparison
+) -> bool:
+    if interval is None or null is None:
+        return False
+    if null == 1.0:
+        return RATIO_BOUNDS[0] <= interval[0] and interval[1] <= RATIO_BOUNDS[1]
+    spread = _standard_deviation(outcome, pair)
+    return spread is not None and max(map(abs, interval)) < STANDARD_BOUND * spread
+
+
+def _standard_deviation(outcome: Mapping[str, Any], pair: Comparison) -> float | None:
+    """The comparator's standard deviation, posted or from its standard error."""
+    values, kind = _of_group(outcome, pair.other), str(outcome.get("dispersion") or "").lower()
+    spreads = [each for value in values if (each := number(value.get("spread"))) is not None]
+    if len(spreads) != 1:
+        return None
+    if "deviation" in kind:
+        return spreads[0]
+    size = _size(outcome, pair.other)
+    return spreads[0] * math.sqrt(size) if "error" in kind and size else None
+
+
+def _favours(
+    analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: Comparison, null: float | None
+) -> bool | str:
+    """Whether a difference is good for those who had the drug: by the groups' own values, else by a ratio of events."""
+    better = more_is_better(outcome)
+    effect, value = str(analysis.get("effect") or ""), number(analysis.get("effect_value"))
+    by_values = _larger(outcome, pair)
+    drug_first = next(iter(analysis.get("groups", ())), None) == pair.drug
+    by_ratio = None
+    if null == 1.0 and _EVENT_RATIO.search(effect) and value is not None and value != 1 and drug_first:
+        good = events_are_good(outcome, effect)
+        by_ratio = None if good is None else (value > 1) == good
+    by_value = None if by_values is None or better is None else by_values == better
+    told = {each for each in (by_value, by_ratio) if each is not None}
+    if len(told) == 2:
+        return "the groups' values and the ratio point different ways"
+    if told:
+        return told.pop()
+    if better is None and by_values is not None:
+        return "which way the outcome is good is not said"
+    return "the posted values do not say which group did better"
+
+
+def _larger(outcome: Mapping[str, Any], pair: Comparison) -> bool | None:
+    """Whether the drug's group has the larger value, at every time that is posted; None where that is not so clear."""
+    ours, theirs = (_comparable(outcome, group) for group in (pair.drug, pair.other))
+    signs = {ours[key] > theirs[key] for key in ours if key in theirs and ours[key] != theirs[key]}
+    return signs.pop() if len(signs) == 1 and ours.keys() == theirs.keys() else None
+
+
+def _comparable(outcome: Mapping[str, Any], group: str) -> dict[str, float]:
+    """A group's values by category, counts as shares; baseline values are left out."""
+    size = _size(outcome, group)
+    counted = bool(_COUNT.match(str(outcome.get("unit") or "")))
+    found = {
+        str(each.get("category") or ""): value
+        for each in _of_group(outcome, group)
+        if (value := number(each.get("value"))) is not None and not _BASELINE.match(str(each.get("category") or ""))
+    }
+    return {key: value / size for key, value in found.items()} if counted and size else {} if counted else found
+
+
+def _of_group(outcome: Mapping[str, Any], group: str) -> list[Mapping[str, Any]]:
+    return [each for each in outcome.get("values", ()) if each.get("group") == group]
+
+
+def _size(outcome: Mapping[str, Any], group: str) -> float | None:
+    return next((number(each.get("n")) for each in outcome.get("groups", ()) if each.get("name") == group), None)
+
+
+def number(text: Any) -> float | None:
+    """A posted number; None for `NA`, a bound, or none."""
+    try:
+        value = float(str(text).replace(",", "").replace("−", "-"))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
