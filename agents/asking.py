@@ -29,7 +29,15 @@ _JSON_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
 class ModelFailure(WillowbarkError):
-    """The model gave no usable answer; the message says why, without the answer's text."""
+    """The model gave no usable answer; the message says why, without the answer's text.
+
+    Attributes:
+        usage: tokens of the answers that could not be used.
+    """
+
+    def __init__(self, message: str, usage: RequestUsage) -> None:
+        super().__init__(message)
+        self.usage = usage
 
 
 async def ask(
@@ -48,7 +56,7 @@ async def ask(
     """
     structured = bool(model_client.model_info.get("structured_output"))
     asked = list(messages) if structured else [*messages, _schema_request(answer_type)]
-    prompt_tokens = completion_tokens = 0
+    used = RequestUsage(prompt_tokens=0, completion_tokens=0)
     for _ in range(1 + MAX_REPAIRS):
         try:
             result = await model_client.create(
@@ -57,9 +65,8 @@ async def ask(
                 cancellation_token=cancellation_token,
             )
         except Exception as error:  # clients raise whatever their libraries raise
-            raise ModelFailure(f"the model did not answer ({type(error).__name__})") from error
-        prompt_tokens += result.usage.prompt_tokens
-        completion_tokens += result.usage.completion_tokens
+            raise ModelFailure(f"the model did not answer ({type(error).__name__})", used) from error
+        add_usage(used, result.usage)
         text = result.content if isinstance(result.content, str) else ""
         try:
             answer = answer_type.model_validate_json(_json_in(text))
@@ -68,12 +75,18 @@ async def ask(
                 f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}" for item in error.errors()[:5]
             )
         else:
-            return answer, RequestUsage(prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+            return answer, used
         asked += [
             AssistantMessage(content=text or "(empty)", source="assistant"),
             UserMessage(content=f"That is not valid: {problem}. Answer again, with the JSON alone.", source="user"),
         ]
-    raise ModelFailure(f"the model gave no valid {answer_type.__name__} in {1 + MAX_REPAIRS} attempts")
+    raise ModelFailure(f"the model gave no valid {answer_type.__name__} in {1 + MAX_REPAIRS} attempts", used)
+
+
+def add_usage(total: RequestUsage, more: RequestUsage) -> None:
+    """Add tokens to a count."""
+    total.prompt_tokens += more.prompt_tokens
+    total.completion_tokens += more.completion_tokens
 
 
 def _schema_request(answer_type: type[BaseModel]) -> UserMessage:

@@ -11,18 +11,26 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from willowbark.tools.appraisal import Direction, conclusion_of, direction_of
+from willowbark.tools.appraisal import (
+    Direction,
+    addressed_to_machines,
+    conclusion_of,
+    direction_of,
+    posted_finding,
+    set_aside,
+)
+from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import drug_synonyms
+from willowbark.tools.sections import section_of
+
+from .grounding import beyond
 
 MIN_QUOTE_CHARACTERS = 20  # shorter quotes stand almost anywhere
 
 Stance = Literal["supports", "contradicts", "neutral"]
 Topic = Literal["clinical", "mechanism"]
 
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*")
-_IDENTIFIER = re.compile(r"\b(NCT\d{8}|PMC\d+|PMID:?\s*\d+|10\.\d{4,9}/\S+|CHEMBL\d+)", re.IGNORECASE)
-_ADDRESS = re.compile(r"\w+://|\bwww\.", re.IGNORECASE)
 _NEGATION = re.compile(
     r"\b(not|no|nor|none|never|neither|without|fail(?:s|ed|ing|ure)?|lack(?:s|ed|ing)?|unable|cannot"
     r"|non-?significant(?:ly)?|insignificant(?:ly)?|ineffective|inferior)\b|n't\b",
@@ -39,9 +47,12 @@ class Claim(BaseModel):
     drug: str = Field(min_length=1)
     evidence_key: str
     quote: str
-    """A passage of the record's content, to the letter."""
+    """A passage of the record's content, or of a section of its full text, to the letter."""
     stance: Stance = "neutral"
     topic: Topic = "clinical"
+    section: str | None = None
+    """Where the quote stands: `Abstract`, `Title`, `Registry entry`, or a heading of the full text such as `Results`.
+    Set by code; None before the claim was verified."""
 
 
 class DroppedClaim(BaseModel):
@@ -66,8 +77,10 @@ def verify(claims: Sequence[Claim], pool: Sequence[Evidence]) -> Verdicts:
         reason = objection(claim, records.get(claim.evidence_key))
         if reason is not None:
             verdicts.dropped.append(DroppedClaim(claim=claim, reason=reason))
-        elif claim not in verdicts.kept:
-            verdicts.kept.append(claim)
+            continue
+        placed = claim.model_copy(update={"section": section_of(records[claim.evidence_key], claim.quote, plain)})
+        if placed not in verdicts.kept:
+            verdicts.kept.append(placed)
     return verdicts
 
 
@@ -78,16 +91,18 @@ def objection(claim: Claim, record: Evidence | None) -> str | None:
     quote = plain(claim.quote)
     if len(quote) < MIN_QUOTE_CHARACTERS:
         return f"quotes fewer than {MIN_QUOTE_CHARACTERS} characters"
-    if quote not in plain(record.content):
+    if section_of(record, claim.quote, plain) is None:
         return "quotes a passage that is not in its record"
     if not _names(claim.drug, f"{quote} {plain(record.citation.title)}"):
         return f"is on {claim.drug}, which neither the quote nor the title names"
     if not _names(claim.drug, plain(claim.text)):
         return f"does not name {claim.drug}"
-    if unknown := sorted(_numbers(claim.text) - _numbers(f"{claim.quote} {claim.drug}")):
-        return f"holds numbers that its quote lacks: {', '.join(unknown)}"
-    if unknown := sorted(_identifiers(claim.text) - _identifiers(claim.quote)):
-        return f"names identifiers that its quote lacks: {', '.join(unknown)}"
+    if addressed_to_machines(claim.quote) or (quote in plain(record.content) and quote not in plain(_aside(record))):
+        return "quotes an order or a question, which reports nothing"
+    if addressed_to_machines(claim.text):
+        return "speaks to machines"
+    if unknown := beyond(claim.text, claim.quote, claim.drug, record.citation.title):
+        return unknown
     return _turned_round(claim, record)
 
 
@@ -97,7 +112,7 @@ def _turned_round(claim: Claim, record: Evidence) -> str | None:
     else:
         said = direction_of(claim.text, claim.drug).direction
         quoted = direction_of(claim.quote, claim.drug).direction
-        if bool(_NEGATION.search(claim.text)) != bool(_NEGATION.search(claim.quote)):
+        if bool(_NEGATION.search(plain(claim.text))) != bool(_NEGATION.search(plain(claim.quote))):
             return "adds or loses a negation"
     if {said, quoted} == {Direction.supports, Direction.contradicts}:
         return "says the opposite of its quote"
@@ -107,27 +122,26 @@ def _turned_round(claim: Claim, record: Evidence) -> str | None:
     return None
 
 
-def names_unknown(text: str, pool: Sequence[Evidence]) -> bool:
-    """Whether a model's free text names an address, or an identifier that is no record's own."""
-    own = {record.key.partition(":")[2].casefold() for record in pool}
-    return bool(_ADDRESS.search(text)) or any(found.removeprefix("pmid") not in own for found in _identifiers(text))
-
-
 def _read(claim: Claim, record: Evidence) -> Direction:
-    """Where the quote stands: by the reader of whole records, and by that of single sentences where it can't tell."""
+    """Where the quote stands: by the reader of posted results, of whole records, then of single sentences."""
     title = record.citation.title
+    posted = posted_finding(record, claim.drug, drug_synonyms(claim.drug))
+    if posted and posted.sentence and plain(posted.sentence) == plain(claim.quote):
+        return posted.direction
     whole = conclusion_of(title, claim.quote, claim.drug, title, drug_synonyms(claim.drug)).direction
     return direction_of(claim.quote, claim.drug).direction if whole is Direction.unclear else whole
 
 
 def plain(text: str) -> str:
-    """A text for comparison: compatibility forms united, white space folded, quotes and dashes alike, lower case.
+    """A text for comparison: compatibility forms united, white space folded, quotes and dashes alike, lower
+    case, nothing invisible.
 
     >>> plain("TNF\u2011alpha  \u201cfell\u201d")
     'tnf-alpha "fell"'
     """
-    folded = unicodedata.normalize("NFKC", text)
+    folded = unicodedata.normalize("NFKC", visible(text))
     folded = re.sub("[\u2010-\u2015\u2212]", "-", folded)
+    folded = folded.replace("\u00b7", ".")  # as some journals write decimals
     folded = re.sub("[\u2018\u2019]", "'", re.sub("[\u201c\u201d]", '"', folded))
     return " ".join(folded.split()).casefold()
 
@@ -138,9 +152,5 @@ def _names(drug: str, text: str) -> bool:
     )
 
 
-def _numbers(text: str) -> set[str]:
-    return {number.replace(",", "") for number in _NUMBER.findall(plain(text))}
-
-
-def _identifiers(text: str) -> set[str]:
-    return {re.sub(r"[\s:]", "", found).casefold() for found in _IDENTIFIER.findall(text)}
+def _aside(record: Evidence) -> str:
+    return set_aside(visible(record.content))

@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from typing import Any, Literal, Self
 
 from autogen_agentchat import EVENT_LOGGER_NAME
-from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StructuredMessage, TextMessage
-from autogen_core import CancellationToken, Component, ComponentModel
+from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,14 +20,16 @@ from willowbark.tools.candidates import Candidate, appraise_candidates
 from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker, unmarked
 from willowbark.tools.evidence import Evidence
 
-from .asking import ModelFailure, ask
+from .analyst import Analyst, AnalystConfig, made_of
+from .asking import ModelFailure, add_usage, ask
 from .findings import Dossier, new_keys
 from .prompts import prompt
 
 JUDGE_THRESHOLD = 0.8  # confidence from which evidence can suffice; by contract
 MIN_SCORE = 6  # of 10, for mechanism and for candidates; by contract
 BUDGET_RESERVE = 0.1  # share of a budget that is kept for the synthesis; by contract
-SHOWN_RECORDS = 60  # best records that a model reads; the code appraises all of them
+SHOWN_RECORDS = 60  # best publications and trials that a model reads; the code appraises all of them
+SHOWN_ENTRIES = 20  # entries of drug databases that it reads beside them: those of the leading candidates among them
 SHOWN_CHARACTERS = 2500  # of a record's text in a prompt; abstracts seldom have more
 
 StopReason = Literal[
@@ -124,15 +125,11 @@ class JudgeLimits(BaseModel):
     """Wall time of the whole run; None sets no limit."""
 
 
-class JudgeAgentConfig(BaseModel):
+class JudgeAgentConfig(AnalystConfig):
     """What a judge is made of."""
 
     name: str = "judge"
-    description: str = ""
-    model_client: ComponentModel
-    fallback: ComponentModel | None = None
     limits: JudgeLimits = JudgeLimits()
-    system_message: str | None = None
 
 
 class JudgeState(BaseModel):
@@ -142,7 +139,7 @@ class JudgeState(BaseModel):
     assessed: int
 
 
-class JudgeAgent(BaseChatAgent, Component[JudgeAgentConfig]):
+class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
     """Judges the rounds and answers with `AssessmentMessage`.
 
     Args:
@@ -167,12 +164,8 @@ class JudgeAgent(BaseChatAgent, Component[JudgeAgentConfig]):
         description: str = "Judges the evidence after each round: continue searching, or synthesize.",
         system_message: str | None = None,
     ) -> None:
-        super().__init__(name, description)
-        self._model_client = model_client
-        self._fallback = fallback
-        self._system_message = system_message or prompt("judge.md")
+        super().__init__(name, description, model_client, fallback, system_message or prompt("judge.md"))
         self.limits = limits or JudgeLimits()
-        self._dossier = Dossier()
         self._assessed = 0
 
     @property
@@ -180,17 +173,11 @@ class JudgeAgent(BaseChatAgent, Component[JudgeAgentConfig]):
         """Assessments; naming the type lets any AutoGen team take them."""
         return (AssessmentMessage, TextMessage)
 
-    async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
-        """Judge what the messages bring; the last item of `on_messages_stream`."""
-        async for event in self.on_messages_stream(messages, cancellation_token):
-            if isinstance(event, Response):
-                return event
-        raise AssertionError("the stream ends in a response")
-
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
         """Judge what the messages bring: yields text for people, then the assessment."""
+        self._go_on(cancellation_token)
         question = self._dossier.question
         self._dossier.add(messages)
         if self._dossier.question != question:
@@ -211,24 +198,22 @@ class JudgeAgent(BaseChatAgent, Component[JudgeAgentConfig]):
             UserMessage(content=_request(dossier, iteration, pool, candidates), source=self.name),
         ]
         notes: list[str] = []
-        prompt_tokens = completion_tokens = 0
+        used = RequestUsage(prompt_tokens=0, completion_tokens=0)
         draft: JudgeAssessment | None = None
-        for client in filter(None, (self._model_client, self._fallback)):
+        for client in self._clients:
             try:
                 draft, usage = await ask(client, messages, JudgeAssessment, cancellation_token)
             except ModelFailure as failure:
                 _log.warning("%s: %s", self.name, failure)
                 notes.append(f"{self.name}: {failure}")
+                add_usage(used, failure.usage)
                 continue
-            prompt_tokens, completion_tokens = usage.prompt_tokens, usage.completion_tokens
+            add_usage(used, usage)
             break
         draft = draft or _unassessed()
         verdict = _decided(draft, dossier, iteration, candidates, self.limits)
-        tokens = dossier.tokens_used + prompt_tokens + completion_tokens
-        return (
-            verdict.model_copy(update={"notes": notes, "tokens_used": tokens}),
-            RequestUsage(prompt_tokens=prompt_tokens, completion_tokens=completion_tokens),
-        )
+        tokens = dossier.tokens_used + used.prompt_tokens + used.completion_tokens
+        return verdict.model_copy(update={"notes": notes, "tokens_used": tokens}), used
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Forget everything."""
@@ -244,25 +229,11 @@ class JudgeAgent(BaseChatAgent, Component[JudgeAgentConfig]):
         self._dossier, self._assessed = loaded.dossier, loaded.assessed
 
     def _to_config(self) -> JudgeAgentConfig:
-        return JudgeAgentConfig(
-            name=self.name,
-            description=self.description,
-            model_client=self._model_client.dump_component(),
-            fallback=self._fallback.dump_component() if self._fallback else None,
-            limits=self.limits,
-            system_message=self._system_message,
-        )
+        return JudgeAgentConfig(**self._configured(), limits=self.limits)
 
     @classmethod
     def _from_config(cls, config: JudgeAgentConfig) -> Self:
-        return cls(
-            config.name,
-            ChatCompletionClient.load_component(config.model_client),
-            fallback=ChatCompletionClient.load_component(config.fallback) if config.fallback else None,
-            limits=config.limits,
-            description=config.description,
-            system_message=config.system_message,
-        )
+        return cls(**made_of(config), limits=config.limits)
 
 
 def _request(dossier: Dossier, iteration: int, pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> str:
@@ -271,7 +242,7 @@ def _request(dossier: Dossier, iteration: int, pool: Sequence[Evidence], candida
         for reply in dossier.replies
     ]
     appraised = [f"- {candidate.line}" for candidate in candidates[:20]]
-    records = enclose(pool[:SHOWN_RECORDS], new_marker(), head={"pool": len(pool)}, text_limit=SHOWN_CHARACTERS)
+    records = enclose(shown_records(pool, candidates), new_marker(), head=_sizes(pool), text_limit=SHOWN_CHARACTERS)
     return "\n".join(
         [
             f"Question: {' '.join(dossier.question.split())}",
@@ -283,6 +254,28 @@ def _request(dossier: Dossier, iteration: int, pool: Sequence[Evidence], candida
             records,
         ]
     )
+
+
+def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Evidence]:
+    """The records that a model reads, best first: studies, and of the databases what the leading candidates need."""
+    needed = [key for candidate in candidates if candidate.has_verdict for key in candidate.drug_records]
+    entries = sorted(filter(_is_entry, pool), key=lambda record: record.key not in needed and not _is_disease(record))
+    studies = [record for record in pool if not _is_entry(record)]
+    chosen = {record.key for record in (*studies[:SHOWN_RECORDS], *entries[:SHOWN_ENTRIES])}
+    return [record for record in pool if record.key in chosen]
+
+
+def _sizes(pool: Sequence[Evidence]) -> dict[str, int]:
+    """How many records there are in all, and how many of them are publications or trials."""
+    return {"pool": len(pool), "studies": sum(not _is_entry(record) for record in pool)}
+
+
+def _is_disease(record: Evidence) -> bool:
+    return record.metadata.get("record_type") == "disease"
+
+
+def _is_entry(record: Evidence) -> bool:
+    return _is_disease(record) or record.metadata.get("record_type") == "drug"
 
 
 def _unassessed() -> JudgeAssessment:
@@ -360,7 +353,7 @@ def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:
             counts["preprints"] += 1
         elif record.citation.source == "clinicaltrials":
             counts["clinical_trials"] += 1
-        elif record.citation.source in ("pubmed", "europepmc", "openalex"):
+        elif record.citation.source in ("pubmed", "europepmc", "openalex") and not record.metadata.get("record_type"):
             counts["peer_reviewed"] += 1
         else:
             counts["other"] += 1

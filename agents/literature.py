@@ -11,6 +11,8 @@ from .prompts import prompt
 from .specialist import SpecialistAgent
 
 LITERATURE_SOURCES = ("pubmed", "europepmc")
+KEYED_LITERATURE_SOURCES = ("openalex",)
+"""Searched as well where they are asked for, since they need a key."""
 
 
 def literature_agent(

@@ -10,8 +10,9 @@ from autogen_agentchat.messages import StructuredMessage
 from autogen_core.models import UserMessage
 from pydantic import BaseModel, ConfigDict, Field
 
-from willowbark.tools.appraisal import EffectSize, Quality
+from willowbark.tools.appraisal import EffectSize, Quality, SeriousEvents
 
+from .approval import Approval
 from .claims import Claim
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ DISCLAIMER = (
     "a treatment because of it."
 )
 NOT_REPORTED = "not reported"
+OTHER_CALLS = "other"
+"""In the account of tokens, stands for what belongs to no turn: the choice of speakers, answers that were lost."""
 
 
 class ReportSection(BaseModel):
@@ -34,6 +37,31 @@ class ReportSection(BaseModel):
     """Markdown; `[3]` points to the third reference."""
     citations: list[str] = Field(default_factory=list)
     """Keys of the records cited, in the order of their first mention."""
+
+
+class StudyLimit(BaseModel):
+    """What a study says itself that limits it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    key: str
+    section: str
+    """Heading of the full text under which it stands."""
+    quote: str
+    """To the letter."""
+
+
+class LookAlike(BaseModel):
+    """Two records with nearly the same title that may be one study; they are counted apart, since nothing proves it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    keys: tuple[str, str]
+    titles: tuple[str, str]
+    title_score: float = Field(ge=0.0, le=100.0)
+    """How alike the titles are, 0 to 100."""
+    shared_authors: list[str] = Field(default_factory=list)
+    """Surnames in lower case; empty where either record names no authors."""
 
 
 class DrugCandidate(BaseModel):
@@ -49,6 +77,8 @@ class DrugCandidate(BaseModel):
     """Mechanism of action and targets as the drug databases give it."""
     proposed_mechanism: str = NOT_REPORTED
     """How it might act on the condition."""
+    in_asked_class: bool | None = None
+    """Whether it is known to belong to a class of drugs that the question names; None where the question names none."""
     evidence_quality: Quality
     certainty: str = NOT_REPORTED
     """GRADE-like level: high, moderate, low, very low."""
@@ -62,7 +92,9 @@ class DrugCandidate(BaseModel):
     undecided_citations: list[str] = Field(default_factory=list)
     """Keys of the records that name it without a verdict."""
     claims: list[Claim] = Field(default_factory=list)
-    """Verified claims, each with the passage it rests on."""
+    """Verified claims, each with the passage it rests on and the section that this stands in."""
+    study_limits: list[StudyLimit] = Field(default_factory=list)
+    """What its studies say themselves that limits them; empty where no full text with such a passage was read."""
 
 
 class EvidenceRow(BaseModel):
@@ -80,17 +112,41 @@ class EvidenceRow(BaseModel):
     title: str
     sentence: str = ""
     """The passage that the direction was read from; empty where there is none."""
+    section: str | None = None
+    """Where that passage stands: `Abstract`, `Title`, `Registry entry`, or a heading of the full text; None without
+    one."""
     sample_size: int | None = None
     """Participants; None is not reported."""
     followup_months: float | None = None
     """None is not reported."""
     effects: list[EffectSize] = Field(default_factory=list)
-    """Effect sizes with their sentences, as the text gives them."""
+    """Effect sizes with their sentences, as the abstract gives them; those of the full text's results where it gives
+    none."""
+    effects_section: str | None = None
+    """Where the effect sizes stand; None without any."""
     is_preprint: bool = False
     retracted: bool | None = None
     """None means that it could not be checked."""
     concern: bool | None = None
     """Whether an expression of concern stands; None means that it could not be checked."""
+
+
+class PostedResult(BaseModel):
+    """What a trial's posted results say of one drug."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    drug: str
+    direction: str
+    """supports, contradicts, neutral or unclear."""
+    reason: str
+    """How the direction came about."""
+    outcome: str | None = None
+    """The primary outcome it was read from; None where none could be read."""
+    sentence: str = ""
+    """The posted analysis it was read from; empty where none could be read."""
+    serious_events: list[SeriousEvents] = Field(default_factory=list)
+    """Participants with serious adverse events by group: numbers alone, no claim that the drug caused them."""
 
 
 class TrialRow(BaseModel):
@@ -110,8 +166,10 @@ class TrialRow(BaseModel):
     completion_date: str | None = None
     why_stopped: str | None = None
     why_stopped_kind: str | None = None
-    """safety, futility or administrative; None where the trial was not stopped or gives no reason."""
+    """safety, futility, benefit or administrative; None where the trial was not stopped or gives no reason."""
     has_results: bool = False
+    posted: list[PostedResult] = Field(default_factory=list)
+    """What its posted results say of each of its drugs; empty where none are posted."""
 
 
 class SearchLogEntry(BaseModel):
@@ -128,6 +186,8 @@ class SearchLogEntry(BaseModel):
     """Records handed over."""
     found: int
     """Hits that the source reports."""
+    filters: dict[str, str] | None = None
+    """Limits that were sent with the query, by the source's own names; empty for none, None for not noted."""
     asked_at: datetime | None = None
     warnings: list[str] = Field(default_factory=list)
 
@@ -140,11 +200,32 @@ class Flow(BaseModel):
     identified: dict[str, int] = Field(default_factory=dict)
     """Records by source, before duplicates are united."""
     duplicates: int = 0
+    """Records that were united with another one."""
     screened: int = 0
     excluded: dict[str, int] = Field(default_factory=dict)
     """Records left out, by reason."""
     included: int = 0
     """Records appraised for a candidate."""
+
+
+class TurnUsage(BaseModel):
+    """What an agent's turn used up of the language model."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    agent: str
+    """Name of the agent, or `OTHER_CALLS`."""
+    iteration: int | None = None
+    """The round, from 1; None is all rounds."""
+    prompt_tokens: int = Field(default=0, ge=0)
+    completion_tokens: int = Field(default=0, ge=0)
+    cost_usd: float | None = None
+    """US dollars at the model's list price; None where the price is not known."""
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens."""
+        return self.prompt_tokens + self.completion_tokens
 
 
 class ResearchReport(BaseModel):
@@ -174,6 +255,11 @@ class ResearchReport(BaseModel):
     total_papers_reviewed: int = Field(default=0, ge=0)
     search_iterations: int = Field(default=0, ge=0)
     tokens_used: int = Field(default=0, ge=0)
+    """Prompt and completion tokens; with the baseline analyst an estimate of what a language model would have read."""
+    usage: list[TurnUsage] = Field(default_factory=list)
+    """Tokens and cost by agent and round; empty where no language model was used, or nobody kept account."""
+    approval: Approval | None = None
+    """Who decided on the candidates before the report was written; None in reports older than this field."""
     stop_reason: str
     confidence_score: float = Field(ge=0.0, le=1.0)
     """0 to 1, computed from the candidates' certainty."""
@@ -183,6 +269,8 @@ class ResearchReport(BaseModel):
     claims_dropped: int = Field(default=0, ge=0)
     evidence_table: list[EvidenceRow] = Field(default_factory=list)
     """Every record that was appraised for a candidate, candidates in their order."""
+    look_alikes: list[LookAlike] = Field(default_factory=list)
+    """Records behind the candidates that may be one study: for the reader to compare, never united."""
     trials: list[TrialRow] = Field(default_factory=list)
     search_log: list[SearchLogEntry] = Field(default_factory=list)
     flow: Flow = Field(default_factory=Flow)

@@ -1,18 +1,22 @@
-"""A report, and lists of evidence, as notebooks show them: short HTML, every text escaped, links to the sources alone.
+"""A report as notebooks show it: short HTML with pictures, every text escaped, links to the sources alone.
 
-The whole report as a page of its own is `willowbark export RUN --to html`.
+The whole report as a page of its own is `willowbark export RUN --to html`; lists of evidence are in `evidence_list`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 from willowbark.tools.enclosure import visible
-from willowbark.tools.evidence import Evidence
 
+from .links import safe_url
 from .report import DrugCandidate, ResearchReport
-from .report_markdown import LINKED_HOSTS
 
+if TYPE_CHECKING:
+    from .pictures.svg import Picture
+
+SHOWN_FORESTS = 5  # candidates whose effect sizes are drawn; the page of its own draws all
+FIGURE_STYLE = "max-width:46rem;margin:1em 0;padding:8px;background:#fff;color:#16181d"
 SHOWN_QUOTES = 3  # of one candidate; the others stand in the report itself
 
 
@@ -22,69 +26,61 @@ def report_html(report: ResearchReport) -> str:
     head = ("drug", "certainty", "evidence", "for", "against", "status")
     return "".join(
         [
-            f"<section><h3>{_text(report.title)}</h3>",
-            f"<p>{_text(report.executive_summary)}</p>",
-            _table(head, rows) if rows else "<p>No existing drug has evidence here that could be verified.</p>",
+            f"<section><h3>{text(report.title)}</h3>",
+            f"<p>{text(report.executive_summary)}</p>",
+            table(head, rows) if rows else "<p>No existing drug has evidence here that could be verified.</p>",
             *(_quotes(candidate) for candidate in report.candidates if candidate.claims),
-            f"<p><strong>Conclusion.</strong> {_text(report.conclusion)}</p>",
+            *figures(lambda: _pictures(report)),
+            f"<p><strong>Conclusion.</strong> {text(report.conclusion)}</p>",
             "<details><summary>Limitations</summary><ul>",
-            *(f"<li>{_text(line)}</li>" for line in report.limitations),
-            f"</ul></details><p><small>{len(report.references)} references. {_text(report.disclaimer)}</small></p>",
+            *(f"<li>{text(line)}</li>" for line in report.limitations),
+            f"</ul></details><p><small>{len(report.references)} references. {text(report.disclaimer)}</small></p>",
             "</section>",
         ]
     )
 
 
-def evidence_html(records: Iterable[Evidence]) -> str:
-    """A table of records: title with link, authors, date, source, relevance, flags.
+def figures(draw: Callable[[], Iterable["Picture"]]) -> Iterator[str]:
+    """Pictures with their captions on white, which reads on dark pages too; none where matplotlib is not installed."""
+    try:
+        drawn = list(draw())
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        return
+    for picture in drawn:
+        caption = f"<figcaption><small>{text(picture.caption)}</small></figcaption>"
+        yield f'<figure style="{FIGURE_STYLE}">{picture.wide}{caption}</figure>'
 
-    In a notebook: `display(HTML(evidence_html(result.evidence)))`.
-    """
-    rows = [
-        (
-            _linked(record.citation.title, record.citation.url),
-            _text(", ".join(record.citation.authors[:3]) + (" et al." if len(record.citation.authors) > 3 else "")),
-            _text(record.citation.date),
-            _text(record.citation.source),
-            f"{record.relevance:.2f}",
-            _text(", ".join(_flags(record))),
-        )
-        for record in records
-    ]
-    return _table(("record", "authors", "date", "source", "relevance", "flags"), rows) if rows else "<p>No records.</p>"
+
+def _pictures(report: ResearchReport) -> Iterator["Picture"]:
+    from .pictures.plots import forests, publications_by_year, trial_timeline  # noqa: PLC0415  an extra, and slow
+
+    for candidate in report.candidates[:SHOWN_FORESTS]:
+        yield from forests(report, candidate.name)
+    yield from filter(None, (trial_timeline(report), publications_by_year(report)))
 
 
 def _row(candidate: DrugCandidate) -> tuple[str, ...]:
     return (
-        f"<strong>{_text(candidate.name)}</strong>",
-        _text(candidate.certainty),
-        _text(candidate.evidence_quality),
+        f"<strong>{text(candidate.name)}</strong>",
+        text(candidate.certainty),
+        text(candidate.evidence_quality),
         str(len(candidate.supporting_citations)),
         str(len(candidate.contradicting_citations)),
-        _text(candidate.clinical_status),
+        text(candidate.clinical_status),
     )
 
 
 def _quotes(candidate: DrugCandidate) -> str:
     quotes = "".join(
-        f"<li>{_text(claim.stance)}: <q>{_text(claim.quote)}</q> <small>{_text(claim.evidence_key)}</small></li>"
+        f"<li>{text(claim.stance)}: <q>{text(claim.quote)}</q> <small>{text(claim.evidence_key)}</small></li>"
         for claim in candidate.claims[:SHOWN_QUOTES]
     )
-    return f"<details><summary>{_text(candidate.name)}: what its records say</summary><ul>{quotes}</ul></details>"
+    return f"<details><summary>{text(candidate.name)}: what its records say</summary><ul>{quotes}</ul></details>"
 
 
-def _flags(record: Evidence) -> list[str]:
-    data = record.metadata
-    marks = {
-        "preprint": record.is_preprint,
-        "retracted": data.get("retracted"),
-        "expression of concern": data.get("expression_of_concern"),
-        "title only": not record.has_abstract,
-    }
-    return [name for name, is_set in marks.items() if is_set]
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of cells that are HTML already."""
     names = "".join(f'<th scope="col" style="text-align:left">{name}</th>' for name in head)
     lines = "".join(
@@ -93,16 +89,12 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f"<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
 
 
-def _linked(text: str, url: str) -> str:
+def linked(title: str, url: str) -> str:
     """A link to one of the sources' pages; the bare text where the address is anything else."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return _text(text)
-    if parts.scheme == "https" and parts.netloc in LINKED_HOSTS:
-        return f'<a href="{_text(url)}" rel="noopener noreferrer">{_text(text)}</a>'
-    return _text(text)
+    address = safe_url(url)
+    return f'<a href="{text(address)}" rel="noopener noreferrer">{text(title)}</a>' if address else text(title)
 
 
-def _text(text: str) -> str:
-    return escape(" ".join(visible(text).split()))
+def text(value: str) -> str:
+    """A text in one line, escaped."""
+    return escape(" ".join(visible(value).split()))

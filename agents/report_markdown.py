@@ -1,9 +1,12 @@
 """The report as Markdown; texts of records are escaped, so none can become markup, a link or a heading."""
 
 import re
+from typing import Any
 from urllib.parse import urlsplit
 
-from .report import DrugCandidate, ReportSection, ResearchReport
+from willowbark.tools.sections import is_full_text
+
+from .report import OTHER_CALLS, DrugCandidate, ReportSection, ResearchReport, TurnUsage
 
 LINKED_HOSTS = frozenset(
     {
@@ -56,7 +59,9 @@ def as_markdown(report: ResearchReport) -> str:
         escaped(report.conclusion),
         "## Limitations",
         "\n".join(f"- {escaped(line)}" for line in report.limitations),
+        _look_alikes(report),
         _section(report.methodology),
+        _account(report.usage),
         "## References",
         "\n".join(_reference(reference) for reference in report.references) or "None.",
         f"*Generated {report.generated_at:%Y-%m-%d %H:%M} UTC by Willowbark.*",
@@ -65,6 +70,8 @@ def as_markdown(report: ResearchReport) -> str:
 
 
 def _table(report: ResearchReport) -> str:
+    if not report.candidates and report.approval and report.approval.set_aside:
+        return "## Candidates\n\nNone: all were set aside before the report was written; see the methodology."
     if not report.candidates:
         return "## Candidates\n\nNone: no existing drug has evidence here that could be verified."
     rows = [
@@ -78,19 +85,68 @@ def _table(report: ResearchReport) -> str:
 
 def _candidate(candidate: DrugCandidate, numbers: dict[str, int]) -> str:
     lines = [f"### {escaped(candidate.name)}", ""]
+    if candidate.in_asked_class is False:
+        lines += ["Also found: not known to belong to the class of drugs asked about.", ""]
     if candidate.current_indications:
         lines.append(f"Marketed for: {escaped(', '.join(candidate.current_indications[:8]))}.")
     lines.append(f"Proposed mechanism: {escaped(candidate.proposed_mechanism)}.".replace("..", "."))
     lines += ["", "| stance | claim, with the passage it rests on | reference |", "|---|---|---|"]
     for claim in candidate.claims:
         quote = "" if claim.quote.strip() == claim.text.strip() else f" “{escaped(claim.quote)}”"
-        lines.append(f"| {claim.stance} | {escaped(claim.text)}{quote} | [{numbers.get(claim.evidence_key, '–')}] |")
+        said = f"{escaped(claim.text)}{quote}{_place(claim.section)}"
+        lines.append(f"| {claim.stance} | {said} | [{numbers.get(claim.evidence_key, '–')}] |")
     lines += ["", "Certainty: " + " ".join(escaped(step) for step in candidate.certainty_reasons)]
+    if candidate.study_limits:
+        lines += ["", "What its studies say themselves that limits them:", ""]
+    for limit in candidate.study_limits:
+        lines.append(f"- “{escaped(limit.quote)}”{_place(limit.section)} [{numbers.get(limit.key, '–')}]")
     return "\n".join(lines)
+
+
+def _place(section: str | None) -> str:
+    """Where a quote stands, after it."""
+    if section is None:
+        return ""
+    return f" *({escaped(section)}{', full text' if is_full_text(section) else ''})*"
+
+
+def _look_alikes(report: ResearchReport) -> str:
+    if not report.look_alikes:
+        return ""
+    lines = []
+    for each in report.look_alikes:
+        named = [f"{escaped(title)} ({escaped(key)})" for title, key in zip(each.titles, each.keys, strict=True)]
+        authors = f", authors in common: {escaped(', '.join(each.shared_authors))}" if each.shared_authors else ""
+        lines.append(f"- {' and '.join(named)}: titles {each.title_score:.0f} % alike{authors}.")
+    why = "No identifier joins these records, so they are counted apart; compare them before counting both."
+    return "\n".join(["## Possibly the same study", "", why, "", *lines])
 
 
 def _section(section: ReportSection) -> str:
     return f"## {escaped(section.title)}\n\n{section.content}"
+
+
+def _account(usage: list[TurnUsage]) -> str:
+    """Tokens and cost by agent and round; nothing where no language model was used."""
+    if not usage:
+        return ""
+    rows = []
+    for agent in dict.fromkeys(turn.agent for turn in usage):
+        own = [turn for turn in usage if turn.agent == agent]
+        name = "choice of speakers, answers that were lost" if agent == OTHER_CALLS else escaped(agent)
+        rows += [_spent(name, str(turn.iteration or "all"), [turn]) for turn in own]
+        rows += [_spent(name, "all", own)] if len(own) > 1 else []
+    unknown = any(turn.cost_usd is None for turn in usage)
+    note = "\n\nThe model's price is not known: tokens only." if unknown else ""
+    head = "| agent | round | tokens in | tokens out | cost |\n|---|---|---|---|---|"
+    return "\n".join(["## Tokens and cost", "", head, *rows, _spent("**total**", "all", usage)]) + note
+
+
+def _spent(name: str, which: str, turns: list[TurnUsage]) -> str:
+    prompt, completion = sum(turn.prompt_tokens for turn in turns), sum(turn.completion_tokens for turn in turns)
+    costs = [turn.cost_usd for turn in turns if turn.cost_usd is not None]
+    money = f"${sum(costs):.4f}" if len(costs) == len(turns) else "not known"
+    return f"| {name} | {which} | {prompt:,} | {completion:,} | {money} |"
 
 
 def _reference(reference: dict[str, object]) -> str:
@@ -104,4 +160,19 @@ def _reference(reference: dict[str, object]) -> str:
     title = str(reference["title"])
     stop = "" if title.endswith((".", "?", "!", "…")) else "."
     link = linked(escaped(title), str(reference["url"]))
-    return f"{reference['number']}. {shown}{more} ({reference['date']}). {link}{stop} {reference['key']}{marks}"
+    known = f"{shown}{more} ({reference['date']}). {link}{stop} {reference['key']}{marks}"
+    return f"{reference['number']}. {known}{_origin(reference)}"
+
+
+def _origin(reference: dict[str, Any]) -> str:
+    """Other versions of a record, and what of its full text was read."""
+    said = [
+        f" {str(each['relation']).capitalize()}: {linked(escaped(each['title']), each['url'])} ({each['date']})."
+        for each in reference.get("versions") or ()
+    ]
+    if reference.get("published_version"):
+        said.append(f" Published since as {escaped(reference['published_version'])}, which was not read.")
+    if read := reference.get("full_text"):
+        parts = escaped(", ".join(read["sections"]))
+        said.append(f" Full text read ({read['pmcid']}, {escaped(read['licence'])}): {parts}.")
+    return "".join(said)

@@ -7,8 +7,9 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 from autogen_agentchat import EVENT_LOGGER_NAME
@@ -25,7 +26,7 @@ from autogen_core import CancellationToken, Component, ComponentModel
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import ChatCompletionClient, RequestUsage
 from autogen_core.tools import BaseTool, StaticWorkbench, Workbench
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.search import SourceReply, Status
@@ -38,6 +39,7 @@ from .judge import AssessmentMessage
 TURN_TIMEOUT_S = 180.0  # all of a specialist's searches and its reflection
 
 _TOOL_NAME = re.compile(r"[a-z_]{1,40}")
+BeforeTool = Callable[[str, int, str, BaseModel], Awaitable[None]]
 Streamed = BaseAgentEvent | BaseChatMessage | Response
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
@@ -63,6 +65,10 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         fallback: answers in the model's place when that fails; None hands over the bare records.
         turn_timeout_s: seconds for a turn; what came until then is handed over.
         options: as `AssistantAgent` takes them.
+
+    Attributes:
+        before_tool: awaited before each call of a tool, with the agent's name, the round, the tool's name and its
+            checked arguments; must not raise. None is not called.
     """
 
     component_config_schema = SpecialistAgentConfig
@@ -94,6 +100,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         )
         self._fallback = fallback
         self._turn_timeout_s = turn_timeout_s
+        self.before_tool: BeforeTool | None = None
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
@@ -102,17 +109,21 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
 
     def bind(self, transport: Transport, marker: str) -> None:
         """Hand the run's transport and marker to the tools."""
+        for tool in self._evidence_tools():
+            tool.bind(transport, marker)
+
+    def _evidence_tools(self) -> Iterator[EvidenceTool[Any]]:
         for workbench in self._workbench:
             if isinstance(workbench, StaticWorkbench):
-                for tool in workbench._tools:
-                    if isinstance(tool, EvidenceTool):
-                        tool.bind(transport, marker)
+                yield from (tool for tool in workbench._tools if isinstance(tool, EvidenceTool))
 
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
         """Search and reflect: yields what happens, then text for people, then the findings."""
         turn = _Turn(self.name, _round_of(messages))
+        for tool in self._evidence_tools():
+            tool.before = partial(self.before_tool, self.name, turn.iteration) if self.before_tool else None
         async for event in self._attempts(messages, cancellation_token, turn):
             turn.note(event)
             if not isinstance(event, Response):

@@ -1,14 +1,25 @@
-"""The report's tables: evidence for and against, trials, search log, and the flow of records."""
+"""The report's tables: evidence for and against, trials, search log."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from urllib.parse import parse_qsl, urlsplit
 
-from willowbark.tools.appraisal import effect_sizes, followup_months
+from willowbark.tools.appraisal import EffectSize, effect_sizes, followup_months, readable
 from willowbark.tools.candidates import AppraisedRecord, Candidate
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.lexicon import find_drugs
+from willowbark.tools.sections import places, section_of
 
+from .claims import plain
 from .findings import Dossier
-from .report import EvidenceRow, Flow, SearchLogEntry, TrialRow
+from .posted_results import posted_results
+from .report import EvidenceRow, SearchLogEntry, TrialRow
+
+MAX_EFFECTS = 4  # of a full text's results, which hold many: the first are those of the primary outcome
+_WITHOUT_FILTERS = ("chembl", "opentargets")  # these sources take a name and no limits
+_FILTERS = frozenset(
+    "filter.advanced filter.overallStatus datetype mindate maxdate synonym sort retmax pageSize".split()
+)
+"""Parameters of requests that limit what comes, beside the query itself."""
 
 
 def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
@@ -17,8 +28,10 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
 
 
 def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow:
-    item, body = appraised.item, record.content.partition("\n\n")[2]
+    item, read = appraised.item, readable(record)
+    body = read.content.partition("\n\n")[2]
     followup = followup_months(body)
+    effects, effects_section = _effects(read, body, drug)
     return EvidenceRow(
         key=item.key,
         drug=drug,
@@ -27,13 +40,30 @@ def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence) -> Ev
         date=record.citation.date,
         title=record.citation.title,
         sentence=appraised.sentence,
+        section=section_of(record, appraised.sentence, plain),
         sample_size=item.sample_size,
         followup_months=followup.value if followup else None,
-        effects=effect_sizes(body),
+        effects=effects,
+        effects_section=effects_section,
         is_preprint=item.is_preprint,
         retracted=item.retracted,
         concern=item.concern,
     )
+
+
+def _effects(record: Evidence, abstract: str, drug: str) -> tuple[list[EffectSize], str | None]:
+    """The effect sizes of the abstract, and only where it gives none those of the full text that name the drug."""
+    if found := effect_sizes(abstract):
+        return found, section_of(record, found[0].sentence, plain)
+    for place in places(record, "results"):
+        on_drug = [size for size in effect_sizes(place.text) if _names(size.sentence, drug)]
+        if on_drug:
+            return on_drug[:MAX_EFFECTS], place.title
+    return [], None
+
+
+def _names(sentence: str, drug: str) -> bool:
+    return any(mention.name == drug for mention in find_drugs(sentence))
 
 
 def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[TrialRow]:
@@ -46,7 +76,10 @@ def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]
                 drugs.setdefault(appraised.key, []).append(candidate.drug)
                 kinds[appraised.key] = appraised.item.why_stopped_kind
     ordered = sorted(drugs, key=lambda key: (-records[key].relevance, key))
-    return [_trial_row(records[key], drugs[key], kinds[key]) for key in ordered]
+    return [
+        _trial_row(records[key], drugs[key], kinds[key]).model_copy(update={"posted": posted_results(candidates, key)})
+        for key in ordered
+    ]
 
 
 def _trial_row(record: Evidence, drugs: list[str], kind: str | None) -> TrialRow:
@@ -78,6 +111,7 @@ def search_log(dossier: Dossier) -> list[SearchLogEntry]:
             status=reply.status.value,
             taken=len(reply.records),
             found=reply.total,
+            filters=filters_sent(reply.source, reply.url),
             asked_at=reply.asked_at,
             warnings=reply.warnings,
         )
@@ -86,25 +120,15 @@ def search_log(dossier: Dossier) -> list[SearchLogEntry]:
     ]
 
 
-def flow(dossier: Dossier, pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> Flow:
-    """Count the records from identification to inclusion."""
-    came = [record for found in dossier.findings for record in found.records]
-    appraised = {record.key for candidate in candidates for record in candidate.records}
-    excluded = Counter(_reason(record) for record in pool if record.key not in appraised)
-    retracted = [record for record in pool if record.metadata.get("retracted") and record.key in appraised]
-    if retracted:
-        excluded["retracted"] += len(retracted)
-    return Flow(
-        identified=dict(sorted(Counter(record.citation.source for record in came).items())),
-        duplicates=len(came) - len(pool),
-        screened=len(pool),
-        excluded=dict(sorted(excluded.items())),
-        included=len(appraised) - len(retracted),
-    )
+def filters_sent(source: str, url: str) -> dict[str, str] | None:
+    """The limits that a request carried, by the source's own names; None where the request was not noted.
 
-
-def _reason(record: Evidence) -> str:
-    kind = record.metadata.get("record_type")
-    if kind in ("drug", "disease"):
-        return "drug or disease database entry, used for mechanisms"
-    return "not on the condition, or names no drug"
+    >>> filters_sent("clinicaltrials", "https://clinicaltrials.gov/api/v2/studies?query.term=migraine&pageSize=10")
+    {'pageSize': '10'}
+    >>> filters_sent("chembl", "https://www.ebi.ac.uk/chembl/api/data/molecule.json"), filters_sent("pubmed", "")
+    ({}, None)
+    """
+    sent = parse_qsl(urlsplit(url).query)
+    if not sent and source not in _WITHOUT_FILTERS:
+        return None
+    return {name: value for name, value in sent if name in _FILTERS}

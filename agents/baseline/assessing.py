@@ -1,107 +1,195 @@
-"""Assessing: scores from the appraisal of the records, gaps from what the leading candidates lack."""
+"""Assessing: scores from the appraisal of the records, gaps from what candidates lack and what is unread."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from autogen_core.models import LLMMessage
 
-from willowbark.agents.judge import AssessmentDetails, JudgeAssessment
+from willowbark.agents.judge import SHOWN_RECORDS, AssessmentDetails, JudgeAssessment
 from willowbark.tools.candidates import Candidate, appraise_candidates, known_drugs
-from willowbark.tools.query import parse_question, preprocess_query
+from willowbark.tools.lexicon import class_members
+from willowbark.tools.membership import belongs
+from willowbark.tools.query import ParsedQuestion, parse_question, preprocess_query
 
-from .reading import question_in, records_in, searched_in
+from .reading import Searches, question_in, records_in, searched_in, studies_read
 
 LEADING = 6  # candidates whose mechanisms and further evidence are asked for
 MAX_UNTRIED = 6  # drugs listed for the condition that are asked for in one round
+MAX_NAMED = 4  # drugs that records name without a result, asked for in one round
+MAX_EXCLUDED = 12  # drugs that a search for the rest leaves out
+MAX_MEMBERS = 20  # of a class that one query names: sources take queries by GET
 UNTRIED_SCORE = 5  # candidates_score while such drugs are left: not enough to end the search
 ENOUGH_CANDIDATES = 5  # with a verdict: full score
+ENOUGH_READ = SHOWN_RECORDS  # publications and trials: of more hits, the best so many stand for all
+UNREAD_COSTS = 0.5  # share of the confidence that is lost where nothing of the hits was read
 _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the best candidate's certainty
+_PUBLICATIONS, _TRIALS = ("pubmed", "europepmc"), ("clinicaltrials",)
+_READERS = ("literature", "trials")  # specialists who search for records on the condition
+
+
+@dataclass
+class _Plan:
+    """What to ask next, by whom, and why."""
+
+    queries: list[str] = field(default_factory=list)
+    specialists: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+
+    def ask(self, gap: str, queries: Sequence[str], *specialists: str) -> None:
+        if queries:
+            self.gaps.append(gap)
+            self.queries += [query for query in queries if query not in self.queries]
+            self.specialists += [name for name in specialists if name not in self.specialists]
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """How many of the hits on the question were read."""
+
+    read: int
+    hits: int
+
+    @property
+    def share(self) -> float:
+        """Of the hits, or of as many as stand for all; 1 where there were none."""
+        due = min(self.hits, ENOUGH_READ)
+        return min(1.0, self.read / due) if due else 1.0
+
+    @property
+    def said(self) -> str:
+        """The share in words."""
+        return f"{min(self.read, self.hits)} of {self.hits} hits were read."
 
 
 def assessment(messages: Sequence[LLMMessage]) -> JudgeAssessment:
     """Assess the records of a request; the same records give the same assessment."""
     question = question_in(messages)
+    asked = parse_question(question)
     records = records_in(messages, question)
-    candidates = appraise_candidates(question, records)
+    searched = searched_in(messages)
+    candidates = [c for c in appraise_candidates(asked, records) if c.in_asked_class is not False]
     decided = [candidate for candidate in candidates if candidate.has_verdict]
     leading = decided[:LEADING]
-    without = [candidate for candidate in leading if not candidate.drug_records]
+    untried = _untried(asked, candidates, known_drugs(asked, records), searched)
+    reading = _Reading(studies_read(messages), _hits(searched))
+
     mechanism = round(10 * sum(bool(c.mechanisms) for c in leading) / len(leading)) if leading else 0
     clinical = max((_CLINICAL[c.appraisal.certainty.level.value] for c in decided), default=0)
-    named = min(10, round(10 * len(decided) / ENOUGH_CANDIDATES))
-    searched = searched_in(messages)
-    untried = _untried(question, candidates, known_drugs(question, records), searched)
-    if untried:
-        named = min(named, UNTRIED_SCORE)
-    queries, specialists, gaps = _next(question, leading, without, untried, searched)
+    named = min(10, round(10 * len(decided) / ENOUGH_CANDIDATES), UNTRIED_SCORE if untried else 10)
+    confidence = (mechanism + clinical + named) / 30 * (1 - UNREAD_COSTS * (1 - reading.share))
+    plan = _plan(asked, candidates, untried, reading, searched)
     return JudgeAssessment(
         details=AssessmentDetails(
             mechanism_score=mechanism,
-            mechanism_reasoning=_mechanism_reasoning(leading, without),
+            mechanism_reasoning=_mechanism_reasoning(leading),
             clinical_evidence_score=clinical,
             clinical_reasoning=f"Best certainty of a candidate scores {clinical} of 10; {len(decided)} have a verdict.",
             candidates_score=named,
             drug_candidates=[candidate.drug for candidate in decided],
             key_findings=[candidate.line for candidate in leading],
         ),
-        confidence=round((mechanism + clinical + named) / 30, 2),
-        gaps=gaps,
-        next_search_queries=queries,
-        next_specialists=specialists,
-        reasoning=_reasoning(decided),
+        confidence=round(confidence, 2),
+        gaps=plan.gaps,
+        next_search_queries=plan.queries,
+        next_specialists=plan.specialists,
+        reasoning=f"{_reasoning(decided)} {reading.said}",
     )
 
 
-def _next(
-    question: str,
-    leading: Sequence[Candidate],
-    without: Sequence[Candidate],
+def _plan(
+    asked: ParsedQuestion,
+    candidates: Sequence[Candidate],
     untried: Sequence[str],
-    searched: Set[str],
-) -> tuple[list[str], list[str], list[str]]:
-    """Queries, specialists and gaps for another round; nothing that was asked before."""
-    conditions = parse_question(question).conditions or (question,)
-    if not leading and not untried:
-        gap = f"No drug with evidence on {conditions[0]} was found."
-        return ([], [], []) if _asked(conditions[0], searched) else ([conditions[0]], ["literature", "trials"], [gap])
-    queries, specialists, gaps = [], [], []
-    wanted = {drug: _query(drug, conditions[0]) for drug in (*(c.drug for c in leading), *untried)}
-    open_drugs = [drug for drug, query in wanted.items() if not _asked(query, searched)]
-    if open_drugs:
-        queries += [wanted[drug] for drug in open_drugs]
-        specialists += ["literature", "trials"]
-        gaps.append(f"Further records on {', '.join(open_drugs)}, for or against.")
-    unknown = [c.drug for c in without if c.drug not in searched]
-    if unknown:
-        queries += unknown
-        specialists.append("mechanism")
-        gaps.append(f"Mechanisms of {', '.join(unknown)}.")
-    return queries, specialists, gaps
+    reading: _Reading,
+    searched: Searches,
+) -> _Plan:
+    """What another round could ask; nothing that was asked before."""
+    plan, condition = _Plan(), _condition(asked)
+    decided = [candidate.drug for candidate in candidates if candidate.has_verdict]
+    leading, undecided = decided[:LEADING], [c.drug for c in candidates if not c.has_verdict]
+    if not candidates and not untried:
+        gap = f"No drug with evidence on {condition} was found."
+        plan.ask(gap, _new([_quoted(condition)], searched), *_READERS)
+    open_drugs = _unasked((*leading, *untried), condition, searched)
+    gap = f"Further records on {', '.join(open_drugs)}, for or against."
+    plan.ask(gap, list(open_drugs.values()), *_READERS)
+    open_drugs = _unasked(undecided, condition, searched, most=MAX_NAMED)
+    gap = f"Results on {', '.join(open_drugs)}, which records name without any."
+    plan.ask(gap, list(open_drugs.values()), *_READERS)
+    for name in asked.drug_classes:
+        gap = f"Records that name {name} by their own names alone."
+        plan.ask(gap, _new(_of_class(name, condition), searched), *_READERS)
+    if reading.share < 1:
+        gap = f"{reading.hits - reading.read} of {reading.hits} hits unread."
+        plan.ask(gap, _new(_rest(asked, decided), searched), *_READERS)
+    unknown = [c.drug for c in candidates if c.drug in leading and not c.drug_records and c.drug not in searched]
+    plan.ask(f"Mechanisms of {', '.join(unknown)}.", unknown, "mechanism")
+    return plan
 
 
-def _untried(question: str, candidates: Sequence[Candidate], known: Sequence[str], searched: Set[str]) -> list[str]:
+def _unasked(drugs: Sequence[str], condition: str, searched: Searches, most: int | None = None) -> dict[str, str]:
+    """The drugs that were not asked for on the condition, each with its query."""
+    wanted = {drug: query for drug in drugs for query in _new([_query(drug, condition)], searched)}
+    return dict(list(wanted.items())[:most])
+
+
+def _hits(searched: Searches) -> int:
+    """Publications and trials that the widest searches found; sources of publications find mostly the same ones."""
+    return sum(
+        max((searched.hits(query, sources) for query in searched), default=0) for sources in (_PUBLICATIONS, _TRIALS)
+    )
+
+
+def _untried(
+    asked: ParsedQuestion, candidates: Sequence[Candidate], known: Sequence[str], searched: Searches
+) -> list[str]:
     """Drugs that the databases list for the condition, on which no record was read and none was asked for."""
     read = {candidate.drug for candidate in candidates if candidate.has_verdict}
-    condition = (parse_question(question).conditions or (question,))[0]
-    return [drug for drug in known if drug not in read and not _asked(_query(drug, condition), searched)][:MAX_UNTRIED]
+    if asked.drug_classes:
+        known = [drug for drug in known if belongs(drug, (), asked.drug_classes)]
+    condition = _condition(asked)
+    return [drug for drug in known if drug not in read and _new([_query(drug, condition)], searched)][:MAX_UNTRIED]
+
+
+def _condition(asked: ParsedQuestion) -> str:
+    return (asked.conditions or (asked.text,))[0]
 
 
 def _query(drug: str, condition: str) -> str:
     return f"{_quoted(drug)} AND {_quoted(condition)}"
 
 
-def _asked(query: str, searched: Set[str]) -> bool:
-    return query in searched or preprocess_query(query) in searched
+def _of_class(name: str, condition: str) -> list[str]:
+    """A query for the listed members of a class; none where none are listed."""
+    members = class_members(name)[:MAX_MEMBERS]
+    return [f"{_any(members)} AND {_quoted(condition)}"] if members else []
+
+
+def _rest(asked: ParsedQuestion, decided: Sequence[str]) -> list[str]:
+    """The question without the drugs that are looked up by name: its further hits."""
+    known = decided[:MAX_EXCLUDED]
+    return [f"{preprocess_query(asked.text)} NOT {_any(known)}"] if known else []
+
+
+def _any(names: Sequence[str]) -> str:
+    return f"({' OR '.join(map(_quoted, names))})"
+
+
+def _new(queries: Sequence[str], searched: Searches) -> list[str]:
+    """Those of the queries that were not asked before."""
+    return [query for query in queries if query not in searched and preprocess_query(query) not in searched]
 
 
 def _quoted(name: str) -> str:
     return f'"{name}"' if " " in name else name
 
 
-def _mechanism_reasoning(leading: Sequence[Candidate], without: Sequence[Candidate]) -> str:
+def _mechanism_reasoning(leading: Sequence[Candidate]) -> str:
     if not leading:
         return "There is no candidate whose mechanism could be asked for."
     known = sum(bool(candidate.mechanisms) for candidate in leading)
-    asked = f"; {len(without)} not looked up yet" if without else ""
+    without = sum(not candidate.drug_records for candidate in leading)
+    asked = f"; {without} not looked up yet" if without else ""
     return f"Mechanism known for {known} of the {len(leading)} leading candidates{asked}."
 
 

@@ -38,18 +38,27 @@ _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
 class BaselineConfig(BaseModel):
-    """The baseline has nothing to configure."""
+    """What of the baseline can be set."""
+
+    estimates_tokens: bool = True
+    """Whether answers come with the tokens that a language model would have used; False counts none."""
 
 
 class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfig]):
-    """Answers what any model of the team is asked, by documented rules."""
+    """Answers what any model of the team is asked, by documented rules.
+
+    Args:
+        estimates_tokens: whether answers come with the tokens that a language model would have used, so that budgets
+            mean the same; where it stands in for a model that failed, there is nothing to count.
+    """
 
     component_type = "model"
     component_config_schema = BaselineConfig
     component_provider_override = "willowbark.agents.baseline.client.BaselineChatCompletionClient"
     display_name = "baseline analyst (rules, no language model)"
 
-    def __init__(self) -> None:
+    def __init__(self, *, estimates_tokens: bool = True) -> None:
+        self._estimates_tokens = estimates_tokens
         self._usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
 
     async def create(
@@ -69,7 +78,9 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         """
         content = self._answer(messages, tools if tool_choice != "none" else (), json_output)
         text = content if isinstance(content, str) else json.dumps([call.arguments for call in content])
-        usage = RequestUsage(prompt_tokens=self.count_tokens(messages), completion_tokens=_tokens(text))
+        usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
+        if self._estimates_tokens:
+            usage = RequestUsage(prompt_tokens=self.count_tokens(messages), completion_tokens=_tokens(text))
         self._usage = RequestUsage(
             prompt_tokens=self._usage.prompt_tokens + usage.prompt_tokens,
             completion_tokens=self._usage.completion_tokens + usage.completion_tokens,
@@ -156,11 +167,11 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         )
 
     def _to_config(self) -> BaselineConfig:
-        return BaselineConfig()
+        return BaselineConfig(estimates_tokens=self._estimates_tokens)
 
     @classmethod
     def _from_config(cls, config: BaselineConfig) -> Self:
-        return cls()
+        return cls(estimates_tokens=config.estimates_tokens)
 
 
 def _speaker(messages: Sequence[LLMMessage]) -> str:

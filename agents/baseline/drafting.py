@@ -7,18 +7,23 @@ from autogen_core.models import LLMMessage
 
 from willowbark.agents.claims import Claim, Stance, objection
 from willowbark.agents.report import CandidateDraft, ReportDraft
-from willowbark.tools.appraisal import Direction
-from willowbark.tools.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal import Direction, direction_of
+from willowbark.tools.appraisal.sentences import sentences
+from willowbark.tools.candidates import Candidate, appraise_candidates, is_condition
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.excerpts import tells_figures
 from willowbark.tools.lexicon import find_drugs
-from willowbark.tools.query import parse_question
+from willowbark.tools.query import ParsedQuestion, parse_question
+from willowbark.tools.sections import places
 
 from .reading import question_in, records_in
 
 MAX_CANDIDATES = 12
 MAX_CLAIMS = 4  # for each stance of a candidate
+MAX_UNDECIDED = 2  # records without a verdict whose full text is quoted for a candidate
 MAX_PASSAGE = 700  # characters of a quote; three sentences seldom have more
 _SENTENCE_END = re.compile(r"[.!?]\s+|\n\n")
+_NEUTRAL: Stance = "neutral"
 _STANCES: dict[Direction, Stance] = {Direction.supports: "supports", Direction.contradicts: "contradicts"}
 
 
@@ -27,11 +32,12 @@ def draft(messages: Sequence[LLMMessage]) -> ReportDraft:
     question = question_in(messages)
     records = records_in(messages, question)
     by_key = {record.key: record for record in records}
-    decided = [c for c in appraise_candidates(question, records) if c.has_verdict][:MAX_CANDIDATES]
-    condition = " and ".join(parse_question(question).conditions) or "the condition"
+    asked = parse_question(question)
+    decided = [c for c in appraise_candidates(asked, records) if c.has_verdict][:MAX_CANDIDATES]
+    diseases = [record for record in records if _is_asked_disease(record, asked)]
     return ReportDraft(
         claims=[claim for candidate in decided for claim in _claims(candidate, by_key)],
-        candidates=[CandidateDraft(name=c.drug, proposed_mechanism=_proposal(c, condition)) for c in decided],
+        candidates=[CandidateDraft(name=c.drug, proposed_mechanism=_proposal(c, diseases)) for c in decided],
     )
 
 
@@ -57,6 +63,25 @@ def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Clai
                     given += 1
                     yield claim
                     break
+            yield from _of_full_text(record, candidate.drug, _STANCES[Direction(stance)])
+    for key in candidate.appraisal.neutral[:MAX_UNDECIDED]:
+        yield from _of_full_text(records[key], candidate.drug, _NEUTRAL)
+
+
+def _of_full_text(record: Evidence, drug: str, stance: Stance) -> Iterator[Claim]:
+    """What the results of the full text say of the drug in figures: the one that bears the stance, else the first."""
+    told = [
+        sentence
+        for place in places(record, "results")
+        for sentence in sentences(place.text)
+        if tells_figures(sentence) and any(mention.name == drug for mention in find_drugs(sentence))
+    ]
+    bearing = [sentence for sentence in told if _STANCES.get(direction_of(sentence, drug).direction) == stance]
+    for quote, said in [*((sentence, stance) for sentence in bearing), *((sentence, _NEUTRAL) for sentence in told)]:
+        claim = Claim(text=quote, drug=drug, evidence_key=record.key, quote=quote, stance=said)
+        if objection(claim, record) is None:
+            yield claim
+            return
 
 
 def _passage(record: Evidence, drug: str, sentence: str) -> str:
@@ -70,9 +95,21 @@ def _passage(record: Evidence, drug: str, sentence: str) -> str:
     return passage if len(passage) <= MAX_PASSAGE else sentence
 
 
-def _proposal(candidate: Candidate, condition: str) -> str:
-    if not candidate.mechanisms:
-        return ""
-    targets = f" ({', '.join(candidate.targets[:6])})" if candidate.targets else ""
-    how = "; ".join(candidate.mechanisms)
-    return f"{how}{targets}; how that bears on {condition} is not stated in the records read"
+def _is_asked_disease(record: Evidence, asked: ParsedQuestion) -> bool:
+    return record.metadata.get("record_type") == "disease" and is_condition(str(record.metadata.get("disease")), asked)
+
+
+def _proposal(candidate: Candidate, diseases: Sequence[Evidence]) -> str:
+    """From the drug over its targets to the condition; empty where no database associates a target with it."""
+    associated = (
+        f"{target['symbol']}, which is associated with {disease.metadata['disease']}{_scored(target.get('score'))}"
+        for disease in diseases
+        for target in disease.metadata.get("targets", ())
+        if target.get("symbol") in candidate.targets
+    )
+    found = "; ".join(dict.fromkeys(associated))
+    return f"{'; '.join(candidate.mechanisms)}; acts on {found}" if found else ""
+
+
+def _scored(score: object) -> str:
+    return f" (Open Targets' score {score:.2f} of 1)" if isinstance(score, int | float) else " (Open Targets)"

@@ -1,7 +1,7 @@
 """Reading prompts: what is asked, on which question, over which records."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from autogen_core.models import FunctionExecutionResultMessage, LLMMessage, UserMessage
 
@@ -11,7 +11,7 @@ from willowbark.tools.ranking import rank
 
 _QUESTION = re.compile(r"\AQuestion: (.*)$", re.MULTILINE)
 _ASSESSMENT = re.compile(r"\ARound \d+: continue\b")
-_SEARCHED = re.compile(r"^- (\w+): (.+): [a-z_]+, \d+ of \d+$", re.MULTILINE)
+_SEARCHED = re.compile(r"^- (\w+): (.+): [a-z_]+, \d+ of (\d+)$", re.MULTILINE)
 _NEXT_QUERY = re.compile(r"^Next query: (.+)$", re.MULTILINE)
 
 
@@ -37,11 +37,29 @@ def next_queries(messages: Sequence[LLMMessage]) -> list[str]:
     return []
 
 
-def searched_in(messages: Sequence[LLMMessage]) -> set[str]:
-    """The queries that a request lists as asked before."""
+class Searches(dict[str, dict[str, int]]):
+    """The queries asked before, each with the hits that its sources reported, by source."""
+
+    def hits(self, query: str, sources: Iterable[str]) -> int:
+        """The most hits that one of the sources reported; 0 where none was asked."""
+        return max((self.get(query, {}).get(source, 0) for source in sources), default=0)
+
+
+def searched_in(messages: Sequence[LLMMessage]) -> Searches:
+    """The searches that a request lists."""
     last = messages[-1].content if messages else ""
     head = last.partition("\n<records ")[0] if isinstance(last, str) else ""
-    return {query for _, query in _SEARCHED.findall(head)}
+    found = Searches()
+    for source, query, hits in _SEARCHED.findall(head):
+        found.setdefault(query, {})[source] = int(hits)
+    return found
+
+
+def studies_read(messages: Sequence[LLMMessage]) -> int:
+    """How many publications and trials there are in all, of which a request shows the best; 0 where it does not say."""
+    last = messages[-1].content if messages else ""
+    sizes = [block.head.get("studies") for block in disclose(last)] if isinstance(last, str) else []
+    return max((size for size in sizes if isinstance(size, int)), default=0)
 
 
 def records_in(messages: Sequence[LLMMessage], question: str) -> list[Evidence]:

@@ -1,0 +1,92 @@
+"""What judge and report agent share: a model that proposes, a fallback for when it fails, a prompt, a dossier."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from autogen_agentchat.agents import BaseChatAgent
+from autogen_agentchat.base import Response
+from autogen_agentchat.messages import BaseChatMessage
+from autogen_core import CancellationToken, ComponentModel
+from autogen_core.models import ChatCompletionClient
+from pydantic import BaseModel
+
+from .findings import Dossier
+
+
+class AnalystConfig(BaseModel):
+    """What such an agent is made of."""
+
+    name: str
+    description: str = ""
+    model_client: ComponentModel
+    fallback: ComponentModel | None = None
+    system_message: str | None = None
+
+
+class Analyst(BaseChatAgent):
+    """An agent that asks a model for a typed proposal.
+
+    Args:
+        name: as the team and its messages show it.
+        description: one sentence for whoever chooses speakers.
+        model_client: proposes.
+        fallback: proposes in the model's place when that fails; None leaves nothing.
+        system_message: the prompt.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        model_client: ChatCompletionClient,
+        fallback: ChatCompletionClient | None,
+        system_message: str,
+    ) -> None:
+        super().__init__(name, description)
+        self._model_client = model_client
+        self._fallback = fallback
+        self._system_message = system_message
+        self._dossier = Dossier()
+
+    async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
+        """Answer the messages; the last item of `on_messages_stream`."""
+        async for event in self.on_messages_stream(messages, cancellation_token):
+            if isinstance(event, Response):
+                return event
+        raise AssertionError("the stream ends in a response")
+
+    def _go_on(self, cancellation_token: CancellationToken) -> None:
+        """Begin no turn in a run that was stopped: AutoGen still hands out those that were due.
+
+        Raises:
+            CancelledError: the run was stopped.
+        """
+        if cancellation_token.is_cancelled():
+            raise asyncio.CancelledError
+
+    @property
+    def _clients(self) -> list[ChatCompletionClient]:
+        """Who is asked, in turn until one answers."""
+        return [client for client in (self._model_client, self._fallback) if client is not None]
+
+    def _configured(self) -> dict[str, Any]:
+        """The fields of an `AnalystConfig`."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "model_client": self._model_client.dump_component(),
+            "fallback": self._fallback.dump_component() if self._fallback else None,
+            "system_message": self._system_message,
+        }
+
+
+def made_of(config: AnalystConfig) -> dict[str, Any]:
+    """The arguments that a configuration stands for."""
+    return {
+        "name": config.name,
+        "model_client": ChatCompletionClient.load_component(config.model_client),
+        "fallback": ChatCompletionClient.load_component(config.fallback) if config.fallback else None,
+        "description": config.description,
+        "system_message": config.system_message,
+    }

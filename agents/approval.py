@@ -1,0 +1,244 @@
+"""The say of a person before the report is written: what they are shown, what they answer, what came of it.
+
+The agent that asks is in `approver.py`. Its decision travels as a message like everything else, so a saved, resumed or
+replayed run knows it and asks nobody again.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal, Self
+
+from autogen_agentchat.messages import StructuredMessage
+from autogen_core.models import UserMessage
+from pydantic import BaseModel, ConfigDict, Field
+
+from willowbark.tools.appraisal import Quality
+from willowbark.tools.candidates import Candidate
+from willowbark.tools.errors import WillowbarkError
+
+MAX_REASON_CHARACTERS = 300  # of what a person says; it goes into the report
+Default = Literal["all", "none"]
+"""What holds where nobody decides: every candidate, or none."""
+
+_LIST = re.compile(r"[\s,]+")
+
+
+class NobodyToAsk(WillowbarkError):
+    """No person can be asked; the message says why, in a few words for the report."""
+
+
+class Proposal(BaseModel):
+    """A candidate as it is put before a person."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    supporting: int = Field(ge=0)
+    """Records that speak for it."""
+    contradicting: int = Field(ge=0)
+    """Records that speak against it."""
+    certainty: str
+    """GRADE-like level: high, moderate, low, very low."""
+    evidence_quality: Quality
+
+
+class SetAside(Proposal):
+    """A candidate that the report does not deal with, by decision."""
+
+    reason: str = ""
+    """In the words of who decided; empty where none was given."""
+
+
+class ApprovalAnswer(BaseModel):
+    """What a person, or whoever stands for one, answers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    accepted: tuple[str, ...] = ()
+    """Names of candidates; all others are set aside."""
+    reason: str = Field(default="", max_length=MAX_REASON_CHARACTERS)
+    """Why the others are set aside; may be empty."""
+
+
+class ApprovalRequest(BaseModel):
+    """What a person is asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question: str
+    candidates: tuple[Proposal, ...]
+    """Those with evidence for or against them, best first."""
+    timeout_s: float
+    """Seconds until the default holds."""
+    default: Default
+
+    def all(self) -> ApprovalAnswer:
+        """Accept every candidate."""
+        return ApprovalAnswer(accepted=tuple(candidate.name for candidate in self.candidates))
+
+    def none(self, reason: str = "") -> ApprovalAnswer:
+        """Set every candidate aside."""
+        return ApprovalAnswer(reason=reason)
+
+    def only(self, *names: str, reason: str = "") -> ApprovalAnswer:
+        """Accept some of them.
+
+        Raises:
+            ValueError: a name that was not proposed.
+        """
+        known = {candidate.name.casefold(): candidate.name for candidate in self.candidates}
+        unknown = [name for name in names if name.casefold() not in known]
+        if unknown:
+            raise ValueError(f"{', '.join(unknown)}: not among the candidates")
+        return ApprovalAnswer(accepted=tuple(known[name.casefold()] for name in names), reason=reason)
+
+    @property
+    def prompt(self) -> str:
+        """One line that says how to answer."""
+        return (
+            "Which of these go into the report? all, none, or numbers such as 1,3; a reason may follow a semicolon "
+            f"(without an answer in {self.timeout_s:g} s: {self.default}) > "
+        )
+
+    @property
+    def lines(self) -> list[str]:
+        """The candidates, numbered from 1."""
+        return [
+            f"{number}. {c.name}: {c.supporting} for, {c.contradicting} against, {c.certainty} certainty, "
+            f"{c.evidence_quality} evidence"
+            for number, c in enumerate(self.candidates, start=1)
+        ]
+
+    def read(self, text: str) -> ApprovalAnswer:
+        """Understand a typed answer: `all`, `none`, `1,3`, `2; too little evidence`, or names.
+
+        Raises:
+            ValueError: it cannot be understood; the message says what can be.
+        """
+        choice, _, reason = (part.strip() for part in text.partition(";"))
+        reason = reason[:MAX_REASON_CHARACTERS]
+        if choice.casefold() in ("all", "a", "yes", "y"):
+            return self.all()
+        if choice.casefold() in ("none", "n", "no"):
+            return self.none(reason)
+        names = [one.strip() for one in choice.split(",")] if "," in choice else [choice]
+        if all(one.isdecimal() for one in _LIST.split(choice) if one) and choice:
+            numbers = [int(one) for one in _LIST.split(choice) if one]
+            if not all(1 <= number <= len(self.candidates) for number in numbers):
+                raise ValueError(f"there are candidates 1 to {len(self.candidates)}")
+            names = [self.candidates[number - 1].name for number in dict.fromkeys(numbers)]
+        try:
+            return self.only(*names, reason=reason)
+        except ValueError:
+            raise ValueError("answer all, none, or numbers such as 1,3") from None
+
+
+Approve = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer]]
+"""Asks somebody; raises `NobodyToAsk` where there is nobody."""
+
+
+class Approval(BaseModel):
+    """What was decided on the candidates, and by whom."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    decided_by: Literal["person", "program", "default", "nobody"]
+    """person: asked and answered; program: a function answered; default: nobody answered, so what is configured holds;
+    nobody: the run was not to ask."""
+    via: str = ""
+    """How they were asked: terminal, notebook, …; empty where nobody was."""
+    because: str = ""
+    """Why the default holds; empty otherwise."""
+    accepted: list[str] = Field(default_factory=list)
+    """Names of the candidates accepted; empty too where nobody was to be asked, and all are in the report."""
+    set_aside: list[SetAside] = Field(default_factory=list)
+
+    @classmethod
+    def not_asked(cls) -> Self:
+        """Of a run that was to ask nobody."""
+        return cls(decided_by="nobody")
+
+    @classmethod
+    def by(
+        cls, who: Literal["person", "program"], via: str, proposals: Sequence[Proposal], answer: ApprovalAnswer
+    ) -> Self:
+        """As somebody answered."""
+        wanted = {name.casefold() for name in answer.accepted}
+        accepted = [one.name for one in proposals if one.name.casefold() in wanted]
+        return cls(decided_by=who, via=via, accepted=accepted, set_aside=_set_aside(proposals, accepted, answer.reason))
+
+    @classmethod
+    def by_default(cls, default: Default, because: str, proposals: Sequence[Proposal], via: str = "") -> Self:
+        """As configured, since nobody answered."""
+        accepted = [one.name for one in proposals] if default == "all" else []
+        return cls(
+            decided_by="default",
+            via=via,
+            because=because,
+            accepted=accepted,
+            set_aside=_set_aside(proposals, accepted, "nobody approved it"),
+        )
+
+    @property
+    def who(self) -> str:
+        """Who decided, in a few words."""
+        match self.decided_by:
+            case "person":
+                return f"a person ({self.via})"
+            case "program":
+                return f"a function of the calling program ({self.via})"
+            case "default":
+                return f"the configured default ({self.because})"
+        return "nobody"
+
+    @property
+    def sentence(self) -> str:
+        """What the report's methodology says of it."""
+        if self.decided_by == "nobody":
+            return "Nobody was asked to approve the candidates."
+        kept, aside = len(self.accepted), len(self.set_aside)
+        return f"Who decided on the candidates before the report: {self.who}; {kept} of {kept + aside} accepted."
+
+    def lets(self, candidate: str) -> bool:
+        """Whether the report may deal with a candidate; one that nobody was shown may not, once somebody was asked."""
+        return self.decided_by == "nobody" or candidate in self.accepted
+
+    def holds_back(self, drug: str) -> bool:
+        """Whether a drug was set aside."""
+        return any(one.name.casefold() == drug.casefold() for one in self.set_aside)
+
+
+class ApprovalMessage(StructuredMessage[Approval]):
+    """A decision as a message."""
+
+    def to_text(self) -> str:
+        """One line for consoles."""
+        aside = ", ".join(one.name for one in self.content.set_aside)
+        return self.content.sentence + (f" Set aside: {aside}." if aside else "")
+
+    def to_model_text(self) -> str:
+        """The same line."""
+        return self.to_text()
+
+    def to_model_message(self) -> UserMessage:
+        """What other agents' models get: the line, not the whole content that AutoGen would send."""
+        return UserMessage(content=self.to_model_text(), source=self.source)
+
+
+def proposals_of(candidates: Sequence[Candidate]) -> tuple[Proposal, ...]:
+    """The candidates that a report could deal with: those with evidence for or against them."""
+    return tuple(
+        Proposal(
+            name=c.drug,
+            supporting=len(c.appraisal.supporting),
+            contradicting=len(c.appraisal.contradicting),
+            certainty=c.appraisal.certainty.level.value.replace("_", " "),
+            evidence_quality=c.appraisal.quality,
+        )
+        for c in candidates
+        if c.has_verdict
+    )
+
+
+def _set_aside(proposals: Sequence[Proposal], accepted: Sequence[str], reason: str) -> list[SetAside]:
+    return [SetAside(**one.model_dump(), reason=reason) for one in proposals if one.name not in accepted]

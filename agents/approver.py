@@ -1,0 +1,233 @@
+"""Asks a person about the candidates before the report is written: AutoGen's `UserProxyAgent` with a typed answer.
+
+Put it into a research team and it speaks between the judge's last word and the report. AutoGen Studio hands it its own
+input box, a terminal or notebook an input function, a program a function that takes the typed request.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Self
+
+from autogen_agentchat import EVENT_LOGGER_NAME
+from autogen_agentchat.agents import UserProxyAgent
+from autogen_agentchat.agents._user_proxy_agent import InputFuncType, UserProxyAgentConfig
+from autogen_agentchat.base import Response
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage, UserInputRequestedEvent
+from autogen_core import CancellationToken, Component
+from pydantic import Field
+
+from willowbark.tools.transport import Transport
+
+from .approval import (
+    Approval,
+    ApprovalAnswer,
+    ApprovalMessage,
+    ApprovalRequest,
+    Approve,
+    Default,
+    NobodyToAsk,
+    Proposal,
+    proposals_of,
+)
+from .checks import Checks
+from .findings import Dossier
+from .prompt_line import terminal_input
+
+TIMEOUT_S = 300.0  # five minutes to read a dozen lines; a run must end even where nobody is there
+MAX_ATTEMPTS = 3  # answers that a person may mistype before nobody counts as having answered
+_log = logging.getLogger(EVENT_LOGGER_NAME)
+
+
+class ApproverAgentConfig(UserProxyAgentConfig):
+    """A user proxy's configuration, and what an approver adds; functions are not part of it."""
+
+    default: Default = "all"
+    timeout_s: float = Field(default=TIMEOUT_S, gt=0)
+
+
+class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
+    """Asks about the candidates and answers with `ApprovalMessage`.
+
+    Args:
+        name: as the team and its messages show it.
+        description: one sentence for whoever chooses speakers.
+        input_func: as `UserProxyAgent` takes it; None asks in the terminal.
+        approve: decides in a person's place; None asks by `input_func`.
+        via: how the report calls the way by which they were asked; None goes by who is asked.
+        default: what holds where nobody answers.
+        timeout_s: seconds for an answer.
+
+    Attributes:
+        default: what holds where nobody answers.
+        timeout_s: seconds for an answer.
+        decided: what is answered without asking anybody: a decision from the run's earlier life. None asks.
+        waiting: opened while a person is waited for, so that the time is not counted.
+    """
+
+    component_config_schema = ApproverAgentConfig
+    component_provider_override = "willowbark.agents.approver.ApproverAgent"
+
+    def __init__(
+        self,
+        name: str = "approver",
+        *,
+        description: str = "Asks a person which candidates the report should deal with.",
+        input_func: InputFuncType | None = None,
+        approve: Approve | None = None,
+        via: str | None = None,
+        default: Default = "all",
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        super().__init__(name, description=description, input_func=input_func or terminal_input)
+        self._approve = approve
+        self._via = via
+        self.default: Default = default
+        self.timeout_s = timeout_s
+        self._dossier = Dossier()
+        self._checks = Checks()
+        self.decided: Approval | None = None
+        self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    @property
+    def via(self) -> str:
+        """How the report calls the way by which somebody is asked."""
+        if self._via is not None:
+            return self._via
+        if self._approve is not None:
+            return "Python"
+        return "terminal" if self.input_func is terminal_input else "AutoGen user proxy"
+
+    def bind(self, transport: Transport, checks: Checks | None = None) -> None:
+        """Hand over the run's way to the sources, to look up retractions before anybody is asked.
+
+        Args:
+            transport: the run's.
+            checks: shared with the report agent, so that nothing is looked up twice.
+        """
+        self._checks = checks or Checks(transport)
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        """Decisions; naming the type lets any AutoGen team take them."""
+        return (ApprovalMessage, TextMessage)
+
+    async def on_messages_stream(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
+        """Ask: yields the candidates as text for people, then the decision."""
+        if cancellation_token.is_cancelled():
+            raise asyncio.CancelledError  # AutoGen still hands out turns in a run that was stopped
+        self._dossier.add(messages)
+        asked = UserInputRequestedEvent(request_id=str(uuid.uuid4()), source=self.name)
+        approval = self.decided
+        if approval is None:
+            request = await self._request()
+            yield TextMessage(content=_as_markdown(request), source=self.name)
+            if request.candidates:
+                yield asked
+            approval = await self._decide(request, asked.request_id, cancellation_token)
+        message = ApprovalMessage(content=approval, source=self.name)
+        yield TextMessage(content=message.to_text(), source=self.name)
+        yield Response(chat_message=message)
+
+    async def _request(self) -> ApprovalRequest:
+        _, candidates = await self._checks.of(self._dossier.question, self._dossier.pool())
+        return ApprovalRequest(
+            question=self._dossier.question,
+            candidates=proposals_of(candidates),
+            timeout_s=self.timeout_s,
+            default=self.default,
+        )
+
+    async def _decide(self, request: ApprovalRequest, request_id: str, token: CancellationToken) -> Approval:
+        proposals = request.candidates
+        if not proposals:
+            return Approval.by_default(self.default, "there was no candidate to ask about", proposals)
+        try:
+            with self.waiting(), UserProxyAgent.InputRequestContext.populate_context(request_id):
+                asking = asyncio.ensure_future(self._ask(request, token))
+                token.link_future(asking)
+                answer = await asyncio.wait_for(asking, self.timeout_s)
+        except TimeoutError:
+            return self._by_default(f"nobody answered within {self.timeout_s:g} s", proposals)
+        except NobodyToAsk as error:
+            return self._by_default(str(error), proposals)
+        except Exception as error:  # noqa: BLE001  an input function is anyone's code, and must not break the team
+            _log.warning("%s: asking failed: %s", self.name, type(error).__name__)
+            return self._by_default(f"asking failed ({type(error).__name__})", proposals)
+        return Approval.by("person" if self._approve is None else "program", self.via, proposals, answer)
+
+    async def _ask(self, request: ApprovalRequest, token: CancellationToken) -> ApprovalAnswer:
+        if self._approve is not None:
+            return await self._approve(request)
+        prompt = "\n".join([*request.lines, request.prompt])
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                return request.read(await self._typed(prompt, token))
+            except ValueError as error:
+                prompt = f"{error}. {request.prompt}"
+        raise NobodyToAsk(f"no answer of {MAX_ATTEMPTS} could be understood")
+
+    async def _typed(self, prompt: str, token: CancellationToken) -> str:
+        try:
+            return await self._get_input(prompt, token)
+        except RuntimeError as error:  # AutoGen wraps whatever an input function raises
+            if isinstance(error.__cause__, NobodyToAsk):
+                raise error.__cause__ from None
+            raise NobodyToAsk(_why(error.__cause__ or error)) from error
+
+    def _by_default(self, because: str, proposals: Sequence[Proposal]) -> Approval:
+        return Approval.by_default(self.default, because, proposals, self.via)
+
+    async def on_reset(self, cancellation_token: CancellationToken | None = None) -> None:
+        """Forget everything."""
+        self._dossier = Dossier()
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """Everything the agent remembers, JSON-safe."""
+        return self._dossier.model_dump(mode="json")
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Remember what `save_state` gave."""
+        self._dossier = Dossier.model_validate(state)
+
+    def _to_config(self) -> ApproverAgentConfig:
+        return ApproverAgentConfig(
+            name=self.name, description=self.description, default=self.default, timeout_s=self.timeout_s
+        )
+
+    @classmethod
+    def _from_config(cls, config: UserProxyAgentConfig) -> Self:
+        assert isinstance(config, ApproverAgentConfig)
+        return cls(config.name, description=config.description, default=config.default, timeout_s=config.timeout_s)
+
+
+async def undecided(messages: Sequence[BaseChatMessage], default: Default, because: str) -> ApprovalMessage:
+    """The decision of a run that ended before anybody could be asked.
+
+    Args:
+        messages: of the run so far, the question first.
+        default: what holds then.
+        because: why nobody was asked, in a few words.
+    """
+
+    async def nobody(_: ApprovalRequest) -> ApprovalAnswer:
+        raise NobodyToAsk(because)
+
+    agent = ApproverAgent(approve=nobody, default=default, via="")
+    response = await agent.on_messages(messages, CancellationToken())
+    assert isinstance(response.chat_message, ApprovalMessage)
+    return response.chat_message
+
+
+def _why(error: BaseException) -> str:
+    return "the input was closed" if isinstance(error, EOFError) else f"asking failed ({type(error).__name__})"
+
+
+def _as_markdown(request: ApprovalRequest) -> str:
+    if not request.candidates:
+        return "**Approval**: no candidate to ask about."
+    return "\n".join(["**Approval: which of these should the report deal with?**", "", *request.lines])

@@ -1,0 +1,79 @@
+"""Counts, lists and study designs in words, as the sentences of a report need them."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from willowbark.tools.appraisal import StudyDesign
+
+LONGEST = 90  # characters of a condition or drug within a sentence
+_DESIGNS = {
+    StudyDesign.systematic_review: "systematic review",
+    StudyDesign.rct_blinded: "blinded randomised trial",
+    StudyDesign.rct_open: "open randomised trial",
+    StudyDesign.rct: "randomised trial",
+    StudyDesign.controlled_cohort: "controlled cohort study",
+    StudyDesign.cohort: "cohort study",
+    StudyDesign.case_control: "case-control study",
+    StudyDesign.case_series: "case series",
+    StudyDesign.case_report: "case report",
+    StudyDesign.narrative_review: "narrative review",
+    StudyDesign.guideline: "guideline",
+    StudyDesign.editorial: "editorial",
+    StudyDesign.in_vivo: "animal study",
+    StudyDesign.in_vitro: "laboratory study",
+    StudyDesign.in_silico: "computer study",
+    StudyDesign.registry_entry: "registered trial",
+    StudyDesign.unknown: "record of unknown design",
+}
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "record"), counted(2, "cohort study"), counted(3, "case series"), counted(0, "search")
+    ('1 record', '2 cohort studies', '3 case series', '0 searches')
+    """
+    if number == 1 or noun.endswith("series"):
+        return f"{number} {noun}"
+    first, of, rest = noun.partition(" of ")
+    return f"{number} {_plural(first)}{of}{rest}"
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith(("dy", "try")):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+
+
+def short(text: str, most: int = LONGEST) -> str:
+    """A text in one line of so many characters at most."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def capital(text: str) -> str:
+    """A sentence with its first letter as a capital; the others stay."""
+    return text[:1].upper() + text[1:]
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Names as a sentence has them; those beyond the limit are counted.
+
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"]), listed(["a", "b", "c", "d", "e"], most=3)
+    ('a', 'a and b', 'a, b and c', 'a, b, c and 2 more')
+    """
+    shown = list(names[:most])
+    if len(names) > most:
+        return f"{', '.join(shown)} and {len(names) - most} more"
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+
+
+def designs_in_words(designs: Iterable[StudyDesign]) -> str:
+    """Study designs with their numbers, strongest first.
+
+    >>> designs_in_words([StudyDesign.cohort, StudyDesign.rct_blinded, StudyDesign.cohort])
+    '1 blinded randomised trial and 2 cohort studies'
+    """
+    found = Counter(designs)
+    ordered = sorted(found, key=list(_DESIGNS).index)
+    return listed([counted(found[design], _DESIGNS[design]) for design in ordered], most=len(_DESIGNS))
