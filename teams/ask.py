@@ -30,6 +30,8 @@ from .workspace import Report, RunFolder
 if TYPE_CHECKING:
     from autogen_core.models import ChatCompletionClient
 
+    from .run import Asked
+
 _GRACE_S = 10.0  # for a partial report after Ctrl-C; a second Ctrl-C ends the wait
 _Watch = Callable[[AsyncGenerator[AgentEvent, None]], AsyncGenerator[AgentEvent, None]]
 _REGULAR_ENDS = frozenset(
@@ -60,6 +62,7 @@ class ResearchStream(Protocol):
         endpoints: Endpoints | None,
         recorder: Recorder | None,
         cancellation_token: CancellationToken,
+        approve: "Asked | None",
     ) -> AsyncGenerator[AgentEvent, None]:
         """Run a question; the last event is `complete`, with the report as its data, or `error`."""
 
@@ -85,6 +88,8 @@ class Question:
     verbosity: int = 0
     """0 logs nothing, 1 events, 2 details."""
     log_json: bool = False
+    approve: bool = False
+    """Whether the person at the terminal is asked about the candidates before the report; False as configured."""
 
 
 @dataclass(slots=True)
@@ -142,13 +147,14 @@ def ask(question: Question, stream: ResearchStream | None = None) -> ExitCode:
             "research.max_iterations": question.max_iterations,
             "research.max_results_per_tool": question.max_results,
             "output.directory": question.out,
+            "research.approve": question.approve or None,
         }
     )
     text = validate_question(question.text)
     client = model_client(settings.llm.model, settings)
     with ExitStack() as stack:
         stack.enter_context(logged(question.verbosity, as_json=question.log_json))
-        recorder, watched = _traced(question.trace, stack)
+        recorder, watched = traced_if_asked(question.trace, stack)
         endpoints = _sandbox(stack) if question.offline else None
         if endpoints is None and not _in_reach(settings):
             return ExitCode.UNREACHABLE
@@ -164,6 +170,7 @@ def ask(question: Question, stream: ResearchStream | None = None) -> ExitCode:
             endpoints=endpoints,
             recorder=recorder,
             cancellation_token=token,
+            approve=asked_in_terminal(settings, progress),
         )
         outcome = asyncio.run(follow(watched(events), progress.show, token, client))
         progress.__exit__(None, None, None)
@@ -216,6 +223,23 @@ async def follow(
     return outcome
 
 
+def asked_in_terminal(settings: Settings, progress: Progress) -> "Asked | None":
+    """Who is asked about the candidates: the person at the terminal; None where the settings ask nobody."""
+    if not settings.research.approve:
+        return None
+    from autogen_agentchat.agents import UserProxyAgent  # noqa: PLC0415  agents take most of a second
+
+    from willowbark.agents.prompt_line import terminal_input  # noqa: PLC0415
+
+    from .run import approver_for  # noqa: PLC0415
+
+    async def typed(prompt: str, cancellation_token: CancellationToken | None) -> str:
+        with progress.paused():
+            return await terminal_input(prompt, cancellation_token)
+
+    return approver_for(UserProxyAgent("approver", input_func=typed), settings, via="terminal")
+
+
 def _on_interrupt(outcome: Outcome, token: CancellationToken, task: "asyncio.Task[object]") -> Callable[[], None]:
     """Answer Ctrl-C from now on; the function given back ends that."""
     loop = asyncio.get_running_loop()
@@ -240,7 +264,7 @@ def _forget(loop: asyncio.AbstractEventLoop) -> None:
         loop.remove_signal_handler(signal.SIGINT)
 
 
-def _traced(path: Path | None, stack: ExitStack) -> tuple[Recorder | None, _Watch]:
+def traced_if_asked(path: Path | None, stack: ExitStack) -> tuple[Recorder | None, _Watch]:
     """What makes spans of requests, and what makes them of events; nothing does where no trace is asked for."""
     if path is None:
         return None, lambda events: events

@@ -82,6 +82,9 @@ def ask(
     verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")] = 0,
     log_json: Annotated[bool, typer.Option("--log-json", help="Log lines of JSON; -v is implied.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Ask the sources even what a run asked lately.")] = False,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Ask which candidates the report should deal with, before it is written.")
+    ] = False,
     no_ledger: Annotated[
         bool, typer.Option("--no-ledger", help="Keep nothing in .willowbark/: no resume, no replay.")
     ] = False,
@@ -93,7 +96,7 @@ def ask(
 
         asked = Question(
             question, offline, model, max_iterations, max_results, as_json, out, quiet, config,
-            not no_ledger, fresh, trace, verbose or int(log_json), log_json,
+            not no_ledger, fresh, trace, verbose or int(log_json), log_json, approve,
         )  # fmt: skip
         code = answer(asked, context.obj)
     raise typer.Exit(int(code))
@@ -169,45 +172,72 @@ def show(
     iteration: Annotated[
         int | None, typer.Option(help="Print what this round brought and cost instead.", metavar="N", min=1)
     ] = None,
+    costs: Annotated[bool, typer.Option("--costs", help="Print what each turn and each agent cost instead.")] = False,
     runs: _RUNS = None,
     config: _CONFIG = None,
 ) -> None:
-    """Print the report of an earlier run again, or one of its rounds."""
+    """Print the report of an earlier run again, one of its rounds, or what it cost."""
     with _one_line():
         from . import export_command  # noqa: PLC0415
 
-        if iteration is not None:
-            from . import runs_command  # noqa: PLC0415
-
-            runs_command.show_turns(run, iteration)
+        root = export_command.runs_folder(runs, config)
+        if iteration is None and not costs:
+            export_command.show_run(root, run, as_json=as_json)
             return
-        export_command.show_run(export_command.runs_folder(runs, config), run, as_json=as_json)
+        from . import runs_command  # noqa: PLC0415
+
+        run_id = export_command.latest(root) if run == export_command.LATEST else run
+        if costs:
+            runs_command.show_costs(run_id)
+        if iteration is not None:
+            runs_command.show_turns(run_id, iteration)
+
+
+_AS_JSON = Annotated[bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")]
+_QUIET = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+_TRACE = Annotated[Path | None, typer.Option(help="Write OpenTelemetry spans to this file.", metavar="FILE")]
+_VERBOSE = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")]
+_LOG_JSON = Annotated[bool, typer.Option("--log-json", help="Log lines of JSON; -v is implied.")]
 
 
 @app.command(epilog=EXIT_CODES)
 def resume(
     run: _LEDGER_RUN,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    as_json: _AS_JSON = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for run folders; as configured when the run began.", metavar="DIR")
+    ] = None,
+    quiet: _QUIET = False,
+    trace: _TRACE = None,
+    verbose: _VERBOSE = 0,
+    log_json: _LOG_JSON = False,
 ) -> None:
     """Bring a run that was killed or cancelled to its report; nothing that it asked before is asked again."""
     with _one_line():
-        from . import runs_command  # noqa: PLC0415
+        from .resume_command import Shown, resume_run  # noqa: PLC0415
 
-        code = runs_command.resume_run(run, as_json=as_json, quiet=quiet)
+        code = resume_run(run, shown=Shown(as_json, out, quiet, trace, verbose or int(log_json), log_json))
     raise typer.Exit(int(code))
 
 
-@app.command()
+@app.command(epilog=EXIT_CODES)
 def replay(
     run: _LEDGER_RUN,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")] = False,
+    as_json: _AS_JSON = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write it below this folder; it is only printed by default.", metavar="DIR")
+    ] = None,
+    quiet: _QUIET = False,
+    trace: _TRACE = None,
+    verbose: _VERBOSE = 0,
+    log_json: _LOG_JSON = False,
 ) -> None:
     """Make a run's report anew from what the ledger keeps, without network and without a model."""
     with _one_line():
-        from . import runs_command  # noqa: PLC0415
+        from .resume_command import Shown, replay_run  # noqa: PLC0415
 
-        runs_command.replay_run(run, as_json=as_json)
+        code = replay_run(run, shown=Shown(as_json, out, quiet, trace, verbose or int(log_json), log_json))
+    raise typer.Exit(int(code))
 
 
 @app.command()
@@ -232,13 +262,14 @@ def forget(run: _LEDGER_RUN) -> None:
 def export(
     run: _RUN,
     to: Annotated[
-        str, typer.Option("--to", help="Of html, bib, ris, csl, docx, csv, md, json, schema.", metavar="FORMATS")
+        str,
+        typer.Option("--to", help="Of html, bib, ris, csl, docx, csv, md, json, schema, workspace.", metavar="FORMATS"),
     ] = "html",
     out: Annotated[Path | None, typer.Option(help="Where to; the run's own folder by default.", metavar="DIR")] = None,
     runs: _RUNS = None,
     config: _CONFIG = None,
 ) -> None:
-    """Write the report of an earlier run in other forms: `--to html,bib,ris,csl,docx,csv`."""
+    """Write the report of an earlier run in other forms, `--to html,bib,ris,csl,docx,csv`; `workspace` its material."""
     with _one_line():
         from . import export_command  # noqa: PLC0415
 

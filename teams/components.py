@@ -43,7 +43,16 @@ _RUN_CODE = frozenset(
     }
 )
 """Classes that run source code or programs, unpickle, or fetch any address or file that a config or a model names."""
-_RISKY_MODULES = ("autogen_ext.code_executors", "autogen_ext.tools.code_execution", "autogen_ext.tools.mcp")
+_RISKY_MODULES = tuple(
+    f"autogen_ext.{name}"
+    for name in (
+        *("code_executors", "tools.code_execution", "tools.mcp", "tools.http", "tools.graphrag", "tools.langchain"),
+        *("tools.semantic_kernel", "agents.file_surfer", "agents.web_surfer", "agents.video_surfer", "agents.openai"),
+        *("agents.magentic_one", "teams.magentic_one", "memory", "experimental", "runtimes", "cache_store.diskcache"),
+        *("cache_store.redis", "models.llama_cpp", "models.semantic_kernel"),
+    )
+)
+"""Parts of AutoGen's extensions that do so, or read files and fetch models that a config names."""
 _ADDRESSES = frozenset({"base_url", "azure_endpoint", "host", "url", "endpoint", "proxy", "organization_url"})
 _NAMED_BY_USER = (
     "WILLOWBARK_LLM__BASE_URL",

@@ -24,7 +24,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from willowbark.tools.endpoints import PUBLIC
+from willowbark.tools.endpoints import KEYED, PUBLIC
 from willowbark.tools.errors import UsageError
 
 FILE_NAME = "willowbark.toml"
@@ -60,9 +60,11 @@ def _email(value: str) -> str:
 
 
 def _known_sources(names: tuple[str, ...]) -> tuple[str, ...]:
+    known = (*PUBLIC, *KEYED)
     for name in names:
-        if name not in PUBLIC:
-            raise ValueError(f"has no source {name!r}{nearest(name, PUBLIC)}; there are {', '.join(PUBLIC)}")
+        if name not in known:
+            keyed = ", ".join(f"{source} (with {variable})" for source, variable in KEYED.items())
+            raise ValueError(f"has no source {name!r}{nearest(name, known)}; there are {', '.join(PUBLIC)} and {keyed}")
     return tuple(dict.fromkeys(names))
 
 
@@ -102,6 +104,12 @@ class ResearchSettings(OrchestratorConfig):
 
     judge_threshold: Number = Field(default=0.8, ge=0, le=1)
     """The judge's confidence at which the evidence is sufficient."""
+    approve: bool = False
+    """Whether a person is asked which candidates the report should deal with, as `ask --approve` does."""
+    approval_default: Literal["all", "none"] = "all"
+    """What holds where nobody answers: all candidates, or none."""
+    approval_timeout_s: Number = Field(default=300.0, gt=0, le=86_400)
+    """Seconds to wait for an answer; they count for no other limit."""
     limits: LimitSettings = Field(default_factory=LimitSettings)
 
 
@@ -120,7 +128,7 @@ class ToolSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sources: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_known_sources)] = tuple(PUBLIC)
-    """The sources to search."""
+    """The sources to search; `openalex` too where `OPENALEX_API_KEY` is set."""
     pubmed: PubMedSettings = Field(default_factory=PubMedSettings)
 
 

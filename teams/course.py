@@ -2,43 +2,50 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+import time
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from autogen_agentchat import EVENT_LOGGER_NAME
-from autogen_agentchat.base import Response, TaskResult
+from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import (
     BaseAgentEvent,
     BaseChatMessage,
     TextMessage,
     ToolCallExecutionEvent,
-    ToolCallRequestEvent,
 )
 from autogen_core import CancellationToken
-from autogen_core.models import ChatCompletionClient
+from autogen_core.models import ChatCompletionClient, RequestUsage
+from pydantic import BaseModel
 
+from willowbark.agents.approval import Approval, ApprovalMessage
+from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeLimits
 from willowbark.agents.report import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
+from willowbark.agents.specialist import SpecialistAgent
 from willowbark.tools.endpoints import Endpoints
-from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.toolbox import replies_in
 from willowbark.tools.transport import Recorder, RetryPolicy, Transport
 
-from .budget import Budget, estimate, price_of
+from .alarm import Alarm
+from .budget import WARN_SHARE, Budget, estimate, price_of, rounds_warning
 from .config import Settings
 from .events import AgentEvent
 from .hooks import Hooks, Told, ToolCall, ToolResult, TurnTaken, tell
 from .ledger import Journal, Model
 from .ledger.model_calls import JournaledClient
+from .lived import report_of, together
 from .model_clients import BASELINE
 from .narrator import Narrator
+from .partial import partial_report
 from .research_team import ResearchTeam, default_participants
 
+_TURNS = FindingsMessage | AssessmentMessage | ApprovalMessage | ReportMessage
 _AT_ONCE_S = 1e-9  # a time limit that has always passed
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
@@ -54,6 +61,7 @@ class Course:
         model: what the ledger and the price list know of the model.
         hooks: told what happens.
         recorder: gets every exchange.
+        approver: asks a person before the report; None asks nobody.
 
     Attributes:
         journal: keeps the run, and answers what it did before; None keeps nothing.
@@ -69,6 +77,7 @@ class Course:
         model: Model,
         hooks: Sequence[Hooks] = (),
         recorder: Recorder | None = None,
+        approver: ApproverAgent | None = None,
     ) -> None:
         self.journal: Journal | None = None
         self._question = question
@@ -78,7 +87,8 @@ class Course:
         self._model = model
         self._hooks = hooks
         self._recorder = recorder
-        self._narrator = Narrator()
+        self._approver = approver
+        self._narrator = Narrator(asks=approver is not None)
         self._warnings: list[str] = []
         limits = settings.research.limits
         self.budget = Budget(
@@ -98,22 +108,25 @@ class Course:
             async for event in events:
                 if self.journal is not None:
                     self.journal.event(event.type, event.iteration, event.message)
-                if event.type == "complete":
-                    self._finish(event.data)
+                if event.type == "complete" and (problem := self._finish(event.data)):
+                    yield self._narrator.event("error", problem)
                 yield event
 
     async def _events(self, token: CancellationToken) -> AsyncGenerator[AgentEvent, None]:
-        narrator, alarm = self._narrator, _Alarm(token)
+        narrator = self._narrator
+        self._alarm = alarm = Alarm(token, self._warn_of_time, WARN_SHARE)
         yield AgentEvent(type="started", message=self._question)
         if self._model.name != BASELINE:
             asked = self._settings.research
             told = estimate(self._model.name, asked.max_iterations, self._settings.llm.prices)
             yield AgentEvent(type="progress", message=f"{self._model.name}: {told}")
         async with Transport(
-            self._endpoints, recorder=self._memory(token), policy=_policy(self._settings)
+            self._endpoints,
+            recorder=self._memory(token),
+            policy=RetryPolicy.within(self._settings.research.search_timeout),
         ) as transport:
             team, judge = self._team(transport)
-            alarm.set(self._seconds_left())
+            alarm.set(self._seconds_left(), self._settings.research.limits.max_seconds)
             try:
                 async with aclosing(team.run_stream(task=self._task(), cancellation_token=token)) as messages:
                     async for message in messages:
@@ -122,6 +135,8 @@ class Course:
                         for event in [*narrator.tell(message), *await self._note(message, team)]:
                             yield event
                         if isinstance(message, AssessmentMessage):
+                            most = self._settings.research.max_iterations
+                            self._warnings += rounds_warning(message.content.iteration, most)
                             judge.limits = self._limits(message.content.iteration + 1)
             except (asyncio.CancelledError, Exception) as error:
                 if isinstance(error, asyncio.CancelledError) and not token.is_cancelled():
@@ -132,17 +147,20 @@ class Course:
                 alarm.clear()
                 token.cancel()
                 await asyncio.sleep(0)  # lets what was cancelled end before its connections are closed
-        report = narrator.report
+        earlier = self.journal.lived if self.journal is not None else []
+        report = narrator.report or report_of(earlier)
+        told = "A report of what was found until then" if report is None else _line(report)
         if report is None:
-            report = await partial_report(narrator.messages, "timeout" if alarm.rang else narrator.stop_reason)
+            reason = "timeout" if alarm.rang else narrator.stop_reason
+            said = together(earlier, narrator.messages or [self._task()])
+            report = await partial_report(said, reason, self._settings, self._model.name)
         await tell(self._hooks, report)
-        told = "A report of what was found until then" if narrator.report is None else _line(report)
         yield narrator.event("complete", told, report)
 
     async def _note(self, message: BaseAgentEvent | BaseChatMessage, team: ResearchTeam) -> list[AgentEvent]:
         """Keep a turn, call the hooks; gives what is to be told of it."""
         told = self._told(message)
-        if self.journal is not None and isinstance(message, FindingsMessage | AssessmentMessage | ReportMessage):
+        if self.journal is not None and isinstance(message, _TURNS):
             self.journal.turn(message.dump(), await _state(team), _round(message, self._narrator.iteration))
         problems = [problem for one in told for problem in await tell(self._hooks, one)]
         lines, self._warnings[:] = [*self._warnings, *problems], []
@@ -151,15 +169,17 @@ class Course:
     def _told(self, message: BaseAgentEvent | BaseChatMessage) -> list[Told]:
         """What the hooks hear of a message."""
         agent, iteration = message.source, self._narrator.iteration
-        if isinstance(message, ToolCallRequestEvent):
-            return [ToolCall(agent, call.name, call.arguments, iteration) for call in message.content]
         if isinstance(message, ToolCallExecutionEvent):
             return [ToolResult(agent, r.name, tuple(replies_in(r.content)), iteration) for r in message.content]
-        if isinstance(message, FindingsMessage | AssessmentMessage | ReportMessage):
-            usage = message.models_usage
-            tokens = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
-            return [TurnTaken(agent, _round(message, iteration), message.to_text(), *tokens)]
+        if isinstance(message, _TURNS):
+            usage = message.models_usage or RequestUsage(prompt_tokens=0, completion_tokens=0)
+            tokens = (usage.prompt_tokens, usage.completion_tokens)
+            cost = self.budget.cost_usd(usage)
+            return [TurnTaken(agent, _round(message, iteration), message.to_text(), *tokens, cost)]
         return []
+
+    async def _before_tool(self, agent: str, iteration: int, tool: str, arguments: BaseModel) -> None:
+        self._warnings += await tell(self._hooks, ToolCall(agent, tool, arguments.model_dump_json(), iteration))
 
     def _stopped(self, error: BaseException) -> AgentEvent:
         """What is told when the team was stopped or failed; a ledger that cannot be written comes first."""
@@ -168,10 +188,13 @@ class Course:
             return self._narrator.event("error", f"{self.journal.failure}")
         return self._narrator.stopped(error)
 
-    def _finish(self, report: ResearchReport) -> None:
-        if self.journal is not None:
-            status = {"cancelled": "cancelled", "error": "failed"}.get(report.stop_reason, "complete")
-            self.journal.finish(status, report.stop_reason, report.to_json())
+    def _finish(self, report: ResearchReport) -> str | None:
+        """Commit the report; gives why that could not be done, where it was not told before."""
+        if self.journal is None or self.journal.failure is not None:
+            return None
+        status = {"cancelled": "cancelled", "error": "failed"}.get(report.stop_reason, "complete")
+        self.journal.finish(status, report.stop_reason, report.to_json())
+        return None if self.journal.failure is None else f"{self.journal.failure}"
 
     def _memory(self, token: CancellationToken) -> Recorder | None:
         """What the transport reports to, and asks first."""
@@ -224,47 +247,40 @@ class Course:
             limits=self._limits(1),
             max_results=self._settings.research.max_results_per_tool,
             sources=self._settings.tools.sources,
+            approver=self._ready_approver(),
         )
+        for member in members:
+            if isinstance(member, SpecialistAgent) and any(one.before_tool for one in self._hooks):
+                member.before_tool = self._before_tool
+            elif isinstance(member, ReportAgent) and self._model.name != BASELINE:
+                member.account = self.budget.account
         self._judge = judge = next(member for member in members if isinstance(member, JudgeAgent))
         return ResearchTeam(members, client, transport=transport), judge
 
+    def _ready_approver(self) -> ApproverAgent | None:
+        """The approver: it knows what was decided in an earlier life, and stops the clock while it waits."""
+        if self._approver is not None:
+            lived = self.journal.lived if self.journal is not None else []
+            decided = [turn.message["content"] for turn in lived if turn.type == ApprovalMessage.__name__]
+            self._approver.decided = Approval.model_validate(decided[-1]) if decided else None
+            self._approver.waiting = self._waiting
+        return self._approver
 
-async def partial_report(messages: Sequence[BaseChatMessage], stop_reason: str) -> ResearchReport:
-    """Have the baseline analyst report what a run found before it stopped.
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """A person is waited for: that time counts for no limit."""
+        since = time.monotonic()
+        with self._alarm.paused():
+            try:
+                yield
+            finally:
+                if self.journal is not None:
+                    self.journal.idle(time.monotonic() - since)
 
-    Args:
-        messages: the run's chat messages so far, the question first.
-        stop_reason: as the report should name it.
-
-    Raises:
-        WillowbarkError: no report could be made.
-    """
-    agent = ReportAgent("report", BaselineChatCompletionClient())
-    async for event in agent.on_messages_stream(messages, CancellationToken()):
-        if isinstance(event, Response) and isinstance(event.chat_message, ReportMessage):
-            return event.chat_message.content.model_copy(update={"stop_reason": stop_reason})
-    raise WillowbarkError("no report could be made of what was found")
-
-
-class _Alarm:
-    """Cancels a run when its time is used up, and remembers that it did."""
-
-    def __init__(self, token: CancellationToken) -> None:
-        self._token = token
-        self._timer: asyncio.TimerHandle | None = None
-        self.rang = False
-
-    def set(self, seconds: float | None) -> None:
-        if seconds is not None:
-            self._timer = asyncio.get_running_loop().call_later(seconds, self._ring)
-
-    def clear(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _ring(self) -> None:
-        self.rang = True
-        self._token.cancel()
+    def _warn_of_time(self) -> None:
+        self._warnings.append(
+            f"{WARN_SHARE:.0%} of the run's {self._settings.research.limits.max_seconds:g} s are over"
+        )
 
 
 async def _state(team: ResearchTeam) -> dict[str, Any] | None:
@@ -284,8 +300,3 @@ def _round(message: BaseAgentEvent | BaseChatMessage, otherwise: int) -> int:
 
 def _line(report: ResearchReport) -> str:
     return f"{report.title}: {len(report.candidates)} candidates, {len(report.references)} references"
-
-
-def _policy(settings: Settings) -> RetryPolicy:
-    seconds = settings.research.search_timeout
-    return RetryPolicy(deadline_s=seconds, attempt_timeout_s=min(RetryPolicy().attempt_timeout_s, seconds / 2))

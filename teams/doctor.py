@@ -32,8 +32,14 @@ _PACKAGES = (
     "starlette",
     "uvicorn",
 )
+_WITHOUT = {
+    "NCBI_API_KEY": "PubMed is asked 3 times a second, not 10",
+    "NCBI_EMAIL": "Crossref is asked once a second, not 3 times",
+    "OPENALEX_API_KEY": "OpenAlex is left out; PubMed, Europe PMC and Crossref still tell what was retracted",
+}
+"""What goes on without a key or address that a source would take."""
 _KEYS = (
-    "NCBI_API_KEY",
+    *_WITHOUT,
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
     "AZURE_OPENAI_API_KEY",
@@ -96,7 +102,12 @@ def _first_hop(address: str) -> tuple[str, int]:
 
 
 def addresses_of(endpoints: "Endpoints", settings: "Settings") -> dict[str, str]:
-    """Base URLs of the sources that are to be searched."""
+    """Base URLs of the sources that are to be searched.
+
+    Raises:
+        UsageError: one of them needs a key, and there is none.
+    """
+    endpoints.require(settings.tools.sources)
     return {name: endpoints[name].base_url for name in settings.tools.sources if name in endpoints.by_source}
 
 
@@ -122,7 +133,8 @@ def about_here(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
     for name, installed in extras().items():
         yield f"Extra       {name}: " + ("installed" if installed else f"pip install 'willowbark[{name}]'")
     for name in _KEYS:
-        yield f"Environment {name}: {'set' if environ.get(name, '').strip() else 'not set'}"
+        missing = f"not set ({_WITHOUT[name]})" if name in _WITHOUT else "not set"
+        yield f"Environment {name}: {'set' if environ.get(name, '').strip() else missing}"
 
 
 def about_settings(settings: "Settings", file: Path | None) -> Iterator[str]:

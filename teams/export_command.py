@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LATEST = "last"  # in the place of a run id: the newest run that has a report
 REPORT = "report.json"
+WORKSPACE = "workspace"  # in `--to`: not a form of the report, but the material that it was made from
 
 
 def runs_folder(runs: Path | None, config: Path | None) -> Path:
@@ -44,12 +45,12 @@ def show_run(root: Path, run: str, *, as_json: bool = False) -> None:
 
 
 def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
-    """Write a run's report in other forms, and print where each file stands.
+    """Write a run's report in other forms, or its material, and print where each file or folder stands.
 
     Args:
         root: holds the runs.
         run: a run id, or `last`.
-        formats: names, joined by commas.
+        formats: names, joined by commas; `workspace` is the material, from the ledger.
         out: where to; None is the run's own folder.
 
     Raises:
@@ -57,12 +58,35 @@ def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
     """
     names = [name.strip().lower() for name in formats.split(",") if name.strip()]
     if not names:
-        raise UsageError(f"--to names no format; choose from {', '.join(known.name for known in FORMATS)}")
-    for name in names:
+        raise UsageError(f"--to names no format; choose from {', '.join(known.name for known in FORMATS)}, {WORKSPACE}")
+    forms = [name for name in names if name != WORKSPACE]
+    for name in forms:
         format_of(name)
-    folder = _folder(root, run)
-    written = write(load_report(folder), out if out is not None else folder.path, names)
+    written = []
+    if forms:
+        folder = _folder(root, run)
+        written += write(load_report(folder), out if out is not None else folder.path, forms)
+    if WORKSPACE in names:
+        written.append(_export_workspace(latest(root) if run == LATEST else run, root, out))
     write_out("\n".join(map(str, written)))
+
+
+def _export_workspace(run_id: str, root: Path, out: Path | None) -> Path:
+    from .ledger import DEFAULT_PATH, Ledger  # noqa: PLC0415
+    from .workspace_export import write_workspace  # noqa: PLC0415  agents take most of a second
+
+    with Ledger.existing(DEFAULT_PATH) as ledger:
+        ledger.run(run_id)
+        return write_workspace(ledger, run_id, out if out is not None else RunFolder.at(root, run_id).path)
+
+
+def latest(root: Path) -> str:
+    """The id of the newest run that has a report.
+
+    Raises:
+        UsageError: there is none.
+    """
+    return _folder(root, LATEST).run_id
 
 
 def load_report(folder: RunFolder) -> "ResearchReport":

@@ -1,6 +1,7 @@
 """What may be called while a run goes on: before and after a tool, at each turn, at the report.
 
-Hooks are told what happens and change nothing; one that fails or hangs is noted and does not stop the run.
+Hooks are told what happens and change nothing; one that fails or hangs is noted and does not stop the run. A tool's
+call waits for `before_tool`; everything else is told when it has happened, in the order in which it did.
 """
 
 import asyncio
@@ -21,12 +22,12 @@ _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool that is about to be used."""
+    """A tool that is about to be used; calls whose arguments don't hold are not made, and come as a result alone."""
 
     agent: str
     tool: str
     arguments: str
-    """JSON, as the model wrote it."""
+    """JSON, checked: what the tool is called with."""
     iteration: int
 
 
@@ -50,6 +51,13 @@ class TurnTaken:
     line: str
     prompt_tokens: int
     completion_tokens: int
+    cost_usd: float | None = None
+    """US dollars; None where the price of the model is not known."""
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens."""
+        return self.prompt_tokens + self.completion_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,7 @@ class Hooks:
     """A set of hooks; None calls nothing."""
 
     before_tool: Callable[[ToolCall], Awaitable[None]] | None = None
+    """Awaited before the call is made, for up to `HOOK_TIMEOUT_S`."""
     after_tool: Callable[[ToolResult], Awaitable[None]] | None = None
     on_turn: Callable[[TurnTaken], Awaitable[None]] | None = None
     on_report: Callable[[ResearchReport], Awaitable[None]] | None = None
@@ -100,32 +109,37 @@ def logging_hooks(logger: logging.Logger | None = None) -> Hooks:
     """Hooks that log one line for each thing that happens, without arguments or texts.
 
     Args:
-        logger: None takes `willowbark.run`.
+        logger: None takes `willowbark.run`, which `willowbark.teams.logs` has structlog lay out.
     """
     log = logger or logging.getLogger("willowbark.run")
 
     async def before_tool(call: ToolCall) -> None:
-        log.info("round %d: %s uses %s", call.iteration, call.agent, call.tool)
+        log.info("tool called", extra={"round": call.iteration, "agent": call.agent, "tool": call.tool})
 
     async def after_tool(result: ToolResult) -> None:
         for reply in result.replies:
-            log.info("%s: %s, %d records", reply.source, reply.status.value, len(reply.records))
+            counted = {"source": reply.source, "status": reply.status.value, "records": len(reply.records)}
+            log.info("tool answered", extra={"round": result.iteration, "tool": result.tool, **counted})
 
     async def on_turn(turn: TurnTaken) -> None:
-        log.info("%s (%d tokens)", turn.line, turn.prompt_tokens + turn.completion_tokens)
+        spent = {"tokens": turn.tokens, "cost_usd": turn.cost_usd}
+        log.info("turn taken", extra={"round": turn.iteration, "agent": turn.agent, **spent})
 
     async def on_report(report: ResearchReport) -> None:
-        log.info("report: %d candidates, %s", len(report.candidates), report.stop_reason)
+        ended = {"candidates": len(report.candidates), "stop_reason": report.stop_reason}
+        log.info("report written", extra={"round": report.search_iterations, **ended})
 
     return Hooks(before_tool, after_tool, on_turn, on_report)
 
 
 @dataclass
 class TokenCounter:
-    """Counts tokens by agent and round."""
+    """Counts tokens by agent and round, and what they cost."""
 
     by_agent: Counter[str] = field(default_factory=Counter)
     by_round: Counter[int] = field(default_factory=Counter)
+    cost_usd: float | None = 0.0
+    """US dollars of all turns; None once there was one whose price is not known."""
 
     @property
     def hooks(self) -> Hooks:
@@ -133,9 +147,10 @@ class TokenCounter:
         return Hooks(on_turn=self._count)
 
     async def _count(self, turn: TurnTaken) -> None:
-        tokens = turn.prompt_tokens + turn.completion_tokens
-        self.by_agent[turn.agent] += tokens
-        self.by_round[turn.iteration] += tokens
+        self.by_agent[turn.agent] += turn.tokens
+        self.by_round[turn.iteration] += turn.tokens
+        known = self.cost_usd is not None and turn.cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (turn.cost_usd or 0.0) if known else None
 
 
 @dataclass

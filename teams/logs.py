@@ -18,7 +18,10 @@ from .terminal import one_line
 _LEVELS = {1: logging.INFO, 2: logging.DEBUG}
 _OURS = ("willowbark", "autogen_core.events", "autogen_agentchat.events")
 _MORE = ("httpx", "urllib3", "asyncio")  # with -vv
-_EXTRAS = ("round", "told", "records", "source")
+_EXTRAS = (
+    *("round", "told", "records", "source"),
+    *("agent", "tool", "status", "tokens", "cost_usd", "candidates", "stop_reason"),
+)
 _ID = re.compile(r"_[0-9a-f-]{36}/[0-9a-f-]{36}$")  # what AutoGen adds to an agent's name
 _SHOWN_OF_AN_EVENT = ("agent_id", "tool_name", "prompt_tokens", "completion_tokens")
 _SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")

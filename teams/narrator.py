@@ -10,8 +10,10 @@ from autogen_agentchat.messages import (
     TextMessage,
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
+    UserInputRequestedEvent,
 )
 
+from willowbark.agents.approval import ApprovalMessage
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import AssessmentMessage
 from willowbark.agents.report import ReportMessage, ResearchReport
@@ -32,6 +34,8 @@ class Narrator:
     report: ResearchReport | None = None
     stop_reason: str = "error"
     """How a report of a run that stopped now should name it."""
+    asks: bool = False
+    """Whether the candidates are put before a person before the report."""
 
     def event(self, kind: EventType, message: str, data: object = None) -> AgentEvent:
         """An event of the present round."""
@@ -51,6 +55,12 @@ class Narrator:
         elif isinstance(message, AssessmentMessage):
             self.messages.append(message)
             yield from self._verdict(message)
+        elif isinstance(message, UserInputRequestedEvent):
+            yield self.event("progress", "Waiting for a person's word on the candidates")
+        elif isinstance(message, ApprovalMessage):
+            self.messages.append(message)
+            yield self.event("progress", message.to_text(), message.content)
+            yield self.event("synthesizing", "Writing the report")
         elif isinstance(message, ReportMessage):
             self.report = message.content
         elif isinstance(message, TextMessage):
@@ -68,7 +78,10 @@ class Narrator:
         yield self.event("judge_complete", message.to_text(), verdict)
         if verdict.recommendation == "synthesize":
             why = (verdict.stop_reason or "").replace("_", " ")
-            yield self.event("synthesizing", f"Writing the report: {why}")
+            if self.asks:
+                yield self.event("progress", f"The search is over: {why}")
+            else:
+                yield self.event("synthesizing", f"Writing the report: {why}")
         else:
             self.iteration = verdict.iteration + 1
             yield self.event("looping", "; ".join(verdict.gaps) or "another round")

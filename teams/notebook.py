@@ -3,6 +3,8 @@
     from willowbark.teams.notebook import ask
     await ask("Which existing drugs could prevent migraine attacks?", offline=True)
 
+`approve=True` asks below the cell which candidates the report should deal with.
+
 Interrupting the cell ends the search; the report of what was found until then still comes.
 """
 
@@ -16,6 +18,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from autogen_agentchat.agents import UserProxyAgent
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient
 
@@ -27,7 +30,8 @@ from willowbark.tools.search import SourceReply
 from .config import Settings
 from .events import AgentEvent
 from .ledger import DEFAULT_PATH, Ledger
-from .run import RunFailed, research_stream
+from .notebook_prompt import notebook_input
+from .run import Asked, RunFailed, approver_for, research_stream
 from .terminal import one_line
 
 GRACE_S = 10.0  # for a report of what was found, after an interruption
@@ -45,6 +49,7 @@ async def ask(
     endpoints: Endpoints | None = None,
     ledger: Ledger | Path | None = DEFAULT_PATH,
     run_id: str | None = None,
+    approve: bool | Asked = False,
 ) -> ResearchReport:
     """Answer a question, showing how the run goes on in one display.
 
@@ -56,6 +61,7 @@ async def ask(
         endpoints: where the sources are; None takes the public ones, or a sandbox that the environment names.
         ledger: keeps the run, so that a kernel that dies loses nothing (`willowbark resume`); None keeps none.
         run_id: the run's name in the ledger; None makes one.
+        approve: ask, in an input box below the cell, which candidates the report should deal with; or who is asked.
 
     Raises:
         UsageError: a question, setting or model name that does not hold, or IPython is not installed.
@@ -68,21 +74,31 @@ async def ask(
             from willowbark.tools.sandbox.server import SandboxServer  # noqa: PLC0415  online runs need no server
 
             endpoints = Endpoints.sandbox(stack.enter_context(SandboxServer()).url)
+        chosen = settings or Settings.load()
         token = CancellationToken()
         events = research_stream(
             question,
-            settings=settings,
+            settings=chosen,
             model_client=model_client,
             endpoints=endpoints,
             cancellation_token=token,
             ledger=ledger,
             run_id=run_id,
+            approve=_asked_here(chosen, approve),
             fresh=offline,  # the bundled library is asked anew: it may have been updated
         )
         await _unless_interrupted(asyncio.ensure_future(_follow(events, view)), token)
     if view.report is None:
         raise RunFailed(view.problem or "the run ended without a report")
     return view.report
+
+
+def _asked_here(settings: Settings, approve: bool | Asked) -> Asked | None:
+    """Who is asked: the person at the notebook, unless somebody else was named."""
+    if not isinstance(approve, bool):
+        return approve
+    wanted = settings.overridden({"research.approve": True}) if approve else settings
+    return approver_for(UserProxyAgent("approver", input_func=notebook_input), wanted, via="notebook")
 
 
 async def _follow(events: AsyncGenerator[AgentEvent, None], view: "LiveView") -> None:

@@ -19,9 +19,12 @@ from autogen_agentchat.teams._group_chat._selector_group_chat import (
 from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient
 
+from willowbark.agents.approval import ApprovalMessage
+from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.checks import Checks
 from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeLimits
-from willowbark.agents.literature import LITERATURE_SOURCES, literature_agent
+from willowbark.agents.literature import KEYED_LITERATURE_SOURCES, LITERATURE_SOURCES, literature_agent
 from willowbark.agents.mechanism import MECHANISM_SOURCES, mechanism_agent
 from willowbark.agents.report import ReportMessage
 from willowbark.agents.reporter import ReportAgent
@@ -53,16 +56,19 @@ class ResearchTeamConfig(SelectorGroupChatConfig):
 class RoundManager(SelectorGroupChatManager):
     """Asks the policy first, and the model where the policy leaves a choice."""
 
-    def __init__(self, *arguments: Any, specialists: Sequence[str], judge: str, reporter: str) -> None:
+    def __init__(
+        self, *arguments: Any, specialists: Sequence[str], judge: str, reporter: str, approver: str | None
+    ) -> None:
         super().__init__(*arguments)
         self._specialists = list(specialists)
         self._judge = judge
         self._reporter = reporter
+        self._approver = approver
         self._candidate_func = lambda _: list(specialists)
 
     async def select_speaker(self, thread: Thread) -> list[str]:
         """Name who speaks next; all specialists where the model names none of them."""
-        speakers = next_speakers(thread, self._specialists, self._judge, self._reporter)
+        speakers = next_speakers(thread, self._specialists, self._judge, self._reporter, self._approver)
         if speakers:
             return speakers
         try:
@@ -77,14 +83,15 @@ class ResearchTeam(SelectorGroupChat, Component[ResearchTeamConfig]):
     """Specialists, a judge and a report agent, in rounds.
 
     Args:
-        participants: specialists, one judge, one report agent; None takes Willowbark's five on `model_client`.
+        participants: specialists, one judge, one report agent, at most one approver; None takes Willowbark's five on
+            `model_client`.
         model_client: names the next speaker where the policy leaves a choice; None is the baseline analyst.
         termination_condition: None ends the run with the report.
         transport: the way to the sources, left open; None opens one for each run and closes it again.
         options: as `SelectorGroupChat` takes them.
 
     Raises:
-        UsageError: no judge, no report agent or no specialist among the participants.
+        UsageError: no judge, no report agent or no specialist among the participants, or two approvers.
     """
 
     component_config_schema = ResearchTeamConfig
@@ -108,7 +115,9 @@ class ResearchTeam(SelectorGroupChat, Component[ResearchTeamConfig]):
         members = participants or default_participants(client)
         self._judge = _only(members, AssessmentMessage, "judge")
         self._reporter = _only(members, ReportMessage, "report agent")
-        self._specialists = [m.name for m in members if m.name not in (self._judge, self._reporter)]
+        self._approver = _only(members, ApprovalMessage, "approver") if _producers(members, ApprovalMessage) else None
+        others = (self._judge, self._reporter, self._approver)
+        self._specialists = [m.name for m in members if m.name not in others]
         if not self._specialists:
             raise UsageError("the team has no specialist: give it at least one agent that searches")
         super().__init__(
@@ -131,12 +140,12 @@ class ResearchTeam(SelectorGroupChat, Component[ResearchTeamConfig]):
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | TaskResult, None]:
         """Run the team: opens the way to the sources, streams what happens, closes it again."""
         transport = self._transport or Transport()
-        marker = new_marker()
+        marker, checks = new_marker(), Checks(transport)
         for member in self._participants:
             if isinstance(member, SpecialistAgent):
                 member.bind(transport, marker)
-            elif isinstance(member, ReportAgent):
-                member.bind(transport)
+            elif isinstance(member, ReportAgent | ApproverAgent):
+                member.bind(transport, checks)
         try:
             async for message in super().run_stream(
                 task=task, cancellation_token=cancellation_token, output_task_messages=output_task_messages
@@ -182,6 +191,7 @@ class ResearchTeam(SelectorGroupChat, Component[ResearchTeamConfig]):
             specialists=self._specialists,
             judge=self._judge,
             reporter=self._reporter,
+            approver=self._approver,
         )
 
     def _to_config(self) -> ResearchTeamConfig:
@@ -199,6 +209,7 @@ def default_participants(
     max_results: int = 10,
     sources: Collection[str] = tuple(PUBLIC),
     turn_timeout_s: float = TURN_TIMEOUT_S,
+    approver: ApproverAgent | None = None,
 ) -> list[ChatAgent | Team]:
     """Willowbark's five agents on one model; a specialist without a source is left out.
 
@@ -208,8 +219,10 @@ def default_participants(
         max_results: records of each search, 1 to 50.
         sources: names of the sources to search.
         turn_timeout_s: seconds for a specialist's turn.
+        approver: asks a person before the report; None asks nobody.
     """
-    fallback = None if isinstance(model_client, BaselineChatCompletionClient) else BaselineChatCompletionClient()
+    is_baseline = isinstance(model_client, BaselineChatCompletionClient)
+    fallback = None if is_baseline else BaselineChatCompletionClient(estimates_tokens=False)
     specialists: list[ChatAgent | Team] = [
         specialist(
             model_client,
@@ -219,7 +232,7 @@ def default_participants(
             turn_timeout_s=turn_timeout_s,
         )
         for specialist, own in (
-            (literature_agent, LITERATURE_SOURCES),
+            (literature_agent, (*LITERATURE_SOURCES, *KEYED_LITERATURE_SOURCES)),
             (trials_agent, TRIAL_SOURCES),
             (mechanism_agent, MECHANISM_SOURCES),
         )
@@ -228,13 +241,18 @@ def default_participants(
     return [
         *specialists,
         JudgeAgent("judge", model_client, fallback=fallback, limits=limits),
+        *([approver] if approver is not None else []),
         ReportAgent("report", model_client, fallback=fallback),
     ]
 
 
 def _only(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage], role: str) -> str:
     """The name of the one member that gives a type of message."""
-    names = [m.name for m in members if isinstance(m, ChatAgent) and produced in m.produced_message_types]
+    names = _producers(members, produced)
     if len(names) != 1:
         raise UsageError(f"the team needs exactly one {role}; it has {len(names)}")
     return names[0]
+
+
+def _producers(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage]) -> list[str]:
+    return [m.name for m in members if isinstance(m, ChatAgent) and produced in m.produced_message_types]

@@ -4,34 +4,31 @@ Both ask a fresh team the same question and answer from the journal what it hold
 A resumed run then goes on; a replayed one meets the end it met before.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
-from autogen_agentchat.messages import BaseChatMessage, TextMessage
+from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient, ModelInfo
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.findings import FindingsMessage
-from willowbark.agents.judge import AssessmentMessage
 from willowbark.agents.report import ResearchReport
 from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.transport import Recorder
 
 from .config import Settings
-from .course import Course, partial_report
+from .course import Course
 from .events import AgentEvent
 from .hooks import Hooks
-from .ledger import Journal, Ledger, LedgerError, Model, Run
+from .ledger import Ledger, LedgerError, Model, Run
+from .lived import messages_of
 from .model_clients import close as close_client
 from .model_clients import model_client as client_by_name
-from .run import endpoints_for, report_of
+from .partial import partial_report
+from .run import Asked, approver_for, endpoints_for, report_of
 
 _NOWHERE = "http://127.0.0.1:9"  # the discard port: a replay sends nothing anywhere
-_TYPES: Mapping[str, type[BaseChatMessage]] = {
-    "FindingsMessage": FindingsMessage,
-    "AssessmentMessage": AssessmentMessage,
-}
 
 
 async def resume(
@@ -42,6 +39,8 @@ async def resume(
     endpoints: Endpoints | None = None,
     cancellation_token: CancellationToken | None = None,
     hooks: Sequence[Hooks] = (),
+    approve: Asked | None = None,
+    recorder: Recorder | None = None,
 ) -> ResearchReport:
     """Bring an interrupted or cancelled run to its report.
 
@@ -52,6 +51,8 @@ async def resume(
         endpoints: None takes the public sources, or a sandbox that the environment names.
         cancellation_token: stops it again.
         hooks: told what happens, the earlier part included.
+        approve: as `research` takes it, for a run that was to ask and did not come to it; what was decided stands.
+        recorder: gets every exchange that is still to be made.
 
     Raises:
         LedgerError: no such run, a complete one, one that another process works on, or damaged content.
@@ -65,6 +66,8 @@ async def resume(
         endpoints=endpoints,
         cancellation_token=cancellation_token,
         hooks=hooks,
+        approve=approve,
+        recorder=recorder,
     )
     return await report_of(stream)
 
@@ -77,6 +80,8 @@ async def resume_stream(
     endpoints: Endpoints | None = None,
     cancellation_token: CancellationToken | None = None,
     hooks: Sequence[Hooks] = (),
+    approve: Asked | None = None,
+    recorder: Recorder | None = None,
 ) -> AsyncGenerator[AgentEvent, None]:
     """As `resume`, telling what happens, the earlier part included."""
     run = ledger.run(run_id)
@@ -87,7 +92,17 @@ async def resume_stream(
         raise LedgerError(f"run {run_id} was asked of {kind}; resume it there")
     with ledger.reopen(run_id) as journal:
         client = model_client or client_by_name(run.model, settings)
-        course = Course(run.question, settings, client, where, model=_model(run), hooks=hooks)
+        approver = approver_for(approve, settings)
+        course = Course(
+            run.question,
+            settings,
+            client,
+            where,
+            model=_model(run),
+            hooks=hooks,
+            recorder=recorder,
+            approver=approver,
+        )
         course.journal = journal
         try:
             async with aclosing(course.run(cancellation_token or CancellationToken())) as events:
@@ -104,20 +119,35 @@ async def replay(run_id: str, ledger: Ledger) -> ResearchReport:
     The report is the run's own, apart from when it was made and when its searches were asked.
 
     Raises:
-        LedgerError: no such run, or damaged content.
+        LedgerError: no such run, one whose replies were dropped, or damaged content.
         RunFailed: no report could be made.
     """
+    return await report_of(replay_stream(run_id, ledger))
+
+
+async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEvent, None]:
+    """As `replay`, telling what happens; of a run that was stopped, only its report."""
     run = ledger.run(run_id)
+    if run.pruned_at is not None:
+        when = f"{run.pruned_at:%Y-%m-%d}"
+        raise LedgerError(f"the replies of run {run_id} were dropped on {when} to make room; its report stays")
     journal = ledger.journal(run_id)
-    if all(turn.type != "ReportMessage" for turn in journal.lived):
-        return await partial_report(_messages(run, journal), run.stop_reason or "error")
-    endpoints = Endpoints.sandbox(_NOWHERE) if run.sandboxed else Endpoints.public({})
     settings = Settings.restored(run.settings)
+    if all(turn.type != "ReportMessage" for turn in journal.lived):
+        question = TextMessage(content=run.question, source="user", created_at=run.created_at)
+        said = [question, *messages_of(journal.lived)]
+        report = await partial_report(said, run.stop_reason or "error", settings, run.model)
+        yield AgentEvent(type="complete", message="A report of what was found until then", data=report)
+        return
+    endpoints = Endpoints.sandbox(_NOWHERE) if run.sandboxed else Endpoints.public({})
     email = settings.tools.pubmed.email
     endpoints = endpoints.model_copy(update={"email": email}) if email and not run.sandboxed else endpoints
-    course = Course(run.question, settings, _Absent(run), endpoints, model=_model(run))
+    approver = approver_for(None, settings)
+    course = Course(run.question, settings, _Absent(run), endpoints, model=_model(run), approver=approver)
     course.journal = journal
-    return await report_of(course.run(CancellationToken()))
+    async with aclosing(course.run(CancellationToken())) as events:
+        async for event in events:
+            yield event
 
 
 class _Absent(BaselineChatCompletionClient):
@@ -140,10 +170,3 @@ class _Absent(BaselineChatCompletionClient):
 
 def _model(run: Run) -> Model:
     return Model(run.model, run.analyst, run.model_info)
-
-
-def _messages(run: Run, journal: Journal) -> list[BaseChatMessage]:
-    """The question and the turns of a run that was stopped."""
-    question = TextMessage(content=run.question, source="user", created_at=run.created_at)
-    turns = [_TYPES[turn.type].load(turn.message) for turn in journal.lived if turn.type in _TYPES]
-    return [question, *turns]

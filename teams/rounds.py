@@ -1,19 +1,23 @@
 """Who speaks next, read from the thread alone.
 
-A round is: its specialists side by side, then the judge. A state saved in the middle of a round knows no longer who was
-speaking, so the policy asks the thread which round this is, who was called in it, and who has answered.
+A round is: its specialists side by side, then the judge. Before the report comes the approver, where there is one.
+A state saved in the middle of a round knows no longer who was speaking, so the policy asks the thread which round this
+is, who was called in it, and who has answered.
 """
 
 from collections.abc import Sequence
 
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
 
+from willowbark.agents.approval import ApprovalMessage
 from willowbark.agents.judge import AssessmentMessage
 
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 
 
-def next_speakers(thread: Thread, specialists: Sequence[str], judge: str, reporter: str) -> list[str]:
+def next_speakers(
+    thread: Thread, specialists: Sequence[str], judge: str, reporter: str, approver: str | None = None
+) -> list[str]:
     """Name who speaks next; several speak side by side.
 
     Args:
@@ -21,6 +25,7 @@ def next_speakers(thread: Thread, specialists: Sequence[str], judge: str, report
         specialists: names of those who search.
         judge: name of the judge.
         reporter: name of who writes the report.
+        approver: name of who asks a person about the candidates; None asks nobody.
 
     Returns:
         Names; empty where the policy leaves a choice among the specialists.
@@ -28,12 +33,13 @@ def next_speakers(thread: Thread, specialists: Sequence[str], judge: str, report
     messages = _since_question(thread)
     verdicts = [place for place, message in enumerate(messages) if isinstance(message, AssessmentMessage)]
     latest = messages[verdicts[-1]] if verdicts else None
+    since = messages[verdicts[-1] + 1 :] if verdicts else messages
     called = list(specialists)
     if isinstance(latest, AssessmentMessage):
         if latest.content.recommendation == "synthesize":
-            return [reporter]
+            asked = approver is None or any(isinstance(message, ApprovalMessage) for message in since)
+            return [reporter if asked or approver is None else approver]
         called = [name for name in specialists if name in latest.content.next_specialists]
-    since = messages[verdicts[-1] + 1 :] if verdicts else messages
     answered = {m.source for m in since if isinstance(m, BaseChatMessage) and m.source in specialists}
     missing = [name for name in called if name not in answered]
     if missing:

@@ -4,9 +4,13 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import ExitStack, aclosing
 from pathlib import Path
 
+from autogen_agentchat.agents import UserProxyAgent
+from autogen_agentchat.agents._user_proxy_agent import InputFuncType, cancellable_input
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient
 
+from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest, Approve, NobodyToAsk
+from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.report import ResearchReport
 from willowbark.tools.endpoints import Endpoints
 from willowbark.tools.errors import WillowbarkError
@@ -14,15 +18,19 @@ from willowbark.tools.query import validate_question
 from willowbark.tools.transport import Recorder
 
 from .config import Settings
-from .course import Course, partial_report
+from .course import Course
 from .events import AgentEvent
 from .hooks import Hooks
 from .ledger import Ledger
 from .model_clients import close as close_client
 from .model_clients import model_client as client_by_name
 from .model_clients import model_of
+from .partial import partial_report
 
-__all__ = ["RunFailed", "partial_report", "research", "research_stream"]
+__all__ = ["Asked", "RunFailed", "partial_report", "research", "research_stream"]
+
+Asked = Approve | UserProxyAgent
+"""Who is asked about the candidates: a function that takes the typed request, or AutoGen's agent for a person."""
 
 
 class RunFailed(WillowbarkError):
@@ -41,6 +49,7 @@ async def research(
     run_id: str | None = None,
     fresh: bool = False,
     hooks: Sequence[Hooks] = (),
+    approve: Asked | None = None,
 ) -> ResearchReport:
     """Answer a question with a report.
 
@@ -55,6 +64,8 @@ async def research(
         run_id: the run's name in the ledger; None makes one.
         fresh: ask the sources even what another run of the ledger asked lately.
         hooks: told what happens.
+        approve: asked which candidates the report should deal with, before it is written; None asks nobody, unless the
+            settings want it: then what they call the default holds, and the report says so.
 
     Raises:
         UsageError: a question, setting or model name that does not hold, or a ledger that cannot be used.
@@ -71,6 +82,7 @@ async def research(
         run_id=run_id,
         fresh=fresh,
         hooks=hooks,
+        approve=approve,
     )
     return await report_of(stream)
 
@@ -106,6 +118,7 @@ async def research_stream(
     run_id: str | None = None,
     fresh: bool = False,
     hooks: Sequence[Hooks] = (),
+    approve: Asked | None = None,
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question, telling what happens; the last event is `complete`, with the report as its data.
 
@@ -114,12 +127,17 @@ async def research_stream(
     """
     asked = validate_question(question)
     chosen = settings or Settings.load()
+    if approve is not None:
+        chosen = chosen.overridden({"research.approve": True})
     client = model_client or client_by_name(chosen.llm.model, chosen)
     where = endpoints or endpoints_for(chosen)
     try:
         with ExitStack() as stack:
             model = model_of(client)
-            course = Course(asked, chosen, client, where, model=model, hooks=hooks, recorder=recorder)
+            approver = approver_for(approve, chosen)
+            course = Course(
+                asked, chosen, client, where, model=model, hooks=hooks, recorder=recorder, approver=approver
+            )
             if ledger is not None:
                 book = stack.enter_context(Ledger(ledger)) if isinstance(ledger, Path) else ledger
                 course.journal = stack.enter_context(
@@ -141,7 +159,43 @@ async def research_stream(
 
 
 def endpoints_for(settings: Settings) -> Endpoints:
-    """The sources as environment and settings name them."""
+    """The sources as environment and settings name them.
+
+    Raises:
+        UsageError: a source is to be searched that needs a key, and there is none.
+    """
     endpoints = Endpoints.from_environment()
+    endpoints.require(settings.tools.sources)
     email = settings.tools.pubmed.email
     return endpoints.model_copy(update={"email": email}) if email else endpoints
+
+
+def approver_for(approve: Asked | None, settings: Settings, via: str | None = None) -> ApproverAgent | None:
+    """The agent that asks, as the settings want it; None where they ask nobody.
+
+    Args:
+        approve: who is asked; None leaves nobody.
+        settings: whether, how long, and what holds without an answer.
+        via: how the report calls the way by which they are asked; None goes by who it is.
+    """
+    asked = settings.research
+    if not asked.approve:
+        return None
+    if isinstance(approve, ApproverAgent):
+        return approve
+    approver = (
+        ApproverAgent(input_func=_input_of(approve), via=via)
+        if isinstance(approve, UserProxyAgent)
+        else ApproverAgent(approve=approve or _nobody, via=via if approve else "")
+    )
+    approver.default, approver.timeout_s = asked.approval_default, asked.approval_timeout_s
+    return approver
+
+
+def _input_of(person: UserProxyAgent) -> InputFuncType | None:
+    """How a person is asked; AutoGen's own prompt waits in a thread that nothing can end, so ours takes its place."""
+    return None if person.input_func is cancellable_input else person.input_func
+
+
+async def _nobody(_: ApprovalRequest) -> ApprovalAnswer:
+    raise NobodyToAsk("nobody was there to ask")

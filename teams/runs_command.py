@@ -1,21 +1,11 @@
-"""The ledger from the command line: what is unfinished, each turn of a run, resume, replay, diff, forget."""
+"""The ledger from the command line: what is unfinished, each turn of a run and its cost, diff, forget."""
 
-import asyncio
-import json
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from autogen_core import CancellationToken
-
-from willowbark.tools.endpoints import Endpoints
-
-from .ask import ExitCode, follow, sandbox_if_needed
-from .config import Settings
 from .ledger import DEFAULT_PATH, Ledger, LedgerError, Run
-from .terminal import Progress, complain, one_line, show_report, write_out
-from .workspace import RunFolder
+from .terminal import one_line, write_out
 
 
 def list_unfinished(path: Path = DEFAULT_PATH) -> None:
@@ -34,7 +24,7 @@ def show_turns(run_id: str, iteration: int, path: Path = DEFAULT_PATH) -> None:
     Raises:
         LedgerError: no such run, or no such round in it.
     """
-    from .budget import Budget, price_of  # noqa: PLC0415  agents take most of a second
+    from .costs import costs_of  # noqa: PLC0415  agents take most of a second
 
     with Ledger.existing(path) as ledger:
         run, turns = ledger.run(run_id), ledger.journal(run_id).lived
@@ -43,60 +33,23 @@ def show_turns(run_id: str, iteration: int, path: Path = DEFAULT_PATH) -> None:
         last = max((turn.iteration for turn in turns), default=0)
         raise LedgerError(f"run {run_id} has no round {iteration}; its last one is {last}")
     lines = [f"# {one_line(run.question)}", "", f"Run {run_id}, {run.status}; round {iteration} of {run.rounds}"]
-    budget = Budget(price_of(run.model, Settings.restored(run.settings).llm.prices))
-    for turn in chosen:
-        cost = budget.cost_usd(turn.usage)
-        money = "price not known" if cost is None else f"${cost:.4f}"
-        tokens = f"{turn.prompt_tokens + turn.completion_tokens:,} tokens, {money}"
+    for turn, cost in zip(chosen, costs_of(run, chosen), strict=True):
+        tokens = f"{cost.tokens:,} tokens, {money(cost.cost_usd)}"
         lines += ["", f"## {turn.source} ({tokens})", "", *_told(turn.type, turn.message["content"])]
     write_out("\n".join(lines))
 
 
-def resume_run(run_id: str, path: Path = DEFAULT_PATH, *, as_json: bool = False, quiet: bool = False) -> ExitCode:
-    """Bring a run to its report, on stdout and in its run folder.
+def show_costs(run_id: str, path: Path = DEFAULT_PATH) -> None:
+    """Print what each turn of a run used up of its model, what each agent did, and all together.
 
     Raises:
-        LedgerError: no such run, a complete one, one that another process works on, or damaged content.
+        LedgerError: there is no such run.
     """
-    from .resume import resume_stream  # noqa: PLC0415  the whole team
-
-    with ExitStack() as stack:
-        ledger = stack.enter_context(Ledger.existing(path))
-        run = ledger.run(run_id)
-        endpoints = sandbox_if_needed(stack) if run.sandboxed else Endpoints.public()
-        progress = stack.enter_context(Progress(quiet=quiet))
-        token = CancellationToken()
-        stream = resume_stream(run_id, ledger, endpoints=endpoints, cancellation_token=token)
-        outcome = asyncio.run(follow(stream, progress.show, token))
-        progress.__exit__(None, None, None)
-        settings = Settings.restored(run.settings)
-        folder = RunFolder(settings.output.directory / run_id)
-        if outcome.report is not None:
-            folder.path.mkdir(parents=True, exist_ok=True)
-            folder.write_report(outcome.report, settings.output.formats)
-            show_report(outcome.report, as_json=as_json)
-    if outcome.cancelled:
-        complain(f"cancelled; go on with: willowbark resume {run_id}")
-    elif outcome.error is not None:
-        complain(f"the run failed: {outcome.error}; try again with: willowbark resume {run_id}")
-    return outcome.exit_code
-
-
-def replay_run(run_id: str, path: Path = DEFAULT_PATH, *, as_json: bool = False) -> None:
-    """Print a run's report, made anew from its journal; tells on stderr whether it is the one that the run made.
-
-    Raises:
-        LedgerError: no such run, or damaged content.
-    """
-    from .resume import replay  # noqa: PLC0415  the whole team
+    from .costs import costs_table  # noqa: PLC0415
 
     with Ledger.existing(path) as ledger:
-        report = asyncio.run(replay(run_id, ledger))
-        stored = ledger.report(run_id)
-    show_report(report, as_json=as_json)
-    if stored is not None:
-        same = without_clock(stored) == without_clock(json.loads(report.to_json()))
-        complain("the report is the run's own" if same else "the report differs from the run's own")
+        run, table = ledger.run(run_id), costs_table(ledger, run_id)
+    write_out(f"# {one_line(run.question)}\n\nRun {run_id}, {run.status}; model {one_line(run.model)}\n\n{table}")
 
 
 def forget_run(run_id: str, path: Path = DEFAULT_PATH) -> None:
@@ -168,9 +121,17 @@ def _evidence(report: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
     return found
 
 
+def money(cost_usd: float | None) -> str:
+    """US dollars for people.
+
+    >>> money(0.01234), money(None)
+    ('$0.0123', 'price not known')
+    """
+    return "price not known" if cost_usd is None else f"${cost_usd:.4f}"
+
+
 def _line(run: Run) -> str:
-    cost = "price not known" if run.cost_usd is None else f"${run.cost_usd:.4f}"
-    spent = f"{run.rounds} rounds, {run.tokens:,} tokens, {cost}"
+    spent = f"{run.rounds} rounds, {run.tokens:,} tokens, {money(run.cost_usd)}"
     hint = "" if run.status == "running" else f"; willowbark resume {run.run_id}"
     return f"{run.run_id}  {run.status} after {spent}{hint}  {one_line(run.question)}"
 
@@ -188,4 +149,7 @@ def _told(kind: str, content: Mapping[str, Any]) -> list[str]:
         asked = [f"- Gap: {one_line(gap)}" for gap in content["gaps"]]
         reason = f" ({content['stop_reason'].replace('_', ' ')})" if content["stop_reason"] else ""
         return [f"{content['recommendation']}{reason}, confidence {content['confidence']:.2f}", "", *asked]
+    if kind == "ApprovalMessage":
+        aside = [f"- Set aside: {one['name']}" for one in content["set_aside"]]
+        return [f"decided by {content['decided_by']}: {len(content['accepted'])} accepted", "", *aside]
     return [one_line(content.get("title", kind))]

@@ -17,6 +17,7 @@ from autogen_agentchat.teams import SelectorGroupChat
 from autogen_core.tools import BaseTool
 
 from willowbark import __version__
+from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import UsageError
@@ -37,6 +38,7 @@ TEAM_FILES: tuple[tuple[str, Form], ...] = (
 GALLERY_FILE = "willowbark-gallery.json"
 GALLERY_ID = "willowbark"
 TEAM_LABEL = "Willowbark research team"
+ASKING_LABEL = "Willowbark research team that asks you about the candidates"
 STOCK_LABEL = "Willowbark agents in a stock SelectorGroupChat"
 MODELS = (
     BASELINE,
@@ -97,6 +99,17 @@ def team(model: str = BASELINE, form: Form = "tools") -> Json:
     return _component(made, TEAM_LABEL, model=model, form=form)
 
 
+def asking_team(model: str = BASELINE, form: Form = "tools") -> Json:
+    """The research team with an approver: Studio's input box asks which candidates the report should deal with.
+
+    Raises:
+        UsageError: no such model.
+    """
+    client = BaselineChatCompletionClient()
+    made = ResearchTeam(default_participants(client, approver=ApproverAgent()), client)
+    return _component(made, ASKING_LABEL, model=model, form=form)
+
+
 def stock_team(model: str = BASELINE) -> Json:
     """Willowbark's agents in AutoGen's own `SelectorGroupChat`: one speaker at a time, chosen by the model.
 
@@ -136,7 +149,7 @@ def gallery(model: str = BASELINE) -> Json:
             "last_synced": None,
         },
         "components": {
-            "teams": [team(model), stock_team(model)],
+            "teams": [team(model), asking_team(model), stock_team(model)],
             "agents": [_component(agent, f"Willowbark {agent.name}", model=model) for agent in _agents()],
             "tools": [_component(tool, tool.name) for tool in _tools()],
             "models": [model_component(name) for name in MODELS],
@@ -190,7 +203,7 @@ def _agents() -> Sequence[ChatAgent]:
         system_message=f"Answer from the records that your tools give, and name their identifiers.\n\n{GUIDANCE}",
         reflect_on_tool_use=True,
     )
-    return [*own, stock]
+    return [*own, ApproverAgent(), stock]
 
 
 def _tools() -> Sequence[BaseTool[Any, Any]]:

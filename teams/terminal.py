@@ -4,6 +4,8 @@ import io
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
@@ -30,6 +32,7 @@ class Progress:
         self._live = self._console.is_terminal and not quiet
         self._status: Status | None = None
         self._began = time.monotonic()
+        self._held: list[AgentEvent] | None = None
 
     def __enter__(self) -> Self:
         if self._live:
@@ -44,8 +47,26 @@ class Progress:
             self._status.stop()
             self._status = None
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Hold back what happens while this is open: somebody is typing."""
+        self._held = []
+        if self._status is not None:
+            self._status.stop()
+        try:
+            yield
+        finally:
+            if self._status is not None:
+                self._status.start()
+            held, self._held = self._held, None
+            for event in held:
+                self.show(event)
+
     def show(self, event: AgentEvent) -> None:
         """Show one event; pieces of an answer (`streaming`) only move the status line."""
+        if self._held is not None:
+            self._held.append(event)
+            return
         message = one_line(event.message)
         if self._status is not None:
             self._status.update(Text(f"{event.type.replace('_', ' ')}: {message}", overflow="ellipsis", no_wrap=True))

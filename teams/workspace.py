@@ -95,6 +95,22 @@ class RunFolder:
             raise _unusable(path, error, "read") from None
         return cls(path)
 
+    @classmethod
+    def at(cls, root: Path, run_id: str) -> Self:
+        """The folder of a run, made where it is missing.
+
+        Raises:
+            UsageError: not an id, or nothing can be made or written there.
+        """
+        if not RUN_ID.fullmatch(run_id):
+            raise UsageError(f"{run_id!r} is no run id: those are up to 64 of a-z, 0-9, - and _")
+        path = root / run_id
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            raise _unusable(path, error, "written to") from None
+        return cls(path)
+
     def write_report(self, report: Report, formats: Collection[ReportFormat] = ("md", "json")) -> list[Path]:
         """Write `report.md` and `report.json`, each whole or not at all.
 

@@ -1,57 +1,63 @@
-"""A report as a Word document: headings, tables, references (https://python-docx.readthedocs.io)."""
+"""A report as a Word document: headings, tables, pictures with alternative texts, references.
 
-import io
-import zipfile
-from collections.abc import Iterable, Sequence
+https://python-docx.readthedocs.io
+"""
 
 from docx import Document
 from docx.document import Document as DocumentType
-from docx.oxml import OxmlElement
 from docx.shared import Pt
 
-from willowbark.agents.report import NOT_REPORTED, ResearchReport
-from willowbark.tools.enclosure import visible
+from willowbark.agents.links import named, url_of
+from willowbark.agents.pictures.diagrams import mechanism_path
+from willowbark.agents.pictures.plots import forests, publications_by_year, trial_timeline
+from willowbark.agents.pictures.trials import outcome_of, phase_words, status_words
+from willowbark.agents.posted_results import EVENTS_NOTE
+from willowbark.agents.report import NOT_REPORTED, ResearchReport, TrialRow
 from willowbark.tools.evidence import UNKNOWN_DATE
 
-from .links import named, url_of
 from .outlook import what_would_change
-from .trials import outcome_of, phase_words, status_words
-from .view import CandidateView, Record, candidate_views
-
-_STYLE = "Light Grid Accent 1"  # of python-docx's own template
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest moment that a zip archive can tell
+from .searches import by_query, filters_in_words, source_title
+from .view import CandidateView, Record, candidate_views, summary_parts
+from .word import bullets, line, pair, picture, same_bytes, table
 
 
 def as_docx(report: ResearchReport) -> bytes:
     """The report as a document; the same report gives the same bytes."""
     document = Document()
     _properties(document, report)
-    document.add_heading(_line(report.title), 0)
-    document.add_paragraph().add_run(_line(report.research_question)).italic = True
-    document.add_paragraph(_line(report.disclaimer))
+    document.add_heading(line(report.title), 0)
+    document.add_paragraph().add_run(line(report.research_question)).italic = True
+    document.add_paragraph(line(report.disclaimer))
     document.add_heading("Summary", 1)
-    document.add_paragraph(_line(report.executive_summary))
+    for label, text in summary_parts(report.executive_summary):
+        pair(document, label, text)
     document.add_paragraph(
         f"Confidence {report.confidence_score:.2f} of 1; {report.total_papers_reviewed} records read in "
         f"{report.search_iterations} rounds; claims kept {report.claims_kept}, repaired {report.claims_repaired}, "
-        f"dropped {report.claims_dropped}; the search ended: {_line(report.stop_reason).replace('_', ' ')}."
+        f"dropped {report.claims_dropped}; the search ended: {line(report.stop_reason).replace('_', ' ')}."
     )
     _candidates(document, report)
     _trials(document, report)
+    document.add_heading("Publications", 1)
+    if years := publications_by_year(report):
+        picture(document, years)
+    else:
+        document.add_paragraph("No appraised publication has a date.")
     document.add_heading("Conclusion", 1)
-    document.add_paragraph(_line(report.conclusion))
+    document.add_paragraph(line(report.conclusion))
     document.add_heading("What would change the conclusion", 2)
-    _bullets(document, what_would_change(report))
+    bullets(document, what_would_change(report))
     document.add_heading("Limitations", 1)
-    _bullets(document, report.limitations)
+    bullets(document, report.limitations)
     _methods(document, report)
+    _decisions(document, report)
     _references(document, report)
-    return _same_bytes(document)
+    return same_bytes(document)
 
 
 def _properties(document: DocumentType, report: ResearchReport) -> None:
     properties, when = document.core_properties, report.generated_at.replace(tzinfo=None)
-    properties.title, properties.subject = _line(report.title)[:255], _line(report.research_question)[:255]
+    properties.title, properties.subject = line(report.title)[:255], line(report.research_question)[:255]
     properties.author = properties.last_modified_by = "Willowbark"
     properties.comments, properties.language = "", "en"
     properties.created = properties.modified = when
@@ -63,7 +69,7 @@ def _candidates(document: DocumentType, report: ResearchReport) -> None:
     if not report.candidates:
         document.add_paragraph("None: no existing drug has evidence here that could be verified.")
         return
-    _table(
+    table(
         document,
         ("drug", "certainty", "evidence", "for", "against", "undecided", "status"),
         (
@@ -81,11 +87,13 @@ def _candidates(document: DocumentType, report: ResearchReport) -> None:
     )
     for view in candidate_views(report):
         _candidate(document, view)
+        for forest in forests(report, view.candidate.name):
+            picture(document, forest)
 
 
 def _candidate(document: DocumentType, view: CandidateView) -> None:
     candidate = view.candidate
-    document.add_heading(_line(candidate.name), 2)
+    document.add_heading(line(candidate.name), 2)
     marketed = ", ".join(candidate.current_indications[:8]) or NOT_REPORTED
     for name, value in (
         ("Status", candidate.clinical_status),
@@ -93,14 +101,14 @@ def _candidate(document: DocumentType, view: CandidateView) -> None:
         ("Mechanism", candidate.mechanism),
         ("Certainty", " ".join([f"{candidate.certainty}.", *candidate.certainty_reasons])),
     ):
-        paragraph = document.add_paragraph()
-        paragraph.add_run(f"{name}: ").bold = True
-        paragraph.add_run(_line(value))
+        pair(document, name, value)
+    if view.proposed:
+        pair(document, "Proposed here", view.proposed)
     if view.steps:
-        document.add_paragraph("Mechanism path: " + " → ".join(f"{s.kind}: {_line(s.name)}" for s in view.steps))
+        picture(document, mechanism_path(f"path-{view.place}", view.steps))
     rows = [_record_cells(record) for records in view.records.values() for record in records]
     if rows:
-        _table(document, ("stance", "record", "design", "participants", "effect as reported", "passage"), rows)
+        table(document, ("stance", "record", "design", "participants", "effect as reported", "passage"), rows)
 
 
 def _record_cells(record: Record) -> tuple[object, ...]:
@@ -113,53 +121,90 @@ def _record_cells(record: Record) -> tuple[object, ...]:
         record.row.design,
         record.row.sample_size,
         effects or None,
-        " … ".join(record.quotes) or "none",
+        " … ".join(f"{quote} ({section})" if section else quote for quote, section in record.quotes) or "none",
     )
 
 
 def _trials(document: DocumentType, report: ResearchReport) -> None:
     document.add_heading("Registered trials", 1)
     if not report.trials:
-        document.add_paragraph("No registered trial names a candidate.")
+        document.add_paragraph("No registered trial on the condition names a drug.")
         return
+    if timeline := trial_timeline(report):
+        picture(document, timeline)
     rows = []
     for trial in report.trials:
         status = status_words(trial)
         if outcome_of(trial) == "stopped":
             status = f"{status} ({trial.why_stopped_kind or 'reason'}: {trial.why_stopped or NOT_REPORTED})"
         rows.append((f"{trial.nct_id}: {trial.title}", ", ".join(trial.drugs), phase_words(trial), status,
-                     trial.enrollment, trial.start_date, trial.completion_date))  # fmt: skip
-    _table(document, ("trial", "drugs", "phase", "status", "enrolment", "start", "completion"), rows)
+                     trial.enrollment, trial.start_date, trial.completion_date, _posted(trial)))  # fmt: skip
+    table(document, ("trial", "drugs", "phase", "status", "enrolment", "start", "completion", "results"), rows)
+
+
+def _posted(trial: TrialRow) -> str:
+    """A trial's posted results, and its serious adverse events, in a cell."""
+    if not trial.posted:
+        return "posted" if trial.has_results else "none posted"
+    told = [f"{result.drug}: {result.direction}, {result.reason}" for result in trial.posted]
+    events = [
+        f"{e.group} {e.affected} of {NOT_REPORTED if e.at_risk is None else e.at_risk}"
+        for e in trial.posted[0].serious_events
+    ]
+    if events:
+        told.append(f"Serious adverse events ({EVENTS_NOTE}): {', '.join(events)}")
+    return "; ".join(told)
 
 
 def _methods(document: DocumentType, report: ResearchReport) -> None:
     document.add_heading("Methods", 1)
     flow = report.flow
     document.add_heading("Flow of records (after PRISMA 2020)", 2)
-    identified = [(f"identified in {source}", count) for source, count in flow.identified.items()]
+    identified = [(f"identified in {source_title(source)}", count) for source, count in flow.identified.items()]
     excluded = [(f"excluded: {reason}", count) for reason, count in flow.excluded.items()]
     steps = [*identified, ("duplicates united", flow.duplicates), ("screened", flow.screened), *excluded]
-    _table(document, ("step", "records"), [*steps, ("included", flow.included)])
+    table(document, ("step", "records"), [*steps, ("included", flow.included)])
     document.add_heading("Search log", 2)
     if not report.search_log:
         document.add_paragraph("No source was asked.")
         return
-    _table(
+    table(
         document,
-        ("source", "query", "asked (UTC)", "round", "answer", "hits", "taken"),
+        ("query", "source", "filters", "asked (UTC)", "answer", "hits", "taken"),
         (
             (
-                e.source,
-                e.query,
-                f"{e.asked_at:%Y-%m-%d %H:%M}" if e.asked_at else None,
-                e.iteration,
-                "; ".join([e.status.replace("_", " "), *e.warnings]),
-                e.found,
-                e.taken,
+                asked.query if n == 0 else "as above",
+                source_title(entry.source),
+                filters_in_words(entry),
+                f"{entry.asked_at:%Y-%m-%d %H:%M}" if entry.asked_at else None,
+                "; ".join([entry.status.replace("_", " "), *entry.warnings]),
+                entry.found,
+                entry.taken,
             )
-            for e in report.search_log
+            for asked in by_query(report.search_log)
+            for n, entry in enumerate(asked.answers)
         ),
     )
+
+
+def _decisions(document: DocumentType, report: ResearchReport) -> None:
+    """Who decided, what looks like one study, what the language model used up: each where there is any."""
+    if report.approval and report.approval.decided_by != "nobody":
+        document.add_heading("Who decided on the candidates", 2)
+        document.add_paragraph(line(report.approval.sentence))
+        aside = report.approval.set_aside
+        bullets(document, (f"{one.name} was set aside: {one.reason or 'no reason given'}" for one in aside))
+    if report.look_alikes:
+        document.add_heading("Records that may be one study", 2)
+        pairs = (zip(alike.keys, alike.titles, strict=True) for alike in report.look_alikes)
+        bullets(document, (" and ".join(f"{title} ({named(key)})" for key, title in pair) for pair in pairs))
+    if report.usage:
+        document.add_heading("What the language model used up", 2)
+        head = ("agent", "round", "prompt tokens", "completion tokens", "cost (US$)")
+        turns = [
+            (t.agent, t.iteration or "all", t.prompt_tokens, t.completion_tokens, t.cost_usd) for t in report.usage
+        ]
+        table(document, head, turns)
 
 
 def _references(document: DocumentType, report: ResearchReport) -> None:
@@ -174,43 +219,4 @@ def _references(document: DocumentType, report: ResearchReport) -> None:
         url = url_of(key, str(reference.get("url") or ""))
         flags = ", ".join(map(str, reference.get("flags") or []))
         parts = [f"{listed} ({when}).", str(reference["title"]), named(key), url or "", f"[{flags}]" if flags else ""]
-        document.add_paragraph(f"{reference['number']}. {_line(' '.join(filter(None, parts)))}")
-
-
-def _bullets(document: DocumentType, lines: Iterable[str]) -> None:
-    for line in lines:
-        document.add_paragraph(_line(line), style="List Bullet")
-
-
-def _table(document: DocumentType, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table whose first row is repeated on every page and told to screen readers as its head."""
-    table = document.add_table(rows=1, cols=len(head), style=_STYLE)
-    for cell, name in zip(table.rows[0].cells, head, strict=True):
-        cell.text = name
-    table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
-    for row in rows:
-        for cell, value in zip(table.add_row().cells, row, strict=True):
-            cell.text = NOT_REPORTED if value is None else _line(value)
-    for each in table.rows:
-        for cell in each.cells:
-            for run in cell.paragraphs[0].runs:
-                run.font.size = Pt(8.5)
-    document.add_paragraph()
-
-
-def _line(value: object) -> str:
-    """A text in one line, of characters that XML can hold."""
-    text = " ".join(visible(str(value)).split())
-    return "".join(c for c in text if not 0xD800 <= ord(c) <= 0xDFFF and ord(c) & 0xFFFE != 0xFFFE)
-
-
-def _same_bytes(document: DocumentType) -> bytes:
-    """The document's archive without the time at which it was packed."""
-    packed, again = io.BytesIO(), io.BytesIO()
-    document.save(packed)
-    with zipfile.ZipFile(packed) as source, zipfile.ZipFile(again, "w", zipfile.ZIP_DEFLATED) as target:
-        for name in source.namelist():
-            entry = zipfile.ZipInfo(name, _EPOCH)
-            entry.compress_type, entry.create_system = zipfile.ZIP_DEFLATED, 3
-            target.writestr(entry, source.read(name))
-    return again.getvalue()
+        document.add_paragraph(f"{reference['number']}. {line(' '.join(filter(None, parts)))}")

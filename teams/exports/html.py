@@ -7,25 +7,29 @@ https://www.w3.org/TR/CSP3/#framework-directive-source-list.
 
 import base64
 import hashlib
+from datetime import datetime
 from functools import cache
 from importlib import resources
 
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from willowbark.agents.links import named, url_of
+from willowbark.agents.pictures.diagrams import mechanism_path
+from willowbark.agents.pictures.forest import estimate
+from willowbark.agents.pictures.plots import DESIGN_GROUPS, forests, publications_by_year, trial_timeline, year_counts
+from willowbark.agents.pictures.svg import Picture
+from willowbark.agents.pictures.trials import outcome_of, phase_words, status_words
+from willowbark.agents.posted_results import EVENTS_NOTE
 from willowbark.agents.report import NOT_REPORTED, ResearchReport
+from willowbark.agents.sections import QUERIES
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import UNKNOWN_DATE
 
-from .diagrams import mechanism_path
-from .forest import estimate
-from .links import named, url_of
 from .markup import as_safe_html
 from .outlook import what_would_change
-from .plots import DESIGN_GROUPS, forests, publications_by_year, trial_timeline, year_counts
-from .svg import Picture
-from .trials import outcome_of, phase_words, status_words
-from .view import CandidateView, Record, byline, candidate_views
+from .searches import by_query, by_source, filters_in_words, source_title
+from .view import CandidateView, Record, byline, candidate_views, summary_parts
 
 
 def as_html(report: ResearchReport) -> bytes:
@@ -51,7 +55,7 @@ def as_html(report: ResearchReport) -> bytes:
             for name, content in (
                 ("clinical", report.clinical_findings.content),
                 ("mechanistic", report.mechanistic_findings.content),
-                ("methodology", _without_tables(report.methodology.content)),
+                ("methodology", _without_searches(report.methodology.content)),
             )
         },
     )
@@ -75,12 +79,20 @@ def _template() -> Template:
         "outcome": outcome_of,
         "phase": phase_words,
         "status": status_words,
+        "filters": filters_in_words,
+        "moment": _moment,
+        "source_title": source_title,
+        "zip": zip,
         "byline": byline,
     }
     environment.globals |= {
         "url_of": url_of,
         "NOT_REPORTED": NOT_REPORTED,
+        "EVENTS_NOTE": EVENTS_NOTE,
         "UNKNOWN_DATE": UNKNOWN_DATE,
+        "by_source": by_source,
+        "by_query": by_query,
+        "summary_parts": summary_parts,
         "main_records": _main_records,
         "other_records": _other_records,
     }
@@ -98,9 +110,13 @@ def _shown(value: object) -> object:
     return visible(value) if type(value) is str else value
 
 
-def _without_tables(markdown: str) -> str:
-    """The methodology without its table of searches, which the page has as a search log."""
-    return "\n".join(line for line in markdown.splitlines() if not line.startswith("|"))
+def _without_searches(markdown: str) -> str:
+    """The methodology without its list of searches, which the page has as a search log."""
+    return "\n".join(line for line in markdown.partition(QUERIES)[0].splitlines() if not line.startswith("|"))
+
+
+def _moment(when: datetime | None) -> str:
+    return f"{when:%Y-%m-%d %H:%M}" if when else NOT_REPORTED
 
 
 def _drawn(picture: Picture) -> Markup:

@@ -11,9 +11,8 @@ from functools import cache
 import nh3
 from markdown_it import MarkdownIt
 
+from willowbark.agents.links import safe_url
 from willowbark.tools.enclosure import visible
-
-from .links import safe_url
 
 TAGS = {"p", "br", "ul", "ol", "li", "strong", "em", "code", "a", "table", "thead", "tbody", "tr", "th", "td"}
 """No headings: a record's text must not enter the page's outline. No images: nothing remote is loaded."""

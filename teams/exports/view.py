@@ -1,16 +1,17 @@
 """What a page or document shows of a report: rows put together, sorted, counted and linked, no markup."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from willowbark.agents.claims import Claim
+from willowbark.agents.links import named, url_of
+from willowbark.agents.pictures.diagrams import Step, mechanism_steps
 from willowbark.agents.report import NOT_REPORTED, DrugCandidate, EvidenceRow, ResearchReport
-from willowbark.tools.query import parse_question
+from willowbark.agents.summary import LABELS
 
-from .diagrams import Step
-from .links import named, url_of
-
+SAYS_NOTHING = "is not stated in the records read"  # the baseline analyst's ending where it knows no more
 STANCES = ("supports", "contradicts", "undecided", "excluded")
 
 
@@ -34,10 +35,21 @@ class Record:
         return named(self.row.key)
 
     @property
-    def quotes(self) -> list[str]:
-        """The passages that stand behind the row, each once."""
-        found = [self.row.sentence, *(claim.quote for claim in self.claims)]
-        return list(dict.fromkeys(quote.strip() for quote in found if quote.strip()))
+    def quotes(self) -> list[tuple[str, str]]:
+        """The passages that stand behind the row, with where they stand (empty where that is not known).
+
+        Each once: what a longer passage holds is not repeated.
+        """
+        found = [(self.row.sentence, self.row.section), *((claim.quote, claim.section) for claim in self.claims)]
+        places: dict[str, str] = {}
+        for quote, section in found:
+            line = " ".join(quote.split())
+            places[line] = places.get(line) or section or ""
+        return [
+            (quote, place)
+            for quote, place in places.items()
+            if quote and not any(quote != longer and quote in longer for longer in places)
+        ]
 
     @property
     def flags(self) -> list[str]:
@@ -64,20 +76,42 @@ class CandidateView:
 
     @property
     def unchecked(self) -> int:
-        """Records whose retraction status could not be checked."""
-        return sum(each.row.retracted is None for records in self.records.values() for each in records)
+        """Publications whose retraction status could not be checked; trials can't be retracted."""
+        return sum(each.row.retracted is None for each in self._publications)
 
     @property
-    def total(self) -> int:
-        """All records appraised for it."""
-        return sum(map(len, self.records.values()))
+    def publications(self) -> int:
+        """Publications appraised for it."""
+        return len(self._publications)
+
+    @property
+    def proposed(self) -> str:
+        """How it might act on the condition; empty where nothing is said beyond its mechanism."""
+        told = self.candidate.proposed_mechanism
+        return "" if told == NOT_REPORTED or told.endswith(SAYS_NOTHING) else told
+
+    @property
+    def _publications(self) -> list[Record]:
+        return [each for records in self.records.values() for each in records if not each.row.key.startswith("nct:")]
+
+
+def summary_parts(summary: str) -> list[tuple[str, str]]:
+    """A summary by its labels; the answer, which comes first, has none.
+
+    >>> summary_parts("A helps. Why: 2 trials. Read: 2 publications.")
+    [('', 'A helps.'), ('Why', '2 trials.'), ('Read', '2 publications.')]
+    """
+    first, *others = re.split(rf"(?<=[.…]) (?=(?:{'|'.join(LABELS)}): )", summary)
+    return [("", first), *((label, text) for label, _, text in (part.partition(": ") for part in others))]
 
 
 def candidate_views(report: ResearchReport) -> list[CandidateView]:
     """The candidates in the report's order."""
     references = {str(reference["key"]): reference for reference in report.references}
     return [
-        CandidateView(candidate, place, _records(candidate, report, references), _steps(candidate, report))
+        CandidateView(
+            candidate, place, _records(candidate, report, references), mechanism_steps(report, candidate.name)
+        )
         for place, candidate in enumerate(report.candidates, 1)
     ]
 
@@ -120,23 +154,3 @@ def byline(authors: list[str], date: str) -> str:
     if not authors:
         return when
     return f"{authors[0]}{' et al.' if len(authors) > 1 else ''}, {when}"
-
-
-def _steps(candidate: DrugCandidate, report: ResearchReport) -> tuple[Step, ...]:
-    for tested in report.hypotheses_tested:
-        if tested.get("drug") == candidate.name:
-            told = {name: str(tested.get(name) or NOT_REPORTED) for name in ("target", "pathway", "effect")}
-            effect = "" if told["effect"] == NOT_REPORTED else told["effect"]
-            return (
-                Step("drug", candidate.name),
-                Step("target", told["target"], effect),
-                Step("pathway", told["pathway"]),
-                Step("disease", condition_of(report)),
-            )
-    return ()
-
-
-def condition_of(report: ResearchReport) -> str:
-    """The condition asked about, in the question's words where no condition is known in them."""
-    asked = parse_question(report.research_question)
-    return " and ".join(asked.conditions) or " ".join(asked.terms) or report.research_question

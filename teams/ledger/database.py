@@ -1,65 +1,15 @@
-"""The ledger's file: opened, checked, brought to the newest schema, its errors put into words.
+"""The ledger's file: opened, checked, brought to the newest schema, its errors put into words."""
 
-Content is JSON or a raw body, compressed with zlib, and stands beside a hash of itself: nothing read back is ever
-executed, and what was edited or torn is refused.
-"""
-
-import hashlib
-import json
 import sqlite3
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from willowbark.tools.errors import UsageError
 
-BUSY_TIMEOUT_S = 5.0  # other runs hold the file for a few milliseconds at a time
-_LEVEL = 1  # of zlib: the higher ones cost more time than they save space
-_MOST_BYTES = 1 << 28  # of one row, unpacked: no source's reply comes near it
+from .schema import MIGRATIONS, sealed
 
-MIGRATIONS: tuple[str, ...] = (
-    """
-    CREATE TABLE run (
-        id TEXT PRIMARY KEY, question TEXT NOT NULL, status TEXT NOT NULL, stop_reason TEXT,
-        created_at TEXT NOT NULL, updated_at TEXT NOT NULL, version TEXT NOT NULL, model TEXT NOT NULL,
-        analyst TEXT NOT NULL, model_info TEXT NOT NULL, sandboxed INTEGER NOT NULL,
-        settings TEXT NOT NULL, spent_s REAL NOT NULL DEFAULT 0, report BLOB, hash TEXT
-    );
-    CREATE TABLE body (hash TEXT PRIMARY KEY, data BLOB NOT NULL);
-    CREATE TABLE exchange (
-        id INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, request TEXT NOT NULL,
-        source TEXT NOT NULL, method TEXT NOT NULL, url TEXT NOT NULL, attempt INTEGER NOT NULL, status INTEGER,
-        content_type TEXT NOT NULL, elapsed_s REAL NOT NULL, error TEXT, body TEXT NOT NULL, at TEXT NOT NULL
-    );
-    CREATE INDEX exchange_request ON exchange (request, run);
-    CREATE INDEX exchange_run ON exchange (run);
-    CREATE TABLE failure (
-        id INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, request TEXT NOT NULL,
-        kind TEXT NOT NULL, source TEXT NOT NULL, reason TEXT NOT NULL, at TEXT NOT NULL
-    );
-    CREATE INDEX failure_request ON failure (run, request);
-    CREATE TABLE model_call (
-        id INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, request TEXT NOT NULL,
-        model TEXT NOT NULL, answer BLOB NOT NULL, hash TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
-        completion_tokens INTEGER NOT NULL, cost_usd REAL, at TEXT NOT NULL
-    );
-    CREATE INDEX model_call_request ON model_call (run, request);
-    CREATE TABLE turn (
-        id INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, iteration INTEGER NOT NULL,
-        source TEXT NOT NULL, type TEXT NOT NULL, message BLOB NOT NULL, state BLOB, hash TEXT NOT NULL,
-        state_hash TEXT, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, at TEXT NOT NULL
-    );
-    CREATE INDEX turn_run ON turn (run);
-    CREATE TABLE event (
-        id INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, type TEXT NOT NULL,
-        iteration INTEGER NOT NULL, message TEXT NOT NULL, at TEXT NOT NULL
-    );
-    CREATE INDEX event_run ON event (run);
-    """,
-)
-"""What brings the schema from each version to the next; the version is the file's `user_version`."""
+BUSY_TIMEOUT_S = 5.0  # other runs hold the file for a few milliseconds at a time
 
 
 class LedgerError(UsageError):
@@ -73,11 +23,16 @@ def in_words(path: Path | None) -> Iterator[None]:
     Raises:
         LedgerError: instead of any error of SQLite or the file system.
     """
-    where = f"the ledger {path}" if path else "the ledger in memory"
     try:
         yield
     except (sqlite3.Error, OSError, OverflowError) as error:
-        raise LedgerError(f"{where} {_said(error)}") from error
+        raise worded(error, path) from error
+
+
+def worded(error: Exception, path: Path | None) -> LedgerError:
+    """An error of a ledger as one line, with the way out."""
+    where = f"the ledger {path}" if path else "the ledger in memory"
+    return LedgerError(f"{where} {_said(error)}")
 
 
 def _said(error: Exception) -> str:
@@ -111,6 +66,7 @@ def connect(path: Path | None, busy_timeout_s: float = BUSY_TIMEOUT_S) -> sqlite
             path or ":memory:", timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
         )
         try:
+            database.create_function("sealed", -1, sealed, deterministic=True)
             database.execute("PRAGMA journal_mode=WAL")
             database.execute("PRAGMA synchronous=FULL")
             database.execute("PRAGMA foreign_keys=ON")
@@ -119,6 +75,18 @@ def connect(path: Path | None, busy_timeout_s: float = BUSY_TIMEOUT_S) -> sqlite
             database.close()
             raise
         return database
+
+
+def reader(
+    database: sqlite3.Connection, path: Path | None, busy_timeout_s: float = BUSY_TIMEOUT_S
+) -> sqlite3.Connection:
+    """A second connection to an open file, which reads while the first one waits for the disk; memory has but one."""
+    if path is None:
+        return database
+    reading = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
+    reading.create_function("sealed", -1, sealed, deterministic=True)
+    reading.execute("PRAGMA query_only=ON")
+    return reading
 
 
 def _migrate(database: sqlite3.Connection, path: Path | None) -> None:
@@ -149,45 +117,3 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
             database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")
-
-
-def digest(data: bytes) -> str:
-    """SHA-256, in hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def pack(content: Any) -> tuple[bytes, str]:
-    """JSON content, compressed, and its hash."""
-    data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    return zlib.compress(data, _LEVEL), digest(data)
-
-
-def pack_bytes(data: bytes) -> tuple[bytes, str]:
-    """A raw body, compressed, and its hash."""
-    return zlib.compress(data, _LEVEL), digest(data)
-
-
-def unpack_bytes(packed: bytes, expected: str) -> bytes:
-    """What `pack_bytes` packed.
-
-    Raises:
-        LedgerError: the content is not what was written.
-    """
-    try:
-        unpacker = zlib.decompressobj()
-        data = unpacker.decompress(packed, _MOST_BYTES)
-        whole = unpacker.eof and digest(data) == expected
-    except (zlib.error, TypeError):
-        whole = False
-    if not whole:
-        raise LedgerError("the ledger holds a row that is not what was written; forget the run, and ask again")
-    return data
-
-
-def unpack(packed: bytes, expected: str) -> Any:
-    """What `pack` packed.
-
-    Raises:
-        LedgerError: the content is not what was written.
-    """
-    return json.loads(unpack_bytes(packed, expected).decode("utf-8", "surrogatepass"))

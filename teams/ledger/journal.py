@@ -1,64 +1,46 @@
 """One run's journal: what it is told while the run goes on, and what it answers when the run is lived again."""
 
+import asyncio
 import json
 import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from autogen_core.models import RequestUsage
 from opentelemetry import trace
-from pydantic import BaseModel, ConfigDict
 
 from willowbark.tools import errors
 from willowbark.tools.errors import SearchError, SourceUnavailable
 from willowbark.tools.transport import Exchange, Recorder
 from willowbark.tools.wire import WireReply
 
-from .database import LedgerError, in_words, pack, pack_bytes, transaction, unpack, unpack_bytes
+from . import exchanges
+from .database import LedgerError, in_words, worded
+from .rows import inserting, pack, unpack, unpack_bytes
+from .turns import Turn, turns_of
+from .writer import Job, Kept, Writer
 
 _tracer = trace.get_tracer("willowbark")
 MODEL = "model"
 """Stands for a source's name in the failures of model calls."""
 _NOTE_S = 0.5  # of a run's clock that a kill may lose
-FRESH_DAYS: Mapping[str, float] = {
-    "pubmed": 1,  # new records every day
-    "europepmc": 1,
-    "clinicaltrials": 1,  # updated on weekdays
-    "chembl": 30,  # released a few times a year
-    "opentargets": 30,  # released every three months
-}
-"""Days for which a source's reply may answer the same request of another run."""
-
-
-class Turn(BaseModel):
-    """What one speaker handed to the team."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    iteration: int
-    source: str
-    type: str
-    """Name of the message's class."""
-    message: dict[str, Any]
-    """The message as AutoGen dumps it."""
-    prompt_tokens: int
-    completion_tokens: int
-
-    @property
-    def usage(self) -> RequestUsage:
-        """The turn's tokens, as AutoGen counts them."""
-        return RequestUsage(prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens)
 
 
 class Journal:
     """Records a run, and remembers it; handed to the run's transport and model client.
 
+    What it is told is committed by a thread that waits for the disk. Who is about to ask a source or a model waits
+    until all that was told before is kept (`settled`): so a kill costs no more than what each of them was at just then.
+    Outside an event loop everything is kept at once.
+
     Args:
-        database: the ledger's.
+        reading: the ledger's connection for reading.
+        writer: writes to it.
         path: of the ledger, for messages; None is in memory.
         run_id: the run.
         spent_s: seconds of work before now.
@@ -73,7 +55,8 @@ class Journal:
 
     def __init__(
         self,
-        database: sqlite3.Connection,
+        reading: sqlite3.Connection,
+        writer: Writer,
         path: Path | None,
         run_id: str,
         *,
@@ -87,7 +70,10 @@ class Journal:
         self.relay: Recorder | None = None
         self.failure: LedgerError | None = None
         self.on_failure: Callable[[], None] = lambda: None
-        self._database = database
+        self._reading = reading
+        self._writer = writer
+        self._kept: Kept | None = None
+        """The latest that was handed to the writer."""
         self._started = time.monotonic() - spent_s
         self._noted = 0.0
         self._events: list[tuple[Any, ...]] = []
@@ -102,13 +88,19 @@ class Journal:
         """Seconds of work so far."""
         return time.monotonic() - self._started
 
+    def idle(self, seconds: float) -> None:
+        """Leave time out of the run's: it waited for a person."""
+        self._started += seconds
+
     # --- the transport's recorder ---
 
     def exchanged(self, exchange: Exchange) -> None:
         """Commit one exchange with a source."""
         if self.relay is not None:
             self.relay.exchanged(exchange)
-        self._keep(exchange)
+        self._write(exchanges.keep(self.run_id, exchange))
+        if time.monotonic() - self._noted > _NOTE_S:
+            self._write(self._note())
 
     def recall(self, source: str, request: str) -> WireReply | SearchError | None:
         """The reply or failure that a request ended in, in this run or, while fresh, in another one."""
@@ -116,53 +108,46 @@ class Journal:
             kind, name, reason = failure
             found = getattr(errors, kind, SourceUnavailable)
             return (found if issubclass(found, SearchError) else SourceUnavailable)(name, reason)
-        row = self._row(f"{_REPLY} AND exchange.run = ?", request, self.run_id)
-        if row is None and self.reuse:
-            row = self._from_another_run(source, request)
-        if row is None:
+        reply = self._reply(source, request)
+        if reply is None:
             return SourceUnavailable(source, "its reply is not in the ledger") if self.replaying else None
-        status, content_type, data, expected = row
         try:
-            return WireReply(status, {"content-type": content_type}, unpack_bytes(data, expected))
+            body = unpack_bytes(reply.data, reply.hash)
         except LedgerError:
             return None
+        return WireReply(reply.status, {"content-type": reply.content_type}, body)
+
+    def _reply(self, source: str, request: str) -> exchanges.Kept | None:
+        try:
+            own = exchanges.kept_by(self._reading, self.run_id, request)
+            if own is not None or not self.reuse:
+                return own
+            found = exchanges.take_over(self._reading, self.run_id, source, request)
+        except sqlite3.Error as error:
+            self._broke(error)
+            return None
+        if found is None:
+            return None
+        self._write(found[1])
+        return found[0]
 
     def gave_up(self, request: str, error: SearchError) -> None:
         """Commit the failure that a request ended in."""
         self._failed(request, type(error).__name__, error.source, error.reason)
 
-    def _from_another_run(self, source: str, request: str) -> Any:
-        since = (datetime.now(UTC) - timedelta(days=FRESH_DAYS.get(source, 0))).isoformat()
-        newest = f"{_REPLY} AND exchange.at >= ? AND exchange.status = 200 ORDER BY exchange.id DESC LIMIT 1"
-        row = self._row(newest, request, since)
-        if row is not None:
-            self._write((_COPY, (self.run_id, request, since)))
-        return row
+    async def settled(self) -> None:
+        """Wait until all that was told so far is committed."""
+        kept = self._kept
+        if kept is not None and not kept.done():
+            await asyncio.wait([asyncio.wrap_future(kept)])
+        self._look_at(kept)
 
-    def _keep(self, exchange: Exchange) -> None:
-        data, body = pack_bytes(exchange.body)
-        row = (
-            self.run_id,
-            exchange.request,
-            exchange.source,
-            exchange.method,
-            exchange.url,
-            exchange.attempt,
-            exchange.status,
-            exchange.content_type,
-            exchange.elapsed_s,
-            exchange.error,
-            body,
-            _now(),
-        )
-        self._write(
-            ("INSERT OR IGNORE INTO body VALUES (?, ?)", (body, data)),
-            (
-                "INSERT INTO exchange (run, request, source, method, url, attempt, status, content_type, elapsed_s,"
-                " error, body, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
-            ),
-        )
+    def flush(self) -> None:
+        """Commit all that was told so far, the events too, before going on."""
+        self._write(self._note())
+        if self._kept is not None:
+            self._kept.result()
+            self._look_at(self._kept)
 
     # --- model calls ---
 
@@ -184,11 +169,7 @@ class Journal:
             cost_usd: None where the price is not known.
         """
         row = (self.run_id, request, model, *pack(answer), *tokens, cost_usd, _now())
-        statement = (
-            "INSERT INTO model_call (run, request, model, answer, hash, prompt_tokens, completion_tokens, cost_usd, at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        )
-        self._write((statement, row))
+        self._write(lambda database: database.execute(_INSERT_ANSWER, row))
 
     def model_failed(self, request: str, kind: str) -> None:
         """Commit that a model raised an error of a kind instead of answering."""
@@ -214,47 +195,23 @@ class Journal:
         if self._to_skip[identity] > 0:
             self._to_skip[identity] -= 1
             return
-        data, expected = pack(message)
-        saved, state_hash = (None, None) if state is None else pack(state)
         usage = message.get("models_usage") or {}
-        row = (
-            self.run_id,
-            *identity,
-            data,
-            saved,
-            expected,
-            state_hash,
-            int(usage.get("prompt_tokens", 0)),
-            int(usage.get("completion_tokens", 0)),
-            _now(),
-        )
-        self._write(
-            (
-                "INSERT INTO turn (run, iteration, source, type, message, state, hash, state_hash, prompt_tokens,"
-                " completion_tokens, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
-            )
-        )
+        tokens = (int(usage.get("prompt_tokens", 0)), int(usage.get("completion_tokens", 0)))
+        at = _now()
+
+        def keep(database: sqlite3.Connection) -> None:
+            data, expected = pack(message)
+            saved, state_hash = (None, None) if state is None else pack(state)
+            row = (self.run_id, *identity, data, saved, expected, state_hash, *tokens, at)
+            database.execute(_INSERT_TURN, row)
+
+        self._write(keep)
+        self._write(self._note())
 
     def turns(self) -> list[Turn]:
         """The turns so far, in their order."""
         with in_words(self.path):
-            rows = self._database.execute(
-                "SELECT iteration, source, type, message, hash, prompt_tokens, completion_tokens FROM turn"
-                " WHERE run = ? ORDER BY id",
-                (self.run_id,),
-            ).fetchall()
-        return [
-            Turn(
-                iteration=iteration,
-                source=source,
-                type=kind,
-                message=unpack(data, expected),
-                prompt_tokens=prompt_tokens,
-                completion_tokens=completion_tokens,
-            )
-            for iteration, source, kind, data, expected, prompt_tokens, completion_tokens in rows
-        ]
+            return turns_of(self._reading, self.run_id)
 
     def state(self, number: int) -> dict[str, Any] | None:
         """The team's state at a turn, for `load_state` of a fresh team; None where it was not kept.
@@ -286,29 +243,8 @@ class Journal:
         """
         data, expected = pack(json.loads(report)) if report is not None else (None, None)
         statement = "UPDATE run SET status = ?, stop_reason = ?, report = ?, hash = ? WHERE id = ?"
-        self._write((statement, (status, stop_reason, data, expected, self.run_id)))
-
-    def verify(self) -> None:
-        """Read everything and compare it with its hashes.
-
-        Raises:
-            LedgerError: something is not what was written.
-        """
-        self.turns()
-        with in_words(self.path):
-            bodies = self._database.execute(
-                "SELECT data, hash FROM body WHERE hash IN (SELECT body FROM exchange WHERE run = ?)", (self.run_id,)
-            )
-            for data, expected in bodies:
-                unpack_bytes(data, expected)
-            states = self._database.execute(
-                "SELECT state, state_hash FROM turn WHERE run = ? AND state IS NOT NULL", (self.run_id,)
-            )
-            for data, expected in states:
-                unpack_bytes(data, expected)
-            answers = self._database.execute("SELECT answer, hash FROM model_call WHERE run = ?", (self.run_id,))
-            for data, expected in answers:
-                unpack_bytes(data, expected)
+        self._write(lambda database: database.execute(statement, (status, stop_reason, data, expected, self.run_id)))
+        self.flush()
 
     # --- reading and writing ---
 
@@ -327,65 +263,70 @@ class Journal:
         return row
 
     def _failed(self, request: str, kind: str, source: str, reason: str) -> None:
-        statement = "INSERT INTO failure (run, request, kind, source, reason, at) VALUES (?, ?, ?, ?, ?, ?)"
-        self._write((statement, (self.run_id, request, kind, source, reason, _now())))
+        row = (self.run_id, request, kind, source, reason, _now())
+        self._write(lambda database: database.execute(_INSERT_FAILURE, row))
 
     def _row(self, statement: str, *values: Any) -> Any:
         try:
-            return self._database.execute(statement, values).fetchone()
+            return self._reading.execute(statement, values).fetchone()
         except sqlite3.Error as error:
             self._broke(error)
             return None
 
     def _one(self, statement: str, *values: Any) -> Any:
         with in_words(self.path):
-            return self._database.execute(statement, values).fetchone()[0]
+            return self._reading.execute(statement, values).fetchone()[0]
 
-    def _write(self, *statements: tuple[str, tuple[Any, ...]]) -> None:
-        """One transaction, with the events that wait; a ledger that cannot be written ends the run, in words."""
+    def _write(self, job: Job) -> None:
+        """Hand something to the writer; a ledger that cannot be written ends the run, in words."""
         if self.failure is not None or self.replaying:
             return
+        self._kept = kept = self._writer.submit(job)
         try:
-            with transaction(self._database):
-                for statement, values in statements:
-                    self._database.execute(statement, values)
-                if time.monotonic() - self._noted > _NOTE_S or not statements[0][0].startswith("INSERT OR"):
-                    self._note()
-        except (sqlite3.Error, OSError) as error:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            kept.result()
+            self._look_at(kept)
+        else:
+            kept.add_done_callback(partial(self._tell, loop))
+
+    def _tell(self, loop: asyncio.AbstractEventLoop, kept: Kept) -> None:
+        """Tell the run's own thread of a failure."""
+        if kept.result() is not None:
+            with suppress(RuntimeError):  # the run is over, and its loop is closed
+                loop.call_soon_threadsafe(self._look_at, kept)
+
+    def _look_at(self, kept: Kept | None) -> None:
+        if kept is not None and kept.done() and (error := kept.result()) is not None:
             self._broke(error)
 
-    def _note(self) -> None:
-        """Write what need not be written with every exchange: the events that wait, and the time spent."""
-        self._database.executemany(
-            "INSERT INTO event (run, type, iteration, message, at) VALUES (?, ?, ?, ?, ?)", self._events
-        )
-        self._database.execute(
-            "UPDATE run SET updated_at = ?, spent_s = ? WHERE id = ?", (_now(), self.spent_s, self.run_id)
-        )
-        self._events.clear()
+    def _note(self) -> Job:
+        """What need not be written with every exchange: the events that wait, and the time spent."""
+        events, self._events = self._events, []
+        spent = (_now(), self.spent_s, self.run_id)
         self._noted = time.monotonic()
 
+        def note(database: sqlite3.Connection) -> None:
+            database.executemany(_INSERT_EVENT, events)
+            database.execute("UPDATE run SET updated_at = ?, spent_s = ? WHERE id = ?", spent)
+
+        return note
+
     def _broke(self, error: Exception) -> None:
-        if self.failure is not None:
-            return
-        try:
-            with in_words(self.path):
-                raise error
-        except LedgerError as failure:
-            self.failure = failure
-        self.on_failure()
+        if self.failure is None:
+            self.failure = worded(error, self.path)
+            self.on_failure()
 
 
-_REPLY = (
-    "SELECT exchange.status, content_type, body.data, body.hash FROM exchange JOIN body ON body.hash = exchange.body"
-    " WHERE request = ? AND error IS NULL"
+_INSERT_FAILURE = inserting("failure", "run, request, kind, source, reason, at")
+_INSERT_ANSWER = inserting(
+    "model_call", "run, request, model, answer, hash, prompt_tokens, completion_tokens, cost_usd, at"
 )
-_COPY = (
-    "INSERT INTO exchange (run, request, source, method, url, attempt, status, content_type, elapsed_s, error, body,"
-    " at) SELECT ?, request, source, method, url, 0, status, content_type, 0, NULL, body, at FROM exchange"
-    " WHERE request = ? AND error IS NULL AND at >= ? AND status = 200 ORDER BY id DESC LIMIT 1"
+_INSERT_TURN = inserting(
+    "turn",
+    "run, iteration, source, type, message, state, hash, state_hash, prompt_tokens, completion_tokens, at",
 )
-"""A reply of another run, taken over as attempt 0: this run can be replayed when the other one is forgotten."""
+_INSERT_EVENT = "INSERT INTO event (run, type, iteration, message, at) VALUES (?, ?, ?, ?, ?)"
 
 
 def _now() -> str:

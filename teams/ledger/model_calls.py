@@ -119,6 +119,8 @@ class JournaledClient(ChatCompletionCache):
             raise type(kind, (ModelUnavailable,), {})("as in the run's earlier life")
         if journal is not None and journal.replaying:
             raise ModelUnavailable("the answer is not in the ledger")
+        if journal is not None:
+            await journal.settled()
         try:
             self._budget.check()
             return await self.client.create(messages, **arguments)

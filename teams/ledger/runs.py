@@ -6,24 +6,30 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from autogen_core.models import RequestUsage
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from willowbark import __version__
 from willowbark.teams.workspace import RUN_ID, new_run_id
 
-from .database import BUSY_TIMEOUT_S, LedgerError, connect, in_words, transaction, unpack
+from .database import BUSY_TIMEOUT_S, LedgerError, connect, in_words, reader
 from .journal import Journal
+from .rows import inserting, unpack
+from .turns import check
+from .writer import Writer
 
 DEFAULT_PATH = Path(".willowbark") / "ledger.db"
 """Below the current folder, which is the workspace."""
-MAX_BYTES = 2 << 30  # of replies kept, 2 GiB: some thousand runs
+MAX_BYTES = 2 << 30  # of replies and states kept, 2 GiB: about a thousand runs
+_PRUNED_SHARE = 0.8  # of `MAX_BYTES`: what pruning leaves, so that not every run prunes
 Status = Literal["running", "interrupted", "complete", "cancelled", "failed"]
-_INSERT = (
-    "INSERT INTO run (id, question, status, created_at, updated_at, version, model, analyst, model_info, sandboxed,"
-    " settings) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = inserting(
+    "run",
+    "id, question, status, created_at, updated_at, version, model, analyst, model_info, sandboxed, settings",
 )
 _STATUS = "UPDATE run SET status = ?, updated_at = ? WHERE id = ?"
 
@@ -73,6 +79,8 @@ class Run(BaseModel):
     tokens: int
     cost_usd: float | None
     """None where the price of the model is not known."""
+    pruned_at: AwareDatetime | None
+    """When its replies and states were dropped to make room; None while they are kept."""
 
 
 class Ledger:
@@ -81,14 +89,25 @@ class Ledger:
     Args:
         path: the file, made where it is missing; None keeps everything in memory.
         busy_timeout_s: how long to wait for other programs that write to it.
+        max_bytes: of replies and states; above, those of the oldest complete runs are dropped when a run starts.
 
     Raises:
         LedgerError: the file cannot be used.
     """
 
-    def __init__(self, path: Path | None = DEFAULT_PATH, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        path: Path | None = DEFAULT_PATH,
+        *,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
         self.path = path
+        self._max_bytes = max_bytes
         self._database = connect(path, busy_timeout_s)
+        with in_words(path):
+            self._reading = reader(self._database, path, busy_timeout_s)
+        self._writer = Writer(self._database, aside=path is not None)
 
     def __enter__(self) -> Self:
         return self
@@ -97,7 +116,9 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Close the file; what was committed stays."""
+        """Commit what was told, and close the file."""
+        self._writer.close()
+        self._reading.close()
         self._database.close()
 
     @classmethod
@@ -131,15 +152,17 @@ class Ledger:
         if not RUN_ID.fullmatch(name):
             raise LedgerError(f"{name!r} is no run id: those are up to 64 of a-z, 0-9, - and _")
         now = datetime.now(UTC).isoformat()
-        with self._held(name), in_words(self.path):
-            known = (__version__, model.name, model.analyst, json.dumps(model.info))
-            row = (name, question, "running", now, now, *known, int(sandboxed), json.dumps(settings))
-            try:
-                self._database.execute(_INSERT, row)
-            except sqlite3.IntegrityError:
-                raise LedgerError(f"there is a run {name!r} already; choose another id") from None
-            self._prune()
-            yield Journal(self._database, self.path, name)
+        known = (__version__, model.name, model.analyst, json.dumps(model.info))
+        row = (name, question, "running", now, now, *known, int(sandboxed), json.dumps(settings))
+        with self._held(name):
+            with in_words(self.path):
+                try:
+                    self._writer.commit(lambda database: database.execute(_INSERT, row))
+                except sqlite3.IntegrityError:
+                    raise LedgerError(f"there is a run {name!r} already; choose another id") from None
+                self._writer.commit(partial(_prune, max_bytes=self._max_bytes))
+            with self._journal(name) as journal:
+                yield journal
 
     @contextmanager
     def reopen(self, run_id: str) -> Iterator[Journal]:
@@ -153,9 +176,11 @@ class Ledger:
             raise LedgerError(f"run {run_id} is complete; see it with `willowbark show {run_id}`")
         with self._held(run_id):
             self.verify(run_id)
+            row = ("running", datetime.now(UTC).isoformat(), run_id)
             with in_words(self.path):
-                self._database.execute(_STATUS, ("running", datetime.now(UTC).isoformat(), run_id))
-            yield Journal(self._database, self.path, run_id, spent_s=run.spent_s)
+                self._writer.commit(lambda database: database.execute(_STATUS, row))
+            with self._journal(run_id, spent_s=run.spent_s) as journal:
+                yield journal
 
     def journal(self, run_id: str) -> Journal:
         """A run's journal, to read and to replay from.
@@ -165,12 +190,21 @@ class Ledger:
         """
         run = self.run(run_id)
         self.verify(run_id)
-        return Journal(self._database, self.path, run_id, spent_s=run.spent_s, replaying=True)
+        return Journal(self._reading, self._writer, self.path, run_id, spent_s=run.spent_s, replaying=True)
+
+    @contextmanager
+    def _journal(self, run_id: str, spent_s: float = 0.0) -> Iterator[Journal]:
+        """A journal that is written to while the block lasts."""
+        journal = Journal(self._reading, self._writer, self.path, run_id, spent_s=spent_s)
+        try:
+            yield journal
+        finally:
+            journal.flush()
 
     def runs(self) -> list[Run]:
         """Every run, the latest first."""
         with in_words(self.path):
-            rows = self._database.execute(f"{_RUNS} ORDER BY run.created_at DESC, run.rowid DESC").fetchall()
+            rows = self._reading.execute(f"{_RUNS} ORDER BY run.created_at DESC, run.rowid DESC").fetchall()
         return [self._run(row) for row in rows]
 
     def run(self, run_id: str) -> Run:
@@ -180,7 +214,7 @@ class Ledger:
             LedgerError: there is no such run.
         """
         with in_words(self.path):
-            row = self._database.execute(f"{_RUNS} WHERE run.id = ?", (run_id,)).fetchone()
+            row = self._reading.execute(f"{_RUNS} WHERE run.id = ?", (run_id,)).fetchone()
         if row is None:
             raise LedgerError(f"there is no run {run_id!r} in {self.path}; `willowbark runs` lists them")
         return self._run(row)
@@ -193,8 +227,17 @@ class Ledger:
         """
         self.run(run_id)
         with in_words(self.path):
-            packed, expected = self._database.execute("SELECT report, hash FROM run WHERE id = ?", (run_id,)).fetchone()
+            packed, expected = self._reading.execute("SELECT report, hash FROM run WHERE id = ?", (run_id,)).fetchone()
         return None if packed is None else unpack(packed, expected)
+
+    def usage(self, run_id: str) -> RequestUsage:
+        """The tokens of all model calls of a run."""
+        used = (
+            "SELECT coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0) FROM model_call WHERE run = ?"
+        )
+        with in_words(self.path):
+            prompt, completion = self._reading.execute(used, (run_id,)).fetchone()
+        return RequestUsage(prompt_tokens=prompt, completion_tokens=completion)
 
     def verify(self, run_id: str) -> None:
         """Read everything of a run and compare it with its hashes.
@@ -203,7 +246,8 @@ class Ledger:
             LedgerError: something is not what was written.
         """
         self.report(run_id)
-        Journal(self._database, self.path, run_id).verify()
+        with in_words(self.path):
+            check(self._reading, run_id)
 
     def forget(self, run_id: str) -> None:
         """Remove a run and all that only it holds.
@@ -212,9 +256,8 @@ class Ledger:
             LedgerError: no such run, or a process is working on it.
         """
         self.run(run_id)
-        with self._held(run_id), in_words(self.path), transaction(self._database):
-            self._database.execute("DELETE FROM run WHERE id = ?", (run_id,))
-            self._database.execute("DELETE FROM body WHERE hash NOT IN (SELECT body FROM exchange)")
+        with self._held(run_id), in_words(self.path):
+            self._writer.commit(partial(_forget, run_id=run_id))
         if (lock := self._lock_file(run_id)) is not None:
             with suppress(OSError):
                 lock.unlink(missing_ok=True)
@@ -234,20 +277,6 @@ class Ledger:
         if fields["status"] == "running" and not self.is_held(fields["run_id"]):
             fields["status"] = "interrupted"
         return Run.model_validate(fields)
-
-    def _prune(self) -> None:
-        """Drop the replies of the oldest finished runs above `MAX_BYTES`; their reports stay."""
-        total = self._database.execute("SELECT coalesce(sum(length(data)), 0) FROM body").fetchone()[0]
-        if total <= MAX_BYTES:
-            return
-        oldest = self._database.execute("SELECT id FROM run WHERE status = 'complete' ORDER BY created_at").fetchall()
-        for (run_id,) in oldest:
-            with transaction(self._database):
-                self._database.execute("DELETE FROM exchange WHERE run = ?", (run_id,))
-                self._database.execute("DELETE FROM body WHERE hash NOT IN (SELECT body FROM exchange)")
-            total = self._database.execute("SELECT coalesce(sum(length(data)), 0) FROM body").fetchone()[0]
-            if total <= MAX_BYTES * 0.8:
-                return
 
     def _lock_file(self, run_id: str) -> Path | None:
         if self.path is None or not RUN_ID.fullmatch(run_id):
@@ -286,6 +315,30 @@ _RUNS = """
         (SELECT count(*) FROM model_call WHERE model_call.run = run.id),
         (SELECT coalesce(sum(prompt_tokens + completion_tokens), 0) FROM model_call WHERE model_call.run = run.id),
         (SELECT CASE WHEN count(*) = count(cost_usd) THEN coalesce(sum(cost_usd), 0.0) END
-            FROM model_call WHERE model_call.run = run.id)
+            FROM model_call WHERE model_call.run = run.id),
+        pruned_at
     FROM run
 """
+_DROP_BODIES = "DELETE FROM body WHERE hash NOT IN (SELECT body FROM exchange)"
+_SIZE = "SELECT (SELECT coalesce(sum(length(data)), 0) FROM body) + (SELECT coalesce(sum(length(state)), 0) FROM turn)"
+
+
+def _forget(database: sqlite3.Connection, *, run_id: str) -> None:
+    database.execute("DELETE FROM run WHERE id = ?", (run_id,))
+    database.execute(_DROP_BODIES)
+
+
+def _prune(database: sqlite3.Connection, *, max_bytes: int) -> None:
+    """Drop replies and states of the oldest complete runs; turns, answers and reports stay."""
+    size = database.execute(_SIZE).fetchone()[0]
+    if size <= max_bytes:
+        return
+    kept = "SELECT id FROM run WHERE status = 'complete' AND pruned_at IS NULL ORDER BY created_at"
+    for (run_id,) in database.execute(kept).fetchall():
+        database.execute("DELETE FROM exchange WHERE run = ?", (run_id,))
+        database.execute("UPDATE turn SET state = NULL WHERE run = ?", (run_id,))
+        database.execute("UPDATE run SET pruned_at = ? WHERE id = ?", (datetime.now(UTC).isoformat(), run_id))
+        database.execute(_DROP_BODIES)
+        size = database.execute(_SIZE).fetchone()[0]
+        if size <= max_bytes * _PRUNED_SHARE:
+            return

@@ -1,0 +1,73 @@
+"""The turns of a run, read back; and whether all that is kept of a run is what was written."""
+
+import sqlite3
+from typing import Any
+
+from autogen_core.models import RequestUsage
+from pydantic import BaseModel, ConfigDict
+
+from .rows import check_seals, unpack, unpack_bytes
+
+_TURNS = (
+    "SELECT iteration, source, type, message, hash, prompt_tokens, completion_tokens FROM turn"
+    " WHERE run = ? ORDER BY id"
+)
+_PACKED = (
+    "SELECT data, hash FROM body WHERE hash IN (SELECT body FROM exchange WHERE run = ?)",
+    "SELECT message, hash FROM turn WHERE run = ?",
+    "SELECT state, state_hash FROM turn WHERE run = ? AND state IS NOT NULL",
+    "SELECT answer, hash FROM model_call WHERE run = ?",
+)
+
+
+class Turn(BaseModel):
+    """What one speaker handed to the team."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    iteration: int
+    source: str
+    type: str
+    """Name of the message's class."""
+    message: dict[str, Any]
+    """The message as AutoGen dumps it."""
+    prompt_tokens: int
+    completion_tokens: int
+
+    @property
+    def usage(self) -> RequestUsage:
+        """The turn's tokens, as AutoGen counts them."""
+        return RequestUsage(prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens)
+
+
+def turns_of(database: sqlite3.Connection, run_id: str) -> list[Turn]:
+    """A run's turns, in their order.
+
+    Raises:
+        LedgerError: one is not what was written.
+    """
+    return [
+        Turn(
+            iteration=iteration,
+            source=source,
+            type=kind,
+            message=unpack(data, expected),
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+        )
+        for iteration, source, kind, data, expected, prompt_tokens, completion_tokens in database.execute(
+            _TURNS, (run_id,)
+        )
+    ]
+
+
+def check(database: sqlite3.Connection, run_id: str) -> None:
+    """Read all of a run and compare it with its hashes and seals.
+
+    Raises:
+        LedgerError: something is not what was written.
+    """
+    check_seals(database, run_id)
+    for statement in _PACKED:
+        for data, expected in database.execute(statement, (run_id,)):
+            unpack_bytes(data, expected)
