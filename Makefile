@@ -67,7 +67,12 @@ bench-smoke: install ## Time, memory and requests of runs over the sandbox
 .PHONY: bench-quality
 bench-quality: install ## Accuracy of appraisal and recognition against gold sets, where they are present
 	$(BIN)/python benchmarks/quality.py
+	$(BIN)/python benchmarks/fulltext.py
 	$(BIN)/python benchmarks/mentions.py
+
+.PHONY: bench-injection
+bench-injection: install ## Count the readings that text put into records moves, and genuine sentences taken for such text
+	$(BIN)/python -m faults.injection $(ARGS)
 
 .PHONY: screenshots
 screenshots: dev ## Photograph a report at phone and desktop width, light and dark (needs Chromium)

@@ -10,9 +10,7 @@ were seen before rules were written, so it is not wholly unseen. The floors are 
 the same sets. The rules were mended on the case table; its cases marked `kept_apart` were written afterwards and two of
 them led to one repair.
 
-The verdict table (tests/cases/verdicts.jsonl) says what each record of the bundled library says of each drug it names.
-The rules of `conclusion_of` were set on two topics of it; of the other two only the figures were looked at. `unclear`
-counts as `neutral`. What counts most is precision: a wrong `contradicts` tells a reader the opposite of the record.
+What records say of drugs against a reading by hand is measured in `verdicts.py`, whose table is printed here too.
 """
 
 import argparse
@@ -21,9 +19,10 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
+
+import verdicts
 
 from willowbark.tools.appraisal import (
     EffectSize,
@@ -41,20 +40,9 @@ from willowbark.tools.appraisal import (
     sample_size,
     why_stopped_kind,
 )
-from willowbark.tools.lexicon import drug_synonyms
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT / "tests" / "cases" / "appraisal.jsonl"
-VERDICTS = ROOT / "tests" / "cases" / "verdicts.jsonl"
-LIBRARY = ROOT / "tools" / "sandbox" / "library"
-CONDITIONS = {
-    "migraine_prevention": "migraine",
-    "diabetic_nephropathy": "diabetic nephropathy",
-    "smoking_cessation": "smoking cessation",
-    "portal_hypertension": "portal hypertension",
-}
-TUNED = ("migraine_prevention", "diabetic_nephropathy")
-HELD_OUT = ("smoking_cessation", "portal_hypertension")
 Row = dict[str, Any]
 Pair = tuple[str, str]
 
@@ -152,48 +140,6 @@ def case_table(cases: Sequence[Row]) -> Iterable[str]:
         yield f"  {field:<18}{shares}   ({right} right of {given} given, {reported} reported)"
 
 
-@cache
-def verdict_pairs(topic: str) -> tuple[Pair, ...]:
-    """Gold and given verdicts for each record and drug of a topic, `unclear` as `neutral`."""
-    with (LIBRARY / f"publications_{topic}.jsonl").open(encoding="utf-8") as file:
-        records = {row["pmid"]: row for row in map(json.loads, file)}
-    pairs = []
-    for case in map(json.loads, VERDICTS.read_text(encoding="utf-8").splitlines()):
-        if case["topic"] == topic:
-            record, drug = records[case["pmid"]], case["drug"]
-            text = record["abstract"] or ""
-            found = conclusion_of(record["title"], text, drug, CONDITIONS[topic], drug_synonyms(drug))
-            pairs.append((_merged(case["verdict"]), _merged(found.direction.value)))
-    return tuple(pairs)
-
-
-def _merged(verdict: str) -> str:
-    return "neutral" if verdict == "unclear" else verdict
-
-
-def precision(pairs: Sequence[Pair], label: str) -> float:
-    """Of what is given this label, the share that is right, in percent."""
-    return (
-        100 * sum(gold == given == label for gold, given in pairs) / max(1, sum(given == label for _, given in pairs))
-    )
-
-
-def recall(pairs: Sequence[Pair], label: str) -> float:
-    """Of what should be given this label, the share that is, in percent."""
-    return 100 * sum(gold == given == label for gold, given in pairs) / max(1, sum(gold == label for gold, _ in pairs))
-
-
-def verdict_table() -> Iterable[str]:
-    """A line for each topic and for what was tuned on and what held out."""
-    labels = ("supports", "contradicts", "neutral")
-    yield "Verdicts: topic, pairs, accuracy, " + ", ".join(f"{label} precision and recall" for label in labels)
-    lines = [(topic, (topic,)) for topic in CONDITIONS] + [("tuned on", TUNED), ("held out", HELD_OUT)]
-    for name, topics in [*lines, ("all", tuple(CONDITIONS))]:
-        pairs = [pair for topic in topics for pair in verdict_pairs(topic)]
-        shares = "".join(f"{precision(pairs, label):8.1f}{recall(pairs, label):7.1f}" for label in labels)
-        yield f"  {name:<22}{len(pairs):>5}{accuracy(pairs):8.1f}{shares}"
-
-
 def effect_pairs(rows: Sequence[Row], whole: str) -> list[Pair]:
     """Gold and given effects; no effect read counts as no difference, the commonest."""
     read = effect_of if whole == "sentence" else effect_in
@@ -237,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cases = read_cases()
     lines = ["Case table, mended on:", *case_table([case for case in cases if not case["kept_apart"]])]
     lines += ["Case table, kept apart:", *case_table([case for case in cases if case["kept_apart"]])]
-    lines += verdict_table()
+    lines += verdicts.table(data)
     effects, answers = data / "evidence_inference_train.jsonl.gz", data / "pubmedqa_dev.json.gz"
     if effects.exists():
         with gzip.open(effects, "rt", encoding="utf-8") as file:

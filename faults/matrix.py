@@ -1,7 +1,4 @@
-"""`python -m faults.matrix`: the fault matrix, measured and judged.
-
-F8 and F9 (kills, full disks, locked databases) concern the ledger and stand with it.
-"""
+"""`python -m faults.matrix`: the fault matrix, measured and judged."""
 
 import argparse
 import json
@@ -12,12 +9,23 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 
-from . import absent, bombs, limits, networks, quiet, stopping, waiting
+from . import absent, bombs, killed, ledgers, limits, networks, quiet, stopping, waiting
 from .verdict import Row
 
-SIZES = {"F0": 1000, "F1": 1000, "F2": 500, "F3": 100, "F4": 50, "F5": 200, "F6": 100, "F7": 1, "F10": 100}
+SIZES = {
+    "F0": 1000,
+    "F1": 1000,
+    "F2": 500,
+    "F3": 100,
+    "F4": 50,
+    "F5": 200,
+    "F6": 100,
+    "F7": 1,
+    "F8": 200,
+    "F9": 50,
+    "F10": 100,
+}
 """Runs of each row at full size; F3 counts them for each source."""
-LEDGER = {"F8": "killed at random points, resumed", "F9": "disk full, read-only, locked, two resumes"}
 Job = Callable[[int, int, int], Row]
 
 ROWS: dict[str, Job] = {
@@ -29,6 +37,8 @@ ROWS: dict[str, Job] = {
     "F5": lambda runs, seed, jobs: waiting.asked_to_wait(runs, seed),
     "F6": lambda runs, seed, jobs: bombs.bombed(runs, seed),
     "F7": lambda runs, seed, jobs: limits.limited(1.0, seed),
+    "F8": killed.killed,
+    "F9": ledgers.crippled,
     "F10": lambda runs, seed, jobs: stopping.stopped(runs, seed),
 }
 
@@ -49,8 +59,6 @@ def main(arguments: list[str] | None = None) -> int:
         shown = json.dumps({**asdict(rows[-1]), "holds": rows[-1].holds}) if asked.json else str(rows[-1])
         print(shown, flush=True)
     if not asked.json:
-        if not asked.only:
-            print("\n".join(f"{name:<4} ledger       {what}" for name, what in LEDGER.items()))
         short = [row.name for row in rows if not row.holds]
         print(f"{time.perf_counter() - before:.0f} s; " + (f"falls short: {', '.join(short)}" if short else "all hold"))
     return int(not all(row.holds for row in rows))

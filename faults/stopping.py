@@ -45,8 +45,8 @@ def stopped(runs: int, seed: int) -> Row:
         spent = [asyncio.run(_spent(endpoints)) for _ in range(half)]
     met = [stop for stop in stops if stop.cancelled]
     figures = [
-        Figure("slowest stop, s", max((stop.seconds for stop in met), default=0.0), at_most=_STOP_S),
-        Figure("stop p90, s", percentile([stop.seconds for stop in met] or [0.0], 0.9), at_most=_STOP_S),
+        Figure("slowest stop, s", max((stop.seconds for stop in met), default=0.0), at_most=_STOP_S, timed=True),
+        Figure("stop p90, s", percentile([stop.seconds for stop in met] or [0.0], 0.9), at_most=_STOP_S, timed=True),
         exactly("model calls after the stop", sum(stop.calls_after for stop in met), 0),
         exactly("stopped runs without a report", sum(stop.reason is None for stop in met), 0),
         exactly("budget runs that say so", sum(reason == "token_budget_exceeded" for reason in spent), half),

@@ -14,6 +14,8 @@ class Figure:
     """In the unit that the name tells."""
     at_least: float | None = None
     at_most: float | None = None
+    timed: bool = False
+    """Whether a machine that is busy with something else may spoil it: time is compressed, computing is not."""
 
     @property
     def holds(self) -> bool:
@@ -30,9 +32,9 @@ class Figure:
         return f"{self.name} {self.measured:.4g} ({bound}){'' if self.holds else '  <-- falls short'}"
 
 
-def exactly(name: str, measured: float, due: float) -> Figure:
+def exactly(name: str, measured: float, due: float, *, timed: bool = False) -> Figure:
     """A figure that must be that and nothing else."""
-    return Figure(name, measured, at_least=due, at_most=due)
+    return Figure(name, measured, at_least=due, at_most=due, timed=timed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,211 @@
+"""F9: ledgers that cannot be written. A full disk, read-only places, locks, two who resume the same run."""
+
+import os
+import random
+import signal
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from willowbark.teams.ledger import Ledger, LedgerError
+from willowbark.tools.sandbox.server import SandboxServer
+
+from .killed import killer
+from .lives import RUN_ID, Ailment, Life, Told, intact
+from .verdict import Row, exactly
+
+_PATIENCE_S = 0.2
+_MOST = 0.6  # of what a whole ledger takes; a log that is emptied in between needs less room than that
+_SMALLEST_BYTES = 8192  # two pages: less holds no ledger at all
+_LONGEST_LINE = 400  # characters; an error that is longer is no clear one
+
+Case = Callable[[random.Random, SandboxServer, Path, Life], list[str]]
+"""Gives what is wrong; the path is a ledger's that is not there yet, the life one to which nothing happened."""
+
+
+def crippled(runs: int, seed: int, jobs: int) -> Row:
+    """F9: one line says what is wrong, nothing is damaged, the run goes on once the cause is gone."""
+    before = time.perf_counter()
+    with ThreadPoolExecutor(jobs) as workers:  # each of them waits for processes
+        shares = [range(place, runs, jobs) for place in range(jobs)]
+        waiting = [workers.submit(_crippled, list(share), seed) for share in shares if share]
+        problems = [found for share in waiting for found in share.result()]
+    notes = [f"{name}: {problem}" for name, found in problems for problem in found]
+    whole = sum(not found for _, found in problems)
+    figures = [exactly("told in a line, not damaged, and resumed to the report of an undisturbed run", whole, runs)]
+    return Row("F9", runs, ", ".join(CASES), seed, time.perf_counter() - before, figures, notes)
+
+
+def _crippled(numbers: list[int], seed: int) -> list[tuple[str, list[str]]]:
+    with SandboxServer() as server, tempfile.TemporaryDirectory() as folder:
+        whole = Life(Path(folder) / "whole" / "ledger.db", server.url).lived()
+        found = []
+        for number in numbers:
+            name = list(CASES)[number % len(CASES)]
+            path = Path(folder) / str(number) / "ledger.db"
+            found.append((name, CASES[name](random.Random(f"{seed}/{number}"), server, path, whole)))
+        return found
+
+
+def _full_disk(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+    """SQLite finds no room for another page."""
+    pages = chance.randint(2, round(_MOST * _pages(whole.path)))
+    return _full(path, server, whole, Ailment(pages=pages), "the disk is full")
+
+
+def _no_larger_files(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+    """The operating system refuses to write beyond a size: every file of the ledger's, its write-ahead log too."""
+    most = chance.randint(_SMALLEST_BYTES, round(_MOST * whole.path.stat().st_size))
+    return _full(path, server, whole, Ailment(file_bytes=most), "the ledger")
+
+
+def _full(path: Path, server: SandboxServer, whole: Life, ailment: Ailment, due: str) -> list[str]:
+    told = Life(path, server.url, ailment=ailment).lived().told
+    return [*_unclear(told, due), *_gone_on(path, server, whole)]
+
+
+def _read_only_folder(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+    """The folder of a run that is to be resumed, or of none; permissions hold for root as well."""
+    if chance.random() < 0.5:
+        path.parent.mkdir()
+    else:
+        Life(path, server.url).lived(killer("checkpoint", chance.randint(1, 5), 0.0))
+        Ledger(path).close()  # with the killed process's log still there nothing would have to be made in the folder
+    with _permissions(path.parent, 0o555):
+        problems = _refused(path, server, "cannot be written")
+    return [*problems, *_gone_on(path, server, whole)]
+
+
+def _read_only_file(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+    """The ledger of a run that is to be resumed; permissions hold for root as well."""
+    Life(path, server.url).lived(killer("checkpoint", chance.randint(1, 5), 0.0))
+    with _permissions(path, 0o444):
+        problems = _refused(path, server, "cannot be written")
+    return [*problems, *_gone_on(path, server, whole)]
+
+
+def _a_file_in_the_way(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+    """A file stands where the ledger's folder should."""
+    path.parent.write_text("no folder")
+    problems = _refused(path, server, "the ledger")
+    if path.parent.read_text() != "no folder":
+        problems.append("the file in the way was changed")
+    path.parent.unlink()
+    return [*problems, *_gone_on(path, server, whole)]
+
+
+def _locked(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+    """Another program writes to the ledger and does not stop, from the start or from some moment on."""
+    Ledger(path).close()
+    at, fetched, held = chance.randint(0, whole.marks.count("fetch") - 5), 0, list[sqlite3.Connection]()
+
+    def lock(mark: str, _: int) -> None:
+        nonlocal fetched
+        fetched += mark == "fetch"
+        if fetched >= at and not held and mark != "end":
+            held.append(_lock(path))
+
+    if at == 0:
+        held.append(_lock(path))
+    told = Life(path, server.url, ailment=Ailment(patience_s=_PATIENCE_S)).lived(lock).told
+    for connection in held:
+        connection.close()
+    return [*_unclear(told, "in use by another program"), *_gone_on(path, server, whole)]
+
+
+def _two_resumes(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+    """A second process resumes a run while the first one is at it."""
+    Life(path, server.url).lived(killer("checkpoint", chance.randint(1, 5), 0.0))
+    second: list[Told | None] = []
+
+    def try_too(mark: str, pid: int) -> None:
+        if not second:
+            os.kill(pid, signal.SIGSTOP)  # so that it is still at it, however slow the second one starts
+            second.append(Life(path, server.url, again=True).lived().told)
+            os.kill(pid, signal.SIGCONT)
+
+    first = Life(path, server.url, again=True).lived(try_too).told
+    problems = [] if second else ["the first one was over before the second one came"]
+    for told in second:
+        problems += _unclear(told, "worked on by another process")
+        if told is not None and (told.report is not None or told.model_calls):
+            problems.append("the second one went on with the run")
+    if first is None or whole.told is None or first.report != whole.told.report:
+        problems.append("the first one's report is another one")
+    return problems if intact(path) else [*problems, "the ledger is torn"]
+
+
+CASES: dict[str, Case] = {
+    "full disk": _full_disk,
+    "read-only folder": _read_only_folder,
+    "locked": _locked,
+    "two resumes": _two_resumes,
+    "no larger files": _no_larger_files,
+    "read-only file": _read_only_file,
+    "a file in the folder's place": _a_file_in_the_way,
+}
+
+
+def _unclear(told: Told | None, due: str) -> list[str]:
+    """What is wrong with how a life that could not be lived well told of it."""
+    if told is None:
+        return ["the process died"]
+    if told.crash:
+        return [f"it crashed: {told.crash}"]
+    clear = [line for line in told.errors if due in line and "\n" not in line and len(line) < _LONGEST_LINE]
+    return [] if clear else [f"nothing says {due!r}: {list(told.errors)}"]
+
+
+def _refused(path: Path, server: SandboxServer, due: str) -> list[str]:
+    """What is wrong with how a life is refused that has nothing to write to; what was there must stay as it was."""
+    again = path.is_file()
+    before = path.read_bytes() if again else b""
+    told = Life(path, server.url, again=again, ailment=Ailment(heeds_permissions=True)).lived().told
+    problems = _unclear(told, due)
+    if told is not None and told.report is not None:
+        problems.append("it went on without a ledger")
+    if again and path.read_bytes() != before:
+        problems.append("the ledger was written to")
+    return problems
+
+
+def _gone_on(path: Path, server: SandboxServer, whole: Life) -> list[str]:
+    """What is wrong with the next life of a run whose ledger can be written again."""
+    if not intact(path):
+        return ["the ledger is torn"]
+    begun = False
+    with suppress(LedgerError), Ledger.existing(path) as ledger:
+        begun = ledger.run(RUN_ID).status == "interrupted"
+        if not begun:
+            return [f"the run counts as {ledger.run(RUN_ID).status}"]
+    told = Life(path, server.url, again=begun).lived().told
+    if told is None or told.crash or told.report is None:
+        return [f"it could not go on: {told}"]
+    return [] if whole.told is not None and told.report == whole.told.report else ["the report is another one"]
+
+
+@contextmanager
+def _permissions(place: Path, mode: int) -> Iterator[None]:
+    """Change what may be done with a file or folder, for a while."""
+    before = place.stat().st_mode
+    place.chmod(mode)
+    try:
+        yield
+    finally:
+        place.chmod(before)
+
+
+def _lock(path: Path) -> sqlite3.Connection:
+    """Hold a ledger's lock for writing."""
+    connection = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
+    connection.execute("BEGIN IMMEDIATE")
+    return connection
+
+
+def _pages(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as database:
+        return int(database.execute("PRAGMA page_count").fetchone()[0])

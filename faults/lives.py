@@ -1,0 +1,232 @@
+"""Runs with a ledger in processes of their own, which others can watch, kill and cripple."""
+
+import asyncio
+import ctypes
+import json
+import logging
+import multiprocessing
+import os
+import resource
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Literal
+
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.report import ResearchReport
+from willowbark.teams.config import Settings
+from willowbark.teams.ledger import Journal, Ledger
+from willowbark.teams.resume import resume_stream
+from willowbark.teams.run import research_stream
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.errors import UsageError
+
+from .running import QUESTIONS
+
+RUN_ID = "the-run"
+Mark = Literal["fetch", "model", "checkpoint", "report", "end"]
+"""What a life is about to do: commit a reply, ask the model, commit a turn, write the report; or it is over."""
+_SETTINGS = {"research.max_iterations": 2, "research.max_results_per_tool": 5, "research.judge_threshold": 1.0}
+_CAN_IGNORE_PERMISSIONS = 1  # CAP_DAC_OVERRIDE, see capabilities(7): what lets root write into read-only folders
+_CAPABILITIES_VERSION = 0x20080522
+
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["faults.warm"])  # a life then begins within milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Ailment:
+    """What a life has to do with."""
+
+    file_bytes: int | None = None
+    """No file may grow larger than this: the operating system refuses to write on. None has no bound."""
+    pages: int | None = None
+    """The ledger may grow by so many pages, then SQLite says that the disk is full."""
+    heeds_permissions: bool = False
+    """Whether files and folders that are read-only are so for root, too."""
+    patience_s: float = 5.0
+    """How long it waits for a ledger that is locked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a life says at its end."""
+
+    report: Mapping[str, Any] | None = None
+    """Without anything that the clock decides; None where none came."""
+    model_calls: int = 0
+    """That reached the model."""
+    errors: tuple[str, ...] = ()
+    """Error events, and what was raised instead of a report."""
+    crash: str | None = None
+    """An exception of a kind that nobody should see; None for none."""
+
+
+@dataclass(slots=True)
+class Life:
+    """A process that lives a run, or goes on with it.
+
+    Attributes:
+        told: at the end of `lived`; None for a life that was killed.
+        marks: how often it came to what.
+    """
+
+    path: Path
+    url: str
+    again: bool = False
+    ailment: Ailment = Ailment()
+    told: Told | None = None
+    marks: list[str] = field(default_factory=list)
+
+    def lived(self, watch: Callable[[str, int], None] = lambda mark, pid: None) -> "Life":
+        """Live it to its end, or until `watch(mark, pid)` has killed it."""
+        ours, theirs = _processes.Pipe()
+        process = _processes.Process(
+            target=_live, args=(theirs, self.path, self.url, self.again, self.ailment), daemon=True
+        )
+        process.start()
+        theirs.close()
+        with closing(ours):
+            while (found := _received(ours)) is not None:
+                if isinstance(found, Told):
+                    self.told = found
+                else:
+                    self.marks.append(found)
+                    watch(found, process.pid or 0)
+        process.join()
+        process.close()
+        return self
+
+
+def without_clock(report: ResearchReport | Mapping[str, Any]) -> dict[str, Any]:
+    """A report's content, without moments: what two lives of one run must have in common."""
+    content: dict[str, Any] = json.loads(report.to_json()) if isinstance(report, ResearchReport) else dict(report)
+    content = {**content, "generated_at": None}
+    return {**content, "search_log": [{**entry, "asked_at": None} for entry in content["search_log"]]}
+
+
+def intact(path: Path) -> bool:
+    """Whether SQLite finds nothing wrong with a file; one that is not there is not torn."""
+    if not path.exists():
+        return True
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def _received(ours: Connection) -> Any:
+    try:
+        return ours.recv()
+    except (EOFError, ConnectionResetError):
+        return None
+
+
+def _live(theirs: Connection, path: Path, url: str, again: bool, ailment: Ailment) -> None:
+    logging.getLogger().addHandler(logging.NullHandler())
+    _mark(theirs)
+    _cripple(ailment)
+    theirs.send(asyncio.run(_told(theirs, path, url, again, ailment)))
+    theirs.close()
+
+
+async def _told(theirs: Connection, path: Path, url: str, again: bool, ailment: Ailment) -> Told:
+    client, report, errors, crash = _Counting(theirs), None, list[str](), None
+    try:
+        with Ledger(path, busy_timeout_s=ailment.patience_s) as ledger:
+            where, settings = Endpoints.sandbox(url), Settings().overridden(_SETTINGS)
+            stream = (
+                resume_stream(RUN_ID, ledger, model_client=client, endpoints=where)
+                if again
+                else research_stream(
+                    QUESTIONS[0],
+                    settings=settings,
+                    model_client=client,
+                    endpoints=where,
+                    ledger=ledger,
+                    run_id=RUN_ID,
+                )
+            )
+            async for event in stream:
+                if event.type == "synthesizing":
+                    theirs.send("report")
+                elif event.type == "error":
+                    errors.append(event.message)
+                elif event.type == "complete":
+                    report = without_clock(event.data)
+    except UsageError as error:
+        errors.append(str(error))
+    except Exception as error:  # noqa: BLE001  any other exception is what must not happen
+        crash = f"{type(error).__name__}: {error}"
+    theirs.send("end")
+    return Told(report, client.calls, tuple(errors), crash)
+
+
+class _Counting(BaselineChatCompletionClient):
+    """The baseline analyst, counting how often it is asked."""
+
+    def __init__(self, theirs: Connection) -> None:
+        super().__init__()
+        self.calls = 0
+        self._theirs = theirs
+
+    async def create(self, *arguments: Any, **options: Any) -> Any:
+        self.calls += 1
+        self._theirs.send("model")
+        return await super().create(*arguments, **options)
+
+
+def _mark(theirs: Connection) -> None:
+    """Have the process tell when it is about to commit a reply or a turn."""
+    exchanged, turn = Journal.exchanged, Journal.turn
+
+    def told_exchanged(self: Journal, *arguments: Any) -> None:
+        theirs.send("fetch")
+        exchanged(self, *arguments)
+
+    def told_turn(self: Journal, *arguments: Any) -> None:
+        theirs.send("checkpoint")
+        turn(self, *arguments)
+
+    Journal.exchanged, Journal.turn = told_exchanged, told_turn  # type: ignore[method-assign,assignment]
+
+
+def _cripple(ailment: Ailment) -> None:
+    if ailment.file_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (ailment.file_bytes, resource.RLIM_INFINITY))
+    if ailment.heeds_permissions and os.geteuid() == 0:
+        _drop_capability(_CAN_IGNORE_PERMISSIONS)
+    if ailment.pages is not None:
+        _bound_pages(ailment.pages)
+
+
+def _bound_pages(pages: int) -> None:
+    """Have every ledger that is opened grow by no more than so many pages."""
+    connect = sqlite3.connect
+
+    def bounded(database: Any, *arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(database, *arguments, **options)
+        if Path(database).name == "ledger.db":
+            held = connection.execute("PRAGMA page_count").fetchone()[0]
+            connection.execute(f"PRAGMA max_page_count={held + pages}")
+        return connection
+
+    sqlite3.connect = bounded  # type: ignore[assignment]
+
+
+def _drop_capability(number: int) -> None:
+    """Give up one of root's capabilities (capset(2)).
+
+    Raises:
+        OSError: it cannot be given up.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0)
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable, twice 32 of each
+    if libc.capget(header, sets):
+        raise OSError(ctypes.get_errno(), "capget")
+    for place in range(3):
+        sets[place] &= ~(1 << number)
+    if libc.capset(header, sets):
+        raise OSError(ctypes.get_errno(), "capset")
