@@ -3,17 +3,24 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from willowbark.agents.approval import Approval, SetAside
 from willowbark.agents.claims import Claim
 from willowbark.agents.report import (
+    OTHER_CALLS,
     DrugCandidate,
     EvidenceRow,
     Flow,
+    LookAlike,
+    PostedResult,
     ReportSection,
     ResearchReport,
     SearchLogEntry,
+    StudyLimit,
     TrialRow,
+    TurnUsage,
 )
 from willowbark.tools.appraisal import EffectSize
+from willowbark.tools.appraisal.posted import SeriousEvents
 
 WHEN = datetime(2025, 6, 1, 12, 0, tzinfo=UTC)
 ONE_YEAR = (
@@ -124,6 +131,15 @@ TRIALS = [
         start_date="2014-10-30",
         completion_date="2020-01-22",
         has_results=True,
+        posted=[
+            PostedResult(
+                drug="bupropion",
+                direction="contradicts",
+                reason="no difference from placebo",
+                sentence="Abstinence at 10 weeks: odds ratio 0.95.",
+                serious_events=[SeriousEvents(group="Bupropion", affected=3, at_risk=65)],
+            )
+        ],
     ),
     TrialRow(
         key="nct:NCT03809897",
@@ -137,6 +153,11 @@ TRIALS = [
         completion_date="2020-04",
     ),
 ]
+
+
+SET_ASIDE = SetAside(
+    name="clonidine", supporting=1, contradicting=1, certainty="very low", evidence_quality="weak", reason="too old"
+)
 
 
 def sample(**changes: Any) -> ResearchReport:
@@ -178,8 +199,10 @@ def sample(**changes: Any) -> ResearchReport:
                         evidence_key="pmid:12859700",
                         quote=ONE_YEAR,
                         stance="supports",
+                        section="Results",
                     )
                 ],
+                study_limits=[StudyLimit(key="pmid:12859700", section="Discussion", quote="Smokers were volunteers.")],
             )
         ],
         "limitations": ["Not available: opentargets: no answer within 30 s."],
@@ -203,8 +226,31 @@ def sample(**changes: Any) -> ResearchReport:
                 status="ok",
                 taken=3,
                 found=512,
+                filters={"sort": "relevance", "retmax": "10"},
                 asked_at=WHEN,
+            ),
+            SearchLogEntry(
+                source="europepmc",
+                query="bupropion AND smoking",
+                specialist="literature",
+                iteration=2,
+                status="unavailable",
+                taken=0,
+                found=0,
+            ),
+        ],
+        "look_alikes": [
+            LookAlike(
+                keys=("pmid:12859700", "pmid:12714026"),
+                titles=(REFERENCES[0]["title"], REFERENCES[1]["title"]),
+                title_score=91.4,
+                shared_authors=["tonstad"],
             )
+        ],
+        "approval": Approval(decided_by="person", via="terminal", accepted=["bupropion"], set_aside=[SET_ASIDE]),
+        "usage": [
+            TurnUsage(agent="judge", iteration=1, prompt_tokens=1200, completion_tokens=80, cost_usd=0.0123),
+            TurnUsage(agent=OTHER_CALLS, prompt_tokens=10, completion_tokens=1),
         ],
         "flow": Flow(
             identified={"pubmed": 5, "clinicaltrials": 2},
@@ -238,7 +284,7 @@ def empty() -> ResearchReport:
 def hostile(payload: str) -> ResearchReport:
     """The sample with a payload in every text that a source, a model or a user can write."""
     report = sample()
-    fields = {"title": payload, "sentence": payload, "drug": payload, "date": payload, "design": payload}
+    fields = dict.fromkeys(("title", "sentence", "section", "effects_section", "drug", "date", "design"), payload)
     candidate = report.candidates[0].model_copy(
         update={
             "name": payload,
@@ -248,8 +294,9 @@ def hostile(payload: str) -> ResearchReport:
             "certainty": payload,
             "current_indications": [payload],
             "certainty_reasons": [f"Down one: {payload}"],
+            "study_limits": [StudyLimit(key=payload, section=payload, quote=payload)],
             "claims": [
-                Claim(text=payload, drug=payload, evidence_key="pmid:12859700", quote=payload),
+                Claim(text=payload, drug=payload, evidence_key="pmid:12859700", quote=payload, section=payload),
                 Claim(text="other", drug=payload, evidence_key=payload, quote=payload),
             ],
         }
@@ -257,10 +304,12 @@ def hostile(payload: str) -> ResearchReport:
     section = ReportSection(
         title=payload, content=f"{payload}\n\n- {payload}\n\n| {payload} | x |\n|---|---|\n| {payload} | y |"
     )
-    log = report.search_log[0].model_copy(
-        update={"query": payload, "source": payload, "specialist": payload, "status": payload, "warnings": [payload]}
-    )
+    texts = dict.fromkeys(("query", "source", "specialist", "status"), payload)
+    log = report.search_log[0].model_copy(update={**texts, "warnings": [payload], "filters": {payload: payload}})
     trial = {"title": payload, "drugs": [payload], "status": payload, "phases": [payload], "why_stopped": payload}
+    events = SeriousEvents(group=payload, affected=1)
+    posted = PostedResult(drug=payload, direction=payload, reason=payload, sentence=payload, serious_events=[events])
+    trial |= {"posted": [posted]}
     return report.model_copy(
         update={
             "title": payload,
@@ -286,6 +335,15 @@ def hostile(payload: str) -> ResearchReport:
             "trials": [each.model_copy(update={**trial, "nct_id": payload, "key": payload}) for each in report.trials]
             + [report.trials[1].model_copy(update={"why_stopped": payload, "nct_id": payload})],
             "search_log": [log],
+            "look_alikes": [
+                LookAlike(keys=(payload, payload), titles=(payload, payload), title_score=99, shared_authors=[payload])
+            ],
+            "approval": Approval(
+                decided_by="person",
+                via=payload,
+                set_aside=[SET_ASIDE.model_copy(update={"name": payload, "reason": payload, "certainty": payload})],
+            ),
+            "usage": [TurnUsage(agent=payload)],
             "flow": Flow(identified={payload: 1}, excluded={payload: 1}),
             "disclaimer": payload,
         }

@@ -1,7 +1,8 @@
 """A run with a ledger, in a process of its own that kills itself: `run_and_be_killed.py LEDGER WHEN [resume]`.
 
-WHEN counts what is committed: the process dies by SIGKILL before the one of that number is (`0` lives to the end).
-Prints the report as JSON when it lives.
+WHEN says at what the process dies by SIGKILL: `told:7` before the seventh time that the journal is told something,
+`begun:7` before the seventh commit goes to the disk, `kept:7` right after it; `never` lives to the end. Prints the
+report as JSON when it lives.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import json
 import os
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,38 +19,48 @@ from builders import QUESTION
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Journal, Ledger
+from willowbark.teams.ledger.writer import Writer
 from willowbark.teams.resume import resume
 from willowbark.teams.run import research
 
 SETTINGS = {"research.max_iterations": 2, "research.max_results_per_tool": 5, "research.judge_threshold": 1.0}
+times: Counter[str] = Counter()
 
 
 class Counting(BaselineChatCompletionClient):
     """The baseline analyst, counting how often it is asked."""
 
     calls = 0
-    commits = 0
 
     async def create(self, *arguments: Any, **options: Any) -> Any:
         Counting.calls += 1
         return await super().create(*arguments, **options)
 
 
-def die_before(number: int) -> None:
-    """Have the process killed before its commit of a number."""
-    whole = Journal._write
+def die_at(when: str) -> None:
+    """Have the process killed at a moment."""
+    tell, commit = Journal._write, Writer._commit
 
-    def write(self: Journal, *statements: Any) -> None:
-        Counting.commits += 1
-        if Counting.commits == number:
+    def reached(what: str) -> None:
+        times[what] += 1
+        if when == f"{what}:{times[what]}":
             os.kill(os.getpid(), signal.SIGKILL)
-        whole(self, *statements)
 
-    Journal._write = write  # type: ignore[method-assign]
+    def told(self: Journal, job: Any) -> None:
+        reached("told")
+        tell(self, job)
+
+    def committed(self: Writer, jobs: Any) -> None:
+        reached("begun")
+        commit(self, jobs)
+        reached("kept")
+
+    Journal._write = told  # type: ignore[method-assign]
+    Writer._commit = committed  # type: ignore[method-assign]
 
 
-async def main(path: Path, number: int, again: bool) -> None:
-    die_before(number)
+async def main(path: Path, when: str, again: bool) -> None:
+    die_at(when)
     client = Counting()
     with Ledger(path) as ledger:
         if again:
@@ -56,9 +68,8 @@ async def main(path: Path, number: int, again: bool) -> None:
         else:
             settings = Settings().overridden(SETTINGS)
             report = await research(QUESTION, settings=settings, model_client=client, ledger=ledger, run_id="the-run")
-    counts = {"model_calls": Counting.calls, "commits": Counting.commits}
-    print(json.dumps({"report": json.loads(report.to_json()), **counts}))
+    print(json.dumps({"report": json.loads(report.to_json()), "model_calls": Counting.calls, "times": times}))
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), "resume" in sys.argv))
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], "resume" in sys.argv))

@@ -97,6 +97,10 @@ def test_an_abstract_is_read_for_the_outcome_that_is_asked_about() -> None:
         ("Is A1 as safe as B2?", "Conclusion: A1 and B2 had similar complication rates.", "yes"),
         ("Does hospital type affect cost?", "Conclusion: Costs were similar across hospital types.", "no"),
         ("Is old age a contraindication to surgery?", "Conclusion: Surgery is safe and effective in old age.", "no"),
+        ("Is heparin safe here?", "Conclusion: Heparin led to significant complication rates.", "no"),
+        ("Do we need a full dose?", "Conclusion: A half dose may be sufficient.", "no"),
+        ("Are A1 and B2 the same?", "Conclusion: A1 was 50% longer than B2.", "no"),
+        ("Does A1 reduce pain?", "Results: Pain did not differ. Scores were not changed. Use was not lower.", "no"),
     ],
 )
 def test_what_denies_depends_on_the_question(question: str, text: str, verdict: str) -> None:

@@ -1,16 +1,22 @@
 """What a run may use up: counted, warned of, ended, and said when a price is not known."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from autogen_core.models import CreateResult, RequestUsage
+from autogen_core import CancellationToken
+from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from builders import QUESTION
 
+from willowbark.agents.asking import MAX_REPAIRS
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.teams.budget import Budget, BudgetExceeded, price_of
+from willowbark.agents.judge import JudgeAssessment
+from willowbark.agents.report import OTHER_CALLS
+from willowbark.teams.alarm import Alarm
+from willowbark.teams.budget import WARN_SHARE, Budget, BudgetExceeded, price_of
 from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
@@ -43,6 +49,42 @@ class Dear(ReplayChatCompletionClient):
         return await self._baseline.create(*arguments, **options)
 
 
+class Vague(Dear):
+    """A judge that names nobody for the next round, so that the model is asked who should speak."""
+
+    async def create(self, *arguments: Any, **options: Any) -> CreateResult:
+        result = await super().create(*arguments, **options)
+        if options.get("json_output") is JudgeAssessment and isinstance(result.content, str):
+            result.content = json.dumps({**json.loads(result.content), "next_specialists": []})
+        return result
+
+
+class Junk(ReplayChatCompletionClient):
+    """A model that never says anything of use."""
+
+    def __init__(self) -> None:
+        super().__init__(["no idea, sorry"] * 50, model_info=BaselineChatCompletionClient().model_info)
+        self.display_name = "junk"
+
+    @property
+    def calls(self) -> int:
+        return len(self.create_calls)
+
+    @property
+    def total_usage_tokens(self) -> int:
+        total = self.total_usage()
+        return total.prompt_tokens + total.completion_tokens
+
+
+class Mortal(Dear):
+    """A model whose server goes down after a few answers."""
+
+    async def create(self, *arguments: Any, **options: Any) -> CreateResult:
+        if self.calls >= 5:
+            raise ConnectionError("gone")
+        return await super().create(*arguments, **options)
+
+
 def usage(tokens: int) -> RequestUsage:
     return RequestUsage(prompt_tokens=tokens, completion_tokens=0)
 
@@ -52,7 +94,9 @@ def settings(**changes: Any) -> Settings:
     return Settings().overridden({**quick, **changes})
 
 
-async def followed(sandbox: SandboxServer, client: Dear, chosen: Settings, **more: Any) -> list[AgentEvent]:
+async def followed(
+    sandbox: SandboxServer, client: ChatCompletionClient, chosen: Settings, **more: Any
+) -> list[AgentEvent]:
     stream = research_stream(
         QUESTION, settings=chosen, model_client=client, endpoints=Endpoints.sandbox(sandbox.url), **more
     )
@@ -99,6 +143,110 @@ async def test_money_that_is_used_up_ends_the_search_and_still_gives_a_report(sa
     assert report.references
     assert any("of the budget is used up" in event.message for event in events)
     assert "dear: up to about" in events[1].message
+
+
+@pytest.mark.parametrize(
+    "limits", [{"research.limits.max_tokens": 50}, {"research.limits.max_cost_usd": 0.5}], ids=["tokens", "money"]
+)
+async def test_a_budget_for_a_single_call_still_ends_in_a_report(
+    sandbox: SandboxServer, limits: dict[str, Any]
+) -> None:
+    """The hard stop: the first calls use up everything, the baseline analyst does the rest."""
+    client = Dear()
+    report = (await followed(sandbox, client, settings(**{"llm.prices": {"dear": DEAR.model_dump()}, **limits})))[
+        -1
+    ].data
+
+    assert report.stop_reason == "token_budget_exceeded"
+    assert report.references
+    assert any("BudgetExceeded" in line for line in report.limitations)
+    assert client.calls <= 3  # the specialists, side by side
+
+
+async def test_the_account_adds_up_to_the_budget_by_agent_and_round(sandbox: SandboxServer) -> None:
+    chosen = settings(**{"llm.prices": {"dear": DEAR.model_dump()}, "research.max_iterations": 2})
+    with Ledger(None) as ledger:
+        report = (await followed(sandbox, Dear(), chosen, ledger=ledger, run_id="one"))[-1].data
+        run, again = ledger.run("one"), await replay("one", ledger)
+
+    assert {turn.agent for turn in report.usage} == {"literature", "trials", "mechanism", "judge", "report"}
+    assert {turn.iteration for turn in report.usage} == {1, 2}
+    assert sum(turn.tokens for turn in report.usage) == report.tokens_used == run.tokens
+    assert sum(turn.cost_usd for turn in report.usage) == pytest.approx(run.cost_usd) == pytest.approx(run.tokens)
+    assert again.usage == report.usage
+    assert "| **total** | all |" in report.to_markdown()
+
+
+async def test_choosing_speakers_costs_too(sandbox: SandboxServer) -> None:
+    report = (await followed(sandbox, Vague(), settings(**{"research.max_iterations": 2})))[-1].data
+
+    assert [turn.iteration for turn in report.usage if turn.agent == OTHER_CALLS] == [None]
+    assert sum(turn.tokens for turn in report.usage) == report.tokens_used
+
+
+async def test_without_a_price_the_account_says_tokens_only(sandbox: SandboxServer) -> None:
+    report = (await followed(sandbox, Dear(), settings(**{"research.max_iterations": 1})))[-1].data
+
+    assert {turn.cost_usd for turn in report.usage} == {None}
+    assert "The model's price is not known: tokens only." in report.to_markdown()
+
+
+async def test_the_baseline_analyst_has_no_account(sandbox: SandboxServer) -> None:
+    report = (await followed(sandbox, BaselineChatCompletionClient(), settings(**{"research.max_iterations": 1})))[
+        -1
+    ].data
+
+    assert report.usage == []
+    assert "Tokens and cost" not in report.to_markdown()
+
+
+async def test_junk_is_asked_to_be_mended_a_bounded_number_of_times_and_paid_for(sandbox: SandboxServer) -> None:
+    client = Junk()
+    chosen = settings(**{"research.max_iterations": 1, "llm.prices": {"junk": DEAR.model_dump()}})
+    report = (await followed(sandbox, client, chosen))[-1].data
+
+    assert report.references
+    assert report.claims_kept
+    assert client.calls == 3 + 2 * (1 + MAX_REPAIRS)  # each specialist once, judge and report with their repairs
+    said = " ".join(report.limitations)
+    assert "the model asked no source; the baseline analyst asked instead" in said
+    assert "judge: the model gave no valid JudgeAssessment in 3 attempts" in said
+    assert "report: the model gave no valid ReportDraft in 3 attempts" in said
+    assert sum(turn.tokens for turn in report.usage) == report.tokens_used == client.total_usage_tokens
+    assert {turn.agent for turn in report.usage} == {"literature", "trials", "mechanism", "judge", "report"}
+
+
+async def test_a_model_that_dies_midway_leaves_the_rest_to_the_baseline(sandbox: SandboxServer) -> None:
+    client = Mortal()
+    report = (await followed(sandbox, client, settings(**{"research.max_iterations": 2})))[-1].data
+
+    assert report.references
+    assert any("ConnectionError" in line for line in report.limitations)
+    assert report.usage
+    assert sum(turn.tokens for turn in report.usage) == report.tokens_used
+
+
+async def test_the_clock_warns_before_it_rings() -> None:
+    token, heard, rung = CancellationToken(), list[str](), asyncio.Event()
+
+    def ring() -> None:
+        heard.append("ring")
+        rung.set()
+
+    token.add_callback(ring)
+    alarm = Alarm(token, lambda: heard.append("warn"), WARN_SHARE)
+    alarm.set(0.05, 0.05)
+    await rung.wait()
+    assert heard == ["warn", "ring"]
+    assert alarm.rang
+
+
+async def test_a_clock_that_goes_on_after_the_warning_share_warns_at_once() -> None:
+    warned = asyncio.Event()
+    alarm = Alarm(CancellationToken(), warned.set, WARN_SHARE)
+    alarm.set(60, 600)
+    await warned.wait()
+    alarm.clear()
 
 
 async def test_a_budget_is_not_reset_by_a_replay(sandbox: SandboxServer) -> None:

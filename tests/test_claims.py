@@ -18,7 +18,22 @@ NULL = record(
     "Cyclandelate for migraine",
     "Cyclandelate did not reduce the number of migraine attacks in 214 patients (p=0.41).",
 )
-POOL = [TRIAL, NULL]
+TOLD = "With propranolol 58% had half as many attacks, with placebo 21% (P=0.004)."
+RESULTS = f"In all, 62 adults were randomised. {TOLD}"
+OPEN = record(
+    "33333333",
+    "Propranolol for migraine, in the open",
+    "Propranolol was compared with placebo.",
+    full_text={
+        "pmcid": "PMC3",
+        "licence": "CC BY 4.0",
+        "sections": [
+            {"kind": "results", "title": "Results", "text": RESULTS},
+            {"kind": "limitations", "title": "Discussion > Limitations", "text": "The trial was small and short."},
+        ],
+    },
+)
+POOL = [TRIAL, NULL, OPEN]
 QUOTE = "propranolol 160 mg reduced migraine attacks by 44% compared with placebo (p<0.001)"
 
 
@@ -132,3 +147,40 @@ def test_comparison_is_idempotent(text: str) -> None:
 @given(st.text(min_size=1), st.text(), st.text())
 def test_no_text_makes_verification_fail(text: str, quote: str, key: str) -> None:
     verify([Claim(text=text, drug=text, evidence_key=key, quote=quote)], POOL)
+
+
+def on_open(quote: str, **changes: str) -> Claim:
+    return claim(text=quote, quote=quote, evidence_key="pmid:33333333", **changes)
+
+
+@pytest.mark.parametrize(
+    ("quote", "section"),
+    [
+        (TOLD, "Results"),
+        ("Propranolol was compared with placebo.", "Abstract"),
+        ("Propranolol for migraine, in the open", "Title"),
+    ],
+)
+def test_a_kept_claim_says_where_its_quote_stands(quote: str, section: str) -> None:
+    [kept] = verify([on_open(quote, stance="neutral")], POOL).kept
+
+    assert kept.section == section
+
+
+def test_what_a_model_says_of_the_section_does_not_count() -> None:
+    [kept] = verify([claim(section="Results of a great trial")], POOL).kept
+
+    assert kept.section == "Abstract"
+
+
+def test_a_quote_across_two_sections_does_not_stand() -> None:
+    across = "with placebo 21% (P=0.004). The trial was small and short."
+    dropped = verify([on_open(f"Propranolol was compared with placebo. {RESULTS}"), on_open(across)], POOL).dropped
+
+    assert [each.reason for each in dropped] == ["quotes a passage that is not in its record"] * 2
+
+
+def test_numbers_of_the_full_text_are_checked_like_those_of_the_abstract() -> None:
+    wrong = on_open(TOLD).model_copy(update={"text": "With propranolol 85% had half as many attacks."})
+
+    assert "85" in (objection(wrong, OPEN) or "")

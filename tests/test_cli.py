@@ -254,9 +254,26 @@ def test_the_doctor_tells_that_keys_are_set_and_never_what_they_are(monkeypatch:
     assert result.exit_code == 3
     assert "OPENAI_API_KEY: set" in result.stdout
     assert "NCBI_API_KEY: not set" in result.stdout
+    assert "OPENALEX_API_KEY: not set (OpenAlex is left out; PubMed, Europe PMC and Crossref still" in result.stdout
     assert "ollama/llama3.1" in result.stdout
     assert "pubmed: OUT OF REACH" in result.stdout
     assert "hush" not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("command", [["doctor"], ["ask", "Which drugs prevent migraine?"]])
+@pytest.mark.usefixtures("out_of_reach")
+def test_a_source_without_its_key_is_one_line_and_nothing_is_asked(
+    command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENALEX_API_KEY", raising=False)
+    monkeypatch.delenv("WILLOWBARK_SANDBOX_URL", raising=False)
+    Path("willowbark.toml").write_text('[tools]\nsources = ["openalex"]')
+
+    result = invoke(*command)
+
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "OPENALEX_API_KEY" in result.stderr
 
 
 @pytest.mark.usefixtures("reachable")

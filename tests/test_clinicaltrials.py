@@ -312,7 +312,7 @@ def test_posted_results_are_kept_and_told() -> None:
     assert results["serious_adverse_events"] == [{"group": "Active", "affected": 0, "at_risk": 40}]
     assert record.content.splitlines()[-3:] == [
         "RESULT: Attacks a month: Active 2.1; Placebo 3.0 attacks.",
-        "ANALYSIS: Active versus Placebo, Mean Difference (Net) -0.9, 95% CI -1.5 to -0.3, p = 0.003.",
+        "ANALYSIS: Attacks a month: Active versus Placebo, Mean Difference (Net) -0.9, 95% CI -1.5 to -0.3, p = 0.003.",
         "SERIOUS ADVERSE EVENTS: Active 0 of 40.",
     ]
 

@@ -1,7 +1,6 @@
 """Whatever a record holds, it stays inside its block and comes out again."""
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -105,12 +104,11 @@ def test_an_opening_that_is_never_closed_hides_no_block() -> None:
     assert [b.records[0].content for b in disclose(text)] == ["Seen."]
 
 
-def test_many_openings_are_read_in_a_moment() -> None:
-    started = time.perf_counter()
+def test_many_openings_hide_nothing_and_hold_nothing_up() -> None:
+    """Reading once for each opening would take hours here."""
+    text = "".join(f"<records {n:016x}>\n{{}}\n" for n in range(1_000_000)) + enclose([record("Seen.")], MARKER)
 
-    assert list(disclose("".join(f"<records {n:016x}>\n{{}}\n" for n in range(30_000)))) == []
-
-    assert time.perf_counter() - started < 1
+    assert [b.records[0].content for b in disclose(text)] == ["Seen."]
 
 
 def test_marks_are_never_the_same() -> None:

@@ -198,6 +198,33 @@ def test_a_preprint_says_so() -> None:
     assert "pmid" not in record.metadata
 
 
+def test_an_article_names_its_preprint_and_its_versions() -> None:
+    said = [
+        ("Preprint in", "PPR", "PPR5"),
+        ("Update of", "MED", "66"),
+        ("Update in", "MED", "99"),
+        ("Cites", "MED", "7"),
+    ]
+    notes = [{"type": kind, "source": source, "id": number} for kind, source, number in said]
+    metadata = parse_record(hit("88", "MED", commentCorrectionList={"commentCorrection": notes})).metadata
+
+    assert metadata["update_of"] == ["ppr:PPR5", "pmid:66"]
+    assert metadata["updated_in"] == ["pmid:99"]
+    assert "published_version" not in metadata
+
+
+def test_a_notice_is_no_study_and_names_the_article_that_it_is_on() -> None:
+    notes = [{"type": "Retraction of", "source": "MED", "id": "66"}]
+    types = {"pubType": ["retraction of publication"]}
+    metadata = parse_record(
+        hit("88", "MED", pubTypeList=types, commentCorrectionList={"commentCorrection": notes})
+    ).metadata
+
+    assert metadata["record_type"] == "notice"
+    assert metadata["notice_on"] == [{"flag": "retracted", "name": "pmid:66"}]
+    assert metadata["retracted"] is False
+
+
 def test_an_article_keeps_what_the_source_says() -> None:
     record = parse_record(
         hit(

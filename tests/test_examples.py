@@ -17,7 +17,7 @@ PRINTED = {
     "streaming.py": ("round 1", "certainty"),
     "console.py": ("TextMessage (user)", "ReportMessage (report)"),
     "custom_source.py": ("labels      web        ok       2 records",),
-    "human_approval.py": ("Write the report?", "## References"),
+    "human_approval.py": ("Which of these go into the report?", "a person (AutoGen user proxy)", "## References"),
     "resume.py": ("stopped after round 1", "2 rounds", "candidates"),
     "tracing.py": ("invoke_agent judge", "execute_tool search_pubmed", "GET pubmed", "round 1"),
 }
@@ -65,9 +65,9 @@ def test_an_example_prints_what_it_promises(name: str, address: str, tmp_path: P
     assert all(part in printed for part in PRINTED[name]), printed[-2000:]
 
 
-def test_a_person_can_refuse_the_report(address: str, tmp_path: Path) -> None:
-    result = run("human_approval.py", address, tmp_path, stdin="no\n")
+def test_a_person_can_refuse_every_candidate(address: str, tmp_path: Path) -> None:
+    result = run("human_approval.py", address, tmp_path, stdin="none; not for us\n")
 
     assert result.returncode == 0, result.stderr[-2000:]
-    assert "No report was written." in result.stdout
-    assert "## References" not in result.stdout
+    assert "were set aside by a person" in result.stdout
+    assert "certainty): not for us" in result.stdout

@@ -2,14 +2,16 @@
 
 import itertools
 import re
+import sys
 from html.parser import HTMLParser
 from importlib import resources
 from urllib.parse import urlsplit
 
 import pytest
-from exports_sample import empty, hostile, reference, row, sample
+from exports_sample import ONE_YEAR, empty, hostile, reference, row, sample
 
-from willowbark.agents.report_html import evidence_html, report_html
+from willowbark.agents.evidence_list import EvidenceList, evidence_html
+from willowbark.agents.report_html import FIGURE_STYLE, report_html
 from willowbark.agents.report_markdown import LINKED_HOSTS
 from willowbark.teams.exports import render
 from willowbark.tools.evidence import Citation, Evidence
@@ -95,7 +97,7 @@ def live_parts(page: str) -> list[str]:
                 found.append(f"{tag} {name}")
             if name.endswith("href") and not leads_to_a_source(tag, value or ""):
                 found.append(f"{tag} {name}={value}")
-            if name == "style" and value != "text-align:left":
+            if name == "style" and value not in ("text-align:left", FIGURE_STYLE):
                 found.append(f"{tag} style={value}")
     return found
 
@@ -219,10 +221,20 @@ def test_reference_marks_become_links_where_the_reference_exists(page: str) -> N
 def test_every_part_that_the_report_has_is_on_the_page(page: str) -> None:
     for text in (
         "What would change the conclusion",
-        "bupropion: certainty is moderate because the evidence is inconsistent",
+        "could raise it, or turn it: bupropion is at moderate (inconsistent).",
         "Found missing by the judge: Mechanisms of bupropion.",
         "after PRISMA 2020",
         "bupropion AND smoking",
+        "sort=relevance, retmax=10",
+        "no difference from placebo",
+        "Bupropion: 3 of 65",
+        "Results</span></blockquote>",
+        "Smokers were volunteers.",
+        "titles alike: 91 of 100; authors in common: tonstad",
+        "a person (terminal); 1 of 2 accepted",
+        "<strong>clonidine</strong> was set aside (1 for, 1 against, very low certainty): too old",
+        "0.0123",
+        "price not known",
         "2025-06-01 12:00",
         "<blockquote",
         "withdrawn",
@@ -231,7 +243,7 @@ def test_every_part_that_the_report_has_is_on_the_page(page: str) -> None:
         "years-wide",
         "trials-wide",
         "It is no medical advice",
-        "Retraction could not be checked for 3 of 4 records",
+        "Retraction could not be checked for 2 of 3 publications",
     ):
         assert text in page, text
     assert "<td>b</td>" not in page, "the methodology's table of searches stands in the search log"
@@ -240,7 +252,7 @@ def test_every_part_that_the_report_has_is_on_the_page(page: str) -> None:
 def test_a_report_without_findings_is_a_page_that_says_so() -> None:
     text = page_of(empty())
     assert "None: no existing drug has evidence here" in text
-    assert "No registered trial names a candidate" in text
+    assert "No registered trial on the condition names a drug" in text
     assert "No source was asked" in text
 
 
@@ -295,3 +307,63 @@ def test_a_list_of_evidence_links_to_its_sources() -> None:
     record = Evidence(content="x", citation=Citation(source="pubmed", title="A < B", url=url), relevance=0.5)
     assert f'<a href="{url}" rel="noopener noreferrer">A &lt; B</a>' in evidence_html([record])
     assert evidence_html([]) == "<p>No records.</p>"
+
+
+def test_the_search_log_names_sources_queries_filters_and_failures(page: str) -> None:
+    log = page[page.index("Search log") : page.index("How it was done")]
+
+    assert log.count("bupropion AND smoking") == 1  # both sources were asked it
+    assert "PubMed: 512 hits, 3 taken" in log
+    assert "1 without an answer" in log
+    assert "filters: not reported" in log
+
+
+def test_a_passage_within_a_longer_one_is_not_repeated() -> None:
+    report = sample()
+    first = report.evidence_table[0].model_copy(update={"sentence": ONE_YEAR[:60], "effects": []})
+
+    assert page_of(sample(evidence_table=[first])).count(ONE_YEAR[:60]) == 1
+
+
+def test_the_summary_is_shown_by_its_parts() -> None:
+    text = page_of(sample(executive_summary=f"Bupropion helps. {'So it is. ' * 9}Why: 2 trials. Not known: harms."))
+
+    assert '<p class="lead">Bupropion helps.' in text
+    assert "<p><strong>Why:</strong> 2 trials.</p>" in text
+    assert "<p><strong>Not known:</strong> harms.</p>" in text
+
+
+def test_a_notebook_shows_the_same_pictures_as_the_page() -> None:
+    html = sample()._repr_html_()
+
+    for name in ("forest-1-1-wide", "trials-wide", "years-wide"):
+        assert f'class="picture {name}"' in html
+
+
+def test_a_notebook_without_matplotlib_shows_the_report_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith(("willowbark.agents.pictures", "matplotlib."))]:
+        monkeypatch.delitem(sys.modules, name)
+
+    html = sample()._repr_html_()
+
+    assert "<svg" not in html
+    assert "bupropion" in html
+
+
+def test_a_list_of_evidence_shows_itself_in_html_and_markdown() -> None:
+    url = "https://pubmed.ncbi.nlm.nih.gov/1/"
+    citation = Citation(source="pubmed", title="A | B <i>", url=url, date="2001")
+    shown = EvidenceList([Evidence(content="A | B <i>\n\nText.", citation=citation)])
+
+    assert 'class="picture years-wide"' in shown._repr_html_()
+    assert shown._repr_markdown_().splitlines()[-1] == f"| [A \\| B \\<i>]({url}) |  | 2001 | pubmed | 0.00 |  |"
+    assert EvidenceList()._repr_markdown_() == "No records."
+
+
+def test_on_paper_tables_stay_tables() -> None:
+    sheet = resources.files("willowbark.teams.exports").joinpath("report.css").read_text("utf-8")
+    narrow = re.findall(r"@media ([^{]*max-width[^{]*)", sheet)
+
+    assert narrow
+    assert all(query.startswith("screen and") for query in narrow)

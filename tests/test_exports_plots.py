@@ -5,11 +5,11 @@ import re
 import pytest
 from exports_sample import ONE_YEAR, TRIALS, effect, empty, row, sample
 
-from willowbark.teams.exports.diagrams import Step, mechanism_path
-from willowbark.teams.exports.effects import effect_families
-from willowbark.teams.exports.plots import forests, publications_by_year, trial_timeline, year_counts
-from willowbark.teams.exports.svg import Picture, cleaned
-from willowbark.teams.exports.trials import drawn_trials, phase_words
+from willowbark.agents.pictures.diagrams import Step, mechanism_path
+from willowbark.agents.pictures.effects import effect_families
+from willowbark.agents.pictures.plots import forests, publications_by_year, trial_timeline, year_counts
+from willowbark.agents.pictures.svg import Picture, cleaned
+from willowbark.agents.pictures.trials import drawn_trials, phase_words
 from willowbark.tools.appraisal import EffectSize
 
 
@@ -134,3 +134,26 @@ def test_jupyter_is_handed_a_picture_that_stands_alone() -> None:
     picture = trial_timeline(sample())
     assert picture is not None
     assert picture._repr_svg_().startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+
+
+def test_registered_trials_stand_in_the_forest_by_their_numbers() -> None:
+    sizes = [effect(0.87, 0.76, 0.98, ONE_YEAR), effect(0.83, 0.73, 0.93, ONE_YEAR)]
+    report = sample(evidence_table=[row("nct:NCT02188459", "Bupropion", effects=sizes)])
+
+    assert "NCT02188459" in words(forests(report, "bupropion")[0])
+
+
+def test_a_short_ratio_axis_has_marks_on_both_sides_of_no_effect() -> None:
+    sizes = [effect(0.87, 0.76, 1.2, ONE_YEAR), effect(0.83, 0.73, 0.93, ONE_YEAR)]
+    report = sample(evidence_table=[row("pmid:12859700", "Bupropion", effects=sizes)])
+
+    assert {"0.8", "1", "1.2"} <= set(words(forests(report, "bupropion")[0]))
+
+
+def test_documents_get_the_same_picture_as_png_every_time() -> None:
+    path = mechanism_path("path", [Step("drug", "bupropion"), Step("target", "not reported", "inhibitor")])
+
+    for picture in (path, *forests(sample(), "bupropion"), publications_by_year(sample())):
+        assert picture is not None
+        assert picture.png().startswith(b"\x89PNG")
+        assert picture.png() == picture.png()

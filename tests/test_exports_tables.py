@@ -7,6 +7,7 @@ import zipfile
 
 import pytest
 from docx import Document
+from docx.shared import Inches
 from exports_sample import ROWS, empty, hostile, row, sample
 from hypothesis import given
 from hypothesis import strategies as st
@@ -119,3 +120,33 @@ def test_a_report_that_found_nothing_has_every_form(name: str) -> None:
 def test_a_retracted_record_is_excluded_in_the_table() -> None:
     (one,) = table(sample(evidence_table=[row("pmid:12859700", "A trial", retracted=True)]))
     assert (one["stance"], one["retracted"]) == ("excluded", "yes")
+
+
+def test_word_gets_the_pages_pictures_each_described() -> None:
+    shapes = list(Document(io.BytesIO(render(sample(), "docx"))).inline_shapes)
+    told = [shape._inline.docPr.get("descr") or "" for shape in shapes]
+
+    assert [text.split()[:2] for text in told] == [
+        ["Mechanism", "path,"],
+        ["Effect", "sizes"],
+        ["Timeline", "of"],
+        ["Bar", "chart"],
+    ]
+    assert {shape.width for shape in shapes} == {Inches(6)}
+
+
+def test_word_gives_posted_results_with_their_serious_adverse_events() -> None:
+    document = Document(io.BytesIO(render(sample(), "docx")))
+    cells = [cell.text for table in document.tables for row in table.rows for cell in row.cells]
+
+    assert any("bupropion: contradicts, no difference from placebo; Serious adverse events" in text for text in cells)
+    assert any(text.endswith("Bupropion 3 of 65") for text in cells)
+
+
+def test_word_says_who_decided_what_looks_alike_and_what_it_cost() -> None:
+    text = "\n".join(paragraph.text for paragraph in Document(io.BytesIO(render(sample(), "docx"))).paragraphs)
+
+    assert "a person (terminal); 1 of 2 accepted" in text
+    assert "clonidine was set aside: too old" in text
+    assert "Records that may be one study" in text
+    assert "What the language model used up" in text

@@ -1,13 +1,20 @@
 """Hooks: told what happens, typed, and never in the way."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 
+import httpx
 import pytest
-from builders import QUESTION, reply
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import CreateResult, RequestUsage
+from builders import QUESTION, asked, reply, scripted
+from pydantic import BaseModel
 
 from willowbark.agents.report import ResearchReport
+from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams import hooks
 from willowbark.teams.config import Settings
 from willowbark.teams.hooks import (
@@ -20,10 +27,14 @@ from willowbark.teams.hooks import (
     logging_hooks,
     tell,
 )
+from willowbark.teams.logs import logged
 from willowbark.teams.run import research_stream
 from willowbark.tools.endpoints import Endpoints
 from willowbark.tools.sandbox.faults import FaultPlan
 from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.toolbox import SourceTool
+from willowbark.tools.transport import RetryPolicy, Transport
+from willowbark.tools.wire import HttpxWire
 
 TURN = TurnTaken("judge", 1, "Round 1: continue", 100, 10)
 
@@ -59,7 +70,58 @@ async def test_a_run_tells_of_every_tool_turn_and_report(
     assert isinstance(seen[-1], ResearchReport)
     assert sum(counter.by_agent.values()) == sum(counter.by_round.values()) == report.tokens_used
     assert any(line.startswith("chembl: ") for line in tracker.errors)
-    assert any("uses search_" in line for line in caplog.messages)
+    logged = [one for one in caplog.records if one.getMessage() == "tool called"]
+    assert len(logged) == len(calls)
+    assert {one.agent for one in logged} == {"literature", "trials", "mechanism"}  # type: ignore[attr-defined]
+
+
+async def test_before_tool_comes_before_the_call_and_the_call_waits_for_it() -> None:
+    happened: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        happened.append("asked")
+        return httpx.Response(503)
+
+    async def hook(call: ToolCall) -> None:
+        await asyncio.sleep(0)
+        happened.append(f"{call.agent} {call.iteration} {call.tool} {call.arguments}")
+
+    async def before(agent: str, iteration: int, tool: str, arguments: BaseModel) -> None:
+        await tell([Hooks(before_tool=hook)], ToolCall(agent, tool, arguments.model_dump_json(), iteration))
+
+    asks = FunctionCall(id="1", name="search_pubmed", arguments='{"query": "migraine"}')
+    usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
+    calls = CreateResult(finish_reason="function_calls", content=[asks], usage=usage, cached=False)
+    agent = SpecialistAgent("literature", scripted(calls, "nothing there"), tools=[SourceTool("pubmed")])
+    agent.before_tool = before
+    wires = {"httpx": HttpxWire(httpx.MockTransport(answer))}
+    async with Transport(Endpoints.public({}), policy=RetryPolicy(attempts=1), wires=wires) as transport:
+        agent.bind(transport, "0" * 16)
+        await agent.on_messages([asked()], CancellationToken())
+
+    assert happened == ['literature 1 search_pubmed {"query":"migraine"}', "asked"]
+
+
+async def test_a_before_hook_that_fails_is_told_and_the_call_is_made(endpoints: Endpoints) -> None:
+    async def broken(_: ToolCall) -> None:
+        raise ValueError("what it knows stays unsaid")
+
+    chosen = Settings().overridden({"research.max_iterations": 1, "research.search_timeout": 5})
+    stream = research_stream(QUESTION, settings=chosen, endpoints=endpoints, hooks=[Hooks(before_tool=broken)])
+    events = [event async for event in stream]
+
+    assert "a hook failed on ToolCall: ValueError" in [event.message for event in events]
+    assert events[-1].data.references
+
+
+async def test_cost_is_counted_until_a_price_is_not_known() -> None:
+    counter = TokenCounter()
+    await tell([counter.hooks], replace(TURN, cost_usd=0.25))
+    await tell([counter.hooks], replace(TURN, cost_usd=0.5))
+    assert (counter.cost_usd, counter.by_agent["judge"]) == (0.75, 220)
+    await tell([counter.hooks], TURN)
+    await tell([counter.hooks], replace(TURN, cost_usd=0.5))
+    assert counter.cost_usd is None
 
 
 async def test_a_hook_that_fails_is_noted_and_the_others_are_called() -> None:
@@ -88,3 +150,15 @@ async def test_arguments_that_could_not_be_used_are_an_error() -> None:
     await tell([tracker.hooks], ToolResult("trials", "get_trial", (), 1))
     await tell([tracker.hooks], ToolResult("trials", "get_trial", (reply(),), 1))
     assert tracker.errors == ["get_trial: unusable arguments"]
+
+
+async def test_the_logging_hooks_are_laid_out_by_structlog(capsys: pytest.CaptureFixture[str]) -> None:
+    with logged(1, as_json=True, environ={}):
+        await tell([logging_hooks()], replace(TURN, cost_usd=0.25))
+        await tell([logging_hooks()], ToolCall("trials", "get_trial", '{"nct_id": "NCT00000001"}', 2))
+    turn, call = map(json.loads, capsys.readouterr().err.splitlines())
+
+    assert (turn["event"], turn["agent"], turn["round"]) == ("turn taken", "judge", 1)
+    assert (turn["tokens"], turn["cost_usd"]) == (110, 0.25)
+    assert (call["event"], call["tool"], call["round"]) == ("tool called", "get_trial", 2)
+    assert "NCT00000001" not in str(call)

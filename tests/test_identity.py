@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from trust_sample import LIBRARY, PREPRINT_DOI, PUBLISHED_DOI, transport
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.identity import propose, resolve, settle, title_score
+from willowbark.tools.identity import propose, published_articles, resolve, title_score
 from willowbark.tools.sandbox import FaultPlan, SandboxServer
+from willowbark.tools.sandbox.library import Publication
+from willowbark.tools.versions import settle
 
 TITLE = "Placebinol for the prevention of test fever: a randomised trial"
 
@@ -55,7 +57,7 @@ def test_the_published_version_wins_and_the_preprint_stays_linked(version: str) 
 def test_likeness_alone_unites_nothing() -> None:
     pool = [preprint(), article()]
 
-    assert [proposal.article for proposal in propose(pool)] == ["pmid:99999901"]
+    assert [proposal.other for proposal in propose(pool)] == ["pmid:99999901"]
     assert settle(pool) == pool
 
 
@@ -106,8 +108,47 @@ async def test_a_failure_is_kept_as_such_and_the_pool_stays_whole() -> None:
         async with transport(server) as way:
             resolved = await resolve(pool, way)
 
-    assert "not available" in resolved[0].metadata["published_version_unknown"]
+    assert "no answer" in resolved[0].metadata["published_version_unknown"]
     assert settle(resolved) == resolved
+
+
+def test_two_articles_with_nearly_one_title_are_proposed_and_stay_apart() -> None:
+    """An interim and a final report of one trial look like this."""
+    rest = "effect of placebinol and nothing on kidney function in hypertensive subjects with fever and cough"
+    one, other = article(1, f"Early {rest}"), article(2, f"Long-term {rest}")
+    [proposal] = propose([one, other])
+
+    assert (proposal.one, proposal.other, proposal.shared_authors) == (one.key, other.key, ("nobody",))
+    assert settle([one, other]) == [one, other]
+
+
+def test_notices_and_trials_are_proposed_with_nothing() -> None:
+    assert propose([article(1), article(2, record_type="notice"), article(3, nct_id="NCT00000001")]) == []
+
+
+PUBLISHED = Publication(
+    pmid="99999977", doi=PUBLISHED_DOI, title="Placebinol, published", topic="synthetic", provenance="Synthetic"
+)
+
+
+async def test_the_article_that_a_preprint_became_is_fetched_where_the_pool_lacks_it() -> None:
+    library = LIBRARY.model_copy(update={"publications": (*LIBRARY.publications, PUBLISHED)})
+    waiting = preprint(doi=PREPRINT_DOI, published_version=PUBLISHED_DOI).model_copy(update={"relevance": 0.5})
+    with SandboxServer(library) as server:
+        async with transport(server) as way:
+            [found] = await published_articles([waiting], [waiting], way)
+            assert await published_articles([waiting], [waiting, found], way) == []
+
+        assert len(server.requests) == 1
+    assert (found.metadata["pmid"], found.relevance) == ("99999977", 0.5)
+    assert [record.key for record in settle([waiting, found])] == ["pmid:99999977"]
+
+
+async def test_an_article_that_can_not_be_fetched_leaves_the_preprint_as_it_is() -> None:
+    waiting = preprint(doi=PREPRINT_DOI, published_version=PUBLISHED_DOI)
+    with SandboxServer(LIBRARY, FaultPlan(dead={"europepmc": "status"})) as server:
+        async with transport(server) as way:
+            assert await published_articles([waiting], [waiting], way) == []
 
 
 NUMBERS = st.integers(1, 4)

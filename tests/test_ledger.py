@@ -1,23 +1,33 @@
 """The ledger as a file: what it keeps, what it refuses, and what happens when it cannot be written."""
 
+import asyncio
+import hashlib
 import json
+import pickle
+import random
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import QUESTION
 from pydantic import SecretStr
+from unprivileged import read_only_folder
 
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Journal, Ledger, LedgerError, Model
 from willowbark.teams.ledger.database import MIGRATIONS
+from willowbark.teams.ledger.exchanges import FRESH_DAYS
 from willowbark.teams.research_team import ResearchTeam
 from willowbark.teams.resume import resume
 from willowbark.teams.run import research, research_stream
-from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.endpoints import LOOKUPS, PUBLIC, Endpoints
 from willowbark.tools.errors import SourceRefused, SourceUnavailable
 from willowbark.tools.sandbox.faults import Fault, FaultPlan
 from willowbark.tools.sandbox.server import SandboxServer
@@ -131,30 +141,102 @@ async def test_what_another_run_asked_lately_is_not_asked_again(path: Path, fres
         assert (len(server.requests) > before) == asked_again
 
 
-def test_a_reply_that_is_too_old_is_asked_again(path: Path) -> None:
+@pytest.mark.parametrize(
+    ("source", "days", "fresh"),
+    [
+        ("pubmed", 0.9, True),
+        ("pubmed", 1.1, False),
+        ("clinicaltrials", 1.1, False),
+        ("crossref", 1.1, False),
+        ("chembl", 29.0, True),
+        ("chembl", 31.0, False),
+        ("opentargets", 29.0, True),
+        ("somewhere", 0.1, False),
+    ],
+)
+def test_how_long_a_reply_is_good_for_other_runs_depends_on_its_source(
+    source: str, days: float, fresh: bool, path: Path
+) -> None:
     with Ledger(path) as ledger:
         with started(ledger) as journal:
-            journal.exchanged(exchange())
+            journal.exchanged(replace(exchange(), source=source))
+        when = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+        ledger._database.execute("UPDATE exchange SET at = ?", (when,))
         with started(ledger, "two") as other:
             other.reuse = True
-            assert isinstance(other.recall("pubmed", "r1"), WireReply)
-        ledger._database.execute("UPDATE exchange SET at = '2020-01-01T00:00:00+00:00'")
-        with started(ledger, "three") as late:
-            late.reuse = True
-            assert late.recall("pubmed", "r1") is None
+            assert (other.recall(source, "r1") is not None) == fresh
 
 
-def test_forgetting_a_run_leaves_what_others_hold(path: Path) -> None:
+def test_every_source_has_its_freshness() -> None:
+    assert set(FRESH_DAYS) == {*PUBLIC, *LOOKUPS, "openalex"}
+
+
+def test_a_reply_taken_over_keeps_its_age_and_outlives_the_run_that_asked(path: Path) -> None:
+    with Ledger(path) as ledger:
+        with started(ledger) as journal:
+            journal.exchanged(exchange(b"[1]"))
+        with started(ledger, "two") as other:
+            other.reuse = True
+            other.recall("pubmed", "r1")
+        ledger.forget("one")
+        ledger.verify("two")
+        reply = ledger.journal("two").recall("pubmed", "r1")
+        ages = ledger._database.execute("SELECT attempt FROM exchange").fetchall()
+
+    assert isinstance(reply, WireReply)
+    assert (reply.body, ages) == (b"[1]", [(0,)])
+
+
+def test_above_its_size_a_ledger_drops_the_replies_of_its_oldest_complete_runs(path: Path) -> None:
+    with Ledger(path) as ledger:
+        for name in ("unfinished", "oldest", "older", "newest"):
+            with started(ledger, name) as journal:
+                journal.exchanged(exchange(random.Random(name).randbytes(50_000)))
+                journal.turn({"source": "judge", "type": "AssessmentMessage"}, {"thread": name}, 1)
+                if name != "unfinished":
+                    journal.finish("complete", "timeout", '{"title": "x"}')
+    with Ledger(path, max_bytes=190_000) as ledger:
+        with started(ledger, "another"):
+            pass
+        pruned = {run.run_id: run.pruned_at is not None for run in ledger.runs()}
+        assert pruned == {"unfinished": False, "oldest": True, "older": False, "newest": False, "another": False}
+        for name in pruned:
+            ledger.verify(name)
+        assert ledger.report("oldest") == {"title": "x"}
+        assert len(ledger.journal("oldest").lived) == 1
+        assert ledger.journal("oldest").state(0) is None
+        assert isinstance(ledger.journal("older").recall("pubmed", "r1"), WireReply)
+        assert isinstance(ledger.journal("oldest").recall("pubmed", "r1"), SourceUnavailable)
+
+
+def test_what_the_disk_gave_for_dropped_replies_is_used_again(path: Path) -> None:
+    sizes = []
+    with Ledger(path, max_bytes=300_000) as ledger:
+        for number in range(20):
+            with started(ledger, f"run-{number}") as journal:
+                journal.exchanged(exchange(random.Random(number).randbytes(100_000)))
+                journal.finish("complete", "timeout", "{}")
+            sizes.append(ledger._database.execute("PRAGMA page_count").fetchone()[0])
+    assert max(sizes) < 2.5 * sizes[2]
+
+
+def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -> None:
     with Ledger(path) as ledger:
         for name in ("one", "two"):
             with started(ledger, name) as journal:
                 journal.exchanged(exchange(b"shared"))
+                journal.gave_up("r2", SourceRefused("pubmed", "refused the request (400)"))
+                journal.answered("m1", "baseline", {"content": "yes"}, (1, 1), 0.0)
+                journal.event("progress", 1, "something")
+                journal.turn({"source": "judge", "type": "AssessmentMessage"}, {}, 1)
+        tables = [name for (name,) in ledger._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         ledger.forget("one")
         ledger.verify("two")
         assert isinstance(ledger.journal("two").recall("pubmed", "r1"), WireReply)
+        assert {ledger._database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables} == {1}
         ledger.forget("two")
-        counts = [ledger._database.execute(f"SELECT count(*) FROM {t}").fetchone() for t in ("run", "exchange", "body")]
-        assert counts == [(0,), (0,), (0,)]
+        assert {ledger._database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables} == {0}
+    assert [file.name for file in (path.parent / "locks").iterdir()] == []
 
 
 def test_a_run_that_is_worked_on_is_not_forgotten(path: Path) -> None:
@@ -192,6 +274,15 @@ def test_a_run_id_is_given_once(path: Path) -> None:
         "UPDATE turn SET message = x'00'",
         "UPDATE turn SET state = x'00'",
         "UPDATE run SET report = x'00'",
+        "UPDATE exchange SET url = 'https://example.org/'",
+        "UPDATE exchange SET status = 404",
+        "UPDATE exchange SET body = (SELECT max(hash) FROM body), content_type = 'application/json'",
+        "UPDATE model_call SET prompt_tokens = 0",
+        "UPDATE turn SET iteration = 1, source = 'trials'",
+        "UPDATE run SET settings = json_set(settings, '$.llm.model', 'openai/gpt-4.1')",
+        "INSERT INTO failure (run, request, kind, source, reason, at) VALUES ('one', 'r', 'SystemExit', 'x', '', '')",
+        "INSERT INTO exchange SELECT 9999, 'one', 'r1', 'pubmed', 'GET', '', 1, 200, '', 0, NULL, body, at, '', seal"
+        " FROM exchange LIMIT 1",
     ],
 )
 async def test_edited_rows_are_refused(edit: str, sandbox: SandboxServer, path: Path) -> None:
@@ -202,6 +293,50 @@ async def test_edited_rows_are_refused(edit: str, sandbox: SandboxServer, path: 
         ledger._database.execute(edit)
         with pytest.raises(LedgerError, match="not what was written"):
             await resume("one", ledger, endpoints=endpoints)
+
+
+class Evil:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.trace,)
+
+
+@pytest.mark.parametrize("column", ["answer", "message", "state", "report"])
+async def test_a_pickle_is_refused_and_never_opened(column: str, sandbox: SandboxServer, path: Path) -> None:
+    evil = pickle.dumps(Evil(path.with_name("opened")))
+    table, seal = {
+        "answer": ("model_call", "hash"),
+        "message": ("turn", "hash"),
+        "state": ("turn", "state_hash"),
+        "report": ("run", "hash"),
+    }[column]
+    endpoints = Endpoints.sandbox(sandbox.url)
+    with Ledger(path) as ledger:
+        await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
+        content = (zlib.compress(evil), hashlib.sha256(evil).hexdigest())  # its own hash is right
+        ledger._database.execute(f"UPDATE {table} SET {column} = ?, {seal} = ?", content)
+        ledger._database.execute("UPDATE run SET status = 'cancelled'")
+        with pytest.raises(LedgerError, match="not what was written"):
+            await resume("one", ledger, endpoints=endpoints)
+    assert not path.with_name("opened").exists()
+
+
+def test_a_damaged_file_is_told_and_left_as_it_is(sandbox: SandboxServer, path: Path) -> None:
+    endpoints = Endpoints.sandbox(sandbox.url)
+    with Ledger(path) as ledger:
+        asyncio.run(research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one"))
+        ledger._database.execute("UPDATE run SET status = 'cancelled'")
+    whole = path.read_bytes()
+    half = len(whole) // 2
+    damaged = whole[:half] + bytes(len(whole) - half)
+    path.write_bytes(damaged)
+    with pytest.raises(LedgerError, match=r"is damaged|not what was written"), Ledger(path) as ledger:
+        asyncio.run(resume("one", ledger, endpoints=endpoints))
+    assert path.read_bytes() == damaged
 
 
 def test_a_file_that_is_no_database_is_left_as_it_is(path: Path) -> None:
@@ -216,6 +351,32 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(LedgerError, match=r"ledger .*file/ledger\.db"):
         Ledger(tmp_path / "file" / "ledger.db")
+
+
+def test_a_folder_that_may_not_be_written_is_one_line() -> None:
+    with (
+        read_only_folder() as folder,
+        pytest.raises(LedgerError, match=r"cannot be written .* make its folder writable"),
+    ):
+        Ledger(folder / ".willowbark" / "ledger.db")
+
+
+def test_a_ledger_that_may_not_be_written_starts_nothing_and_loses_nothing() -> None:
+    def fill(folder: Path) -> None:
+        with Ledger(folder / "ledger.db") as ledger, started(ledger):
+            pass
+        (folder / "ledger.db").chmod(0o444)
+        (folder / "locks").chmod(0o555)
+
+    with read_only_folder(fill) as folder:
+        before = (folder / "ledger.db").read_bytes()
+        with (
+            pytest.raises(LedgerError, match="cannot be written"),
+            Ledger(folder / "ledger.db") as ledger,
+            started(ledger, "two"),
+        ):
+            pass
+        assert (folder / "ledger.db").read_bytes() == before
 
 
 def test_a_ledger_of_a_newer_version_is_refused(path: Path) -> None:
@@ -235,7 +396,36 @@ def test_an_older_schema_is_brought_up_and_keeps_its_runs(path: Path, monkeypatc
     with Ledger(path) as ledger:
         assert [run.run_id for run in ledger.runs()] == ["one"]
         assert ledger._database.execute("SELECT note FROM run").fetchall() == [(None,)]
-        assert ledger._database.execute("PRAGMA user_version").fetchone() == (2,)
+        assert ledger._database.execute("PRAGMA user_version").fetchone() == (len(newer),)
+
+
+def test_a_ledger_of_the_first_version_is_brought_up_and_its_run_goes_on(path: Path) -> None:
+    path.parent.mkdir()
+    body, answer = (zlib.compress(data) for data in (b"[1]", b'{"content":"yes"}'))
+    hashes = [hashlib.sha256(data).hexdigest() for data in (b"[1]", b'{"content":"yes"}')]
+    at = "2025-06-01T12:00:00+00:00"
+    with closing(sqlite3.connect(path)) as old, old:
+        old.executescript(MIGRATIONS[0])
+        known = ("one", QUESTION, "running", at, at, "0.1.0", "baseline", "baseline", "{}", 1, "{}")
+        old.execute(f"INSERT INTO run VALUES ({', '.join('?' * 3)}, NULL, {', '.join('?' * 8)}, 0, NULL, NULL)", known)
+        old.execute("INSERT INTO body VALUES (?, ?)", (hashes[0], body))
+        old.execute(
+            "INSERT INTO exchange VALUES (1, 'one', 'r1', 'pubmed', 'GET', 'u', 1, 200, 't', 0.1, NULL, ?, ?)",
+            (hashes[0], at),
+        )
+        old.execute(
+            "INSERT INTO model_call VALUES (1, 'one', 'm1', 'baseline', ?, ?, 3, 4, NULL, ?)", (answer, hashes[1], at)
+        )
+        old.execute("PRAGMA user_version=1")
+    with Ledger(path) as ledger:
+        assert (ledger.run("one").status, ledger.run("one").tokens) == ("interrupted", 7)
+        with ledger.reopen("one") as journal:
+            reply = journal.recall("pubmed", "r1")
+            assert isinstance(reply, WireReply)
+            assert (reply.body, journal.answer("m1")) == (b"[1]", {"content": "yes"})
+            journal.exchanged(replace(exchange(b"[2]"), request="r2"))
+        ledger.verify("one")
+        assert ledger.run("one").requests == 2
 
 
 def test_a_locked_ledger_says_so(path: Path) -> None:
@@ -267,6 +457,70 @@ async def test_a_full_disk_ends_the_run_in_words_and_loses_nothing(sandbox: Sand
         ledger._database.execute("PRAGMA max_page_count=1000000")
         report = await resume("one", ledger, endpoints=endpoints)
         assert report.stop_reason == "max_iterations_reached"
+
+
+async def test_a_disk_that_is_full_at_the_very_end_is_told_beside_the_report(
+    sandbox: SandboxServer, path: Path
+) -> None:
+    endpoints = Endpoints.sandbox(sandbox.url)
+    events = []
+    with Ledger(path) as ledger:
+        async for event in research_stream(
+            QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one"
+        ):
+            events.append(event)
+            if event.type == "synthesizing":
+                await asyncio.to_thread(fill, ledger)
+        assert ledger.run("one").status == "interrupted"
+        assert events[-1].type == "complete"
+        assert any(event.type == "error" and "the disk is full" in event.message for event in events)
+
+        ledger._database.execute("PRAGMA max_page_count=1000000")
+        report = await resume("one", ledger, endpoints=endpoints)
+        assert ledger.run("one").status == "complete"
+        assert [reference["key"] for reference in report.references]
+
+
+def fill(ledger: Ledger) -> None:
+    """Leave the file no page to grow by."""
+    database = ledger._database
+    database.execute(f"PRAGMA max_page_count={database.execute('PRAGMA page_count').fetchone()[0]}")
+
+
+async def test_a_ledger_that_another_program_locks_ends_the_run_in_words(sandbox: SandboxServer, path: Path) -> None:
+    endpoints = Endpoints.sandbox(sandbox.url)
+    with Ledger(path, busy_timeout_s=0.05) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        stream = research_stream(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
+        events = []
+        async for event in stream:
+            events.append(event)
+            if event.type == "searching" and not other.in_transaction:
+                hold(other)
+        assert [event.type for event in events[-2:]] == ["error", "complete"]
+        assert "in use by another program" in events[-2].message
+        other.execute("ROLLBACK")
+
+        assert ledger.run("one").status == "interrupted"
+        report = await resume("one", ledger, endpoints=endpoints)
+        assert report.stop_reason == "max_iterations_reached"
+
+
+def hold(database: sqlite3.Connection) -> None:
+    """Keep others from writing."""
+    for _ in range(1000):
+        with suppress(sqlite3.OperationalError):  # the ledger may be writing just now
+            database.execute("BEGIN IMMEDIATE")
+            return
+        time.sleep(0.01)
+    raise AssertionError("the ledger was never free")
+
+
+async def test_text_that_no_database_takes_ends_in_words(path: Path) -> None:
+    with Ledger(path) as ledger, started(ledger) as journal:
+        journal.exchanged(replace(exchange(), content_type="half a pair: \ud800"))
+        await journal.settled()
+        assert journal.failure is not None
+        assert "cannot be used" in str(journal.failure)
 
 
 # --- secrets ---

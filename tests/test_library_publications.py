@@ -46,7 +46,8 @@ def read(path: Path) -> list[dict[str, Any]]:
 FILES = sorted(
     path
     for path in LIBRARY.glob("publications_*.jsonl")
-    if path.stem not in ("publications_preprints", "publications_without_abstract")  # in test_library_trials
+    if path.stem not in ("publications_preprints", "publications_without_abstract", "publications_retracted")
+    # the others are in test_library_trials
 )
 RECORDS = [record for path in FILES for record in read(path)]
 

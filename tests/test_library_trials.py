@@ -37,7 +37,6 @@ MECHANISM_KEYS = {
     "first_approval",
     "mechanisms",
     "indications",
-    "pathways",
     "provenance",
 }
 PUBLICATION_KEYS = {
@@ -72,6 +71,7 @@ MECHANISMS = read("mechanisms.jsonl")
 DISEASES = read("diseases.jsonl")
 PREPRINTS = read("publications_preprints.jsonl")
 WITHOUT_ABSTRACT = read("publications_without_abstract.jsonl")
+RETRACTED = read("publications_retracted.jsonl")
 
 each_trial = pytest.mark.parametrize("trial", TRIALS, ids=nct_id)
 each_drug = pytest.mark.parametrize("drug", MECHANISMS, ids=lambda drug: drug["name"])
@@ -223,8 +223,8 @@ def test_a_drug_has_the_agreed_keys_and_well_formed_ids(drug: Record) -> None:
     assert drug["name"] == drug["name"].upper()
     assert drug["molecule_chembl_id"] is None or re.fullmatch(r"CHEMBL\d+", drug["molecule_chembl_id"])
     assert drug["max_phase"] in {None, 1, 2, 3, 4}
-    assert all(re.fullmatch(r"R-HSA-\d+", pathway["id"]) and pathway["name"] for pathway in drug["pathways"])
     for mechanism in drug["mechanisms"]:
+        assert all(re.fullmatch(r"R-HSA-\d+", pathway["id"]) and pathway["name"] for pathway in mechanism["pathways"])
         assert mechanism["target_chembl_id"] is None or re.fullmatch(r"CHEMBL\d+", mechanism["target_chembl_id"])
         assert all(re.fullmatch(r"[OPQ][0-9][A-Z0-9]{3}[0-9]", accession) for accession in mechanism["uniprot_ids"])
         assert all(re.fullmatch(r"ENSG\d{11}", ensembl_id) for ensembl_id in mechanism["ensembl_ids"])
@@ -280,6 +280,14 @@ def test_a_preprint_has_a_doi_and_no_pmid() -> None:
         assert record["publication_types"] == ["Preprint"]
         assert record["doi"].startswith("10.")
         assert record["ppr_id"] is None or re.fullmatch(r"PPR\d+", record["ppr_id"])
+
+
+def test_a_retracted_article_says_so_as_pubmed_does_and_names_where_that_was_read() -> None:
+    for record in RETRACTED:
+        assert set(record) == PUBLICATION_KEYS
+        assert "Retracted Publication" in record["publication_types"]
+        assert record["topic"] in TOPICS
+        assert record["pmid"] in record["provenance"]
 
 
 def test_a_record_without_abstract_says_null() -> None:

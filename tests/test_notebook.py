@@ -46,10 +46,22 @@ class Kernel:
     def __init__(self, client: Any, owner: Any) -> None:
         self.client = client
         self.owner = owner
+        self.prompt = ""
 
-    async def run(self, code: str, *, interrupt_at: int | None = None) -> tuple[str, list[dict[str, Any]]]:
-        """Run a cell; gives its status and its messages; interrupts it once so many displays came."""
-        asked = self.client.execute(code)
+    async def run(
+        self, code: str, *, interrupt_at: int | None = None, typed: str | None = None
+    ) -> tuple[str, list[dict[str, Any]]]:
+        """Run a cell; gives its status and its messages; interrupts it once so many displays came.
+
+        Args:
+            code: of the cell.
+            interrupt_at: number of displays.
+            typed: into the first input box; None is a front end that has none.
+        """
+        asked = self.client.execute(code, allow_stdin=typed is not None)
+        if typed is not None:
+            self.prompt = (await self.client.get_stdin_msg(timeout=60))["content"]["prompt"]
+            self.client.input(typed)
         seen: list[dict[str, Any]] = []
         while True:
             message = await self.client.get_iopub_msg(timeout=60)
@@ -170,3 +182,40 @@ async def test_cancelling_who_waits_still_gives_the_report() -> None:
 
     assert report.stop_reason == "cancelled"
     assert not run.cancelled()
+
+
+APPROVED = f"""
+from willowbark.teams.config import Settings
+from willowbark.teams.notebook import ask
+short = Settings().overridden({QUICK!r})
+report = await ask({QUESTION!r}, settings=short, approve=True)
+print(report.approval.decided_by, "|", report.approval.via, "|", report.approval.because)
+print(len(report.drug_candidates), len(report.approval.set_aside) > 0)
+"""
+
+
+async def test_a_person_is_asked_below_the_cell(kernel: Kernel) -> None:
+    status, seen = await kernel.run(APPROVED, typed="1; enough")
+
+    assert status == "ok"
+    assert "1. " in kernel.prompt
+    assert "Which of these go into the report?" in kernel.prompt
+    assert printed(seen).splitlines() == ["person | notebook | ", "1 True"]
+
+
+async def test_a_front_end_without_input_leaves_the_default_at_once(kernel: Kernel) -> None:
+    status, seen = await kernel.run(APPROVED)
+
+    assert status == "ok"
+    assert printed(seen).splitlines()[0] == "default | notebook | the notebook takes no input"
+
+
+async def test_interrupting_the_input_box_gives_the_report_by_the_default(kernel: Kernel) -> None:
+    kernel.client.execute(APPROVED, allow_stdin=True)
+    await kernel.client.get_stdin_msg(timeout=60)
+    await kernel.owner.interrupt_kernel()
+    reply = await kernel.client.get_shell_msg(timeout=60)
+    assert reply["content"]["status"] == "ok"
+
+    _, seen = await kernel.run("print(report.approval.because)")
+    assert printed(seen) == "the run ended before anybody decided: cancelled\n"

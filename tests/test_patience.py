@@ -48,5 +48,25 @@ def test_a_scaled_policy_scales_every_time_and_no_count() -> None:
     plain, scaled = RetryPolicy(), RetryPolicy().scaled(0.5)
 
     assert (scaled.attempts, scaled.breaker_failures) == (plain.attempts, plain.breaker_failures)
-    times = ("first_wait_s", "longest_wait_s", "attempt_timeout_s", "deadline_s", "breaker_pause_s")
+    times = "first_wait_s longest_wait_s first_timeout_s attempt_timeout_s deadline_s breaker_pause_s".split()
     assert all(getattr(scaled, name) == getattr(plain, name) / 2 for name in times)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "timeouts_s"),
+    [(5, [1.67, 2.5]), (12, [4.0, 6.0]), (30, [6.0, 9.0, 13.5, 15.0]), (60, [12.0, 15.0]), (120, [15.0])],
+    ids=str,
+)
+def test_a_call_of_so_many_seconds_has_time_for_a_second_attempt(seconds: float, timeouts_s: list[float]) -> None:
+    policy = RetryPolicy.within(seconds)
+
+    assert policy.deadline_s == seconds
+    assert [policy.timeout_s(silences) for silences in range(len(timeouts_s))] == pytest.approx(timeouts_s, abs=0.01)
+    assert policy.timeout_s(0) + policy.timeout_s(1) + policy.first_wait_s < seconds
+
+
+def test_waits_between_all_attempts_fit_into_a_call() -> None:
+    policy = RetryPolicy.within(30)
+    on_average = [min(policy.longest_wait_s, policy.first_wait_s * 2**n) / 2 for n in range(policy.attempts - 1)]
+
+    assert sum(on_average) < policy.deadline_s / 2

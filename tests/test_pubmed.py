@@ -146,7 +146,7 @@ async def test_no_hits_are_an_answer() -> None:
         .find("abcxyz")
     )
     assert (reply.status, reply.records, reply.total) == (Status.EMPTY, [], 0)
-    assert reply.warnings == ["knows no abcxyz"]
+    assert reply.warnings == ["has nothing under abcxyz"]
 
 
 async def test_a_missing_record_is_named() -> None:
@@ -430,6 +430,36 @@ def test_a_preprint_says_so_and_names_its_published_version() -> None:
     assert record.content.startswith("[PREPRINT - Not peer-reviewed] T")
     assert record.metadata["published_version"] == "77"
     assert "published_version" not in noted("UpdateIn", "Systematic Review").metadata
+
+
+def test_an_article_names_its_earlier_and_its_later_version() -> None:
+    assert noted("UpdateOf", "Journal Article").metadata["update_of"] == ["pmid:77", "doi:10.1000/new"]
+    assert noted("UpdateIn", "Systematic Review").metadata["updated_in"] == ["pmid:77", "doi:10.1000/new"]
+    assert "updated_in" not in noted("UpdateIn", "Preprint").metadata
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "flag"),
+    [
+        ("RetractionOf", "Retraction of Publication", "retracted"),
+        ("PartialRetractionOf", "Retraction Notice", "retracted"),
+        ("ExpressionOfConcernFor", "Expression of Concern", "expression_of_concern"),
+        ("ErratumFor", "Published Erratum", "corrected"),
+    ],
+)
+def test_a_notice_names_the_article_that_it_is_on_and_is_no_study(kind: str, written: str, flag: str) -> None:
+    metadata = noted(kind, written).metadata
+
+    assert metadata["record_type"] == "notice"
+    assert {(each["flag"], each["name"]) for each in metadata["notice_on"]} == {
+        (flag, "pmid:77"),
+        (flag, "doi:10.1000/new"),
+    }
+
+
+def test_an_article_that_comments_on_another_is_no_notice() -> None:
+    metadata = noted("CommentOn", "Journal Article").metadata
+    assert not {"record_type", "notice_on", "update_of", "updated_in"} & set(metadata)
 
 
 def test_trials_come_from_the_databank_list_and_the_abstract() -> None:

@@ -88,6 +88,24 @@ def test_there_are_real_replies() -> None:
 
 
 @each_file
+def test_versions_are_named_as_the_article_names_them(path: Path) -> None:
+    for article, record in pairs(path):
+        notes = article.findall("MedlineCitation/CommentsCorrectionsList/CommentsCorrections[@RefType='UpdateOf']")
+        named = {f"pmid:{note.findtext('PMID')}" for note in notes if note.findtext("PMID")}
+
+        assert named == {name for name in record.metadata.get("update_of", []) if name.startswith("pmid:")}
+
+
+@each_file
+def test_published_errata_and_retractions_are_notices_on_what_they_name(path: Path) -> None:
+    for article, record in pairs(path):
+        types = {kind.text for kind in article.iter("PublicationType")}
+        is_notice = bool(types & {"Published Erratum", "Retraction of Publication", "Expression of Concern"})
+
+        assert (record.metadata.get("record_type") == "notice") is is_notice
+
+
+@each_file
 def test_no_text_of_an_abstract_is_lost(path: Path) -> None:
     for article, record in pairs(path):
         _, _, abstract = record.content.partition("\n\n")

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from willowbark.tools.appraisal import posted_finding
 from willowbark.tools.chembl_record import parse_drug as parse_chembl_drug
 from willowbark.tools.chembl_record import parse_mechanisms
 from willowbark.tools.clinicaltrials import parse_studies
 from willowbark.tools.clinicaltrials_record import UNKNOWN_ENROLLMENT, parse_study
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.lexicon import drug_synonyms, find_drugs
 from willowbark.tools.opentargets_record import parse_disease, parse_drug
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"
@@ -92,6 +94,31 @@ def test_every_posted_primary_outcome_is_told(path: Path) -> None:
         told = record.metadata.get("results", {}).get("primary_outcomes", [])
         assert [each["title"] for each in told] == primary
         assert record.content.count("\nRESULT: ") == len(primary)
+
+
+@each_file
+def test_every_posted_result_is_decided_from_an_analysis_or_left_open_with_a_reason(path: Path) -> None:
+    for study, record in pairs(path):
+        if "resultsSection" not in study:
+            continue
+        for intervention in record.metadata.get("interventions", []):
+            found = posted_finding(record, intervention["name"], [m.name for m in find_drugs(intervention["name"])])
+            assert found is not None or "results" not in record.metadata
+            assert found is None or found.reason
+            assert found is None or found.sentence in record.content
+
+
+def test_the_kidney_trials_of_finerenone_support_it_by_what_they_posted() -> None:
+    studies = [study for path in files_with(b"resultsSection") for study in studies_in(json.loads(path.read_bytes()))]
+    wanted = {"NCT01874431": "4 of 7 groups", "NCT02540993": "0.825", "NCT02545049": "0.87"}
+    found = {
+        record.metadata["nct_id"]: finding
+        for study in studies
+        if (record := parse_study(study)) and record.metadata["nct_id"] in wanted
+        if (finding := posted_finding(record, "finerenone", drug_synonyms("finerenone")))
+    }
+    assert {number: finding.direction.value for number, finding in found.items()} == dict.fromkeys(wanted, "supports")
+    assert all(part in found[number].sentence + found[number].reason for number, part in wanted.items())
 
 
 def test_some_studies_are_stopped_observational_or_with_results() -> None:

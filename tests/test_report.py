@@ -57,7 +57,7 @@ async def test_a_claim_that_stands_makes_a_candidate() -> None:
     report = await written(answers=(drafted(CLAIM),))
     assert report.drug_candidates == ["propranolol"]
     candidate = report.candidates[0]
-    assert candidate.claims == [CLAIM]
+    assert candidate.claims == [CLAIM.model_copy(update={"section": "Abstract"})]
     assert candidate.supporting_citations == ["pmid:11111111"]
     assert candidate.current_indications == ["Hypertension"]
     assert "ADRB1" in candidate.mechanism
@@ -126,6 +126,24 @@ async def test_preprints_bare_and_retracted_records_are_said() -> None:
     assert "1 record without an abstract" in text
     assert "Retracted, therefore left out of the appraisal: pmid:5" in text
     assert report.flow.excluded["retracted"] == 1
+
+
+async def test_hits_that_were_not_read_are_counted_in_the_limitations() -> None:
+    wide = reply(TRIAL).model_copy(update={"total": 59})
+    report = await written(asked(), findings("literature", wide), answers=(drafted(CLAIM),))
+    assert "Of the widest search the most relevant hits alone were read: PubMed 1 of 59." in report.limitations
+
+
+async def test_a_claim_is_not_repeated_in_the_findings() -> None:
+    report = await written(answers=(drafted(CLAIM),))
+    assert CLAIM.quote not in report.clinical_findings.content
+    assert "1 blinded randomised trial for it, 500 participants [1]" in report.clinical_findings.content
+
+
+async def test_the_filters_that_were_sent_stand_in_the_search_log() -> None:
+    sent = reply(TRIAL, url="https://eutils.ncbi.nlm.nih.gov/entrez/eutils/esearch.fcgi?term=migraine&retmax=10")
+    report = await written(asked(), findings("literature", sent), answers=(drafted(CLAIM),))
+    assert report.search_log[0].filters == {"retmax": "10"}
 
 
 async def test_a_model_that_fails_is_replaced_and_named() -> None:

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
@@ -15,14 +16,17 @@ import pytest
 from autogen_core import CancellationToken
 from builders import QUESTION
 
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeLimits
+from willowbark.agents.report import ReportMessage, ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger, LedgerError
+from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.teams.resume import replay, resume
 from willowbark.teams.run import research, research_stream
 from willowbark.tools.endpoints import Endpoints
-from willowbark.tools.sandbox.faults import Fault, FaultPlan
 from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.transport import Transport
 
 HERE = Path(__file__).parent
 PROGRAM = HERE / "run_and_be_killed.py"
@@ -52,10 +56,14 @@ def without_clock(report: ResearchReport | dict[str, Any]) -> dict[str, Any]:
     return cast(dict[str, Any], dumped)
 
 
-def program(sandbox: SandboxServer, path: Path, number: int, *more: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "WILLOWBARK_SANDBOX_URL": sandbox.url, "PYTHONPATH": str(HERE)}
-    command = [sys.executable, str(PROGRAM), str(path), str(number), *more]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+def program(sandbox: SandboxServer, path: Path, when: str, *more: str) -> "subprocess.CompletedProcess[str]":
+    environment = {
+        **os.environ,
+        "WILLOWBARK_SANDBOX_URL": sandbox.url,
+        "PYTHONPATH": f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+    }
+    command = [sys.executable, str(PROGRAM), str(path), when, *more]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
 
 def asked(sandbox: SandboxServer, since: int) -> set[tuple[str, str]]:
@@ -64,68 +72,74 @@ def asked(sandbox: SandboxServer, since: int) -> set[tuple[str, str]]:
     return {(f"/{r.source}/{r.path}", str(sorted(parse_qsl(r.query)))) for r in seen}
 
 
+def rows(path: Path, statement: str) -> list[Any]:
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute(statement).fetchall()
+
+
 def committed(path: Path) -> set[tuple[str, str]]:
     """The same of what the ledger holds a reply to."""
-    with sqlite3.connect(path) as database:
-        urls = database.execute("SELECT url FROM exchange WHERE error IS NULL AND method = 'GET'").fetchall()
-    database.close()
+    urls = rows(path, "SELECT url FROM exchange WHERE error IS NULL AND method = 'GET'")
     return {(urlsplit(url).path, str(sorted(parse_qsl(urlsplit(url).query)))) for (url,) in urls}
 
 
 @pytest.fixture(scope="module")
 def unkilled(sandbox: SandboxServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    done = program(sandbox, tmp_path_factory.mktemp("whole") / "ledger.db", 0)
+    path = tmp_path_factory.mktemp("whole") / "ledger.db"
+    done = program(sandbox, path, "never")
     assert done.returncode == 0, done.stderr
+    assert committed(path) == asked(sandbox, 0)  # what is compared below is the same on both sides
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 1.0])
+@pytest.mark.parametrize(
+    ("what", "share"),
+    [
+        ("told", 0.0),
+        ("told", 0.15),
+        ("told", 0.5),
+        ("begun", 0.3),
+        ("begun", 0.8),
+        ("kept", 0.05),
+        ("kept", 0.6),
+        ("kept", 1.0),
+    ],
+)
 def test_a_killed_run_goes_on_where_it_was(
-    share: float, sandbox: SandboxServer, path: Path, unkilled: dict[str, Any]
+    what: str, share: float, sandbox: SandboxServer, path: Path, unkilled: dict[str, Any]
 ) -> None:
-    killed = program(sandbox, path, max(1, round(share * unkilled["commits"])))
-    assert killed.returncode == -9
+    number = max(3, round(share * unkilled["times"][what]))  # the run itself is the first thing to be kept
+    while (killed := program(sandbox, path, f"{what}:{number}")).returncode == 0:
+        path, number = path.with_name(f"{number}.db"), number // 2  # commits are shared: there were fewer this time
+    assert killed.returncode == -9, killed.stderr
     with Ledger(path) as ledger:
         assert ledger.run("the-run").status == "interrupted"
         answered = ledger.run("the-run").model_calls
     known, before = committed(path), len(sandbox.requests)
 
-    resumed = program(sandbox, path, 0, "resume")
+    resumed = program(sandbox, path, "never", "resume")
     assert resumed.returncode == 0, resumed.stderr
     found = json.loads(resumed.stdout)
 
     assert without_clock(found["report"]) == without_clock(unkilled["report"])
     assert found["model_calls"] == unkilled["model_calls"] - answered
     assert not known & asked(sandbox, before)
+    assert committed_twice(path) == []
 
 
-def test_what_is_compared_between_server_and_ledger_is_the_same(sandbox: SandboxServer, path: Path) -> None:
-    before = len(sandbox.requests)
-    program(sandbox, path, 0)
-    assert committed(path) == asked(sandbox, before)
+def committed_twice(path: Path) -> list[Any]:
+    """Requests that were answered more than once, those by POST told apart by what was sent."""
+    return rows(path, "SELECT request, count(*) FROM exchange WHERE error IS NULL GROUP BY request HAVING count(*) > 1")
 
 
-async def test_a_replay_asks_nobody_and_gives_the_same_report(sandbox: SandboxServer, path: Path) -> None:
-    with Ledger(path) as ledger:
-        endpoints = Endpoints.sandbox(sandbox.url)
-        report = await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
-        before = len(sandbox.requests)
-        again = await replay("one", ledger)
+def test_what_is_posted_is_kept_and_told_apart_by_its_body(sandbox: SandboxServer, path: Path) -> None:
+    assert program(sandbox, path, "never").returncode == 0
+    posted = rows(path, "SELECT request, sent FROM exchange WHERE method = 'POST' AND source = 'opentargets'")
 
-    assert len(sandbox.requests) == before
-    assert without_clock(again) == without_clock(report)
-
-
-async def test_a_replay_meets_the_same_failures() -> None:
-    faults = FaultPlan(faults=(Fault(kind="status", status=500, source="europepmc"),))
-    with SandboxServer(faults=faults) as broken, Ledger(None) as ledger:
-        endpoints = Endpoints.sandbox(broken.url)
-        report = await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
-        again = await replay("one", ledger)
-
-    assert any("europepmc" in line for line in report.limitations)
-    assert without_clock(again) == without_clock(report)
+    assert len(posted) > 1
+    assert all(json.loads(sent)["query"] for _, sent in posted)
+    assert len({request for request, _ in posted}) == len({sent for _, sent in posted}) == len(posted)
 
 
 async def cancelled(sandbox: SandboxServer, ledger: Ledger, **changes: Any) -> ResearchReport:
@@ -154,12 +168,6 @@ async def test_a_cancelled_run_can_be_resumed(sandbox: SandboxServer, path: Path
     assert report.stop_reason == "max_iterations_reached"
 
 
-async def test_a_replay_of_a_cancelled_run_gives_its_partial_report(sandbox: SandboxServer) -> None:
-    with Ledger(None) as ledger:
-        partial = await cancelled(sandbox, ledger)
-        assert without_clock(await replay("one", ledger)) == without_clock(partial)
-
-
 async def test_time_goes_on_where_it_was_and_waiting_does_not_count(sandbox: SandboxServer) -> None:
     with Ledger(None) as ledger:
         await cancelled(sandbox, ledger)
@@ -168,9 +176,27 @@ async def test_time_goes_on_where_it_was_and_waiting_does_not_count(sandbox: San
         await resume("one", ledger, endpoints=Endpoints.sandbox(sandbox.url))
         assert ledger.run("one").spent_s > spent_s
 
-        ledger._database.execute("UPDATE run SET status = 'cancelled', spent_s = 1000")
+
+async def test_a_run_that_stops_again_at_once_reports_what_it_had_before(sandbox: SandboxServer) -> None:
+    with Ledger(None) as ledger:
+        partial = await cancelled(sandbox, ledger)
+        ledger._database.execute("UPDATE run SET spent_s = 1000")
         late = await resume("one", ledger, endpoints=Endpoints.sandbox(sandbox.url))
-        assert late.stop_reason == "timeout"
+        again = await replay("one", ledger)
+
+    assert (partial.stop_reason, late.stop_reason) == ("cancelled", "timeout")
+    assert late.references == partial.references != []
+    assert without_clock(again) == without_clock(late)
+
+
+async def test_a_report_that_was_written_is_not_lost_to_a_late_resume(sandbox: SandboxServer) -> None:
+    endpoints = Endpoints.sandbox(sandbox.url)
+    with Ledger(None) as ledger:
+        report = await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
+        # killed between the last turn and the end, and out of time since
+        ledger._database.execute("UPDATE run SET status = 'running', spent_s = 1000, report = NULL, hash = NULL")
+        assert without_clock(await resume("one", ledger, endpoints=endpoints)) == without_clock(report)
+        assert ledger.run("one").status == "complete"
 
 
 async def test_a_run_is_resumed_by_one_at_a_time(sandbox: SandboxServer, path: Path) -> None:
@@ -200,3 +226,84 @@ async def test_a_run_on_the_sandbox_is_not_resumed_on_the_public_sources(sandbox
         await cancelled(sandbox, ledger)
         with pytest.raises(LedgerError, match="was asked of a sandbox"):
             await resume("one", ledger, endpoints=Endpoints.public({}))
+
+
+HOLDING = """
+import sys
+from pathlib import Path
+from willowbark.teams.ledger import Ledger, Model
+model = Model("baseline", "baseline", {})
+with Ledger(Path(sys.argv[1])) as ledger:
+    with ledger.start("a question", settings={}, model=model, sandboxed=True, run_id="one"):
+        print("held", flush=True)
+        sys.stdin.read()
+"""
+
+
+def test_a_run_that_another_process_works_on_is_not_resumed(sandbox: SandboxServer, path: Path) -> None:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", HOLDING, str(path)], text=True, **pipes) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with Ledger(path) as ledger:
+            assert ledger.run("one").status == "running"
+            with pytest.raises(LedgerError, match="being worked on by another process"):
+                asyncio.run(resume("one", ledger, endpoints=Endpoints.sandbox(sandbox.url)))
+            with pytest.raises(LedgerError, match="being worked on by another process"):
+                ledger.forget("one")
+            other.kill()
+            other.wait()
+            assert ledger.run("one").status == "interrupted"
+
+
+async def test_a_team_that_broke_is_lived_again(
+    sandbox: SandboxServer, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoints = Endpoints.sandbox(sandbox.url)
+    whole = await research(QUESTION, settings=settings(research__judge_threshold=1.0), endpoints=endpoints)
+    judged, rounds = JudgeAgent.on_messages_stream, []
+
+    def breaking(self: JudgeAgent, *arguments: Any) -> Any:
+        rounds.append(1)
+        if len(rounds) == 2:
+            raise RuntimeError("something unforeseen")
+        return judged(self, *arguments)
+
+    with Ledger(path) as ledger:
+        with monkeypatch.context() as patch:
+            patch.setattr(JudgeAgent, "on_messages_stream", breaking)
+            broken = await research(
+                QUESTION,
+                settings=settings(research__judge_threshold=1.0),
+                endpoints=endpoints,
+                ledger=ledger,
+                run_id="one",
+            )
+        assert (broken.stop_reason, ledger.run("one").status) == ("error", "failed")
+        assert without_clock(await replay("one", ledger)) == without_clock(broken)
+        before = len(sandbox.requests)
+        report = await resume("one", ledger, endpoints=endpoints)
+
+    assert without_clock(report) == without_clock(whole)
+    assert len(sandbox.requests) - before < len(whole.references)
+    assert committed_twice(path) == []
+
+
+async def test_a_fresh_team_goes_on_from_the_last_state(sandbox: SandboxServer) -> None:
+    with Ledger(None) as ledger:
+        await cancelled(sandbox, ledger)
+        journal = ledger.journal("one")
+        state = journal.state(len(journal.lived) - 1)
+        assert state is not None
+        async with Transport(Endpoints.sandbox(sandbox.url)) as transport:
+            team = ResearchTeam(
+                default_participants(BaselineChatCompletionClient(), limits=JudgeLimits(max_iterations=2)),
+                transport=transport,
+            )
+            await team.load_state(state)
+            result = await team.run()
+
+    rounds = [message.content.iteration for message in result.messages if isinstance(message, AssessmentMessage)]
+    assert rounds == [2]
+    assert isinstance(result.messages[-1], ReportMessage)
+    assert result.messages[-1].content.search_iterations == 2

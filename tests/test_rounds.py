@@ -5,6 +5,7 @@ import itertools
 import pytest
 from builders import asked, findings, verdict
 
+from willowbark.agents.approval import Approval, ApprovalMessage
 from willowbark.teams.rounds import Thread, next_speakers
 
 SPECIALISTS = ["literature", "trials", "mechanism"]
@@ -40,6 +41,14 @@ def test_a_later_round_calls_only_whom_the_judge_names() -> None:
 
 def test_synthesize_goes_to_the_reporter() -> None:
     assert speakers(asked(), findings("literature"), verdict("synthesize")) == ["report"]
+
+
+def test_the_approver_comes_between_judge_and_reporter_once() -> None:
+    thread: list[object] = [asked(), findings("literature"), verdict("synthesize")]
+    names = (SPECIALISTS, "judge", "report", "approver")
+    assert next_speakers(thread, *names) == ["approver"]  # type: ignore[arg-type]
+    thread.append(ApprovalMessage(content=Approval(decided_by="person", via="terminal"), source="approver"))
+    assert next_speakers(thread, *names) == ["report"]  # type: ignore[arg-type]
 
 
 def test_a_judge_who_names_nobody_leaves_the_choice() -> None:

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 from willowbark.teams.cli import app
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
+from willowbark.teams.ledger.rows import pack
+from willowbark.teams.ledger.schema import SEALED
 from willowbark.teams.runs_command import differences
 from willowbark.tools.sandbox.server import SandboxServer
 
@@ -77,6 +79,103 @@ def test_a_replay_says_that_the_report_is_the_runs_own() -> None:
     replayed = invoke("replay", asked())
     assert replayed.exit_code == 0
     assert "the report is the run's own" in replayed.stderr
+
+
+def test_a_replay_differs_where_the_stored_report_is_another() -> None:
+    run_id = asked()
+    with Ledger() as ledger:
+        data, seal = pack({**(ledger.report(run_id) or {}), "title": "Another"})
+        ledger._database.execute("UPDATE run SET report = ?, hash = ?", (data, seal))
+    replayed = invoke("replay", run_id, "-q")
+    assert (replayed.exit_code, "differs from the run's own" in replayed.stderr) == (4, True)
+
+
+@pytest.mark.parametrize("command", ["resume", "replay"])
+def test_resume_and_replay_are_shown_as_ask_is(command: str, tmp_path: Path) -> None:
+    run_id = asked()
+    if command == "resume":
+        interrupted(run_id)
+    done = invoke(command, run_id, "--json", "--out", "elsewhere", "-v", "--trace", "spans.json")
+
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["research_question"] == QUESTION
+    assert json.loads((tmp_path / "elsewhere" / run_id / "report.json").read_text()) == json.loads(done.stdout)
+    assert "[willowbark.run]" in done.stderr
+    assert (tmp_path / "spans.json").stat().st_size > 0
+
+
+def test_a_quiet_replay_prints_the_report_and_writes_nothing(tmp_path: Path) -> None:
+    run_id = asked()
+    before = sorted(tmp_path.rglob("*.md"))
+    replayed = invoke("replay", run_id, "--quiet")
+    assert replayed.stdout == (Path("runs") / run_id / "report.md").read_text(encoding="utf-8")
+    assert replayed.stderr.splitlines() == ["willowbark: the report is the run's own"]
+    assert sorted(tmp_path.rglob("*.md")) == before
+
+
+def test_costs_are_shown_by_turn_and_agent_and_add_up() -> None:
+    run_id = asked()
+    shown = invoke("show", "last", "--costs")
+    assert shown.exit_code == 0, shown.stderr
+    rows = [line.split() for line in shown.stdout.splitlines() if line.endswith("$0.0000")]
+    turns = [row for row in rows if row[1].isdigit()]
+    total = rows[-1]
+
+    assert {row[0] for row in turns} == {"literature", "trials", "mechanism", "judge", "report"}
+    with Ledger.existing() as ledger:
+        assert number(total[2]) + number(total[3]) == ledger.run(run_id).tokens
+    assert sum(number(row[2]) for row in turns) == number(total[2])
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def test_a_price_that_is_not_known_is_said() -> None:
+    run_id = asked()
+    with Ledger() as ledger:
+        ledger._database.execute("UPDATE run SET model = 'openai/something-new'")
+        ledger._database.execute("UPDATE run SET seal = sealed(" + SEALED["run"] + ")")
+    shown = invoke("show", run_id, "--costs")
+    assert shown.exit_code == 0, shown.stderr
+    assert "price not known" in shown.stdout.splitlines()[-1]
+
+
+def test_the_material_of_a_run_is_exported_from_the_ledger(tmp_path: Path) -> None:
+    run_id = asked()
+    exported = invoke("export", "last", "--to", "workspace,bib")
+    assert exported.exit_code == 0, exported.stderr
+    folder = Path("runs") / run_id / "workspace"
+    assert exported.stdout.splitlines() == [str(folder.parent / "references.bib"), str(folder)]
+    report = json.loads((folder.parent / "report.json").read_text())
+    papers = {path.stem for path in (folder / "papers").iterdir()}
+
+    assert {r["key"].replace(":", "-") for r in report["references"] if r["key"].startswith("pmid")} <= papers
+    searches = [json.loads(path.read_text()) for path in (folder / "search_results").iterdir()]
+    assert len(searches) == len(report["search_log"])
+    assert {search["status"] for search in searches} <= {"ok", "empty"}
+    assert {path.name for path in (folder / "analysis").iterdir()} == {
+        "round-1-judge.json",
+        "round-1-literature.md",
+        "round-1-mechanism.md",
+        "round-1-trials.md",
+    }
+    assert QUESTION in (folder / "README.md").read_text()
+
+
+def test_material_can_go_elsewhere_and_needs_a_ledger() -> None:
+    asked()
+    assert invoke("export", "last", "--to", "workspace", "--out", "a/b").stdout == "a/b/workspace\n"
+    DEFAULT_PATH.unlink()
+    refused = invoke("export", "last", "--to", "workspace")
+    assert (refused.exit_code, "there is no ledger" in refused.stderr) == (2, True)
+
+
+def test_the_material_of_a_run_without_a_report_can_be_had() -> None:
+    run_id = asked()
+    interrupted(run_id)
+    (Path("runs") / run_id / "report.json").unlink()
+    assert invoke("export", run_id, "--to", "workspace").exit_code == 0
 
 
 def test_a_round_is_shown_with_its_cost() -> None:

@@ -8,7 +8,7 @@ from trust_sample import CLEAN_DOI, LIBRARY, RETRACTED_DOI, RETRACTED_PMID, SILE
 
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.sandbox import Fault, FaultPlan, SandboxServer
-from willowbark.tools.trust import TrustState, check_trust, trust_summary
+from willowbark.tools.trust import TrustState, check_trust, is_unchecked, retraction_note, trust_summary
 from willowbark.tools.trust_lookup import FLAGS
 
 EVERY_SOURCE = ("pubmed", "europepmc", "crossref", "openalex")
@@ -61,7 +61,7 @@ async def test_a_source_that_knows_nothing_of_a_record_is_said_and_is_no_failure
     [found] = await checked(bare("99999952", SILENT_DOI))
 
     assert found.metadata["trust_state"] == "checked-clean"
-    assert "crossref: has no word on it" in found.metadata["trust_unanswered"]
+    assert "crossref: does not list it" in found.metadata["trust_unanswered"]
 
 
 async def test_a_record_that_no_source_knows_could_not_be_checked() -> None:
@@ -138,6 +138,41 @@ async def test_checking_twice_says_the_same() -> None:
     assert [each.metadata for each in twice] == [each.metadata for each in once]
 
 
+async def test_a_retraction_is_told_with_those_who_say_so_and_its_notice() -> None:
+    [told, known] = await checked(
+        bare(RETRACTED_PMID, RETRACTED_DOI), record("99999954", "Record 4", retracted=True), deadline_s=5
+    )
+
+    assert told.metadata["trust_flagged"] == {"retracted": ["crossref", "openalex"], "corrected": ["crossref"]}
+    assert retraction_note(told) == (
+        f'pmid:{RETRACTED_PMID} "A paper" (Crossref and OpenAlex; notice doi:10.1016/s0140-6736(10)60175-4, 2010-02-06)'
+    )
+    assert retraction_note(known) == 'pmid:99999954 "Record 4" (PubMed and Europe PMC)'
+    assert retraction_note(record("1", "A paper", retracted=True)) == 'pmid:1 "A paper" (PubMed)'
+
+
+async def test_who_raised_a_flag_is_kept_when_it_is_checked_again_with_all_sources_down() -> None:
+    once = await checked(bare(RETRACTED_PMID, RETRACTED_DOI), deadline_s=5)
+    [again] = await checked(*once, faults=FaultPlan(dead=dict.fromkeys(EVERY_SOURCE, "status")))
+
+    assert again.metadata["trust_flagged"] == once[0].metadata["trust_flagged"]
+
+
+@pytest.mark.parametrize(
+    ("paper", "unchecked"),
+    [
+        (bare("1"), True),
+        (bare("1", trust_state="could not check"), True),
+        (bare("1", trust_state="checked-clean"), False),
+        (bare("1", retracted=False), False),
+        (bare(nct_id="NCT03194555"), False),
+        (drug_record("propranolol", "antagonist", "ADRB1"), False),
+    ],
+)
+def test_a_publication_that_nobody_vouches_for_is_unchecked(paper: Evidence, unchecked: bool) -> None:
+    assert is_unchecked(paper) is unchecked
+
+
 async def test_the_summary_says_what_was_checked_what_was_found_and_what_was_not_checked() -> None:
     pool = [bare("99999951", CLEAN_DOI), bare(RETRACTED_PMID, RETRACTED_DOI), bare("99999999")]
     said = trust_summary(await checked(*pool))
@@ -146,7 +181,7 @@ async def test_the_summary_says_what_was_checked_what_was_found_and_what_was_not
         "2 of 3 cited publications were checked for retraction, expression of concern and correction"
     )
     assert "with PubMed, Europe PMC, Crossref and OpenAlex; 1 retracted." in said
-    assert "1 could not be checked (PubMed: has no word on it; Europe PMC: has no word on it)." in said
+    assert "1 could not be checked (PubMed: does not list it; Europe PMC: does not list it)." in said
     assert trust_summary(pool) == ""
 
 
@@ -157,4 +192,4 @@ async def test_the_bundled_library_says_nothing_of_what_crossref_would_say() -> 
             [found] = await check_trust([known], way)
 
     assert "crossref" not in found.metadata["trust_checked"]
-    assert "crossref: has no word on it" in found.metadata["trust_unanswered"]
+    assert "crossref: does not list it" in found.metadata["trust_unanswered"]

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unprivileged import read_only_folder
 
 from willowbark.teams.workspace import RUN_ID, RunFolder, new_run_id
 from willowbark.tools.errors import UsageError
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
-as_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 
 
 class PlainReport:
@@ -144,14 +144,18 @@ def test_a_root_that_is_a_file_is_one_line_with_a_way_out(tmp_path: Path) -> Non
     assert "\n" not in str(caught.value)
 
 
-@as_root
-def test_a_root_that_may_not_be_written_to_is_one_line(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    try:
-        with pytest.raises(UsageError, match="cannot be written to"):
-            RunFolder.create(tmp_path, QUESTION)
-    finally:
-        tmp_path.chmod(0o700)
+def test_a_root_that_may_not_be_written_to_is_one_line() -> None:
+    with read_only_folder() as root, pytest.raises(UsageError, match="cannot be written to"):
+        RunFolder.create(root, QUESTION)
+
+
+def test_the_folder_of_a_run_is_made_where_it_is_missing(tmp_path: Path) -> None:
+    made = RunFolder.at(tmp_path / "new", "one")
+    assert made == RunFolder.at(tmp_path / "new", "one") == RunFolder.open(tmp_path / "new", "one")
+    with pytest.raises(UsageError, match="no run id"):
+        RunFolder.at(tmp_path, "../one")
+    with read_only_folder() as root, pytest.raises(UsageError, match="cannot be written to"):
+        RunFolder.at(root, "one")
 
 
 def test_an_empty_folder_is_taken_away_and_a_filled_one_kept(tmp_path: Path) -> None:

@@ -1,0 +1,242 @@
+"""The gate in whole runs: asked just before the report, decided once, remembered by the ledger."""
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import UserProxyAgent
+from autogen_core import CancellationToken
+from builders import QUESTION
+
+from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalMessage, ApprovalRequest
+from willowbark.agents.approver import ApproverAgent
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.report import ReportMessage, ResearchReport
+from willowbark.teams.alarm import Alarm
+from willowbark.teams.config import Settings
+from willowbark.teams.events import AgentEvent
+from willowbark.teams.ledger import Ledger
+from willowbark.teams.research_team import ResearchTeam, default_participants
+from willowbark.teams.resume import replay, resume
+from willowbark.teams.run import Asked, research, research_stream
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.errors import UsageError
+from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.transport import Transport
+
+
+@pytest.fixture(scope="module")
+def endpoints() -> Iterator[Endpoints]:
+    with SandboxServer() as server:
+        yield Endpoints.sandbox(server.url)
+
+
+def settings(**changes: Any) -> Settings:
+    quick = {"research.max_iterations": 1, "research.max_results_per_tool": 10}
+    return Settings().overridden({**quick, **changes})
+
+
+class First:
+    """Accepts the first candidate; remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[ApprovalRequest] = []
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer:
+        self.asked.append(request)
+        return request.only(request.candidates[0].name, reason="the best alone")
+
+
+async def nobody_may_ask(_: ApprovalRequest) -> ApprovalAnswer:
+    raise AssertionError("asked again")
+
+
+def without_clock(report: ResearchReport) -> dict[str, Any]:
+    dumped: dict[str, Any] = json.loads(report.to_json())
+    dumped.pop("generated_at")
+    for entry in dumped["search_log"]:
+        entry.pop("asked_at")
+    return dumped
+
+
+def decision(report: ResearchReport) -> Approval:
+    assert report.approval is not None
+    return report.approval
+
+
+async def test_a_function_decides_after_the_search_and_before_the_report(endpoints: Endpoints) -> None:
+    first = First()
+    events: list[AgentEvent] = []
+    async for event in research_stream(QUESTION, settings=settings(), endpoints=endpoints, approve=first):
+        events.append(event)
+        if event.type == "synthesizing":
+            assert first.asked
+    report = events[-1].data
+
+    assert len(first.asked) == 1
+    assert [one.name for one in first.asked[0].candidates][:1] == report.drug_candidates
+    assert (decision(report).decided_by, decision(report).via) == ("program", "Python")
+    assert len(decision(report).set_aside) == len(first.asked[0].candidates) - 1 > 0
+    assert [event.type for event in events].count("synthesizing") == 1
+
+
+async def test_a_user_proxy_of_autogens_is_asked(endpoints: Endpoints) -> None:
+    person = UserProxyAgent("anna", input_func=lambda _: "none; not now")
+    report = await research(QUESTION, settings=settings(), endpoints=endpoints, approve=person)
+
+    assert decision(report).decided_by == "person"
+    assert report.drug_candidates == []
+
+
+async def test_the_ledger_keeps_the_decision_and_a_replay_asks_nobody(endpoints: Endpoints) -> None:
+    with Ledger(None) as ledger:
+        first = First()
+        report = await research(
+            QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one", approve=first
+        )
+        again = await replay("one", ledger)
+
+    assert without_clock(again) == without_clock(report)
+    assert len(first.asked) == 1
+
+
+async def stopped_at_the_report(endpoints: Endpoints, ledger: Ledger, approve: Asked) -> None:
+    """A run that is cancelled after the decision, before the report."""
+    token = CancellationToken()
+    stream = research_stream(
+        QUESTION,
+        settings=settings(),
+        endpoints=endpoints,
+        ledger=ledger,
+        run_id="one",
+        approve=approve,
+        cancellation_token=token,
+    )
+    async for event in stream:
+        if event.type == "synthesizing":
+            token.cancel()
+
+
+async def test_a_resumed_run_goes_by_what_was_decided(endpoints: Endpoints) -> None:
+    with Ledger(None) as ledger:
+        await stopped_at_the_report(endpoints, ledger, First())
+        turns = [turn.type for turn in ledger.journal("one").lived]
+        assert turns[-1] == "ApprovalMessage"
+        report = await resume("one", ledger, endpoints=endpoints, approve=nobody_may_ask)
+    assert (decision(report).decided_by, len(report.drug_candidates)) == ("program", 1)
+
+
+async def test_a_run_cancelled_while_it_asks_reports_by_the_default_and_asks_again_later(endpoints: Endpoints) -> None:
+    token = CancellationToken()
+
+    async def away(_: ApprovalRequest) -> ApprovalAnswer:
+        token.cancel()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    chosen = settings(**{"research.approval_default": "none"})
+    with Ledger(None) as ledger:
+        stopped = await research(
+            QUESTION,
+            settings=chosen,
+            endpoints=endpoints,
+            ledger=ledger,
+            run_id="one",
+            approve=away,
+            cancellation_token=token,
+        )
+        replayed = await replay("one", ledger)
+        report = await resume("one", ledger, endpoints=endpoints, approve=First())
+
+    assert stopped.stop_reason == "cancelled"
+    assert stopped.drug_candidates == []
+    assert decision(stopped).because == "the run ended before anybody decided: cancelled"
+    assert without_clock(replayed) == without_clock(stopped)
+    assert decision(report).decided_by == "program"
+
+
+async def test_settings_that_want_approval_with_nobody_there_go_by_the_default(endpoints: Endpoints) -> None:
+    report = await research(QUESTION, settings=settings(**{"research.approve": True}), endpoints=endpoints)
+
+    assert report.drug_candidates
+    assert (decision(report).decided_by, decision(report).because) == ("default", "nobody was there to ask")
+
+
+async def test_time_that_a_person_takes_counts_for_no_limit(endpoints: Endpoints) -> None:
+    """The clock stands still while somebody is asked: a limit that would be passed by the waiting alone is not."""
+    seconds = 0.05
+    token = CancellationToken()
+    alarm = Alarm(token, lambda: None, 0.8)
+    alarm.set(seconds, seconds)
+    with alarm.paused():
+        await asyncio.sleep(seconds * 3)
+    assert not alarm.rang
+    alarm.clear()
+
+    with Ledger(None) as ledger, ledger.start("q", settings={}, model=_model(), sandboxed=True) as journal:
+        before = journal.spent_s
+        journal.idle(3600.0)
+        assert journal.spent_s < before
+
+
+async def test_the_ledger_counts_work_and_not_waiting(endpoints: Endpoints) -> None:
+    waited_s = 0.0
+
+    async def slow(request: ApprovalRequest) -> ApprovalAnswer:
+        nonlocal waited_s
+        began = time.monotonic()
+        await asyncio.sleep(0.3)
+        waited_s = time.monotonic() - began
+        return request.all()
+
+    with Ledger(None) as ledger:
+        began = time.monotonic()
+        await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one", approve=slow)
+        took_s = time.monotonic() - began
+        assert ledger.run("one").spent_s <= took_s - waited_s
+
+
+def _model() -> Any:
+    from willowbark.teams.model_clients import model_of
+
+    return model_of(BaselineChatCompletionClient())
+
+
+async def test_a_team_with_an_approver_comes_back_from_its_configuration(endpoints: Endpoints) -> None:
+    client = BaselineChatCompletionClient()
+    made = ResearchTeam(default_participants(client, approver=ApproverAgent(default="none")), client)
+    team = ResearchTeam.load_component(json.loads(made.dump_component().model_dump_json()))
+    (approver,) = (member for member in team._participants if isinstance(member, ApproverAgent))
+    approver.input_func = _typed
+    async with Transport(endpoints) as transport:
+        team._transport = transport
+        result = await team.run(task=QUESTION)
+
+    kinds = [type(message) for message in result.messages]
+    assert kinds.index(ApprovalMessage) < kinds.index(ReportMessage)
+    assert result.messages[-1].content.approval.decided_by == "person"  # type: ignore[union-attr]
+
+
+async def _typed(prompt: str, cancellation_token: CancellationToken | None) -> str:
+    return "1"
+
+
+def test_a_team_has_at_most_one_approver() -> None:
+    members = default_participants(BaselineChatCompletionClient(), approver=ApproverAgent("one"))
+    with pytest.raises(UsageError, match="exactly one approver; it has 2"):
+        ResearchTeam([*members, ApproverAgent("two")])
+
+
+def test_the_settings_are_read_from_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "willowbark.toml"
+    file.write_text('[research]\napprove = true\napproval_default = "none"\napproval_timeout_s = 60\n')
+    asked = Settings.load(file).research
+    assert (asked.approve, asked.approval_default, asked.approval_timeout_s) == (True, "none", 60.0)
+
+    file.write_text('[research]\napproval_default = "some"\n')
+    with pytest.raises(UsageError, match="approval_default"):
+        Settings.load(file)

@@ -1,0 +1,174 @@
+"""Components from JSON: what may be loaded, and that nothing else is even imported."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.base import Team
+from autogen_core import ComponentModel
+from autogen_core.models import ChatCompletionClient
+from autogen_core.tools import BaseTool, FunctionTool
+
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.teams.components import VARIABLE, allow_in_autogen, load_component
+from willowbark.teams.research_team import ResearchTeam, default_participants
+from willowbark.tools.errors import UsageError
+
+
+def team_config() -> dict[str, Any]:
+    client = BaselineChatCompletionClient()
+    return json.loads(ResearchTeam(default_participants(client), client).dump_component().model_dump_json())  # type: ignore[no-any-return]
+
+
+def component(provider: Any, **config: Any) -> dict[str, Any]:
+    return {"provider": provider, "config": config}
+
+
+def openai(**config: Any) -> dict[str, Any]:
+    return component("autogen_ext.models.openai.OpenAIChatCompletionClient", model="gpt-4o", **config)
+
+
+def test_a_team_of_ours_is_loaded_from_its_json() -> None:
+    config = team_config()
+    for source in (config, json.dumps(config), json.dumps(config).encode(), ComponentModel.model_validate(config)):
+        assert load_component(source, Team).dump_component().model_dump(mode="json") == config
+
+
+EVIL_TOOL = {
+    "provider": "autogen_core.tools.FunctionTool",
+    "component_type": "tool",
+    "config": {
+        "source_code": "def f() -> str:\n    return 'x'\n",
+        "name": "f",
+        "description": "f",
+        "global_imports": ["os"],
+        "has_cancellation_support": False,
+    },
+}
+REFUSED = {
+    "a module of the library": component("os.path.join"),
+    "a program": component("subprocess.Popen", args=["id"]),
+    "somebody's package": component("evil_package.Agent"),
+    "a namesake": component("willowbark_evil.Agent"),
+    "a namesake of AutoGen": component("autogen_evil.Agent"),
+    "no module": component("Agent"),
+    "nothing": component(""),
+    "a number": component(7),
+    "source code": EVIL_TOOL,
+    "source code by its inner name": {**EVIL_TOOL, "provider": "autogen_core.tools._function_tool.FunctionTool"},
+    "source code through another module": {
+        **EVIL_TOOL,
+        "provider": "autogen_agentchat.agents._assistant_agent.FunctionTool",
+    },
+    "code execution": component("autogen_ext.tools.code_execution.PythonCodeExecutionTool"),
+    "a local executor": component("autogen_ext.code_executors.local.LocalCommandLineCodeExecutor"),
+    "a code agent": component("autogen_agentchat.agents.CodeExecutorAgent"),
+    "a program over MCP": component("autogen_ext.tools.mcp.McpWorkbench", server_params={"command": "id"}),
+    "any address": component("autogen_ext.tools.http.HttpTool", host="x", port=1),
+    "pickles": component("autogen_ext.cache_store.diskcache.DiskCacheStore", directory="/tmp"),
+    "something imported within ours": component("willowbark.teams.components.json"),
+    "something imported within AutoGen's": component("autogen_core.tools._function_tool.BaseModel"),
+    "a class that is not there": component("willowbark.agents.judge.Nobody"),
+    "a namesake in other letters": component("\u0430utogen_core.tools.StaticWorkbench"),
+    "a namesake in full width": component("\uff41utogen_core.tools.StaticWorkbench"),
+    "capitals": component("Willowbark.agents.judge.JudgeAgent"),
+    "a blank before": component(" willowbark.agents.judge.JudgeAgent"),
+    "a blank after": component("autogen_core.tools.FunctionTool ", **EVIL_TOOL["config"]),
+    "a line break": component("willowbark.agents.judge.JudgeAgent\n"),
+    "a path": component("willowbark./../evil.Agent"),
+    "nothing between points": component("willowbark..Agent"),
+    "a colon": component("autogen_core.tools:FunctionTool"),
+    "a function": component("willowbark.teams.components.load_component"),
+    "a module": component("willowbark.teams.components"),
+    "a class within a class": component("willowbark.agents.judge.JudgeAgent.component_config_schema"),
+    "a special name": component("willowbark.agents.judge.__loader__"),
+    "Jupyter": component("autogen_ext.code_executors.jupyter.JupyterCodeExecutor"),
+    "Docker": component("autogen_ext.code_executors.docker.DockerCommandLineCodeExecutor"),
+    "files": component("autogen_ext.agents.file_surfer.FileSurfer"),
+    "a browser": component("autogen_ext.agents.web_surfer.MultimodalWebSurfer"),
+    "pickles in Redis": component("autogen_ext.cache_store.redis.RedisStore"),
+    "weights from anywhere": component("autogen_ext.models.llama_cpp.LlamaCppChatCompletionClient", repo_id="x/y"),
+    "a ready-made team that runs code": component("autogen_ext.teams.magentic_one.MagenticOne"),
+    "a memory of its own": component("autogen_ext.memory.chromadb.ChromaDBVectorMemory"),
+    "a server that gets the key": openai(base_url="https://evil.invalid/v1"),
+    "a decimal address": openai(base_url="http://3232235777/v1"),
+    "a name for loopback": openai(base_url="http://127.0.0.1.evil.invalid/v1"),
+    "credentials before loopback": openai(base_url="http://localhost@evil.invalid/v1"),
+}
+
+
+@pytest.mark.parametrize("config", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("depth", ["outermost", "within a team", "in a corner", "beside what nobody reads"])
+def test_a_component_that_could_do_harm_is_refused(config: dict[str, Any], depth: str) -> None:
+    whole = team_config()
+    if depth == "within a team":
+        whole["config"]["participants"][0]["config"]["tools"] = [config]
+    elif depth == "in a corner":
+        whole["config"]["participants"][0]["config"]["workbench"] = [
+            component("autogen_core.tools.StaticWorkbench", tools=[{"a": [{"b": config}]}])
+        ]
+    elif depth == "beside what nobody reads":
+        whole["config"]["participants"][0]["metadata"] = {"more": config}
+    with pytest.raises(UsageError):
+        load_component(
+            config if depth == "outermost" else whole, BaseTool if depth == "outermost" else Team, environ={}
+        )  # type: ignore[type-abstract]
+
+
+@pytest.mark.parametrize("config", REFUSED.values(), ids=REFUSED)
+def test_a_component_that_could_do_harm_stays_refused_when_others_are_allowed(config: dict[str, Any]) -> None:
+    mine = {VARIABLE: "my_package., my_other_package.agents.MyAgent"}
+    with pytest.raises(UsageError):
+        load_component(config, BaseTool, environ=mine, allowed=["yours."])  # type: ignore[type-abstract]
+
+
+def test_refusing_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "evil_module.py").write_text("import os\nos.environ['EVIL_RAN'] = '1'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(UsageError, match="refused"):
+        load_component(component("evil_module.Agent"), BaseTool, environ={})  # type: ignore[type-abstract]
+    assert "EVIL_RAN" not in os.environ
+
+
+def test_what_the_user_names_is_loaded() -> None:
+    name = "autogen_core.tools.FunctionTool"
+    for by in ({"allowed": [name]}, {"environ": {VARIABLE: name}}):
+        with pytest.warns(UserWarning, match="arbitrary|trusted|untrusted"):
+            found = load_component(EVIL_TOOL, BaseTool, **by)  # type: ignore[type-abstract,arg-type]
+        assert isinstance(found, FunctionTool)
+
+
+def test_a_server_that_the_user_named_is_taken() -> None:
+    pytest.importorskip("openai")
+    url = "https://models.example.org/v1"
+    config = openai(base_url=url, api_key="x")
+    found = load_component(config, ChatCompletionClient, environ={"WILLOWBARK_LLM__BASE_URL": f"{url}/"})  # type: ignore[type-abstract]
+    assert type(found).__name__ == "OpenAIChatCompletionClient"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "7", '{"config": {}}', "[" * 100_000, '{"provider": "x", "config": ' * 99, "x" * 3_000_000],
+    ids=lambda text: f"{text[:20]}, {len(text)}",
+)
+def test_what_is_no_component_is_one_line(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_component(text, Team)
+    assert "\n" not in str(caught.value)
+
+
+def test_deep_nesting_is_refused() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(200):
+        deep = {"a": deep}
+    with pytest.raises(UsageError, match="nested deeper"):
+        load_component(component("willowbark.x.Y", **deep), Team)
+
+
+def test_newer_autogens_are_told_of_willowbark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTOGEN_ALLOWED_PROVIDER_NAMESPACES", "mine")
+    allow_in_autogen()
+    allow_in_autogen()
+    assert os.environ["AUTOGEN_ALLOWED_PROVIDER_NAMESPACES"] == "mine,willowbark"

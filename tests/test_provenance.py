@@ -1,0 +1,139 @@
+"""Where a report's words come from: sections, limits that studies state, versions, records that look alike."""
+
+from typing import Any
+
+import pytest
+from autogen_core import CancellationToken
+from builders import asked, findings, record, reply, scripted, verdict
+
+from willowbark.agents.claims import Claim
+from willowbark.agents.report import ReportDraft, ReportMessage, ResearchReport
+from willowbark.agents.reporter import ReportAgent
+from willowbark.tools.appraisal import Direction
+from willowbark.tools.appraisal.records import appraised_item, finding_of
+from willowbark.tools.evidence import Evidence
+
+SAID = "Propranolol reduced migraine attacks compared with placebo (p<0.001)."
+RESULT = "Attacks were halved by propranolol more often than by placebo (OR 2.4; 95% CI 1.3-4.4; P=0.004)."
+LIMIT = "A limitation of this trial is that follow-up was short."
+
+
+def read(
+    abstract: str = SAID, results: str = f"In all, 120 patients were randomised. {RESULT}", **more: Any
+) -> Evidence:
+    sections = [
+        {"kind": "results", "title": "Results", "text": results},
+        {"kind": "limitations", "title": "Discussion > Limitations", "text": LIMIT},
+    ]
+    known = {"full_text": {"pmcid": "PMC1", "licence": "CC BY 4.0", "sections": sections}, "pmcid": "PMC1"}
+    types = ["Randomized Controlled Trial"]
+    return record("1", "Propranolol in migraine prevention", abstract, publication_types=types, **{**known, **more})
+
+
+async def report_on(*pool: Evidence, quote: str = SAID) -> ResearchReport:
+    claim = Claim(text=quote, drug="propranolol", evidence_key="pmid:1", quote=quote, stance="supports")
+    agent = ReportAgent("report", scripted(ReportDraft(claims=[claim]).model_dump_json()))
+    messages = [asked(), findings("literature", reply(*pool)), verdict("synthesize", stop_reason="no_new_evidence")]
+    response = await agent.on_messages(messages, CancellationToken())
+    assert isinstance(response.chat_message, ReportMessage)
+    return response.chat_message.content
+
+
+async def test_a_quote_of_the_full_text_is_shown_with_its_section_and_licence() -> None:
+    report = await report_on(read(), quote=RESULT)
+    written = report.to_markdown()
+
+    assert report.candidates[0].claims[0].section == "Results"
+    assert "*(Results, full text)*" in written
+    assert "Full text read (PMC1, CC BY 4.0): Results, Discussion > Limitations." in written
+    assert report.references[0]["full_text"]["licence"] == "CC BY 4.0"
+    assert any("1 publication" in line and "CC BY 4.0" in line for line in report.limitations)
+
+
+async def test_what_studies_say_limits_them_is_quoted_with_the_candidate() -> None:
+    report = await report_on(read())
+
+    [limit] = report.candidates[0].study_limits
+    assert (limit.key, limit.section, limit.quote) == ("pmid:1", "Discussion > Limitations", LIMIT)
+    assert LIMIT in report.to_markdown()
+
+
+async def test_a_retracted_study_is_not_quoted_on_its_limits() -> None:
+    sound = record("2", "Propranolol in migraine prophylaxis, again", SAID)
+    claim_on = await report_on(read(retracted=True), sound)
+
+    assert all(limit.key != "pmid:1" for candidate in claim_on.candidates for limit in candidate.study_limits)
+
+
+@pytest.mark.parametrize(
+    ("abstract", "section", "value"),
+    [(f"{SAID} Response was likelier (OR 3.1).", "Abstract", 3.1), (SAID, "Results", 2.4)],
+    ids=["the abstract's own", "the full text's where it has none"],
+)
+async def test_effect_sizes_come_from_the_abstract_first(abstract: str, section: str, value: float) -> None:
+    [row] = (await report_on(read(abstract))).evidence_table
+
+    assert (row.effects_section, row.effects[0].value) == (section, value)
+    assert row.section == "Abstract"
+
+
+def finding(abstract: str, results: str) -> Direction:
+    return finding_of(read(abstract, results), "propranolol", "migraine").direction
+
+
+def test_the_abstracts_verdict_stands_whatever_the_full_text_says() -> None:
+    against = "Propranolol did not reduce migraine attacks compared with placebo (p=0.6)."
+
+    assert finding(SAID, against) is Direction.supports
+    assert finding(against, SAID) is Direction.contradicts
+
+
+def test_the_results_are_read_where_the_abstract_states_none() -> None:
+    silent = "We describe the design of a trial of propranolol in migraine."
+
+    assert finding(silent, SAID) is Direction.supports
+    assert finding(silent, "") is Direction.unclear
+
+
+def test_the_size_of_the_study_is_read_from_the_results_where_the_abstract_has_none() -> None:
+    assert appraised_item(read(), "propranolol", "migraine").sample_size == 120
+
+
+async def test_records_that_look_alike_are_listed_and_counted_apart() -> None:
+    title = "effect of propranolol on attacks and on quality of life in adults with migraine: prevention trial"
+    one, other = record("1", f"Early {title}", SAID), record("2", f"Long-term {title}", SAID)
+    report = await report_on(one, other)
+
+    [pair] = report.look_alikes
+    assert pair.keys == ("pmid:1", "pmid:2")
+    assert pair.shared_authors == ["jones", "smith"]
+    assert "## Possibly the same study" in report.to_markdown()
+    assert len(report.candidates[0].supporting_citations) == 2
+
+
+async def test_a_preprint_that_was_published_is_shown_with_its_article() -> None:
+    early = record("9", "Propranolol, early", SAID, is_preprint=True, published_version="1")
+    report = await report_on(read(), early)
+
+    [version] = report.references[0]["versions"]
+    assert (version["relation"], version["key"]) == ("preprint", "pmid:9")
+    assert "Preprint: [Propranolol, early](https://pubmed.ncbi.nlm.nih.gov/9/) (2001)." in report.to_markdown()
+    assert sum(report.flow.identified.values()) == report.flow.duplicates + report.flow.screened == 2
+    assert report.flow.screened == report.flow.included + sum(report.flow.excluded.values())
+
+
+async def test_a_preprint_whose_article_was_not_read_says_so() -> None:
+    report = await report_on(read(is_preprint=True, published_version="10.5555/later"))
+
+    assert "Published since as 10.5555/later, which was not read." in report.to_markdown()
+
+
+async def test_a_notice_is_no_publication_that_was_read() -> None:
+    on = [{"flag": "corrected", "name": "pmid:1"}]
+    notice = record("8", "Correction: Propranolol in migraine prevention", SAID, record_type="notice", notice_on=on)
+    report = await report_on(read(), notice)
+
+    assert report.total_papers_reviewed == 1
+    assert report.candidates[0].supporting_citations == ["pmid:1"]
+    assert "corrected" in report.references[0]["flags"]
+    assert report.flow.included == 1

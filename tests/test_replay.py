@@ -1,0 +1,138 @@
+"""A replay gives the run's own report to the byte, apart from clocks, and asks nobody: however the run went."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import CreateResult, RequestUsage
+from builders import QUESTION, scripted
+
+from willowbark.agents.report import ResearchReport
+from willowbark.teams.config import Settings
+from willowbark.teams.ledger import Ledger, LedgerError
+from willowbark.teams.resume import replay, resume
+from willowbark.teams.run import research, research_stream
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.sandbox.faults import Fault, FaultPlan
+from willowbark.tools.sandbox.server import SandboxServer
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[SandboxServer]:
+    with SandboxServer() as server:
+        yield server
+
+
+def settings(**changes: Any) -> Settings:
+    quick = {"research.max_iterations": 2, "research.max_results_per_tool": 5, "research.search_timeout": 5}
+    return Settings().overridden({**quick, **changes})
+
+
+def text(report: ResearchReport) -> str:
+    """A report as it is written, without its clock fields."""
+    content = json.loads(report.to_json())
+    content["generated_at"] = None
+    for entry in content["search_log"]:
+        entry["asked_at"] = None
+    return json.dumps(content, ensure_ascii=False)
+
+
+async def run(server: SandboxServer, ledger: Ledger, **options: Any) -> ResearchReport:
+    return await research(QUESTION, endpoints=Endpoints.sandbox(server.url), ledger=ledger, run_id="one", **options)
+
+
+async def test_a_replay_asks_nobody_and_gives_the_same_report(sandbox: SandboxServer, tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        report = await run(sandbox, ledger, settings=settings())
+        before = len(sandbox.requests)
+        again = await replay("one", ledger)
+
+    assert len(sandbox.requests) == before
+    assert text(again) == text(report)
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        (FaultPlan(faults=(Fault(kind="status", status=500, source="europepmc"),)), "europepmc"),
+        (FaultPlan(dead={"europepmc": "hang"}), "europepmc"),
+        (FaultPlan(seed=7, faults=(Fault(kind="reset", rate=0.2), Fault(kind="html", rate=0.1))), ""),
+    ],
+    ids=["a-source-fails", "a-source-times-out", "faults-all-over"],
+)
+async def test_a_replay_meets_the_same_failures(plan: FaultPlan, told: str, tmp_path: Path) -> None:
+    with SandboxServer(faults=plan) as broken, Ledger(tmp_path / "ledger.db") as ledger:
+        report = await run(broken, ledger, settings=settings(**{"research.max_iterations": 1}))
+        again = await replay("one", ledger)
+
+    assert any(told in line for line in report.limitations)
+    assert text(again) == text(report)
+
+
+async def test_a_replay_of_a_run_that_ran_out_of_time_ends_the_same(tmp_path: Path) -> None:
+    silent = FaultPlan(dead={"clinicaltrials": "hang"})
+    late = settings(**{"research.limits.max_seconds": 3})
+    with SandboxServer(faults=silent) as server, Ledger(tmp_path / "ledger.db") as ledger:
+        report = await run(server, ledger, settings=late)
+        again = await replay("one", ledger)
+
+    assert report.stop_reason == "timeout"
+    assert text(again) == text(report)
+
+
+def calling(tool: str, query: str) -> CreateResult:
+    call = FunctionCall(id="1", name=tool, arguments=json.dumps({"query": query}))
+    usage = RequestUsage(prompt_tokens=900, completion_tokens=20)
+    return CreateResult(finish_reason="function_calls", content=[call], usage=usage, cached=False)
+
+
+async def test_a_replay_needs_no_model(sandbox: SandboxServer, tmp_path: Path) -> None:
+    searches = [calling("search_pubmed", "propranolol migraine")] * 3
+    client = scripted(*searches, "It prevents some attacks.", "Nothing to add.", "junk", "junk")  # then it fails
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        report = await run(sandbox, ledger, settings=settings(), model_client=client)
+        asked, failed = ledger.run("one").model_calls, "SELECT count(*) FROM failure WHERE source = 'model'"
+        again = await replay("one", ledger)
+        failures = ledger._database.execute(failed).fetchone()[0]
+
+    assert (asked, client.total_usage().prompt_tokens > 2700) == (7, True)
+    assert failures > 0
+    assert text(again) == text(report)
+
+
+async def test_a_replay_of_a_resumed_run_gives_its_last_report(sandbox: SandboxServer, tmp_path: Path) -> None:
+    token = CancellationToken()
+    endpoints = Endpoints.sandbox(sandbox.url)
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        async for event in research_stream(
+            QUESTION,
+            settings=settings(**{"research.judge_threshold": 1.0}),
+            endpoints=endpoints,
+            cancellation_token=token,
+            ledger=ledger,
+            run_id="one",
+        ):
+            if event.type == "judge_complete":
+                token.cancel()
+        partial = event.data
+        assert text(await replay("one", ledger)) == text(partial)
+
+        report = await resume("one", ledger, endpoints=endpoints)
+        again = await replay("one", ledger)
+
+    assert (partial.stop_reason, report.stop_reason) == ("cancelled", "max_iterations_reached")
+    assert text(again) == text(report)
+
+
+async def test_what_was_dropped_to_make_room_is_not_replayed(sandbox: SandboxServer, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(path) as ledger:
+        report = await run(sandbox, ledger, settings=settings())
+    with Ledger(path, max_bytes=1000) as ledger:
+        await research(QUESTION, settings=settings(), endpoints=Endpoints.sandbox(sandbox.url), ledger=ledger)
+        with pytest.raises(LedgerError, match=r"were dropped on .* its report stays"):
+            await replay("one", ledger)
+        assert ledger.report("one") == json.loads(report.to_json())

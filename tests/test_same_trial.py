@@ -1,0 +1,155 @@
+"""One trial counts once, however many records report it, and the registered primary outcome decides between them."""
+
+from itertools import permutations
+
+import pytest
+from builders import QUESTION, record
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from posted_study import analysis, outcome, trial
+from test_appraisal_certainty import QUALITIES, item, items
+
+from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign, appraise_candidate, appraised_item
+from willowbark.tools.candidates import Candidate, appraise_candidates
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.linking import link
+
+NUMBER = "NCT99999901"
+POSTED = trial(
+    outcome(
+        "Change in monthly migraine days",
+        {"Topiramate": "-2.1", "Placebo": "-1.1"},
+        analysis("0.003", ci=("-1.6", "-0.4")),
+    )
+)
+FEWER = "Patients were randomised, double blind. Topiramate reduced monthly migraine days versus placebo (p=0.003)."
+NO_FEWER = "Patients were randomised, double blind. Topiramate did not reduce migraine days versus placebo (p=0.4)."
+
+reports = st.lists(
+    st.tuples(items, st.sampled_from([None, "NCT00000001", "NCT00000002"]), st.sampled_from(["pmid:", "nct:"])).map(
+        lambda told: told[0].model_copy(update={"trial": told[1], "key": told[2] + told[0].key.partition(":")[2]})
+    ),
+    max_size=7,
+)
+
+
+def paper(pmid: str, text: str, **more: object) -> Evidence:
+    types = ["Randomized Controlled Trial"]
+    return record(pmid, "Topiramate to prevent migraine", text, publication_types=types, **more)
+
+
+def topiramate(*pool: Evidence) -> Candidate:
+    (found,) = [c for c in appraise_candidates(QUESTION, link(pool)) if c.drug == "topiramate"]
+    return found
+
+
+def rank(evidence: list[AppraisedItem]) -> tuple[int, int]:
+    found = appraise_candidate(evidence)
+    levels = ["very_low", "low", "moderate", "high"]
+    return levels.index(found.certainty.level.value), QUALITIES.index(found.quality)
+
+
+@pytest.mark.parametrize("named", [{"nct_ids": [NUMBER]}, {}], ids=["registered", "in the text"])
+def test_a_trial_and_the_paper_that_reports_it_count_once(named: dict[str, object]) -> None:
+    text = FEWER if named else f"{FEWER} Registered as {NUMBER}."
+    found = topiramate(POSTED, paper("1", text, **named))
+
+    assert found.appraisal.supporting == ["pmid:1"]
+    assert found.appraisal.same_trial == [f"nct:{NUMBER}"]
+    assert f"pmid:1, nct:{NUMBER} report one trial ({NUMBER}) and count once." in found.appraisal.notes
+    assert any(step.startswith("Counted once: pmid:1, nct:") for step in found.appraisal.certainty.steps)
+    assert len(found.records) == 2
+
+
+def test_a_result_that_the_registry_lists_joins_its_paper() -> None:
+    listing = POSTED.model_copy(update={"metadata": {**POSTED.metadata, "result_pmids": ["1"]}})
+
+    assert topiramate(listing, paper("1", FEWER)).appraisal.same_trial == [f"nct:{NUMBER}"]
+
+
+def test_two_papers_of_one_trial_count_once_without_its_registration() -> None:
+    found = topiramate(paper("1", FEWER, nct_ids=[NUMBER]), paper("2", FEWER, nct_ids=[NUMBER]))
+
+    assert (found.appraisal.supporting, found.appraisal.same_trial) == (["pmid:1"], ["pmid:2"])
+
+
+def test_papers_of_different_trials_count_each() -> None:
+    found = topiramate(paper("1", FEWER, nct_ids=[NUMBER]), paper("2", FEWER, nct_ids=["NCT99999902"]))
+
+    assert found.appraisal.supporting == ["pmid:1", "pmid:2"]
+
+
+def test_a_paper_on_several_trials_and_a_review_stand_for_none_of_them() -> None:
+    both = paper("1", FEWER, nct_ids=[NUMBER, "NCT99999902"])
+    review = record("2", "A meta-analysis", FEWER, publication_types=["Meta-Analysis"], nct_ids=[NUMBER])
+
+    assert [appraised_item(each, "topiramate", "migraine").trial for each in (both, review, POSTED)] == [
+        None,
+        None,
+        NUMBER,
+    ]
+
+
+def test_the_posted_primary_outcome_decides_against_a_paper_and_it_is_said() -> None:
+    found = topiramate(POSTED, paper("1", NO_FEWER, nct_ids=[NUMBER]))
+
+    assert found.appraisal.supporting == [f"nct:{NUMBER}"]
+    assert found.appraisal.contradicting == []
+    assert any("although they disagree (nct:" in note for note in found.appraisal.notes)
+
+
+def test_papers_of_one_trial_that_disagree_are_neutral_together() -> None:
+    found = topiramate(paper("1", FEWER, nct_ids=[NUMBER]), paper("2", NO_FEWER, nct_ids=[NUMBER]))
+
+    assert len(found.appraisal.neutral) == len(found.appraisal.same_trial) == 1
+    assert found.appraisal.supporting == found.appraisal.contradicting == []
+
+
+def test_a_stop_for_harm_is_kept_when_a_paper_stands_for_the_trial() -> None:
+    stopped = item("contradicts", "registry_entry", 50, key="nct:NCT1", why_stopped_kind="safety", trial="NCT1")
+    against = item("contradicts", "rct_blinded", 90, key="pmid:1", trial="NCT1")
+    support = [item(key=f"pmid:{n}", size=900) for n in (2, 3, 4, 5, 6)]
+    found = appraise_candidate([stopped, against, *support])
+
+    assert found.contradicting == ["pmid:1"]
+    assert any("stopped for safety: pmid:1" in step for step in found.certainty.steps)
+
+
+def test_a_retracted_paper_does_not_stand_for_its_trial() -> None:
+    retracted = item(key="pmid:1", retracted=True, trial="NCT1")
+    found = appraise_candidate([retracted, item(key="nct:NCT1", trial="NCT1")])
+
+    assert (found.supporting, found.excluded) == (["nct:NCT1"], ["pmid:1"])
+
+
+def test_the_order_of_reports_never_matters() -> None:
+    evidence = [
+        item(key="pmid:1", trial="NCT1"),
+        item("contradicts", key="pmid:2", trial="NCT1"),
+        item("contradicts", "rct_open", key="nct:NCT1", trial="NCT1"),
+        item(key="pmid:3"),
+    ]
+    assert len({appraise_candidate(list(each)).model_dump_json() for each in permutations(evidence)}) == 1
+
+
+@settings(max_examples=200)
+@given(reports, items)
+def test_another_supporting_blinded_report_of_a_trial_never_lowers_certainty(
+    evidence: list[AppraisedItem], more: AppraisedItem
+) -> None:
+    known = {"design": StudyDesign.rct_blinded, "direction": Direction.supports, "why_stopped_kind": None}
+    report = more.model_copy(update={**known, "retracted": False, "trial": "NCT00000001"})
+    before, after = rank(evidence), rank([*evidence, report])
+    assert after[0] >= before[0]
+    assert after[1] >= before[1]
+
+
+@settings(max_examples=200)
+@given(reports, items)
+def test_another_report_against_a_drug_never_raises_certainty(
+    evidence: list[AppraisedItem], more: AppraisedItem
+) -> None:
+    report = more.model_copy(update={"direction": Direction.contradicts, "trial": "NCT00000001"})
+    before, after = rank(evidence), rank([*evidence, report])
+    assert after[0] <= before[0]
+    assert after[1] <= before[1]

@@ -1,0 +1,227 @@
+"""Keys are found nowhere they do not belong."""
+
+import contextlib
+import json
+import logging
+import socket
+import sqlite3
+import threading
+import traceback
+import zlib
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from builders import QUESTION
+from pydantic import SecretStr
+
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.teams.config import OutputSettings, ResearchSettings, Settings
+from willowbark.teams.exports import render
+from willowbark.teams.research_team import ResearchTeam, default_participants
+from willowbark.teams.run import research_stream
+from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.errors import SearchError
+from willowbark.tools.sandbox.faults import FaultPlan
+from willowbark.tools.sandbox.library import Library
+from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.transport import Exchange, Reply, RetryPolicy, Transport
+from willowbark.tools.wire import HttpxWire
+
+
+def team_in_json() -> dict[str, Any]:
+    client = BaselineChatCompletionClient()
+    return json.loads(ResearchTeam(default_participants(client), client).dump_component().model_dump_json())  # type: ignore[no-any-return]
+
+
+CANARIES = {
+    name: f"canary-{name.lower().replace('_', '-')}-5f1c"
+    for name in ("NCBI_API_KEY", "OPENALEX_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY")
+}
+
+
+class Keeper:
+    """A recorder that keeps all it gets."""
+
+    def __init__(self) -> None:
+        self.kept: list[Exchange] = []
+
+    def exchanged(self, exchange: Exchange) -> None:
+        self.kept.append(exchange)
+
+
+def keyed(server: SandboxServer) -> Endpoints:
+    """The sandbox, with one key that travels in bodies and one that travels in a header."""
+    sandbox = Endpoints.sandbox(server.url)
+    keys = {"pubmed": "NCBI_API_KEY", "openalex": "OPENALEX_API_KEY"}
+    with_keys = {
+        source: sandbox[source].model_copy(
+            update={"key": SecretStr(CANARIES[name]), "key_in": "header" if source == "openalex" else "body"}
+        )
+        for source, name in keys.items()
+    }
+    return sandbox.model_copy(update={"by_source": {**sandbox.by_source, **with_keys}})
+
+
+def words_of(ledger: Path) -> str:
+    """Everything that a ledger holds, compressed or not, with the bytes of its files."""
+    found = [file.read_bytes().decode("latin-1") for file in ledger.parent.rglob("*") if file.is_file()]
+    with contextlib.closing(sqlite3.connect(ledger)) as database:
+        for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            values = [value for row in database.execute(f"SELECT * FROM {table}") for value in row]
+            found += [zlib.decompress(v).decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in values]
+    return "\n".join(found)
+
+
+async def test_keys_are_found_nowhere_they_do_not_belong(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    for name, value in CANARIES.items():
+        monkeypatch.setenv(name, value)
+    told: list[str] = []
+    keeper = Keeper()
+    settings = Settings(research=ResearchSettings(max_iterations=1, max_results_per_tool=3), output=OutputSettings())
+    ledger = tmp_path / "ledger" / "ledger.db"
+    with caplog.at_level(logging.DEBUG), SandboxServer(faults=FaultPlan.rough(3).scaled(0.01)) as server:
+        endpoints = keyed(server)
+        stream = research_stream(QUESTION, settings=settings, endpoints=endpoints, recorder=keeper, ledger=ledger)
+        async for event in stream:
+            told.append(event.model_dump_json())
+            if event.type == "complete":
+                told += [event.data.to_json(), event.data.to_markdown()]
+                told += [render(event.data, name).decode("utf-8", "replace") for name in ("html", "csv", "bib")]
+        told += [f"{request.path}?{request.query}" for request in server.requests]
+        told += [repr(endpoints), endpoints.model_dump_json(), settings.model_dump_json()]
+    told += [f"{exchange!r} {exchange.url} {exchange.body!r}" for exchange in keeper.kept]
+    told += [record.getMessage() for record in caplog.records]
+    told += [json.dumps(team_in_json()), words_of(ledger)]
+
+    assert "pubmed" in {exchange.source for exchange in keeper.kept}
+    assert "migraine" in words_of(ledger)
+    assert [value for value in CANARIES.values() if any(value in text for text in told)] == []
+
+
+async def test_a_trace_of_requests_with_keys_holds_none(tmp_path: Path) -> None:
+    pytest.importorskip("opentelemetry.sdk", reason="traces need the extra `trace`")
+    from willowbark.teams.observability import span_recorder, traced
+    from willowbark.teams.trace_file import trace_file
+
+    settings = Settings(research=ResearchSettings(max_iterations=1, max_results_per_tool=3))
+    with SandboxServer() as server, trace_file(tmp_path / "t.jsonl"):
+        events = research_stream(QUESTION, settings=settings, endpoints=keyed(server), recorder=span_recorder())
+        async for _ in traced(events):
+            pass
+    text = (tmp_path / "t.jsonl").read_text(encoding="utf-8")
+
+    assert "pubmed" in text
+    assert [value for value in CANARIES.values() if value in text] == []
+
+
+@pytest.mark.parametrize("source", ["pubmed", "openalex"])
+@pytest.mark.parametrize("status", [200, 400, 403, 503])
+async def test_a_key_that_a_server_says_back_is_not_kept(
+    source: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """NCBI answers a wrong key with the key itself."""
+    caplog.set_level(logging.DEBUG)
+    key = CANARIES["NCBI_API_KEY" if source == "pubmed" else "OPENALEX_API_KEY"]
+    seen: list[str] = []
+
+    def echo(request: httpx.Request) -> httpx.Response:
+        seen.append(f"{dict(request.headers)} {request.content!r} {request.url}")
+        body = json.dumps({"error": "API key invalid", "api-key": key}).encode()
+        return httpx.Response(status, headers={"x-key": key}, content=body)
+
+    keeper, told = Keeper(), ""
+    with SandboxServer(Library()) as server:
+        wires = {"httpx": HttpxWire(httpx.MockTransport(echo))}
+        policy = RetryPolicy(attempts=2).scaled(0.02)
+        async with Transport(keyed(server), policy=policy, recorder=keeper, wires=wires) as transport:
+            try:
+                await transport.get(source, "x", read=lambda reply: None, params={"term": "x"})
+            except SearchError as error:
+                told = "".join(traceback.format_exception(error)) + repr(error)
+
+    assert key in seen[0]
+    assert key not in seen[0].split(" ")[-1]  # the address
+    assert keeper.kept
+    assert key not in told + caplog.text + "".join(f"{exchange!r} {exchange.body!r}" for exchange in keeper.kept)
+
+
+@pytest.mark.parametrize("death", ["reset", "status", "hang", "html"])
+async def test_keys_are_in_no_exceptions_text(death: Any) -> None:
+    with SandboxServer(Library(), FaultPlan(dead={"pubmed": death})) as server:
+        async with Transport(keyed(server), policy=RetryPolicy(attempts=2).scaled(0.02)) as transport:
+            with pytest.raises(SearchError) as caught:
+                await transport.get("pubmed", "esearch.fcgi", read=Reply.json, params={"term": "x"})
+    said = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + str(vars(caught.value))
+    assert CANARIES["NCBI_API_KEY"] not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "model"), [("OPENAI_API_KEY", "openai/gpt-4.1-mini"), ("ANTHROPIC_API_KEY", "anthropic/claude-x")]
+)
+async def test_a_dumped_team_on_a_real_model_holds_no_key(
+    monkeypatch: pytest.MonkeyPatch, name: str, model: str
+) -> None:
+    pytest.importorskip(model.partition("/")[0])
+    from willowbark.teams.model_clients import close, model_client
+
+    monkeypatch.setenv(name, CANARIES[name])
+    client = model_client(model, Settings())
+    team = ResearchTeam(default_participants(client), client)
+    dumped = team.dump_component().model_dump_json() + json.dumps(await team.save_state())
+    await close(client)
+
+    assert CANARIES[name] not in dumped
+
+
+class Listener(threading.Thread):
+    """A server on loopback that keeps what it is sent and answers nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.heard = b""
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._socket.getsockname()[1])
+
+    def run(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                with connection:
+                    self.heard += connection.recv(4096)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.mark.parametrize("source", ["pubmed", "clinicaltrials"])
+async def test_a_name_that_is_bound_anew_to_loopback_hears_no_request(
+    source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source's name may come to lead anywhere; without its certificate nobody gets to read what is asked."""
+    listener = Listener()
+    listener.start()
+    looked_up = socket.getaddrinfo
+    there = socket.getaddrinfo("127.0.0.1", listener.port)
+
+    def rebound(host: Any, *args: Any, **kwargs: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        return there if name == "rebound.invalid" else looked_up(host, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebound)
+    public = Endpoints()[source]
+    bound = public.model_copy(
+        update={"base_url": f"https://rebound.invalid:{listener.port}", "key": SecretStr(CANARIES["NCBI_API_KEY"])}
+    )
+    policy = RetryPolicy(attempts=2).scaled(0.02)
+    async with Transport(Endpoints(by_source={source: bound}), policy=policy) as transport:
+        with pytest.raises(SearchError):
+            await transport.get(source, "secret-path", read=Reply.json, params={"term": "x"})
+    listener.close()
+
+    assert listener.heard.startswith(b"\x16\x03")  # TLS begins with a handshake; a request would begin with its method
+    assert b"secret-path" not in listener.heard
+    assert CANARIES["NCBI_API_KEY"].encode() not in listener.heard

@@ -1,0 +1,169 @@
+"""The summary: the answer first in GRADE's words, then why, what is against and what is not known."""
+
+import pytest
+from builders import asked, findings, record, reply
+from hypothesis import given
+from hypothesis import strategies as st
+
+from willowbark.agents.claims import Verdicts
+from willowbark.agents.findings import Dossier
+from willowbark.agents.material import Material
+from willowbark.agents.report import DrugCandidate, ReportDraft
+from willowbark.agents.summary import ADVICE, LABELS, conclusion, executive_summary, title
+from willowbark.tools.candidates import appraise_candidates
+from willowbark.tools.search import Status
+
+LEVELS = ("high", "moderate", "low", "very low")
+
+
+def material(question: str = "Which existing drugs could prevent migraine attacks?", *replies: object) -> Material:
+    dossier = Dossier()
+    dossier.add([asked(question), findings("literature", *replies)])  # type: ignore[arg-type]
+    pool = dossier.pool()
+    return Material(
+        dossier=dossier,
+        assessments=[],
+        pool=pool,
+        candidates=appraise_candidates(question, pool),
+        draft=ReportDraft(),
+        verdicts=Verdicts(),
+    )
+
+
+def candidate(
+    name: str, certainty: str = "high", support: int = 1, against: int = 0, quality: str = ""
+) -> DrugCandidate:
+    qualities = dict(zip(LEVELS, ("strong", "moderate", "weak", "weak"), strict=True))
+    return DrugCandidate(
+        name=name,
+        certainty=certainty,
+        evidence_quality=quality or qualities[certainty],  # type: ignore[arg-type]
+        supporting_citations=[f"pmid:{n}" for n in range(support)],
+        contradicting_citations=[f"pmid:9{n}" for n in range(against)],
+    )
+
+
+def summary(*candidates: DrugCandidate, of: Material | None = None) -> str:
+    found = of or material("Which existing drugs could prevent migraine attacks?", TRIAL)
+    return executive_summary(found, found.candidates, candidates)
+
+
+TRIAL = reply(
+    record(
+        "11111111",
+        "Propranolol in migraine prevention: a double-blind trial",
+        "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001).",
+        publication_types=["Randomized Controlled Trial"],
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("certainty", "said"),
+    [
+        ("high", "Propranolol helps to prevent migraine (high certainty)."),
+        ("moderate", "Propranolol probably helps to prevent migraine (moderate certainty)."),
+        ("low", "Propranolol may help to prevent migraine (low certainty)."),
+        ("very low", "Whether propranolol helps to prevent migraine is very uncertain (very low certainty)."),
+    ],
+)
+def test_the_answer_comes_first_in_the_words_that_grade_has_for_its_certainty(certainty: str, said: str) -> None:
+    assert summary(candidate("propranolol", certainty)).startswith(said)
+
+
+def test_drugs_of_one_certainty_share_a_sentence_and_the_topic_is_named_once() -> None:
+    told = summary(candidate("propranolol"), candidate("timolol"), candidate("riboflavin", "low"))
+
+    assert told.startswith(
+        "Propranolol and timolol help to prevent migraine (high certainty). Riboflavin may help (low"
+    )
+
+
+def test_why_names_designs_and_the_largest_number_of_participants() -> None:
+    assert "Why: propranolol rests on 1 blinded randomised trial with 500 participants." in summary(
+        candidate("propranolol")
+    )
+
+
+def test_what_is_against_is_counted_and_its_absence_said() -> None:
+    assert "Against: records on propranolol (2)." in summary(candidate("propranolol", against=2))
+    assert "Against: no record was read as speaking against these drugs." in summary(candidate("propranolol"))
+
+
+def test_a_refuted_drug_is_never_said_to_help() -> None:
+    told = summary(candidate("cyclandelate", "very low", 1, 5, "refuted"))
+
+    assert told.startswith("No existing drug is supported to prevent migraine.")
+    assert "The evidence speaks against cyclandelate (5 against, 1 for)." in told
+    assert "help" not in told.replace("helped", "")
+
+
+def test_a_drug_asked_about_by_name_is_answered_for() -> None:
+    found = material("Does timolol prevent migraine?", TRIAL)
+
+    told = summary(candidate("propranolol"), of=found)
+    assert told.startswith("On timolol, asked about by name, nothing could be verified. Propranolol helps to prevent")
+
+
+def test_a_drug_asked_about_by_name_comes_before_better_ones() -> None:
+    found = material("Does timolol or nadolol prevent migraine?", TRIAL)
+    told = summary(
+        candidate("propranolol"), candidate("timolol", "low"), candidate("nadolol", "very low", 0, 2), of=found
+    )
+
+    assert told.startswith(
+        "Timolol may help to prevent migraine (low certainty). Nothing found supports nadolol to prevent migraine: "
+        "2 records against, too little to refute it. Propranolol helps (high certainty)."
+    )
+
+
+def test_a_source_that_did_not_answer_is_named() -> None:
+    down = reply(source="europepmc", status=Status.UNAVAILABLE)
+    found = material("Which existing drugs could prevent migraine attacks?", TRIAL, down)
+
+    assert "Not known: Europe PMC did not answer;" in summary(candidate("propranolol"), of=found)
+
+
+def test_without_evidence_it_says_that_there_is_no_answer() -> None:
+    told = summary(of=material())
+
+    assert told.startswith("No answer: no existing drug was found with verifiable evidence to prevent migraine")
+    assert "Read: no publication or trial was found" in told
+
+
+names = st.text(st.characters(categories=["L", "N", "P", "Zs"]), min_size=1, max_size=200)
+candidates = st.lists(
+    st.builds(candidate, names, st.sampled_from(LEVELS), st.integers(0, 9), st.integers(0, 9)), max_size=12
+)
+
+
+@given(candidates)
+def test_it_keeps_its_bounds_and_ends_in_the_advice(some: list[DrugCandidate]) -> None:
+    told = summary(*some)
+
+    assert 100 <= len(told) <= 1000
+    assert told.endswith(ADVICE)
+
+
+def test_its_parts_stand_in_their_order() -> None:
+    found = material("Which existing drugs could prevent migraine attacks?", TRIAL)
+    told = summary(candidate("propranolol"), of=found)
+
+    places = [told.index(f" {label}: ") for label in LABELS]
+    assert places == sorted(places)
+
+
+def test_a_title_without_a_known_condition_is_the_question() -> None:
+    assert title(material("Do antidepressants help smokers quit?")).endswith(
+        "says: Do antidepressants help smokers quit?"
+    )
+
+
+def test_the_conditions_capitals_are_the_questions() -> None:
+    assert title(material("What drugs could be repurposed for long COVID?")) == (
+        "Existing drugs for long COVID: what the evidence says"
+    )
+
+
+def test_a_weak_best_drug_is_not_sold_as_a_good_one() -> None:
+    assert conclusion(material(), [candidate("riboflavin", "low")]).endswith("No drug found here is well supported.")

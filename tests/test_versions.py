@@ -1,0 +1,114 @@
+"""Versions of one work and notices on it, as identifiers on either side say."""
+
+from typing import Any
+
+import pytest
+from builders import record
+from hypothesis import given
+from hypothesis import strategies as st
+
+from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.versions import settle
+
+
+def article(number: int, **more: Any) -> Evidence:
+    return record(str(number), f"Article {number}", "Fever fell.", **more)
+
+
+def preprint(number: int, **more: Any) -> Evidence:
+    cited = Citation(
+        source="preprint", title=f"Preprint {number}", url=f"https://europepmc.org/article/PPR/PPR{number}", date="2021"
+    )
+    return Evidence(content="Fever fell.", citation=cited, metadata={"ppr_id": f"PPR{number}", **more})
+
+
+@pytest.mark.parametrize(
+    ("early", "late"),
+    [
+        (preprint(1, published_version="2"), article(2)),
+        (preprint(1, published_version="10.5555/two"), article(2, doi="10.5555/two")),
+        (preprint(1), article(2, update_of=["ppr:PPR1"])),
+        (preprint(1, doi="10.1101/1"), article(2, update_of=["pmid:9", "doi:10.1101/1"])),
+        (preprint(1, pmid="9"), article(2, update_of=["pmid:9"])),
+    ],
+    ids=["PMID", "DOI", "article names Europe PMC's number", "article names the DOI", "article names the PMID"],
+)
+def test_either_side_joins_a_preprint_to_its_article(early: Evidence, late: Evidence) -> None:
+    [kept] = settle([early, late])
+
+    assert kept.key == late.key
+    [linked] = kept.metadata["preprint_versions"]
+    assert (linked["key"], linked["title"]) == (early.key, "Preprint 1")
+
+
+@pytest.mark.parametrize("said", [{"updated_in": ["pmid:2"]}, {}], ids=["by the earlier", "by the later"])
+def test_an_updated_review_speaks_for_its_earlier_version(said: dict[str, Any]) -> None:
+    later = article(2) if said else article(2, update_of=["pmid:1"])
+    [kept] = settle([article(1, **said), later])
+
+    assert kept.key == "pmid:2"
+    assert [each["key"] for each in kept.metadata["earlier_versions"]] == ["pmid:1"]
+    assert "preprint_versions" not in kept.metadata
+
+
+def test_the_last_of_a_chain_speaks_for_all() -> None:
+    pool = [preprint(1, published_version="2"), article(2, updated_in=["pmid:3"]), article(3)]
+    [kept] = settle(pool)
+
+    assert kept.key == "pmid:3"
+    assert len(kept.metadata["preprint_versions"]) == len(kept.metadata["earlier_versions"]) == 1
+
+
+def test_a_ring_of_versions_unites_nothing() -> None:
+    pool = [article(1, updated_in=["pmid:2"]), article(2, updated_in=["pmid:1"])]
+
+    assert settle(pool) == pool
+
+
+def test_a_preprint_never_speaks_for_an_article() -> None:
+    pool = [article(1, updated_in=["doi:10.1101/1"]), preprint(2, doi="10.1101/1")]
+
+    assert settle(pool) == pool
+
+
+@pytest.mark.parametrize("flag", ["retracted", "expression_of_concern", "corrected"])
+def test_a_notice_in_the_pool_flags_the_record_that_it_is_on(flag: str) -> None:
+    notice = article(9, record_type="notice", notice_on=[{"flag": flag, "name": "pmid:1"}])
+    flagged, other, kept = settle([article(1), article(2), notice])
+
+    assert flagged.metadata[flag] is True
+    assert [each["key"] for each in flagged.metadata["notices"]] == ["pmid:9"]
+    assert other == article(2)
+    assert kept == notice
+
+
+def test_a_notice_with_a_flag_of_its_own_invention_sets_none() -> None:
+    pool = [article(1), article(9, notice_on=[{"flag": "is_preprint", "name": "pmid:1"}, {"flag": 3}])]
+
+    assert settle(pool) == pool
+
+
+NUMBERS = st.integers(1, 5)
+POOLS = st.lists(
+    st.builds(lambda n, v: preprint(n, published_version=str(v)), NUMBERS, NUMBERS)
+    | st.builds(lambda n, v: article(n, updated_in=[f"pmid:{v}"]), NUMBERS, NUMBERS)
+    | st.builds(lambda n, v: article(n, update_of=[f"pmid:{v}", f"ppr:PPR{v}"]), NUMBERS, NUMBERS)
+    | st.builds(article, NUMBERS),
+    max_size=7,
+    unique_by=lambda each: each.key,
+)
+
+
+@given(POOLS)
+def test_every_record_stays_or_is_linked_whatever_says_what_of_whom(pool: list[Evidence]) -> None:
+    once = settle(pool)
+    linked = {
+        each["key"]
+        for r in once
+        for kind in ("preprint_versions", "earlier_versions")
+        for each in r.metadata.get(kind, [])
+    }
+
+    assert {record.key for record in once} | linked == {record.key for record in pool}
+    assert not {record.key for record in once} & linked
+    assert settle(once) == once
