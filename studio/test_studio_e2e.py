@@ -155,6 +155,23 @@ def test_a_run_by_api_ends_in_a_report(url: str, api: httpx.Client, label: str) 
     assert any("| drug | evidence |" in str(one["config"]["content"]) for one in runs[0]["messages"])
 
 
+def test_studios_input_box_decides_on_the_candidates(url: str, api: httpx.Client) -> None:
+    _, run, _ = run_of(api, studio.TEAM_LABEL)
+    seen: list[dict[str, Any]] = []
+    with connect(f"{url.replace('http', 'ws')}/api/ws/runs/{run}", max_size=None, proxy=None) as socket:
+        start = {"type": "start", "task": QUESTION, "files": [], "team_config": studio.asking_team()}
+        socket.send(json.dumps(start))
+        while not seen or seen[-1]["type"] not in ("result", "completion", "error"):
+            seen.append(json.loads(socket.recv(timeout=RUN_S)))
+            if seen[-1]["type"] == "input_request":
+                socket.send(json.dumps({"type": "input_response", "response": "1; enough"}))
+    assert (seen[-1]["type"], seen[-1]["status"]) == ("result", "complete")
+    (asked,) = [message for message in seen if message["type"] == "input_request"]
+    assert "Which of these go into the report?" in asked["prompt"]
+    texts = [text["content"] for text in shown(seen, "TextMessage") if text["source"] == "report"]
+    assert "a person (AutoGen user proxy); 1 of " in texts[-1]
+
+
 def test_a_stopped_run_is_over_at_once_and_the_next_one_works(url: str, api: httpx.Client) -> None:
     _, run, component = run_of(api, studio.TEAM_LABEL)
     messages = streamed(url, run, component, lambda message: message.get("data", {}).get("source") == "judge")
