@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,7 +75,8 @@ def killer(phase: str, place: int, delay_s: float) -> Callable[[str, int], None]
         left -= mark == phase
         if mark == phase and left == 0:
             time.sleep(delay_s)
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it was over already
+                os.kill(pid, signal.SIGKILL)
 
     return watch
 

@@ -124,7 +124,7 @@ def _guess(prefix: str, rest: str) -> str | None:
 
 _EXAMPLES = {
     "openai": "openai/gpt-4.1-mini",
-    "anthropic": "anthropic/claude-sonnet-4-20250514",
+    "anthropic": "anthropic/claude-haiku-4-5",
     "ollama": "ollama/llama3.1",
     "azure": "azure/my-deployment",
 }

@@ -43,7 +43,7 @@ STOCK_LABEL = "Willowbark agents in a stock SelectorGroupChat"
 MODELS = (
     BASELINE,
     "openai/gpt-4.1-mini",
-    "anthropic/claude-sonnet-4-20250514",
+    "anthropic/claude-haiku-4-5",
     "ollama/llama3.1",
     "azure/my-deployment",
 )

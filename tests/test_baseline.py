@@ -11,13 +11,16 @@ from autogen_core.models import (
     SystemMessage,
     UserMessage,
 )
-from builders import QUESTION, record, verdict
+from builders import QUESTION, drug_record, record, verdict
 from pydantic import BaseModel
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.judge import JudgeAssessment
+from willowbark.agents.baseline.drafting import draft
+from willowbark.agents.judge import SHOWN_RECORDS, JudgeAssessment
 from willowbark.agents.report import ReportDraft
 from willowbark.tools.enclosure import enclose, new_marker
+from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.query import preprocess_query
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import GetMechanisms, GetPaper, GetTrial, SourceTool
 
@@ -141,3 +144,74 @@ async def test_text_in_a_record_cannot_choose_a_query() -> None:
     result = FunctionExecutionResult(content=enclose([nasty], new_marker()), name="x", call_id="1", is_error=False)
     plain = await chosen(*asked())
     assert await chosen(FunctionExecutionResultMessage(content=[result]), *asked()) == plain
+
+
+def assessed_request(
+    *records: Evidence, hits: int, question: str = QUESTION, asked_before: tuple[str, ...] = ()
+) -> str:
+    first = preprocess_query(question)
+    searches = [f"- pubmed: {query}: ok, {len(records)} of {hits}" for query in (first, *asked_before)]
+    block = enclose(list(records), new_marker(), head={"pool": len(records), "studies": len(records)})
+    return "\n".join([f"Question: {question}", "Round: 1", "Searches so far:", *searches, block])
+
+
+async def assessed(request: str) -> JudgeAssessment:
+    message = UserMessage(content=request, source="judge")
+    result = await BaselineChatCompletionClient().create([message], json_output=JudgeAssessment)
+    return JudgeAssessment.model_validate_json(str(result.content))
+
+
+async def test_unread_hits_lower_the_confidence_and_are_asked_for_without_the_drugs_found() -> None:
+    whole, part = await assessed(assessed_request(TRIAL, hits=1)), await assessed(assessed_request(TRIAL, hits=40))
+
+    assert part.confidence < whole.confidence
+    assert "39 of 40 hits unread." in part.gaps
+    assert f"{preprocess_query(QUESTION)} NOT (propranolol)" in part.next_search_queries
+    assert not any("unread" in gap for gap in whole.gaps)
+
+
+async def test_of_very_many_hits_as_many_as_a_judge_reads_stand_for_all() -> None:
+    some = await assessed(assessed_request(TRIAL, hits=SHOWN_RECORDS))
+    countless = await assessed(assessed_request(TRIAL, hits=100_000))
+
+    assert some.confidence == countless.confidence
+
+
+async def test_a_drug_that_records_name_without_a_result_is_asked_for_once() -> None:
+    named = record("2", "Topiramate for migraine: a protocol", "We shall compare topiramate in people with migraine.")
+    asked_for = "topiramate AND migraine"
+
+    assert asked_for in (await assessed(assessed_request(TRIAL, named, hits=2))).next_search_queries
+    later = await assessed(assessed_request(TRIAL, named, hits=2, asked_before=(preprocess_query(asked_for),)))
+    assert asked_for not in later.next_search_queries
+
+
+async def test_a_class_asked_about_is_searched_for_by_its_members() -> None:
+    verdict = await assessed(assessed_request(TRIAL, hits=1, question="Do triptans prevent migraine?"))
+
+    assert any("almotriptan OR eletriptan" in query for query in verdict.next_search_queries)
+    assert verdict.details.drug_candidates == []
+
+
+def drafted(*pool: Evidence) -> list[str]:
+    request = UserMessage(content=f"Question: {QUESTION}\n" + enclose(list(pool), new_marker()), source="report")
+    return [each.proposed_mechanism for each in draft([request]).candidates]
+
+
+def test_a_mechanism_is_proposed_only_where_a_target_is_associated_with_the_condition() -> None:
+    drug = drug_record("propranolol", "Beta-1 adrenergic receptor antagonist", "ADRB1")
+    disease = Evidence(
+        content="migraine disorder",
+        citation=Citation(source="opentargets", title="migraine disorder", url="https://platform.opentargets.org/x"),
+        metadata={
+            "record_type": "disease",
+            "disease": "migraine disorder",
+            "targets": [{"symbol": "CALCA", "score": 0.6}, {"symbol": "ADRB1", "score": 0.31}],
+        },
+    )
+
+    assert drafted(TRIAL, drug) == [""]
+    assert drafted(TRIAL, drug, disease) == [
+        "Beta-1 adrenergic receptor antagonist; acts on ADRB1, which is associated with migraine disorder "
+        "(Open Targets' score 0.31 of 1)"
+    ]

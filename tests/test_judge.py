@@ -10,7 +10,15 @@ from autogen_core import CancellationToken
 from builders import asked, drug_record, findings, record, reply, scripted, verdict
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeAssessment, JudgeLimits
+from willowbark.agents.judge import (
+    SHOWN_RECORDS,
+    AssessmentMessage,
+    JudgeAgent,
+    JudgeAssessment,
+    JudgeLimits,
+    shown_records,
+)
+from willowbark.tools.candidates import appraise_candidates
 from willowbark.tools.search import Status
 
 TRIAL = record(
@@ -176,3 +184,14 @@ def test_specialists_read_gaps_and_next_queries() -> None:
     text = verdict(gaps=["mechanism of timolol"], next_search_queries=["timolol"]).to_model_text()
     assert text.startswith("Round 1: continue")
     assert "Next query: timolol" in text
+
+
+async def test_a_model_reads_what_the_databases_say_of_the_candidates_however_many_studies_there_are() -> None:
+    drug = drug_record("propranolol", "Beta-1 adrenergic receptor antagonist", "ADRB1")
+    studies = [record(str(n), f"Migraine prevention study {n}", "Migraine attacks were counted.") for n in range(2, 80)]
+    pool = [drug, TRIAL, *studies]
+
+    shown = shown_records(pool, appraise_candidates("Which drugs prevent migraine?", pool))
+
+    assert drug in shown
+    assert len(shown) == SHOWN_RECORDS + 1

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from willowbark.tools.lexicon import (
+    canonical_class,
     canonical_condition,
     canonical_drug,
     class_members,
@@ -16,6 +17,7 @@ from willowbark.tools.lexicon import (
     drug_synonyms,
     find_chemicals,
     find_conditions,
+    find_deeds,
     find_drug_classes,
     find_drugs,
     related_conditions,
@@ -57,6 +59,12 @@ SENTENCES = st.lists(
         ("Interferon\u2010alpha", "interferon alpha"),
         ("lithium carbonate", "lithium"),
         ("PROPRANOLOL", "propranolol"),
+        ("estradiol patch", "estradiol"),
+        ("timolol eye drops", "timolol"),
+        ("salbutamol inhalers", "albuterol"),
+        ("fluticasone nasal spray and drops", "fluticasone"),
+        ("buprenorphine sublingual and buccal", "buprenorphine"),
+        ("Premarin", "conjugated estrogens"),
     ],
 )
 def test_salts_brands_codes_and_spellings_are_one_drug(written: str, name: str) -> None:
@@ -172,8 +180,45 @@ def test_a_class_is_found_and_is_no_drug(written: str, name: str) -> None:
 
 def test_members_of_classes_carry_generic_names() -> None:
     members = {member for row in read_table("drug_classes.tsv") for member in split_names(row["members"])}
+    classes = {member for member in members if member.startswith("@")}
 
-    assert {member for member in members if canonical_drug(member) != member} == set()
+    assert {member for member in members - classes if canonical_drug(member) != member} == set()
+    assert {name for name in classes if canonical_class(name[1:]) != name[1:]} == set()
+
+
+def test_the_names_of_classes_are_no_drugs() -> None:
+    names = {name for row in read_table("drug_classes.tsv") for name in (row["name"], *split_names(row["synonyms"]))}
+
+    assert {name for name in names if canonical_drug(name)} == set()
+
+
+def test_a_class_has_the_members_of_the_classes_within_it() -> None:
+    assert {"enalapril", "losartan", "propranolol", "amlodipine"} <= set(class_members("blood pressure drugs"))
+    assert {"fluoxetine", "nortriptyline", "bupropion"} <= set(class_members("antidepressants"))
+    assert "flunarizine" not in class_members("antihypertensives")
+
+
+@pytest.mark.parametrize(
+    ("text", "conditions"),
+    [
+        ("help smokers quit", ["smoking cessation"]),
+        ("smokers who want to quit for good", ["smoking cessation"]),
+        ("giving up cigarettes", ["smoking cessation"]),
+        ("stop drinking too much alcohol", ["alcohol dependence"]),
+        ("lose some weight", ["obesity"]),
+        ("bring down my blood pressure", ["hypertension"]),
+        ("give up after smoke, fire and rain, on cigarettes", []),
+        ("stop the trial", []),
+    ],
+)
+def test_what_is_to_be_done_names_a_condition(text: str, conditions: list[str]) -> None:
+    assert [found.value for found in find_deeds(text)] == conditions
+
+
+def test_every_condition_asked_for_in_other_words_is_in_the_table() -> None:
+    names = {row["name"] for row in read_table("asked_as.tsv")}
+
+    assert {name for name in names if canonical_condition(name) != name} == set()
 
 
 def test_an_unknown_class_has_no_members() -> None:

@@ -253,3 +253,34 @@ def test_a_disease_without_drugs_says_so() -> None:
 def test_the_examples_in_the_docstrings_hold() -> None:
     assert doctest.testmod(opentargets).failed == 0
     assert doctest.testmod(opentargets_record).failed == 0
+
+
+async def test_the_pathways_of_a_drugs_targets_are_given_those_of_most_targets_first() -> None:
+    signalling, receptors = (
+        {"pathwayId": "R-HSA-416476", "pathway": "G alpha (q) signalling events"},
+        {"pathwayId": "R-HSA-390696", "pathway": "Adrenoceptors"},
+    )
+    targets = [
+        {"id": "ENSG1", "approvedSymbol": "ADRA1A", "pathways": [signalling, receptors]},
+        {
+            "id": "ENSG2",
+            "approvedSymbol": "ADRB1",
+            "pathways": [receptors, {"pathwayId": None, "pathway": "unnumbered"}],
+        },
+        {"id": "ENSG3", "approvedSymbol": "ADRB2", "pathways": None},
+    ]
+    drug = PROPRANOLOL | {"mechanismsOfAction": {"rows": [{"mechanismOfAction": "blocks", "targets": targets}]}}
+    (record,) = (await Server(Drug=drug).source().drug("propranolol")).records
+
+    assert record.metadata["pathways"] == [
+        {"id": "R-HSA-390696", "name": "Adrenoceptors"},
+        {"id": "R-HSA-416476", "name": "G alpha (q) signalling events"},
+    ]
+    assert "Pathways of its targets (Reactome): Adrenoceptors, G alpha (q) signalling events." in record.content
+
+
+async def test_a_server_that_knows_no_pathways_still_gives_the_drug() -> None:
+    (record,) = (await Server(unknown="pathways").source().drug("propranolol")).records
+
+    assert record.metadata["drug"] == "propranolol"
+    assert "pathways" not in record.metadata

@@ -146,6 +146,20 @@ def test_a_class_of_diabetes_drugs_does_not_make_diabetes_the_condition() -> Non
     assert parsed.terms == ("diabetes drugs", "cancer")
 
 
+def test_drugs_for_one_condition_are_a_class_where_another_is_asked_about() -> None:
+    assert parse_question("Which gout drugs might treat psoriasis?").drug_classes == ("gout drugs",)
+    assert parse_question("Which gout drugs might treat psoriasis?").conditions == ("psoriasis",)
+    assert parse_question("Which gout drugs work best?").conditions == ("gout",)
+    assert parse_question("Which gout drugs work best?").drug_classes == ()
+
+
+def test_a_condition_in_other_words_gains_its_names() -> None:
+    assert preprocess_query("Do antidepressants help smokers quit?").endswith(
+        'AND ("smokers quit" OR "smoking cessation" OR "quit smoking" OR "quitting smoking" OR "stop smoking" '
+        'OR "nicotine dependence" OR "tobacco use disorder")'
+    )
+
+
 @pytest.mark.parametrize(
     ("question", "conditions", "intent"),
     [
@@ -153,6 +167,11 @@ def test_a_class_of_diabetes_drugs_does_not_make_diabetes_the_condition() -> Non
         ("Which drugs prevent migraine?", ("migraine",), "prevention"),
         ("diabetic kidney disease", ("diabetic nephropathy",), "unknown"),
         ("What helps people quit smoking?", ("smoking cessation",), "treatment"),
+        ("Do antidepressants help smokers quit?", ("smoking cessation",), "treatment"),
+        ("Which medicines help smokers?", ("smoking cessation",), "treatment"),
+        ("What helps smokers with COPD?", ("chronic obstructive pulmonary disease",), "treatment"),
+        ("Which drugs help me lose weight?", ("obesity",), "treatment"),
+        ("Which blood pressure drugs prevent migraine?", ("migraine",), "prevention"),
         ("What treats Erdheim-Chester?", ("erdheim-chester",), "treatment"),
         ("What works against hypersomnolence of unknown cause?", ("hypersomnolence of unknown cause",), "treatment"),
     ],

@@ -585,13 +585,15 @@ def test_a_disease_gives_its_drugs_and_its_best_targets(client: httpx.Client) ->
 
 def test_a_drug_gives_mechanisms_and_indications(client: httpx.Client) -> None:
     query = """{ found: drug(chemblId: "CHEMBL99999901") { drugType maximumClinicalStage __typename
-      mechanismsOfAction { rows { mechanismOfAction actionType targets { id approvedSymbol } } }
+      mechanismsOfAction { rows { mechanismOfAction actionType
+        targets { id approvedSymbol pathways { pathwayId pathway } } } }
       indications { count rows { maxClinicalStage disease { id } } } } }"""
     found = graphql(client, query)["data"]["found"]
 
     assert found["__typename"] == "Drug"
     first, second = found["mechanismsOfAction"]["rows"]
-    assert first["targets"] == [{"id": "ENSG99999999901", "approvedSymbol": "SYNT1"}]
+    pathways = [{"pathwayId": "R-HSA-99999901", "pathway": "Synthetic signalling"}]
+    assert first["targets"] == [{"id": "ENSG99999999901", "approvedSymbol": "SYNT1", "pathways": pathways}]
     assert second["targets"] == []
     assert found["indications"]["rows"] == [{"maxClinicalStage": "APPROVAL", "disease": {"id": "EFO_9999901"}}]
 

@@ -9,7 +9,7 @@ from willowbark.agents.claims import Verdicts
 from willowbark.agents.findings import Dossier
 from willowbark.agents.material import Material
 from willowbark.agents.report import DrugCandidate, ReportDraft
-from willowbark.agents.summary import ADVICE, LABELS, conclusion, executive_summary, title
+from willowbark.agents.summary import ADVICE, LABELS, conclusion, confidence, executive_summary, title
 from willowbark.tools.candidates import appraise_candidates
 from willowbark.tools.search import Status
 
@@ -154,9 +154,30 @@ def test_its_parts_stand_in_their_order() -> None:
 
 
 def test_a_title_without_a_known_condition_is_the_question() -> None:
-    assert title(material("Do antidepressants help smokers quit?")).endswith(
-        "says: Do antidepressants help smokers quit?"
+    assert title(material("Does aspirin help?")).endswith("says: Does aspirin help?")
+
+
+def test_a_class_asked_about_is_answered_first_and_the_others_are_named_beside_it() -> None:
+    found = material("Do beta-blockers prevent migraine attacks?", TRIAL)
+    inside = candidate("propranolol").model_copy(update={"in_asked_class": True})
+    outside = candidate("topiramate").model_copy(update={"in_asked_class": False})
+
+    told = summary(inside, outside, of=found)
+
+    assert told.startswith("Propranolol helps to prevent migraine (high certainty). Also found, not known to be beta-")
+    assert title(found) == "Beta-blockers to prevent migraine: what the evidence says"
+    assert conclusion(found, [inside, outside]).startswith("Of the beta-blockers looked at to prevent migraine, propra")
+
+
+def test_a_class_without_evidence_is_said_to_have_none() -> None:
+    found = material("Do gepants prevent migraine attacks?", TRIAL)
+    outside = candidate("propranolol").model_copy(update={"in_asked_class": False})
+
+    assert summary(outside, of=found).startswith("On gepants, asked about as a class, nothing could be verified. Also ")
+    assert conclusion(found, [outside]).startswith(
+        "The records found hold no verifiable evidence on gepants to prevent"
     )
+    assert confidence(found, found.candidates) == 0.0
 
 
 def test_the_conditions_capitals_are_the_questions() -> None:

@@ -103,7 +103,11 @@ def _pathways(rows: Iterable[Mapping[str, Any]]) -> list[Metadata]:
     """Reactome's pathways of the targets: id and name, those of most targets first."""
     targets = {str(each.get("id")): each for row in rows for each in row.get("targets") or () if isinstance(each, dict)}
     listed = [path for each in targets.values() for path in each.get("pathways") or () if isinstance(path, dict)]
-    named = [(str(path["pathwayId"]), str(path["pathway"])) for path in listed if path.get("pathway") and path.get("pathwayId")]
+    named = [
+        (str(path["pathwayId"]), str(path["pathway"]))
+        for path in listed
+        if path.get("pathway") and path.get("pathwayId")
+    ]
     return [{"id": number, "name": name} for (number, name), _ in Counter(named).most_common()]
 
 

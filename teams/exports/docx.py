@@ -13,6 +13,7 @@ from willowbark.agents.pictures.plots import forests, publications_by_year, tria
 from willowbark.agents.pictures.trials import outcome_of, phase_words, status_words
 from willowbark.agents.posted_results import EVENTS_NOTE
 from willowbark.agents.report import NOT_REPORTED, ResearchReport, TrialRow
+from willowbark.agents.report_markdown import is_database_entry
 from willowbark.tools.evidence import UNKNOWN_DATE
 
 from .outlook import what_would_change
@@ -218,5 +219,8 @@ def _references(document: DocumentType, report: ResearchReport) -> None:
         when = "date not reported" if date == UNKNOWN_DATE else date
         url = url_of(key, str(reference.get("url") or ""))
         flags = ", ".join(map(str, reference.get("flags") or []))
-        parts = [f"{listed} ({when}).", str(reference["title"]), named(key), url or "", f"[{flags}]" if flags else ""]
+        said_by, name = f"{listed} ({when}).", named(key)
+        if is_database_entry(reference):
+            said_by, name = f"{source_title(str(reference['source']))}, database entry:", ""
+        parts = [said_by, str(reference["title"]), name, url or "", f"[{flags}]" if flags else ""]
         document.add_paragraph(f"{reference['number']}. {line(' '.join(filter(None, parts)))}")

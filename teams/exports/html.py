@@ -22,6 +22,7 @@ from willowbark.agents.pictures.svg import Picture
 from willowbark.agents.pictures.trials import outcome_of, phase_words, status_words
 from willowbark.agents.posted_results import EVENTS_NOTE
 from willowbark.agents.report import NOT_REPORTED, ResearchReport
+from willowbark.agents.report_markdown import is_database_entry
 from willowbark.agents.sections import QUERIES
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import UNKNOWN_DATE
@@ -85,6 +86,7 @@ def _template() -> Template:
         "zip": zip,
         "byline": byline,
     }
+    environment.tests["database_entry"] = is_database_entry
     environment.globals |= {
         "url_of": url_of,
         "NOT_REPORTED": NOT_REPORTED,

@@ -166,7 +166,8 @@ def _schema(graph: Graph) -> Schema:
         "ClinicalIndicationFromDisease": {"maxClinicalStage": stage, "drug": drug},
         "AssociatedTargets": {**rows, "rows": item("rows", "AssociatedTarget")},
         "AssociatedTarget": {"score": item("score"), "target": item("target", "Target")},
-        "Target": {name: item(name) for name in ("id", "approvedSymbol")} | {"pathways": item("pathways", "ReactomePathway")},
+        "Target": {name: item(name) for name in ("id", "approvedSymbol")}
+        | {"pathways": item("pathways", "ReactomePathway")},
         "ReactomePathway": {name: item(name) for name in ("pathway", "pathwayId")},
         "Drug": {
             "id": own("molecule_chembl_id"),
