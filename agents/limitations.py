@@ -93,8 +93,8 @@ def _of_candidates(shown: Sequence[Candidate]) -> Iterator[str]:
 def _of_classes(material: Material) -> Iterator[str]:
     if material.asked.drug_classes:
         yield (
-            f"Which drugs are {listed(material.asked.drug_classes)} was told from a list, endings of names and marketed "
-            "uses: others may be as well."
+            f"Which drugs are {listed(material.asked.drug_classes)} was told from a list, endings of names and "
+            "marketed uses: others may be as well."
         )
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from willowbark.tools.candidates import AppraisedRecord, Candidate
+from willowbark.tools.appraised import AppraisedRecord
+from willowbark.tools.candidates import Candidate
 
 from .report import PostedResult
 from .report_markdown import escaped

@@ -1,9 +1,11 @@
 """The report as Markdown; texts of records are escaped, so none can become markup, a link or a heading."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from willowbark.tools.evidence import SOURCE_TITLES
 from willowbark.tools.sections import is_full_text
 
 from .report import OTHER_CALLS, DrugCandidate, ReportSection, ResearchReport, TurnUsage
@@ -63,7 +65,7 @@ def as_markdown(report: ResearchReport) -> str:
         _section(report.methodology),
         _account(report.usage),
         "## References",
-        "\n".join(_reference(reference) for reference in report.references) or "None.",
+        "\n".join(_reference(reference, report) for reference in report.references) or "None.",
         f"*Generated {report.generated_at:%Y-%m-%d %H:%M} UTC by Willowbark.*",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -149,7 +151,9 @@ def _spent(name: str, which: str, turns: list[TurnUsage]) -> str:
     return f"| {name} | {which} | {prompt:,} | {completion:,} | {money} |"
 
 
-def _reference(reference: dict[str, object]) -> str:
+def _reference(reference: dict[str, object], report: ResearchReport) -> str:
+    if is_database_entry(reference):
+        return _database_entry(reference, report)
     authors = reference["authors"]
     assert isinstance(authors, list)
     shown = ", ".join(escaped(str(author)) for author in authors[:3]) or "No authors listed"
@@ -162,6 +166,20 @@ def _reference(reference: dict[str, object]) -> str:
     link = linked(escaped(title), str(reference["url"]))
     known = f"{shown}{more} ({reference['date']}). {link}{stop} {reference['key']}{marks}"
     return f"{reference['number']}. {known}{_origin(reference)}"
+
+
+def is_database_entry(reference: Mapping[str, Any]) -> bool:
+    """Whether a reference is a drug or a disease of a database, which has neither authors nor a date of its own."""
+    return reference.get("source") in ("chembl", "opentargets")
+
+
+def _database_entry(reference: Mapping[str, Any], report: ResearchReport) -> str:
+    """A database's entry by its name and number there, with the day on which the database last answered."""
+    source = str(reference["source"])
+    answered = [each.asked_at for each in report.search_log if each.source == source and each.asked_at is not None]
+    accessed = f", accessed {max(answered):%Y-%m-%d}" if answered else ""
+    title = linked(escaped(str(reference["title"])), str(reference["url"]))
+    return f"{reference['number']}. {SOURCE_TITLES[source]}: {title}, database entry{accessed}."
 
 
 def _origin(reference: dict[str, Any]) -> str:

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from willowbark.tools.candidates import AppraisedRecord, Candidate
+from willowbark.tools.appraised import AppraisedRecord
+from willowbark.tools.candidates import Candidate
 from willowbark.tools.evidence import SOURCE_TITLES, Evidence
 from willowbark.tools.search import SourceReply, Status
 

@@ -9,7 +9,7 @@ from .answer import answer, held_back
 from .judge import sources_breakdown
 from .material import Material
 from .report import DrugCandidate
-from .wording import counted, designs_in_words, listed, short
+from .wording import capital, counted, designs_in_words, listed, short
 
 SUMMARY_LIMIT = 1000  # characters, by contract
 CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
@@ -24,7 +24,8 @@ def title(material: Material) -> str:
     """The report's title; the question itself where no condition is known in it."""
     if not material.asked.conditions:
         return f"What the evidence says: {short(material.dossier.question, 300)}"
-    return f"Existing drugs {material.purpose}: what the evidence says"
+    drugs = capital(listed(material.asked.drug_classes)) or "Existing drugs"
+    return f"{short(drugs)} {material.purpose}: what the evidence says"
 
 
 def executive_summary(material: Material, shown: Sequence[Candidate], candidates: Sequence[DrugCandidate]) -> str:

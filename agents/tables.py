@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl, urlsplit
 
 from willowbark.tools.appraisal import EffectSize, effect_sizes, followup_months, readable
-from willowbark.tools.candidates import AppraisedRecord, Candidate
+from willowbark.tools.appraised import AppraisedRecord
+from willowbark.tools.candidates import Candidate
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.sections import places, section_of

@@ -113,16 +113,17 @@ def test_a_lone_experiment_in_cells_refutes_nothing() -> None:
 def test_two_large_blinded_trials_are_high() -> None:
     found = appraise([item(key="pmid:1"), item(key="pmid:2")])
     assert found.level is CertaintyLevel.high
-    assert found.steps == ["Start at high: 2 randomised records in support."]
+    assert found.steps == ["Start at high: 2 randomised trials in support."]
 
 
 @pytest.mark.parametrize(
     ("evidence", "level", "reason"),
     [
         ([item(design="rct_open", size=900)], "moderate", "risk of bias"),
-        ([item(size=150)], "moderate", "150 participants"),
-        ([item(size=40)], "low", "40 participants"),
-        ([item(size=None)], "moderate", "not reported"),
+        ([item(size=900)], "moderate", "a single trial"),
+        ([item(size=250)], "moderate", "250 participants"),
+        ([item(size=150)], "low", "150 participants"),
+        ([item(size=None)], "low", "not reported"),
         ([item(size=900, direct=False)], "moderate", "indirect"),
         ([item(size=900, is_preprint=True)], "low", "peer-reviewed"),
         ([item(size=900), item("contradicts", size=900)], "low", "inconsistent"),

@@ -63,7 +63,6 @@ SENTENCES = st.lists(
         ("timolol eye drops", "timolol"),
         ("salbutamol inhalers", "albuterol"),
         ("fluticasone nasal spray and drops", "fluticasone"),
-        ("buprenorphine sublingual and buccal", "buprenorphine"),
         ("Premarin", "conjugated estrogens"),
     ],
 )
@@ -207,7 +206,7 @@ def test_a_class_has_the_members_of_the_classes_within_it() -> None:
         ("stop drinking too much alcohol", ["alcohol dependence"]),
         ("lose some weight", ["obesity"]),
         ("bring down my blood pressure", ["hypertension"]),
-        ("give up after smoke, fire and rain, on cigarettes", []),
+        ("stop at once, smoke is about", []),
         ("stop the trial", []),
     ],
 )

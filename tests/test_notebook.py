@@ -20,7 +20,7 @@ from willowbark.tools.sandbox.server import SandboxServer
 manager = pytest.importorskip("jupyter_client.manager", reason="needs the extra `notebook`")
 pytest.importorskip("ipykernel", reason="needs the extra `notebook`")
 
-QUICK = {"research.max_iterations": 1, "research.max_results_per_tool": 5}
+QUICK = {"research.max_iterations": 1, "research.max_results_per_tool": 10}
 CELL = f"""
 from willowbark.teams.notebook import ask
 report = await ask({QUESTION!r})

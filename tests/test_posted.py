@@ -8,7 +8,8 @@ from posted_study import DRUG, PLACEBO, Facts, analysis, outcome, study, trial
 
 from willowbark.tools.appraisal import Direction, StudyDesign, posted_finding
 from willowbark.tools.appraisal.posted_outcome import more_is_better
-from willowbark.tools.candidates import AppraisedRecord, appraise_candidates
+from willowbark.tools.appraised import AppraisedRecord
+from willowbark.tools.candidates import appraise_candidates
 from willowbark.tools.clinicaltrials_record import parse_study
 from willowbark.tools.evidence import Evidence
 

@@ -71,6 +71,14 @@ async def test_references_are_the_cited_records_as_they_are() -> None:
     assert "pmid:22222222" not in by_key
 
 
+async def test_an_entry_of_a_database_is_cited_by_its_name_without_an_empty_date() -> None:
+    report = await written(answers=(drafted(CLAIM),))
+    (entry,) = (line for line in report.to_markdown().splitlines() if "ChEMBL: [" in line)
+    assert "ChEMBL: [Propranolol](https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL27), database entry" in entry
+    assert "Unknown" not in entry
+    assert "url:" not in entry
+
+
 async def test_an_invented_claim_is_mended_once() -> None:
     report = await written(answers=(drafted(INVENTED), drafted(CLAIM)))
     assert (report.claims_kept, report.claims_repaired, report.claims_dropped) == (1, 1, 0)

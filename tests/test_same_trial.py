@@ -115,6 +115,20 @@ def test_a_stop_for_harm_is_kept_when_a_paper_stands_for_the_trial() -> None:
     assert any("stopped for safety: pmid:1" in step for step in found.certainty.steps)
 
 
+def test_a_stop_for_harm_decides_and_a_report_in_favour_adds_nothing_to_it() -> None:
+    stopped = item("unclear", "rct_blinded", is_preprint=True, why_stopped_kind="safety", trial="NCT1", key="pmid:1")
+    favourable = item(key="pmid:2", trial="NCT1")
+
+    assert appraise_candidate([stopped, favourable]).contradicting == ["pmid:1"]
+
+
+def test_a_report_against_does_not_lend_its_size_to_the_trial_it_is_against() -> None:
+    small = item(size=None, key="nct:NCT1", trial="NCT1")
+    alone, both = ([small], [small, item("contradicts", size=900, key="pmid:1", trial="NCT1")])
+
+    assert rank(both) == rank(alone)
+
+
 def test_a_retracted_paper_does_not_stand_for_its_trial() -> None:
     retracted = item(key="pmid:1", retracted=True, trial="NCT1")
     found = appraise_candidate([retracted, item(key="nct:NCT1", trial="NCT1")])

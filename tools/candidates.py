@@ -4,7 +4,7 @@ Pure functions over the question and the pool: the judge scores with them, the b
 report grades with them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any
 
@@ -13,42 +13,22 @@ from pydantic import BaseModel, ConfigDict, Field
 from .appraisal import (
     AppraisedItem,
     CandidateAppraisal,
+    CertaintyLevel,
     Direction,
-    PostedFinding,
-    StudyDesign,
+    appraise,
     appraise_candidate,
-    appraised_item,
-    finding_of,
-    prevents,
     readable,
-    registered_trial,
 )
+from .appraisal.design import RANDOMISED
+from .appraised import AppraisedRecord, appraise_record, condition_names, digest
 from .evidence import Evidence
-from .lexicon import canonical_drug, condition_synonyms, drug_synonyms, find_drugs
+from .lexicon import canonical_drug, find_drugs
 from .membership import belongs
 from .query import ParsedQuestion, parse_question
 from .ranking import stems
 
 APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitbook.io/chembl-interface-documentation
 _NO_STUDIES = ("drug", "disease", "notice")  # records of these types report no study
-_TOLD = (Direction.supports, Direction.contradicts)
-
-
-class AppraisedRecord(BaseModel):
-    """What one record says of one drug."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    item: AppraisedItem
-    sentence: str
-    """The sentence the direction was read from, to the letter; empty where there is none."""
-    posted: PostedFinding | None = None
-    """What a trial's posted results say, serious adverse events among it; None where none are posted."""
-
-    @property
-    def key(self) -> str:
-        """The record's key."""
-        return self.item.key
 
 
 class Indication(BaseModel):
@@ -112,32 +92,32 @@ def appraise_candidates(question: str | ParsedQuestion, pool: Sequence[Evidence]
     for record in map(readable, pool):
         if record.metadata.get("record_type") in _NO_STUDIES or not on_condition(record, asked):
             continue
+        known_as = digest(record)
         for drug in _drugs_of(record):
-            found.setdefault(drug, []).append(appraise_record(record, drug, asked))
-    candidates = [_candidate(drug, records, drug_records, asked) for drug, records in found.items()]
+            found.setdefault(drug, []).append(appraise_record(record, drug, asked, known_as=known_as))
+    known = _with_rivals(found)
+    candidates = [_candidate(drug, records, drug_records, asked) for drug, records in known.items()]
     return sorted(candidates, key=lambda candidate: (candidate.in_asked_class is False, *_standing(candidate)))
 
 
-def appraise_record(record: Evidence, drug: str, asked: ParsedQuestion) -> AppraisedRecord:
-    """Read one record's design, size and direction for one drug."""
-    condition = asked.conditions[0] if asked.conditions else " ".join(asked.terms)
-    synonyms = drug_synonyms(drug)
-    finding = finding_of(record, drug, condition, synonyms, intent=asked.intent)
-    item = appraised_item(record, drug, condition, synonyms, intent=asked.intent)
-    sentence = finding.sentence if finding.direction in _TOLD else ""
-    if record.citation.source == "clinicaltrials":
-        meant = asked.intent != "prevention" or prevents(record, drug, synonyms)
-        trial = registered_trial(record, item, drug, synonyms, on_purpose=meant)
-        return AppraisedRecord(item=trial.item, sentence=trial.sentence, posted=trial.posted)
-    if item.design is StudyDesign.registry_entry:  # the protocol of a trial, published as a paper
-        item, sentence = item.model_copy(update={"direction": Direction.unclear}), ""
-    return AppraisedRecord(item=item, sentence=sentence)
+def _with_rivals(found: Mapping[str, list[AppraisedRecord]]) -> dict[str, list[AppraisedRecord]]:
+    """Note in each record without a placebo whether what it compares with is shown to beat one by other records."""
+    working = {drug for drug, records in found.items() if _beats_placebo([record.item for record in records])}
+    return {drug: [_knowing(record, working) for record in records] for drug, records in found.items()}
 
 
-def condition_names(asked: ParsedQuestion) -> tuple[str, ...]:
-    """The conditions of a question with their synonyms, without repeats."""
-    names = [name for condition in asked.conditions for name in (condition, *condition_synonyms(condition))]
-    return tuple(dict.fromkeys(names))
+def _beats_placebo(items: Sequence[AppraisedItem]) -> bool:
+    """Whether it is at least moderately sure that a drug works, and a trial against placebo or nothing says so."""
+    if not any(i.design in RANDOMISED and i.against_nothing and i.direction is Direction.supports for i in items):
+        return False
+    return appraise(items).level in (CertaintyLevel.high, CertaintyLevel.moderate)
+
+
+def _knowing(record: AppraisedRecord, working: Set[str]) -> AppraisedRecord:
+    rivals = (record.item.rivals or "").split(" and ")
+    if working.isdisjoint(rivals):
+        return record
+    return record.model_copy(update={"item": record.item.model_copy(update={"rival_works": True})})
 
 
 def is_condition(name: str, asked: ParsedQuestion) -> bool:
@@ -212,7 +192,7 @@ def _candidate(
     return Candidate(
         drug=drug,
         records=sorted(records, key=lambda r: (r.item.design.tier, -(r.item.sample_size or 0), r.key)),
-        appraisal=appraise_candidate([record.item for record in records]),
+        appraisal=_appraisal_of(tuple(record.item for record in records)),
         drug_records=[record.key for record in about],
         mechanisms=_texts(entry.get("mechanism_of_action") for entry in mechanisms),
         targets=_texts(symbol for entry in mechanisms for symbol in entry.get("gene_symbols") or ()),
@@ -225,6 +205,12 @@ def _candidate(
         phase_for_condition=max(phases, default=None),
         in_asked_class=belongs(drug, _marketed_for(indications), asked.drug_classes) if asked.drug_classes else None,
     )
+
+
+@lru_cache(maxsize=1024)
+def _appraisal_of(items: tuple[AppraisedItem, ...]) -> CandidateAppraisal:
+    """Remembered, since most candidates gain no record in a round."""
+    return appraise_candidate(items)
 
 
 def _marketed_for(indications: Iterable[Indication]) -> list[str]:

@@ -17,7 +17,7 @@ LEADING = 6  # candidates whose mechanisms and further evidence are asked for
 MAX_UNTRIED = 6  # drugs listed for the condition that are asked for in one round
 MAX_NAMED = 4  # drugs that records name without a result, asked for in one round
 MAX_EXCLUDED = 12  # drugs that a search for the rest leaves out
-MAX_MEMBERS = 20  # of a class that one query names: sources take queries by GET
+MAX_MEMBERS = 40  # of a class that one query names: sources take queries by GET
 UNTRIED_SCORE = 5  # candidates_score while such drugs are left: not enough to end the search
 ENOUGH_CANDIDATES = 5  # with a verdict: full score
 ENOUGH_READ = SHOWN_RECORDS  # publications and trials: of more hits, the best so many stand for all
@@ -103,27 +103,27 @@ def _plan(
     reading: _Reading,
     searched: Searches,
 ) -> _Plan:
-    """What another round could ask; nothing that was asked before."""
+    """What another round could ask; nothing that was asked before, and first what finds most."""
     plan, condition = _Plan(), _condition(asked)
     decided = [candidate.drug for candidate in candidates if candidate.has_verdict]
     leading, undecided = decided[:LEADING], [c.drug for c in candidates if not c.has_verdict]
     if not candidates and not untried:
         gap = f"No drug with evidence on {condition} was found."
-        plan.ask(gap, _new([_quoted(condition)], searched), *_READERS)
+        plan.ask(gap, _new([condition], searched), *_READERS)
+    if reading.share < 1:
+        gap = f"{reading.hits - reading.read} of {reading.hits} hits unread."
+        plan.ask(gap, _new(_rest(asked, decided), searched), *_READERS)
+    for name in asked.drug_classes:
+        gap = f"Records that name {name} by their own names alone."
+        plan.ask(gap, _new(_of_class(name, condition), searched), *_READERS)
     open_drugs = _unasked((*leading, *untried), condition, searched)
     gap = f"Further records on {', '.join(open_drugs)}, for or against."
     plan.ask(gap, list(open_drugs.values()), *_READERS)
     open_drugs = _unasked(undecided, condition, searched, most=MAX_NAMED)
     gap = f"Results on {', '.join(open_drugs)}, which records name without any."
     plan.ask(gap, list(open_drugs.values()), *_READERS)
-    for name in asked.drug_classes:
-        gap = f"Records that name {name} by their own names alone."
-        plan.ask(gap, _new(_of_class(name, condition), searched), *_READERS)
-    if reading.share < 1:
-        gap = f"{reading.hits - reading.read} of {reading.hits} hits unread."
-        plan.ask(gap, _new(_rest(asked, decided), searched), *_READERS)
-    unknown = [c.drug for c in candidates if c.drug in leading and not c.drug_records and c.drug not in searched]
-    plan.ask(f"Mechanisms of {', '.join(unknown)}.", unknown, "mechanism")
+    unknown = [c.drug for c in candidates if c.drug in leading and not c.pathways and c.drug not in searched]
+    plan.ask(f"Mechanisms and pathways of {', '.join(unknown)}.", unknown, "mechanism")
     return plan
 
 

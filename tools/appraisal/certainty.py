@@ -3,8 +3,9 @@
 GRADE handbook, chapter 5 (https://gdt.gradepro.org/app/handbook/handbook.html): randomised evidence starts high,
 observational evidence low; risk of bias, inconsistency, indirectness, imprecision and publication bias take steps down.
 GRADE rates confidence in an estimate; here it is confidence in one claim, "the drug helps", so evidence against it can
-only lower it. The three bodies of evidence (randomised, observational, other) are rated apart and the best one stands,
-so more support never costs a step. Steps up (large effect, dose response) are left out: abstracts seldom allow them.
+only lower it. Randomised, observational and other records are rated apart, of each the soundest part (`soundness`), and
+the best stands, so more support never costs a step. Steps up (large effect, dose response) are left out: abstracts
+seldom allow them.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from .design import RANDOMISED, StudyDesign
 from .direction import Direction
 from .same_trial import one_per_trial
+from .soundness import DOWN, Body, left_out, soundest
 from .stopping import StoppingKind
 
 Quality = Literal["strong", "moderate", "weak", "refuted"]
@@ -38,8 +40,11 @@ _QUALITIES: dict[CertaintyLevel, Quality] = {
     CertaintyLevel.very_low: "weak",
 }
 _STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})  # overallStatus of ClinicalTrials.gov
-OPTIMAL_SIZE = 400  # participants; GRADE handbook 5.2.4.2, rule of thumb for continuous outcomes
-SMALL_SIZE = 100  # participants; a quarter of the optimal size counts as very serious imprecision
+_RANDOMISED_START = 3  # high: index of `_LEVELS`
+_WITHOUT_PATIENTS = (
+    "experiment, single case, overview or opinion",
+    "experiments, single cases, overviews or opinions",
+)
 _DESIGN_WEIGHT = {1: 16, 2: 16, 3: 8, 4: 4, 5: 1, 6: 1}  # by tier: each Oxford level counts twice the next but one
 _OPEN_WEIGHT = 12  # a randomised trial that is open, or does not say: risk of bias (Cochrane Handbook 8)
 _STOPPED_WEIGHT = 12  # a trial stopped for harm or futility: randomised as a rule, reported by its sponsor alone
@@ -75,6 +80,18 @@ class AppraisedItem(BaseModel):
     """Whether it supports in guarded words alone: may, promising, a trend."""
     direct: bool = True
     """Whether drug and condition are those asked about, in people."""
+    narrower: str | None = None
+    """Whom the study is confined to, where that is less than the question asks; None means that it names no such."""
+    other_outcome: str | None = None
+    """What its outcome is about, where that is not the condition asked about; None means that it may be."""
+    rivals: str | None = None
+    """What a trial without placebo or untreated group compares the drug with; None means that it has one."""
+    rival_works: bool = False
+    """Whether other records of the pool show that this works."""
+    beats_rival: bool = False
+    """Whether the drug did better than this, not as well."""
+    compared: int | None = None
+    """Participants in the arms that compare the drug; None means all, or that their number is not reported."""
     trial: str | None = None
     """NCT number of the trial that it reports; None where it reports none, several, or does not say."""
 
@@ -118,13 +135,12 @@ def standing(item: AppraisedItem) -> Direction:
 
 def weight(item: AppraisedItem) -> int:
     """Weight of an item in the balance: halved for each of preprint, concern, guarded words, indirectness."""
-    if item.why_stopped_kind in ("safety", "futility") and item.design not in RANDOMISED:
-        base = _STOPPED_WEIGHT
-    elif item.design in (StudyDesign.rct, StudyDesign.rct_open):
-        base = _OPEN_WEIGHT
-    else:
-        base = _DESIGN_WEIGHT[item.design.tier]
-    return base * 8 >> sum((item.is_preprint, bool(item.concern), item.hedged, not item.direct))
+    is_open = item.design in (StudyDesign.rct, StudyDesign.rct_open)
+    base = _OPEN_WEIGHT if is_open else _DESIGN_WEIGHT[item.design.tier]
+    if item.why_stopped_kind in ("safety", "futility"):
+        base = max(base, _STOPPED_WEIGHT)
+    is_indirect = not item.direct or bool(item.narrower) or bool(item.other_outcome)
+    return base * 8 >> sum((item.is_preprint, bool(item.concern), item.hedged, is_indirect))
 
 
 def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
@@ -141,7 +157,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         certainty=certainty.model_copy(
             update={"steps": [*certainty.steps, *(f"Counted once: {note}" for note in same)]}
         ),
-        quality=quality(items),
+        quality=_quality(items, certainty.level),
         supporting=keys(Direction.supports),
         contradicting=keys(Direction.contradicts),
         neutral=keys(Direction.neutral),
@@ -172,6 +188,10 @@ def quality(items: Sequence[AppraisedItem]) -> Quality:
     least three times the weight for, and comes from a systematic review, from a randomised trial and another record, or
     from three records.
     """
+    return _quality(items, appraise(items).level)
+
+
+def _quality(items: Sequence[AppraisedItem], level: CertaintyLevel) -> Quality:
     kept = [i for i in items if not i.retracted]
     against = [i for i in kept if standing(i) is Direction.contradicts]
     weight_against = sum(map(weight, against))
@@ -180,11 +200,11 @@ def quality(items: Sequence[AppraisedItem]) -> Quality:
     enough = (
         len(against) >= REFUTED_COUNT
         or (len(against) >= REFUTED_WITH_TRIAL and bool(strong))
-        or any(i.design is StudyDesign.systematic_review for i in strong)
+        or any(i.design is StudyDesign.systematic_review and not i.trial for i in strong)
     )
     if enough and weight_against >= REFUTED_RATIO * weight_for:
         return "refuted"
-    return _QUALITIES[appraise(items).level]
+    return _QUALITIES[level]
 
 
 def _is_trial(item: AppraisedItem) -> bool:
@@ -208,77 +228,54 @@ def appraise(items: Sequence[AppraisedItem]) -> Certainty:
     supporting = [i for i in kept if standing(i) is Direction.supports]
     against = [i for i in kept if standing(i) is Direction.contradicts]
     excluded = [f"Left out: {key} is retracted." for key in retracted]
-    bodies = [rated for body in _bodies(supporting) if (rated := _rate_body(*body))]
-    if not bodies:
+    rated = [
+        (names, start, kind, body)
+        for names, start, kind in _kinds(supporting)
+        if (body := soundest(kind, start, randomised=start == _RANDOMISED_START))
+    ]
+    if not rated:
         return Certainty(level=CertaintyLevel.very_low, steps=["Very low: no evidence supports it.", *excluded])
-    rank, steps = max(bodies, key=lambda body: body[0])
+    names, start, kind, body = max(rated, key=lambda told: (told[-1].level(), told[-1].rank))
     down, reasons = _inconsistency(supporting, against)
-    return Certainty(level=_LEVELS[max(0, rank - down)], steps=[*steps, *reasons, *excluded])
+    if body.level(down) < max(0, body.rank - down):
+        reasons = [_alone(body), *reasons]
+    steps = [
+        _start(names, start, len(kind), body, left_out(kind, body, randomised=start == _RANDOMISED_START)),
+        *(f"{DOWN[n]}: {reason}." for n, reason in body.steps),
+    ]
+    return Certainty(level=_LEVELS[body.level(down)], steps=[*steps, *reasons, *excluded])
 
 
-def _bodies(supporting: Sequence[AppraisedItem]) -> list[tuple[str, int, list[AppraisedItem]]]:
-    """The bodies of evidence with the rank they start from, the strongest first."""
+def _kinds(supporting: Sequence[AppraisedItem]) -> list[tuple[tuple[str, str], int, list[AppraisedItem]]]:
+    """The records by kind, with the rank from which they start: each kind is rated apart, the best one stands."""
     plain = [i for i in supporting if not i.hedged]
-    randomised = [i for i in plain if i.design in RANDOMISED or i.design is StudyDesign.systematic_review]
-    observed = [i for i in plain if i.design.tier in (3, 4)]
-    guarded = [i for i in supporting if i.hedged and i.design.tier <= 4]
-    other = [i for i in supporting if i.design.tier >= 5]
-    # Reviews that give no number of participants are a mention, however systematic their search.
-    start = 1 if randomised and all(_is_mention(i) for i in randomised) else 3
+    trials = [
+        i for i in plain if i.design in RANDOMISED or (i.design is StudyDesign.systematic_review and not _is_mention(i))
+    ]
     return [
-        ("randomised", start, randomised),
-        ("observational", 1, observed),
-        ("guarded", 1, guarded),
-        ("other", 0, other),
+        (("randomised trial", "randomised trials"), _RANDOMISED_START, trials),
+        (("systematic review", "systematic reviews"), 1, [i for i in plain if _is_mention(i)]),
+        (("observational study", "observational studies"), 1, [i for i in plain if i.design.tier in (3, 4)]),
+        (("guarded result", "guarded results"), 1, [i for i in supporting if i.hedged and i.design.tier <= 4]),
+        (_WITHOUT_PATIENTS, 0, [i for i in supporting if i.design.tier >= 5]),
     ]
 
 
 def _is_mention(item: AppraisedItem) -> bool:
+    """Whether a review gives no number of participants: a mention, however systematic its search."""
     return item.design is StudyDesign.systematic_review and item.sample_size is None
 
 
-def _rate_body(name: str, start: int, body: list[AppraisedItem]) -> tuple[int, list[str]] | None:
-    if not body:
-        return None
-    records = f"{len(body)} {name} record{'s' if len(body) > 1 else ''}"
-    steps = [f"Start at {_LEVELS[start].value.replace('_', ' ')}: {records} in support."]
-    rank = start
-    for down, reason in (_risk_of_bias(name, body), _indirectness(body), _imprecision(body), _unreviewed(body)):
-        if down:
-            rank -= down
-            steps.append(f"Down {'one' if down == 1 else 'two'}: {reason}.")
-    return max(0, rank), steps
+def _start(names: tuple[str, str], start: int, of: int, body: Body, others: str) -> str:
+    share = f"the soundest {len(body.items)} of {of}" if len(body.items) < of else str(of)
+    rest = f" (of the rest, {others})" if others else ""
+    return f"Start at {_LEVELS[start].value.replace('_', ' ')}: {share} {names[of > 1]} in support{rest}."
 
 
-def _risk_of_bias(name: str, body: list[AppraisedItem]) -> tuple[int, str]:
-    guarded = [
-        i for i in body if i.design in (StudyDesign.rct_blinded, StudyDesign.systematic_review) and not i.concern
-    ]
-    if (name == "randomised" and 2 * len(guarded) < sum(not i.concern for i in body)) or (
-        name == "randomised" and not guarded
-    ):
-        return 1, f"risk of bias, {len(guarded)} of {len(body)} blinded or systematically reviewed"
-    return 0, ""
-
-
-def _indirectness(body: list[AppraisedItem]) -> tuple[int, str]:
-    return (0, "") if any(i.direct for i in body) else (1, "indirect, none in people with the condition asked about")
-
-
-def _imprecision(body: list[AppraisedItem]) -> tuple[int, str]:
-    total = sum(i.sample_size or 0 for i in body if not i.is_preprint)
-    reported = any(i.sample_size is not None for i in body if not i.is_preprint)
-    if total >= OPTIMAL_SIZE:
-        return 0, ""
-    if not reported:
-        return 1, "imprecise, sample size not reported in a peer-reviewed record"
-    return (
-        2 if total < SMALL_SIZE else 1
-    ), f"imprecise, {total} participants are fewer than {SMALL_SIZE if total < SMALL_SIZE else OPTIMAL_SIZE}"
-
-
-def _unreviewed(body: list[AppraisedItem]) -> tuple[int, str]:
-    return (1, "none is peer-reviewed") if all(i.is_preprint for i in body) else (0, "")
+def _alone(body: Body) -> str:
+    if len(body.items) == 1:
+        return "Down one: a single trial, which no other one here repeats."
+    return "Down one: nearly all participants are of a single trial, and the others are too small to repeat it."
 
 
 def _inconsistency(supporting: Sequence[AppraisedItem], against: Sequence[AppraisedItem]) -> tuple[int, list[str]]:
@@ -288,12 +285,19 @@ def _inconsistency(supporting: Sequence[AppraisedItem], against: Sequence[Apprai
         down = 2
     elif opposed * SERIOUS >= whole:
         down = 1
-    if down:
-        share = (
-            f"{len(against)} record{'s' if len(against) > 1 else ''} against, {opposed * 100 // whole} % of the weight"
+    if against:
+        told = f"{len(against)} of {len(against) + len(supporting)} records {_speak(len(against))} against it"
+        share = f"{opposed * 100 // whole} % of the weight"
+        reasons.append(
+            f"{DOWN[down]}: inconsistent, {told} ({share})."
+            if down
+            else f"No step for inconsistency: {told} ({share}, less than a quarter)."
         )
-        reasons.append(f"Down {'one' if down == 1 else 'two'}: inconsistent, {share}.")
     harmful = sorted(i.key for i in against if i.why_stopped_kind == "safety")
     if harmful:
         reasons.append(f"Down one: stopped for safety: {', '.join(harmful)}.")
     return down + bool(harmful), reasons
+
+
+def _speak(count: int) -> str:
+    return "speaks" if count == 1 else "speak"

@@ -9,6 +9,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from willowbark.tools.lexicon import find_drugs
+
 from .sentences import plain, sentences
 
 Measure = Literal["OR", "RR", "HR", "MD", "WMD", "SMD", "RD", "IRR"]
@@ -24,7 +26,7 @@ _MEASURES: tuple[tuple[Measure, str], ...] = (
     ("IRR", r"incidence rate ratios?|rate ratios?|IRRs?"),
     ("OR", r"(?:adjusted |pooled )?odds ratios?|[ac]?ORs?"),
     ("RR", r"(?:adjusted |pooled )?(?:relative risks?|risk ratios?)|[ac]?RRs?"),
-    ("RD", r"(?:absolute )?risk (?:difference|reduction)s?|ARR|RDs?"),
+    ("RD", r"(?:absolute )?risk differences?|absolute risk reductions?|ARR|RDs?"),
 )
 _LINK = (
     r"(?:\s*[\[(][A-Za-z]{1,6}[\])])?(?:\s*[\[(]9[059]\s*%\s*(?:CI|confidence intervals?)[\])])?\s*(?:\[|"
@@ -37,7 +39,17 @@ _CI = re.compile(
     re.IGNORECASE,
 )
 _BARE_CI = re.compile(
-    rf"^\s*[(\[]\s*(?P<low>{_NUMBER})\s*(?:,|;|\bto\b|-)\s*(?P<high>{_NUMBER})\s*(?:[)\]]|[;,]\s*p\b)"
+    rf"^\s*(?:[(\[]\s*(?P<low>{_NUMBER})\s*(?:,|;|\bto\b|-)\s*(?P<high>{_NUMBER})\s*(?:[)\]]|[;,]\s*p\b)|"
+    rf"[,;]\s*(?P<from>{_NUMBER})\s*(?:\bto\b|-)\s*(?P<to>{_NUMBER})\s*(?:[)\];,]|$))",
+    re.IGNORECASE,
+)
+_SEVERAL = re.compile(rf"^\s*(?:,\s*{_NUMBER}\s*,?\s*)*(?:and|or)\s+{_NUMBER}(?![\d.]*\s*(?:%|[a-z]))", re.IGNORECASE)
+"""Values in a row, of which it cannot be told whose each is: "odds ratios 1.52 and 1.58"."""
+_FACTORS = re.compile(
+    r"\b(?:associated with|correlated with|predict(?:s|ed|ing|ive|ors?)?|risk factors?)\b", re.IGNORECASE
+)
+_TREATMENT = re.compile(
+    r"\b(?:treat(?:ment|ed)|therap(?:y|ies)|drugs?|use|users|administration|prophylaxis|intervention)\b", re.IGNORECASE
 )
 P_VALUE = re.compile(
     r"\bp(?:[-\s]?values?)?(?:\s+(?:for|of)\s+[\w\s-]{1,30}?)?\s*[,:]?\s*(?P<sign><=|>=|=|<|>|≤|≥|of|"
@@ -153,6 +165,8 @@ def _sizes(sentence: str) -> list[EffectSize]:
     for i, (measure, match) in enumerate(hits):
         end = hits[i + 1][1].start() if i + 1 < len(hits) else len(sentence)
         rest = sentence[match.end() : end]
+        if _SEVERAL.match(rest) or _is_prognosis(sentence[: match.start()]):
+            continue
         stop = re.search(r";\s+(?=[A-Za-z]{4,})|,\s+(?:and|but|whereas|while)\s", rest)
         rest = rest[: stop.start()] if stop else rest
         interval = _CI.search(rest) or _BARE_CI.search(rest)
@@ -172,6 +186,12 @@ def _sizes(sentence: str) -> list[EffectSize]:
             )
         )
     return found
+
+
+def _is_prognosis(before: str) -> bool:
+    """Whether a value is of what patients had beforehand: "failure was associated with encephalopathy (OR 4.0)"."""
+    subject = (found := _FACTORS.search(before)) and before[: found.start()]
+    return bool(subject) and not _TREATMENT.search(str(subject)) and not find_drugs(str(subject))
 
 
 def _mentions(sentence: str) -> list[tuple[Measure, re.Match[str]]]:
@@ -205,7 +225,8 @@ def _alternatives(names: str) -> list[str]:
 
 
 def _limits(match: re.Match[str]) -> tuple[float, float]:
-    low, high = _float(match["low"]), _float(match["high"])
+    groups = match.groupdict()
+    low, high = _float(groups["low"] or groups["from"]), _float(groups["high"] or groups["to"])
     return (low, high) if low <= high else (low, abs(high)) if low <= abs(high) else (high, low)
 
 

@@ -18,7 +18,7 @@ _TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split()
 _SMALL = {word: i for i, word in enumerate(_UNITS)}
 _NUMBER_WORD = rf"(?:{'|'.join([*_SMALL, *_TENS, 'hundred', 'thousand'])})"
 _SPELLED = rf"{_NUMBER_WORD}(?:[\s-]+(?:and[\s-]+)?{_NUMBER_WORD})*"
-_COUNT = rf"(?<![Tt]ype )(?P<count>\d{{1,3}}(?:[, ]\d{{3}})+|\d+|{_SPELLED})"
+_COUNT = rf"(?<![Tt]ype )(?<!\d-)(?<!\d to )(?<!aged )(?P<count>\d{{1,3}}(?:[, ]\d{{3}})+|\d+|{_SPELLED})"
 _PEOPLE = (
     r"(?:patients?|participants?|subjects?|adults?|women|men|children|adolescents|volunteers?|individuals|"
     r"people|persons|infants|neonates|smokers|"

@@ -9,12 +9,20 @@ outcome decide, and with them a stop for harm or futility; where papers alone di
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from .design import StudyDesign
 from .direction import Direction
 
 if TYPE_CHECKING:
     from .certainty import AppraisedItem
 
 _DECIDED = (Direction.supports, Direction.contradicts)
+_GRAVEST = ("safety", "futility", "administrative")
+_SOUNDEST = {
+    StudyDesign.rct_blinded: 0,
+    StudyDesign.systematic_review: 1,
+    StudyDesign.rct: 2,
+    StudyDesign.rct_open: 3,
+}
 
 
 class OnePerTrial(NamedTuple):
@@ -64,7 +72,8 @@ def _stands_for(
 ) -> "tuple[AppraisedItem, bool]":
     """The item for a trial, with all that its records know together, and whether they agree."""
     registry = {standing(i) for i in group if i.key.startswith("nct:")} & set(_DECIDED)
-    told = registry or {standing(i) for i in group} & set(_DECIDED)
+    stopped = {standing(i) for i in group if i.why_stopped_kind in ("safety", "futility")}
+    told = stopped or registry or {standing(i) for i in group} & set(_DECIDED)
     agree = len({standing(i) for i in group} & set(_DECIDED)) < 2
     if len(told) == 1:
         direction = next(iter(told))
@@ -73,15 +82,61 @@ def _stands_for(
         sharing = list(group)
         neutral = told or any(standing(i) is Direction.neutral for i in group)
         direction = Direction.neutral if neutral else Direction.unclear
+    silent = [i for i in group if standing(i) not in _DECIDED]
+    return _joined(sharing, direction, weight, group, silent), agree
+
+
+def _joined(
+    sharing: "Sequence[AppraisedItem]",
+    direction: Direction,
+    weight: "Callable[[AppraisedItem], int]",
+    group: "Sequence[AppraisedItem]",
+    silent: "Sequence[AppraisedItem]",
+) -> "AppraisedItem":
+    """The trial as the best of its reports shows it; one that says the opposite adds nothing but a stop for cause.
+
+    Args:
+        sharing: the reports that say what counts.
+        direction: what counts.
+        weight: what a report weighs.
+        group: all reports.
+        silent: those that are undecided; they can know the number of participants.
+    """
     best = min(sharing, key=lambda i: (-weight(i), i.key.startswith("nct:"), i.key))
-    stops = [i for i in group if i.why_stopped_kind]
     known = {
         "direction": direction,
-        "sample_size": max((i.sample_size for i in group if i.sample_size is not None), default=None),
+        "design": min((i.design for i in sharing), key=lambda design: (_SOUNDEST.get(design, design.tier + 2), design)),
+        "sample_size": _largest(i.sample_size for i in (*sharing, *silent)),
+        "compared": _largest(i.compared if i.compared is not None else i.sample_size for i in (*sharing, *silent)),
+        "is_preprint": all(i.is_preprint for i in sharing),
+        "concern": all(i.concern for i in sharing) or (None if all(i.concern is not False for i in sharing) else False),
+        "hedged": all(i.hedged for i in sharing),
+        "direct": any(i.direct for i in sharing),
+        "narrower": _shared(i.narrower for i in sharing),
+        "other_outcome": _shared(i.other_outcome for i in sharing),
+        "rivals": _shared(i.rivals for i in sharing),
+        "rival_works": any(i.rival_works for i in sharing),
+        "beats_rival": any(i.beats_rival for i in sharing),
+        "against_nothing": _any_true(i.against_nothing for i in sharing),
         "trial_status": _first(i.trial_status for i in group),
-        "why_stopped_kind": _first(i.why_stopped_kind for i in stops),
+        "why_stopped_kind": next((kind for kind in _GRAVEST if any(i.why_stopped_kind == kind for i in group)), None),
     }
-    return best.model_copy(update=known), agree
+    return best.model_copy(update=known)
+
+
+def _largest(sizes: Iterable[int | None]) -> int | None:
+    return max((size for size in sizes if size is not None), default=None)
+
+
+def _shared(values: Iterable[str | None]) -> str | None:
+    """A fault of all reports; None where one of them is free of it."""
+    found = list(values)
+    return None if None in found else min(value for value in found if value is not None)
+
+
+def _any_true(values: Iterable[bool | None]) -> bool | None:
+    found = set(values)
+    return True if True in found else None if None in found else False
 
 
 def _first(values: Iterable[str | None]) -> str | None:
