@@ -125,7 +125,7 @@ class Course:
             recorder=self._memory(token),
             policy=RetryPolicy.within(self._settings.research.search_timeout),
         ) as transport:
-            team, judge = self._team(transport)
+            team, judge = self._team(transport, token)
             alarm.set(self._seconds_left(), self._settings.research.limits.max_seconds)
             try:
                 async with aclosing(team.run_stream(task=self._task(), cancellation_token=token)) as messages:
@@ -238,10 +238,10 @@ class Course:
         if self._judge is not None:
             self._judge.limits = self._judge.limits.model_copy(update={"max_tokens": 1})
 
-    def _team(self, transport: Transport) -> tuple[ResearchTeam, JudgeAgent]:
+    def _team(self, transport: Transport, token: CancellationToken) -> tuple[ResearchTeam, JudgeAgent]:
         client: ChatCompletionClient = self._client
         if self.journal is not None or not isinstance(client, BaselineChatCompletionClient):
-            client = JournaledClient(client, self.budget, self.journal, self._model.name)
+            client = JournaledClient(client, self.budget, self.journal, self._model.name, token)
         members = default_participants(
             client,
             limits=self._limits(1),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from autogen_core import CancellationToken
-from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage
+from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage, UserMessage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from builders import QUESTION
 
@@ -20,6 +20,7 @@ from willowbark.teams.budget import WARN_SHARE, Budget, BudgetExceeded, price_of
 from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
+from willowbark.teams.ledger.model_calls import JournaledClient
 from willowbark.teams.resume import replay
 from willowbark.teams.run import research_stream
 from willowbark.tools.endpoints import Endpoints
@@ -261,3 +262,14 @@ async def test_a_budget_is_not_reset_by_a_replay(sandbox: SandboxServer) -> None
     first = json.loads(events[-1].data.to_json())
     assert json.loads(again.to_json())["limitations"] == first["limitations"]
     assert again.tokens_used == first["tokens_used"]
+
+
+async def test_a_stopped_run_asks_no_model_any_more() -> None:
+    stop, model = CancellationToken(), ReplayChatCompletionClient(["an answer"])
+    client = JournaledClient(model, Budget(None), None, "scripted", stop)
+    stop.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await client.create([UserMessage(content=QUESTION, source="user")])
+
+    assert model.total_usage().prompt_tokens == 0

@@ -1,5 +1,6 @@
 """A model client whose answers the ledger keeps: what was asked before in a run is answered from there."""
 
+import asyncio
 import hashlib
 import json
 import re
@@ -75,13 +76,22 @@ class JournaledClient(ChatCompletionCache):
         budget: asked before every call.
         journal: the run's; None keeps to the budget alone.
         model: its name.
+        stop: the run's; once it is cancelled, nothing is asked any more.
     """
 
-    def __init__(self, client: ChatCompletionClient, budget: Budget, journal: Journal | None, model: str) -> None:
+    def __init__(
+        self,
+        client: ChatCompletionClient,
+        budget: Budget,
+        journal: Journal | None,
+        model: str,
+        stop: CancellationToken | None = None,
+    ) -> None:
         super().__init__(client, JournalStore(journal, model, budget) if journal else _Nowhere())
         self.display_name = analyst_name(client)
         self._budget = budget
         self._journal = journal
+        self._stop = stop
 
     async def create(
         self,
@@ -97,8 +107,11 @@ class JournaledClient(ChatCompletionCache):
 
         Raises:
             BudgetExceeded: nothing is left for another call.
+            CancelledError: the run was stopped; AutoGen hands out turns that were due even then.
             ModelUnavailable: while replaying, for what the journal does not hold.
         """
+        if self._stop is not None and self._stop.is_cancelled():
+            raise asyncio.CancelledError
         arguments: dict[str, Any] = {"tools": tools, "json_output": json_output}
         arguments["extra_create_args"] = extra_create_args or {}
         known, key = self._check_cache(messages, **arguments)

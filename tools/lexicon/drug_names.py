@@ -171,10 +171,10 @@ def _is_drug(name: str, record: Mapping[str, Any], under_own_name: bool) -> bool
 def _ordered(
     variants: Mapping[str, str], records: Mapping[str, Mapping[str, Any]], kept: set[str], struck: Iterable[str]
 ) -> DrugNames:
-    generic = {name: _generic(name, kept, variants) for name in kept}
+    generic = {name: _generic(name, kept, variants) for name in sorted(kept)}
     found: dict[str, str] = {}
     spelled: dict[str, dict[str, None]] = {}
-    numbered = {name: records[name]["drugbank_id"] for name in kept if "drugbank_id" in records[name]}
+    numbered = {name: records[name]["drugbank_id"] for name in sorted(kept) if "drugbank_id" in records[name]}
     # A salt's own number stands for the drug only where the drug has none.
     drugbank_ids = {generic[name]: number for name, number in numbered.items()}
     drugbank_ids |= {name: number for name, number in numbered.items() if generic[name] == name}
