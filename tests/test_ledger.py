@@ -6,6 +6,8 @@ import json
 import pickle
 import random
 import sqlite3
+import subprocess
+import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -556,3 +558,15 @@ def test_a_journal_takes_note_of_nothing_while_replaying(path: Path) -> None:
         replaying: Journal = ledger.journal("one")
         replaying.exchanged(exchange())
         assert ledger.run("one").requests == 0
+
+
+def test_processes_that_start_together_share_a_new_ledger(tmp_path: Path) -> None:
+    open_it = (
+        "import sys; from pathlib import Path; from willowbark.teams.ledger import Ledger;"
+        "Ledger(Path(sys.argv[1])).close()"
+    )
+    command = [sys.executable, "-c", open_it, str(tmp_path / "ledger.db")]
+
+    openers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+
+    assert [opener.communicate(timeout=120)[1] for opener in openers] == [""] * 6

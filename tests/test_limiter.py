@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -83,6 +84,17 @@ async def starts(clock: Clock, tasks: int, per_second: float, monkeypatch: pytes
 
     await asyncio.gather(*(ask() for _ in range(tasks)))
     return sorted(moments)
+
+
+def test_limiters_that_open_a_new_file_together_all_share_it(tmp_path: Path) -> None:
+    for number in range(10):
+        limiters = [RateLimiter(tmp_path / f"{number}.sqlite") for _ in range(8)]
+        with ThreadPoolExecutor(len(limiters)) as threads:
+            list(threads.map(lambda limiter: asyncio.run(limiter.wait("source", 1e6)), limiters))
+
+        assert all(limiter.shared for limiter in limiters)
+        for limiter in limiters:
+            limiter.close()
 
 
 async def test_tasks_of_one_limiter_keep_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:

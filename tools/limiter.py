@@ -102,7 +102,10 @@ class RateLimiter:
             self._database = sqlite3.connect(
                 self._path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
-            self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=OFF")  # a lost row costs one interval, nothing else
-            self._database.execute("CREATE TABLE IF NOT EXISTS moment (name TEXT PRIMARY KEY, next REAL NOT NULL)")
+            # Taken at once, so that processes that start together wait for one another: to turn a lock for reading into
+            # one for writing, as this statement alone or a change of the journal's mode would, is refused unwaited.
+            with self._database as fresh:
+                fresh.execute("BEGIN IMMEDIATE")
+                fresh.execute("CREATE TABLE IF NOT EXISTS moment (name TEXT PRIMARY KEY, next REAL NOT NULL)")
         return self._database

@@ -1,6 +1,7 @@
 """The ledger's file: opened, checked, brought to the newest schema, its errors put into words."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,7 +68,7 @@ def connect(path: Path | None, busy_timeout_s: float = BUSY_TIMEOUT_S) -> sqlite
         )
         try:
             database.create_function("sealed", -1, sealed, deterministic=True)
-            database.execute("PRAGMA journal_mode=WAL")
+            _to_wal(database, busy_timeout_s)
             database.execute("PRAGMA synchronous=FULL")
             database.execute("PRAGMA foreign_keys=ON")
             _migrate(database, path)
@@ -87,6 +88,19 @@ def reader(
     reading.create_function("sealed", -1, sealed, deterministic=True)
     reading.execute("PRAGMA query_only=ON")
     return reading
+
+
+def _to_wal(database: sqlite3.Connection, patience_s: float) -> None:
+    """Have the ledger written ahead; SQLite refuses that unwaited while another process does the same to a new file."""
+    end = time.monotonic() + patience_s
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                raise
+            time.sleep(0.01)
 
 
 def _migrate(database: sqlite3.Connection, path: Path | None) -> None:
