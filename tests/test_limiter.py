@@ -6,7 +6,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -86,15 +85,25 @@ async def starts(clock: Clock, tasks: int, per_second: float, monkeypatch: pytes
     return sorted(moments)
 
 
-def test_limiters_that_open_a_new_file_together_all_share_it(tmp_path: Path) -> None:
-    for number in range(10):
-        limiters = [RateLimiter(tmp_path / f"{number}.sqlite") for _ in range(8)]
-        with ThreadPoolExecutor(len(limiters)) as threads:
-            list(threads.map(lambda limiter: asyncio.run(limiter.wait("source", 1e6)), limiters))
+OPENER = """
+import sys, time
+from pathlib import Path
+from willowbark.tools.limiter import RateLimiter
 
-        assert all(limiter.shared for limiter in limiters)
-        for limiter in limiters:
-            limiter.close()
+limiters = [RateLimiter(Path(sys.argv[1]) / f"{number}.sqlite") for number in range(200)]
+while time.time() < float(sys.argv[2]):
+    pass
+for limiter in limiters:
+    limiter._take_shared("source", 1e-6)
+print(sum(limiter.shared for limiter in limiters))
+"""
+
+
+def test_processes_that_open_a_new_file_together_all_share_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OPENER, str(tmp_path), str(time.time() + 2)]
+    openers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+
+    assert [opener.communicate(timeout=120)[0].split() for opener in openers] == [["200"]] * 4
 
 
 async def test_tasks_of_one_limiter_keep_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
