@@ -1,7 +1,7 @@
 """What a run tells while it goes on."""
 
 from datetime import UTC, datetime
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_serializer
 from pydantic_core import to_jsonable_python
@@ -41,7 +41,6 @@ ICONS: dict[EventType, str] = {
     "analysis_complete": "📈",
     "progress": "⏳",
 }
-EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 
 
 class AgentEvent(BaseModel):

@@ -6,7 +6,6 @@ A file is there whole or not at all: it is written beside its place and moved in
 import os
 import re
 import secrets
-import tempfile
 import unicodedata
 from collections.abc import Collection
 from contextlib import suppress
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Literal, Protocol, Self
 
 from willowbark.tools.errors import UsageError
+from willowbark.tools.whole_file import write_whole
 
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 ReportFormat = Literal["md", "json"]
@@ -141,7 +141,7 @@ class RunFolder:
             raise UsageError(f"{name!r} is no name for a file of a run folder")
         target = self.path / name
         try:
-            _write_whole(target, text if text.endswith("\n") else text + "\n")
+            write_whole(target, (text if text.endswith("\n") else text + "\n").encode("utf-8", "replace"))
         except OSError as error:
             raise _unusable(target, error, "written") from None
         return target
@@ -153,27 +153,6 @@ class RunFolder:
         except OSError:
             return False
         return True
-
-
-def _write_whole(target: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())  # mkstemp's 0600 would keep a group out of its shared runs
-        os.replace(name, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0o077)
-    os.umask(current)
-    return current
 
 
 def _unusable(path: Path, error: Exception, verb: str) -> UsageError:

@@ -22,7 +22,7 @@ from willowbark.agents.report_markdown import escaped, linked
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply
 
-from .exports.files import write_whole
+from .exports.files import write_export
 from .ledger import Ledger, LedgerError, Run
 from .ledger.turns import Turn
 
@@ -43,7 +43,7 @@ def write_workspace(ledger: Ledger, run_id: str, folder: Path) -> Path:
         raise LedgerError(f"run {run_id} has brought nothing yet; go on with `willowbark resume {run_id}`")
     root = folder / FOLDER
     for name, text in workspace_files(run, turns):
-        write_whole(root / name, text.encode("utf-8", "replace"))
+        write_export(root / name, text.encode("utf-8", "replace"))
     return root
 
 

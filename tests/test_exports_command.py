@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from willowbark.teams import exports
 from willowbark.teams.cli import app
 from willowbark.teams.exports import FORMATS
-from willowbark.teams.exports.files import write_whole
+from willowbark.teams.exports.files import write_export
 from willowbark.tools.errors import UsageError
 
 OLDER, NEWER = "20250601-120000-quit-smoking-0a1b", "20250602-120000-quit-smoking-0a1b"
@@ -134,14 +134,14 @@ def test_a_file_in_the_folders_place_is_refused(here: Path) -> None:
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = write_whole(tmp_path / "x.csv", b"old")
+    target = write_export(tmp_path / "x.csv", b"old")
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UsageError, match="No space left"):
-        write_whole(target, b"new")
+        write_export(target, b"new")
     assert target.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".x")] == []
 

@@ -26,11 +26,11 @@ from functools import partial
 from typing import ClassVar
 
 from .chembl_record import Row, indication_name, molecule_names, parent_id, parse_drug, parse_phase
-from .errors import SearchError, SourceRefused, UnreadableReply
+from .errors import SearchError, UnreadableReply
 from .evidence import Evidence, SourceName
 from .lexicon import canonical_drug, condition_synonyms
-from .naming import asked_for, essence
-from .query import plain_query
+from .naming import asked_for, essence, words_of
+from .publications import check_filters
 from .ranking import rank
 from .search import Filters, Source, SourceReply, Status
 from .transport import Reply
@@ -63,11 +63,8 @@ class ChEMBL(Source):
             SourceRefused: filters were given, or the query holds no words.
             SearchError: no answer, or no readable one.
         """
-        if filters:
-            raise SourceRefused(self.name, f"no filter named {sorted(filters)[0]!r}; there are none")
-        asked, words = asked_for(query), plain_query(query)
-        if not any(map(str.isalnum, words)):
-            raise SourceRefused(self.name, "the query holds no words to search for")
+        check_filters(self.name, filters or {}, ())
+        asked, words = asked_for(query), words_of(self.name, query)
         resolved = await asyncio.gather(*(self._resolve(drug) for drug in asked.drugs[:max_results]))
         warnings = [
             f"no molecule is named {drug!r}" for drug, found in zip(asked.drugs, resolved, strict=False) if not found

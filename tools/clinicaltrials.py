@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from .clinicaltrials_record import parse_study
 from .errors import SearchError, SourceRefused, UnreadableReply
 from .evidence import Evidence, SourceName, checked_identifier
+from .publications import check_filters
 from .query import plain_query
 from .ranking import rank
 from .search import Filters, Source, SourceReply, Status
@@ -181,10 +182,7 @@ def filter_params(filters: Filters) -> dict[str, object]:
     >>> filter_params({"phase": ["PHASE2", "PHASE3"]})["filter.advanced"]
     'AREA[StudyType]INTERVENTIONAL AND AREA[Phase](PHASE2 OR PHASE3)'
     """
-    if unknown := sorted(set(filters) - {"status", "phase", "has_results"}):
-        raise SourceRefused(
-            ClinicalTrials.name, f"no filter named {unknown[0]!r}; there are has_results, phase, status"
-        )
+    check_filters(ClinicalTrials.name, filters, ("status", "phase", "has_results"))
     advanced = ["AREA[StudyType]INTERVENTIONAL"]
     if phases := _chosen("phase", filters.get("phase"), PHASES):
         advanced.append(f"AREA[Phase]({' OR '.join(phases)})")

@@ -2,7 +2,8 @@
 
 import re
 
-from .query import ParsedQuestion, parse_question
+from .errors import SourceRefused
+from .query import ParsedQuestion, parse_question, plain_query
 from .ranking import stems
 
 _EXCLUDED = re.compile(r'\bNOT\s+(?:\([^()]*\)|"[^"]*"|\S+)')
@@ -20,6 +21,18 @@ def asked_for(query: str) -> ParsedQuestion:
     ()
     """
     return parse_question(_EXCLUDED.sub(" ", query).replace(",", " "))
+
+
+def words_of(source: str, query: str) -> str:
+    """The words of a query.
+
+    Raises:
+        SourceRefused: it holds none.
+    """
+    words = plain_query(query)
+    if not any(map(str.isalnum, words)):
+        raise SourceRefused(source, "the query holds no words to search for")
+    return words
 
 
 def essence(name: str) -> frozenset[str]:

@@ -28,9 +28,9 @@ from typing import Any, ClassVar
 from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .evidence import Evidence, SourceName
 from .lexicon import canonical_drug, condition_synonyms, same_drug
-from .naming import asked_for, essence
+from .naming import asked_for, essence, words_of
 from .opentargets_record import parse_disease, parse_drug
-from .query import plain_query
+from .publications import check_filters
 from .ranking import rank
 from .search import Filters, Source, SourceReply, Status
 from .transport import Reply
@@ -99,11 +99,8 @@ class OpenTargets(Source):
             SourceRefused: filters were given, or the query holds no words.
             SearchError: no answer, or no readable one.
         """
-        if filters:
-            raise SourceRefused(self.name, f"no filter named {sorted(filters)[0]!r}; there are none")
-        asked, words = asked_for(query), plain_query(query)
-        if not any(map(str.isalnum, words)):
-            raise SourceRefused(self.name, "the query holds no words to search for")
+        check_filters(self.name, filters or {}, ())
+        asked, words = asked_for(query), words_of(self.name, query)
         conditions = asked.conditions or (() if asked.drugs else (words,))
         asking = [self._diseases(condition) for condition in conditions] + [self._drugs(drug) for drug in asked.drugs]
         answers = await asyncio.gather(*asking, return_exceptions=True)

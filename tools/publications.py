@@ -129,7 +129,8 @@ def check_filters(source: str, filters: Mapping[str, Any], known: Collection[str
         SourceRefused: names them.
     """
     if unknown := sorted(set(filters) - set(known)):
-        raise SourceRefused(source, f"knows no filter {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+        there_are = ", ".join(sorted(known)) or "none"
+        raise SourceRefused(source, f"knows no filter {', '.join(unknown)}; there are {there_are}")
 
 
 def boundary(source: str, filters: Mapping[str, Any], name: str) -> date | None:

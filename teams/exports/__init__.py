@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from willowbark.tools.errors import UsageError
 
-from .files import write_whole
+from .files import write_export
 
 if TYPE_CHECKING:
     from willowbark.agents.report import ResearchReport
@@ -82,4 +82,4 @@ def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[
     """
     formats = [format_of(name) for name in dict.fromkeys(names)]
     contents = {known.file_name: render(report, known.name) for known in formats}
-    return [write_whole(folder / file_name, content) for file_name, content in contents.items()]
+    return [write_export(folder / file_name, content) for file_name, content in contents.items()]

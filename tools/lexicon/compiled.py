@@ -7,14 +7,14 @@ run. Where nothing can be written, tables are made at every start.
 import hashlib
 import json
 import logging
-import os
-import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import platformdirs
+
+from willowbark.tools.whole_file import write_whole
 
 Table = dict[str, Any]
 _log = logging.getLogger(__name__)
@@ -35,7 +35,8 @@ def compiled(name: str, sources: Iterable[Path], make: Callable[[], Table]) -> T
             return table
     table = make()
     try:
-        _keep(path, table)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(table, ensure_ascii=False).encode())  # others may start at the same moment
     except OSError as error:
         _log.debug("%s is made at every start: %s cannot be written: %s", name, folder, error.strerror)
         return table
@@ -51,16 +52,3 @@ def _digest(sources: Iterable[Path]) -> str:
     for source in sources:
         whole.update(hashlib.sha256(source.read_bytes()).digest())
     return whole.hexdigest()[:32]
-
-
-def _keep(path: Path, table: Table) -> None:
-    """Write the file whole or not at all: other processes may start at the same moment."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, written = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".json")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(table, file, ensure_ascii=False)
-        os.replace(written, path)
-    except OSError:
-        Path(written).unlink(missing_ok=True)
-        raise
