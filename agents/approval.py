@@ -13,7 +13,7 @@ from autogen_core.models import UserMessage
 from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.appraisal import Quality
-from willowbark.tools.candidates import Candidate
+from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.errors import WillowbarkError
 
 MAX_REASON_CHARACTERS = 300  # of what a person says; it goes into the report

@@ -19,7 +19,7 @@ from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMess
 from autogen_core import CancellationToken, Component
 from pydantic import Field
 
-from willowbark.tools.transport import Transport
+from willowbark.tools.http.transport import Transport
 
 from .approval import (
     Approval,

@@ -7,14 +7,14 @@ its record, and fails nothing.
 import asyncio
 from collections.abc import Sequence
 
-from willowbark.tools.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.evidence import Evidence, Metadata
-from willowbark.tools.fulltext import FULL_TEXT_LIMIT, may_be_open, read_full_texts
-from willowbark.tools.identity import published_articles, resolve
-from willowbark.tools.linking import link
-from willowbark.tools.transport import Transport
-from willowbark.tools.trust import check_trust
-from willowbark.tools.versions import settle
+from willowbark.tools.http.transport import Transport
+from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, may_be_open, read_full_texts
+from willowbark.tools.works.identity import published_articles, resolve
+from willowbark.tools.works.linking import link
+from willowbark.tools.works.trust import check_trust
+from willowbark.tools.works.versions import settle
 
 TEXTS_PER_CANDIDATE = 2  # full texts, of its strongest open records; every candidate's first comes before any second
 

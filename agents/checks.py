@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from willowbark.tools.candidates import Candidate
+from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.transport import Transport
+from willowbark.tools.http.transport import Transport
 
 from .checking import checked
 

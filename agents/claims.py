@@ -22,7 +22,7 @@ from willowbark.tools.appraisal import (
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import drug_synonyms
-from willowbark.tools.sections import section_of
+from willowbark.tools.works.sections import section_of
 
 from .grounding import beyond
 

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-from willowbark.tools.appraisal.screening import folded
-from willowbark.tools.appraisal.sentences import sentences
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
+from willowbark.tools.reading.screening import folded
+from willowbark.tools.reading.sentences import sentences
 
 _ADDRESS = re.compile(
     r"\w+\s?:\s?//|\bwww\.|\S@\w|\]\s*[(\[]|<\s*/?\s*[a-z]"

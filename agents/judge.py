@@ -16,7 +16,7 @@ from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
 from pydantic import BaseModel, ConfigDict, Field
 
-from willowbark.tools.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker, unmarked
 from willowbark.tools.evidence import Evidence
 

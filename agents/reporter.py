@@ -13,18 +13,18 @@ from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient, RequestUsage
 from pydantic import BaseModel, Field
 
-from willowbark.tools.transport import Transport
+from willowbark.tools.http.transport import Transport
 
 from .analyst import Analyst, AnalystConfig, made_of
 from .approval import Approval, ApprovalMessage
-from .assembly import assemble
 from .checks import Checks
 from .findings import Dossier, FindingsMessage
 from .judge import AssessmentMessage, JudgeAssessment
-from .material import Material
 from .prompts import prompt
-from .report import OTHER_CALLS, ReportMessage, ResearchReport, TurnUsage
-from .writing import Writing
+from .report.assembly import assemble
+from .report.material import Material
+from .report.model import OTHER_CALLS, ReportMessage, ResearchReport, TurnUsage
+from .report.writing import Writing
 
 
 class ReportAgentConfig(AnalystConfig):

@@ -29,9 +29,9 @@ from autogen_core.tools import BaseTool, StaticWorkbench, Workbench
 from pydantic import BaseModel, Field
 
 from willowbark.tools.enclosure import GUIDANCE
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import EvidenceTool, replies_in
-from willowbark.tools.transport import Transport
 
 from .findings import Findings, FindingsMessage
 from .judge import AssessmentMessage

@@ -21,7 +21,7 @@ from typing import Any
 from quality import EFFECTS, accuracy, macro_f1
 
 from willowbark.tools.appraisal import conclusion_of, effect_in
-from willowbark.tools.appraisal.polarity import higher_is_better
+from willowbark.tools.reading.polarity import higher_is_better
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "benchmarks"
 UNDECIDED = "undecided"

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.run import research
-from willowbark.tools.endpoints import Endpoints
+from willowbark.teams.run.research import research
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"

@@ -27,7 +27,6 @@ import verdicts
 from willowbark.tools.appraisal import (
     EffectSize,
     answer_of,
-    arms,
     classify_design,
     conclusion_of,
     direction_of,
@@ -40,6 +39,7 @@ from willowbark.tools.appraisal import (
     sample_size,
     why_stopped_kind,
 )
+from willowbark.tools.reading import arms
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT / "tests" / "cases" / "appraisal.jsonl"

@@ -15,9 +15,9 @@ from typing import Literal
 
 from playwright.sync_api import Browser, FloatRect, Page, Request, sync_playwright
 
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams import exports, research
-from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
 
 QUESTION = "Which existing drugs could help people quit smoking?"

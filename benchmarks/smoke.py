@@ -23,23 +23,23 @@ from willowbark.agents.literature import literature_agent
 from willowbark.agents.mechanism import mechanism_agent
 from willowbark.agents.trials import trials_agent
 from willowbark.teams.config import Settings
-from willowbark.teams.run import research_stream
+from willowbark.teams.run.research import research_stream
 from willowbark.tools.enclosure import new_marker
-from willowbark.tools.endpoints import Endpoints
-from willowbark.tools.pubmed import PubMed
-from willowbark.tools.pubmed_record import parse_articles
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.transport import ExchangeLog, Transport
+from willowbark.tools.sources.pubmed import PubMed
+from willowbark.tools.sources.pubmed_record import parse_articles
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 RUN = """
 import asyncio, json, resource, time
 began = time.perf_counter()
 from willowbark.teams import research
-from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.transport import ExchangeLog
+from willowbark.tools.http.transport import ExchangeLog
 imported = time.perf_counter()
 log = ExchangeLog()
 with SandboxServer() as sandbox:

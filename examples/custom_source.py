@@ -10,16 +10,16 @@ from typing import ClassVar
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.judge import JudgeAgent
 from willowbark.agents.literature import literature_agent
-from willowbark.agents.report import ReportMessage
+from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams import ResearchTeam
 from willowbark.tools.enclosure import new_marker
 from willowbark.tools.evidence import Citation, Evidence, SourceName
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.ranking import rank
 from willowbark.tools.search import Filters, Source, SourceReply, Status
 from willowbark.tools.toolbox import EvidenceTool, Questions, SearchArgs, ToolReply
-from willowbark.tools.transport import Transport
 
 NOTES = {
     "propranolol": "Labelled in the United States for the prevention of common migraine headache.",

@@ -8,7 +8,7 @@ import asyncio
 
 from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.report import ReportMessage
+from willowbark.agents.report.model import ReportMessage
 from willowbark.teams import ResearchTeam
 from willowbark.teams.research_team import default_participants
 

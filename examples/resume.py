@@ -11,7 +11,7 @@ from autogen_core import CancellationToken
 
 from willowbark.teams import Settings, research_stream
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.resume import resume
+from willowbark.teams.run.resume import resume
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 RUN_ID = "migraine"

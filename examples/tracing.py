@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
 
 from willowbark.teams import research_stream
-from willowbark.teams.observability import span_recorder, traced
+from willowbark.teams.run.observability import span_recorder, traced
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 

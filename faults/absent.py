@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.sandbox.faults import DeadBy, FaultPlan
 from willowbark.tools.sandbox.library import Library

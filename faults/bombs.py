@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from willowbark.tools.endpoints import Endpoints
 from willowbark.tools.errors import SearchError
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Reply, RetryPolicy, Transport
 from willowbark.tools.sandbox.faults import Fault, FaultPlan, Kind
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.transport import Reply, RetryPolicy, Transport
 
 from .verdict import Figure, Row, exactly
 

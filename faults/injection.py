@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from willowbark.tools.appraisal import addressed_to_machines
-from willowbark.tools.appraisal.sentences import sentences
-from willowbark.tools.candidates import appraise_candidates
+from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.reading.sentences import sentences
 from willowbark.tools.sandbox.library import Library, Publication
 
 from .payloads import PAYLOADS, neutral

@@ -9,12 +9,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from willowbark.tools.endpoints import Endpoint, Endpoints
-from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoint, Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.sandbox.faults import FaultPlan
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.transport import Transport
 
 from .verdict import Figure, Row, exactly
 

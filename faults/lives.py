@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Journal, Ledger
-from willowbark.teams.resume import resume_stream
-from willowbark.teams.run import research_stream
-from willowbark.tools.endpoints import Endpoints
+from willowbark.teams.run.research import research_stream
+from willowbark.teams.run.resume import resume_stream
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import Endpoints
 
 from .running import QUESTIONS
 

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from functools import cache, partial
 
-from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.faults import DeadBy, FaultPlan
 from willowbark.tools.sandbox.server import SandboxServer
 

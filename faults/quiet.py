@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import httpx
 import requests
 
-from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.sandbox.server import SandboxServer, SeenRequest
 from willowbark.tools.search import SearchHandler
 from willowbark.tools.toolbox import SOURCES
-from willowbark.tools.transport import ExchangeLog, Transport
 
 from .verdict import Figure, Row, exactly, percentile
 

@@ -10,13 +10,13 @@ from autogen_core.models import ChatCompletionClient
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.judge import JudgeLimits
-from willowbark.agents.report import ReportMessage, ResearchReport
+from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.specialist import TURN_TIMEOUT_S, SpecialistAgent
 from willowbark.teams.config import OrchestratorConfig
 from willowbark.teams.research_team import ResearchTeam, default_participants
-from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Exchange, ExchangeLog, RetryPolicy, Transport
 from willowbark.tools.toolbox import SEARCH_TIMEOUT_S, EvidenceTool
-from willowbark.tools.transport import Exchange, ExchangeLog, RetryPolicy, Transport
 
 QUESTIONS = (
     "Which existing drugs could prevent migraine attacks?",

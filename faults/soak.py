@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.faults import FaultPlan
 from willowbark.tools.sandbox.server import SandboxServer
 

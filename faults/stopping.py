@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from autogen_core import CancellationToken
 
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LimitSettings, OutputSettings, ResearchSettings, Settings
-from willowbark.teams.run import research_stream
-from willowbark.tools.endpoints import Endpoints
+from willowbark.teams.run.research import research_stream
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
 
 from .answering import AnsweringClient, Asked

@@ -4,12 +4,12 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from willowbark.tools.endpoints import Endpoints
 from willowbark.tools.errors import SearchError
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Reply, RetryPolicy, Transport
 from willowbark.tools.sandbox.faults import Fault, FaultPlan, RetryAfter
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.transport import Reply, RetryPolicy, Transport
 
 from .verdict import Figure, Row, exactly
 

@@ -22,8 +22,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from willowbark.teams import studio
-from willowbark.teams.studio_command import USER, bring_in
+from willowbark.teams.faces import studio
+from willowbark.teams.faces.studio_command import USER, bring_in
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "studio-test"

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from .events import AgentEvent
     from .ledger import Ledger
     from .research_team import ResearchTeam
-    from .run import research, research_stream
+    from .run.research import research, research_stream
 
 _HOMES = {
     "AgentEvent": "events",
     "Ledger": "ledger",
     "ResearchTeam": "research_team",
     "Settings": "config",
-    "research": "run",
-    "research_stream": "run",
+    "research": "run.research",
+    "research_stream": "run.research",
 }
 
 __all__ = ["AgentEvent", "Ledger", "ResearchTeam", "Settings", "research", "research_stream"]

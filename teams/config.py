@@ -24,8 +24,8 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from willowbark.tools.endpoints import KEYED, PUBLIC
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import KEYED, PUBLIC
 
 FILE_NAME = "willowbark.toml"
 ENV_PREFIX = "WILLOWBARK_"

@@ -26,14 +26,14 @@ from willowbark.agents.checks import Checks
 from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeLimits
 from willowbark.agents.literature import KEYED_LITERATURE_SOURCES, LITERATURE_SOURCES, literature_agent
 from willowbark.agents.mechanism import MECHANISM_SOURCES, mechanism_agent
-from willowbark.agents.report import ReportMessage
+from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
 from willowbark.agents.specialist import TURN_TIMEOUT_S, SpecialistAgent
 from willowbark.agents.trials import TRIAL_SOURCES, trials_agent
 from willowbark.tools.enclosure import new_marker
-from willowbark.tools.endpoints import PUBLIC
 from willowbark.tools.errors import UsageError
-from willowbark.tools.transport import Transport
+from willowbark.tools.http.endpoints import PUBLIC
+from willowbark.tools.http.transport import Transport
 
 from .rounds import Thread, next_speakers
 

@@ -9,8 +9,8 @@ import sys
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from willowbark.teams import cli
 from willowbark.teams.events import AgentEvent
+from willowbark.teams.faces import cli
 from willowbark.tools.errors import UsageError
 
 

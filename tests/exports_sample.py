@@ -5,7 +5,7 @@ from typing import Any
 
 from willowbark.agents.approval import Approval, SetAside
 from willowbark.agents.claims import Claim
-from willowbark.agents.report import (
+from willowbark.agents.report.model import (
     OTHER_CALLS,
     DrugCandidate,
     EvidenceRow,

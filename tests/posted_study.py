@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from willowbark.tools.clinicaltrials_record import parse_study
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.sources.clinicaltrials_record import parse_study
 
 Facts = dict[str, Any]
 DRUG = ("Topiramate", "EXPERIMENTAL", ["Drug: topiramate"])

@@ -20,8 +20,8 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Journal, Ledger
 from willowbark.teams.ledger.writer import Writer
-from willowbark.teams.resume import resume
-from willowbark.teams.run import research
+from willowbark.teams.run.research import research
+from willowbark.teams.run.resume import resume
 
 SETTINGS = {"research.max_iterations": 2, "research.max_results_per_tool": 5, "research.judge_threshold": 1.0}
 times: Counter[str] = Counter()

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from willowbark.tools.appraisal import (
-    arms,
     classify_design,
     conclusion_of,
     direction_of,
@@ -18,6 +17,7 @@ from willowbark.tools.appraisal import (
     sample_size,
     why_stopped_kind,
 )
+from willowbark.tools.reading import arms
 
 ALL = [
     json.loads(line)

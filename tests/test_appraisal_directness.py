@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from test_appraisal_certainty import bodies, item, items
 
 from willowbark.tools.appraisal import AppraisedItem, CertaintyLevel, appraise
-from willowbark.tools.appraisal.directness import beats, compared, narrower_group, other_outcome
-from willowbark.tools.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.reading.directness import beats, compared, narrower_group, other_outcome
 
 NEPHROPATHY = ["diabetic nephropathy"]
 PLACEBO = "450 adults were randomised, double blind. {0} reduced migraine attacks versus placebo (p=0.001)."

@@ -15,7 +15,6 @@ from willowbark.tools.appraisal import (
     StudyDesign,
     answer_of,
     appraised_item,
-    arms,
     classify_design,
     conclusion_of,
     direction_of,
@@ -30,6 +29,7 @@ from willowbark.tools.appraisal import (
     why_stopped_kind,
 )
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.reading import arms
 
 WORDS = st.sampled_from(
     (

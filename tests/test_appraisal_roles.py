@@ -5,11 +5,11 @@ import re
 import pytest
 
 from willowbark.tools.appraisal import Direction, conclusion_of, prevents
-from willowbark.tools.appraisal.passages import is_background, passages
-from willowbark.tools.appraisal.purpose import purpose_of
-from willowbark.tools.appraisal.roles import given_to_all, in_background, stands_by
-from willowbark.tools.appraisal.topic import topic_in
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.reading.passages import is_background, passages
+from willowbark.tools.reading.purpose import purpose_of
+from willowbark.tools.reading.roles import given_to_all, in_background, stands_by
+from willowbark.tools.reading.topic import topic_in
 
 DRUG = re.compile("nadolol", re.IGNORECASE)
 

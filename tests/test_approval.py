@@ -10,18 +10,11 @@ from autogen_agentchat.messages import UserInputRequestedEvent
 from autogen_core import CancellationToken
 from builders import asked, findings, record, reply, verdict
 
-from willowbark.agents.approval import (
-    Approval,
-    ApprovalAnswer,
-    ApprovalMessage,
-    ApprovalRequest,
-    NobodyToAsk,
-    Proposal,
-)
+from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalMessage, ApprovalRequest, NobodyToAsk, Proposal
 from willowbark.agents.approver import MAX_ATTEMPTS, ApproverAgent, undecided
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.prompt_line import terminal_input
-from willowbark.agents.report import ReportMessage, ResearchReport
+from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 
 RECORDS = [

@@ -15,18 +15,18 @@ from builders import QUESTION
 from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalMessage, ApprovalRequest
 from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.report import ReportMessage, ResearchReport
-from willowbark.teams.alarm import Alarm
+from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.research_team import ResearchTeam, default_participants
-from willowbark.teams.resume import replay, resume
-from willowbark.teams.run import Asked, research, research_stream
-from willowbark.tools.endpoints import Endpoints
+from willowbark.teams.run.alarm import Alarm
+from willowbark.teams.run.research import Asked, research, research_stream
+from willowbark.teams.run.resume import replay, resume
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.transport import Transport
 
 
 @pytest.fixture(scope="module")

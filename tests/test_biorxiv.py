@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from trust_sample import LIBRARY, PREPRINT_DOI, PUBLISHED_DOI, transport
 
-from willowbark.tools.biorxiv import is_theirs, parse_publication, published_version
 from willowbark.tools.errors import SearchError, UnreadableReply
 from willowbark.tools.sandbox import FaultPlan, SandboxServer
+from willowbark.tools.works.biorxiv import is_theirs, parse_publication, published_version
 
 
 @pytest.mark.parametrize("version", ["", "v2"])

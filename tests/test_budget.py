@@ -14,16 +14,16 @@ from builders import QUESTION
 from willowbark.agents.asking import MAX_REPAIRS
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.judge import JudgeAssessment
-from willowbark.agents.report import OTHER_CALLS
-from willowbark.teams.alarm import Alarm
-from willowbark.teams.budget import WARN_SHARE, Budget, BudgetExceeded, price_of
+from willowbark.agents.report.model import OTHER_CALLS
 from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.ledger.model_calls import JournaledClient
-from willowbark.teams.resume import replay
-from willowbark.teams.run import research_stream
-from willowbark.tools.endpoints import Endpoints
+from willowbark.teams.run.alarm import Alarm
+from willowbark.teams.run.budget import WARN_SHARE, Budget, BudgetExceeded, price_of
+from willowbark.teams.run.research import research_stream
+from willowbark.teams.run.resume import replay
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
 
 DEAR = Price(input=1_000_000, output=1_000_000)

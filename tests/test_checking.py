@@ -11,7 +11,7 @@ from willowbark.agents.checking import checked
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.sandbox import Fault, FaultPlan, Library, SandboxServer
 from willowbark.tools.sandbox.library import FullText, Publication
-from willowbark.tools.sections import places
+from willowbark.tools.works.sections import places
 
 SAID = "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001)."
 

@@ -7,15 +7,16 @@ from typing import Any
 import httpx
 import pytest
 
-from willowbark.tools import chembl, chembl_record, naming
-from willowbark.tools.chembl import ChEMBL, by_phase, names_it
-from willowbark.tools.chembl_record import parse_drug, parse_indications, parse_mechanisms, parse_phase
-from willowbark.tools.endpoints import Endpoint, Endpoints
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
-from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoint, Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import Transport
+from willowbark.tools.http.wire import HttpxWire
+from willowbark.tools.questions import naming
 from willowbark.tools.search import Status
-from willowbark.tools.transport import Transport
-from willowbark.tools.wire import HttpxWire
+from willowbark.tools.sources import chembl, chembl_record
+from willowbark.tools.sources.chembl import ChEMBL, by_phase, names_it
+from willowbark.tools.sources.chembl_record import parse_drug, parse_indications, parse_mechanisms, parse_phase
 
 Rows = list[dict[str, Any]]
 

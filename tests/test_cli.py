@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from willowbark import __version__
-from willowbark.teams.cli import app
+from willowbark.teams.faces.cli import app
 
 SCRIPT = Path(__file__).with_name("cli_with_scripted_run.py")
 ANSWERED = "answer: what prevents migraine?"
@@ -309,7 +309,7 @@ def test_help_answers_at_once() -> None:
 
 def test_help_loads_nothing_heavy() -> None:
     check = (
-        "import sys; from willowbark.teams.cli import app; app(['--help'], standalone_mode=False); "
+        "import sys; from willowbark.teams.faces.cli import app; app(['--help'], standalone_mode=False); "
         "heavy = {'pydantic', 'autogen_core', 'httpx', 'requests', 'numpy', 'starlette'} & set(sys.modules); "
         "sys.exit(bool(heavy))"
     )

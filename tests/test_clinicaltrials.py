@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.tools import clinicaltrials, clinicaltrials_record
-from willowbark.tools.clinicaltrials import ClinicalTrials, clean_term, filter_params
-from willowbark.tools.clinicaltrials_record import parse_study
-from willowbark.tools.endpoints import Endpoint, Endpoints
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoint, Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import Transport
+from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import SourceReply, Status
-from willowbark.tools.transport import Transport
-from willowbark.tools.wire import HttpxWire
+from willowbark.tools.sources import clinicaltrials, clinicaltrials_record
+from willowbark.tools.sources.clinicaltrials import ClinicalTrials, clean_term, filter_params
+from willowbark.tools.sources.clinicaltrials_record import parse_study
 
 Answer = Callable[[httpx.Request], httpx.Response]
 JsonValues = st.recursive(

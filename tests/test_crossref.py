@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trust_sample import CLEAN_DOI, LIBRARY, NOTICES, RETRACTED_DOI, SILENT_DOI, transport
 
-from willowbark.tools.crossref import DOIS_PER_REQUEST, Notice, parse_work, parse_works, updates
-from willowbark.tools.endpoints import Endpoints
 from willowbark.tools.errors import SearchError, SourceRefused, UnreadableReply
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox import Fault, FaultPlan, SandboxServer
+from willowbark.tools.works.crossref import DOIS_PER_REQUEST, Notice, parse_work, parse_works, updates
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "crossref"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from willowbark.tools.endpoints import PUBLIC, Endpoints
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import PUBLIC, Endpoints
 
 KEY = "canary-3f9a"
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.tools.endpoints import Endpoint, Endpoints
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
-from willowbark.tools.europepmc import EuropePMC, parse_page, translated
-from willowbark.tools.europepmc_record import parse_record, plain
-from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoint, Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import Status
-from willowbark.tools.transport import RetryPolicy, Transport
-from willowbark.tools.wire import HttpxWire
+from willowbark.tools.sources.europepmc import EuropePMC, parse_page, translated
+from willowbark.tools.sources.europepmc_record import parse_record, plain
 
 SANDBOX = Endpoints(by_source={"europepmc": Endpoint(base_url="http://127.0.0.1:1/europepmc")}, sandboxed=True)
 

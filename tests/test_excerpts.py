@@ -6,15 +6,8 @@ import pytest
 from builders import record
 
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.excerpts import (
-    GAP,
-    LIMITS_SHOWN,
-    MAX_LIMITS,
-    RESULTS_SHOWN,
-    excerpted,
-    stated_limits,
-)
-from willowbark.tools.sections import places, section_of
+from willowbark.tools.works.excerpts import GAP, LIMITS_SHOWN, MAX_LIMITS, RESULTS_SHOWN, excerpted, stated_limits
+from willowbark.tools.works.sections import places, section_of
 
 FILLER = "The mean age was the same in the two arms at each of the sites that took part. "
 

@@ -11,7 +11,7 @@ from exports_sample import REFERENCES, empty, hostile, reference, sample
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import render
 from willowbark.teams.exports.citations import citation_key, entries, escaped
 

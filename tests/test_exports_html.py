@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 from exports_sample import ONE_YEAR, empty, hostile, reference, row, sample
 
-from willowbark.agents.evidence_list import EvidenceList, evidence_html
-from willowbark.agents.report_html import FIGURE_STYLE, report_html
-from willowbark.agents.report_markdown import LINKED_HOSTS
+from willowbark.agents.report.evidence_list import EvidenceList, evidence_html
+from willowbark.agents.report.html import FIGURE_STYLE, report_html
+from willowbark.agents.report.markdown import LINKED_HOSTS
 from willowbark.teams.exports import render
 from willowbark.tools.evidence import Citation, Evidence
 

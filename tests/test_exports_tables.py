@@ -12,7 +12,7 @@ from exports_sample import ROWS, empty, hostile, row, sample
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import FORMATS, render
 from willowbark.teams.exports.csv import COLUMNS, cell
 

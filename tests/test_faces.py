@@ -9,10 +9,10 @@ import pytest
 from builders import QUESTION
 from typer.testing import CliRunner
 
-from willowbark.agents.report import ReportMessage, ResearchReport
+from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.teams import ResearchTeam, Settings, research
-from willowbark.teams.cli import app
-from willowbark.teams.notebook import ask
+from willowbark.teams.faces.cli import app
+from willowbark.teams.faces.notebook import ask
 from willowbark.tools.sandbox.server import SandboxServer
 
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from willowbark.agents.claims import Verdicts
 from willowbark.agents.findings import Dossier
-from willowbark.agents.flow import BACKGROUND, NO_DRUG, OFF_TOPIC, RETRACTED, flow
-from willowbark.agents.material import Material
-from willowbark.agents.report import Flow, ReportDraft
-from willowbark.tools.candidates import appraise_candidates
+from willowbark.agents.report.flow import BACKGROUND, NO_DRUG, OFF_TOPIC, RETRACTED, flow
+from willowbark.agents.report.material import Material
+from willowbark.agents.report.model import Flow, ReportDraft
+from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Evidence
 
 SAYS = (

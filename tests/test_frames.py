@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from willowbark.agents.frames import candidates_frame, trials_frame
-from willowbark.agents.report import DrugCandidate, EvidenceRow, ReportSection, ResearchReport, TrialRow
+from willowbark.agents.report.frames import candidates_frame, trials_frame
+from willowbark.agents.report.model import DrugCandidate, EvidenceRow, ReportSection, ResearchReport, TrialRow
 from willowbark.tools.appraisal import EffectSize
 from willowbark.tools.errors import UsageError
 

@@ -9,10 +9,10 @@ from trust_sample import ARTICLE_XML, LIBRARY, transport
 
 from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.fulltext import extended, read_full_texts
-from willowbark.tools.jats import MAX_SECTION_CHARS, MAX_XML_BYTES, FullText, parse_full_text
 from willowbark.tools.sandbox import Fault, FaultPlan, SandboxServer
-from willowbark.tools.sections import licence_of, places, section_of
+from willowbark.tools.works.fulltext import extended, read_full_texts
+from willowbark.tools.works.jats import MAX_SECTION_CHARS, MAX_XML_BYTES, FullText, parse_full_text
+from willowbark.tools.works.sections import licence_of, places, section_of
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"
 real = pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies is not beside this clone")

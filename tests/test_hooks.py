@@ -13,11 +13,11 @@ from autogen_core.models import CreateResult, RequestUsage
 from builders import QUESTION, asked, reply, scripted
 from pydantic import BaseModel
 
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
-from willowbark.teams import hooks
 from willowbark.teams.config import Settings
-from willowbark.teams.hooks import (
+from willowbark.teams.run import hooks
+from willowbark.teams.run.hooks import (
     ErrorTracker,
     Hooks,
     TokenCounter,
@@ -27,14 +27,14 @@ from willowbark.teams.hooks import (
     logging_hooks,
     tell,
 )
-from willowbark.teams.logs import logged
-from willowbark.teams.run import research_stream
-from willowbark.tools.endpoints import Endpoints
+from willowbark.teams.run.logs import logged
+from willowbark.teams.run.research import research_stream
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.sandbox.faults import FaultPlan
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.toolbox import SourceTool
-from willowbark.tools.transport import RetryPolicy, Transport
-from willowbark.tools.wire import HttpxWire
 
 TURN = TurnTaken("judge", 1, "Round 1: continue", 100, 10)
 

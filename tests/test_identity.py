@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from trust_sample import LIBRARY, PREPRINT_DOI, PUBLISHED_DOI, transport
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.identity import propose, published_articles, resolve, title_score
 from willowbark.tools.sandbox import FaultPlan, SandboxServer
 from willowbark.tools.sandbox.library import Publication
-from willowbark.tools.versions import settle
+from willowbark.tools.works.identity import propose, published_articles, resolve, title_score
+from willowbark.tools.works.versions import settle
 
 TITLE = "Placebinol for the prevention of test fever: a randomised trial"
 

@@ -24,15 +24,15 @@ from willowbark.agents.claims import objection
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.grounding import identifiers, refers_elsewhere
 from willowbark.agents.judge import JudgeLimits
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.appraisal import addressed_to_machines
 from willowbark.tools.enclosure import visible
-from willowbark.tools.endpoints import Endpoints
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.sandbox.library import Library, Publication, Trial
 from willowbark.tools.sandbox.server import SandboxServer, SeenRequest
-from willowbark.tools.transport import ExchangeLog, Transport
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "benchmarks" / "injection"
 TOOLS = {
@@ -456,7 +456,7 @@ def watching() -> AnsweringClient:
     def answer(asked: Asked) -> Answer:
         if asked.answer_type:
             from willowbark.agents.judge import JudgeAssessment
-            from willowbark.agents.report import ReportDraft
+            from willowbark.agents.report.model import ReportDraft
 
             due = {"JudgeAssessment": JudgeAssessment, "ReportDraft": ReportDraft}[asked.answer_type]
             return baseline._answer(asked.messages, [], due)

@@ -18,7 +18,7 @@ from willowbark.agents.judge import (
     JudgeLimits,
     shown_records,
 )
-from willowbark.tools.candidates import appraise_candidates
+from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.search import Status
 
 TRIAL = record(

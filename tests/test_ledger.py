@@ -27,14 +27,14 @@ from willowbark.teams.ledger import Journal, Ledger, LedgerError, Model
 from willowbark.teams.ledger.database import MIGRATIONS
 from willowbark.teams.ledger.exchanges import FRESH_DAYS
 from willowbark.teams.research_team import ResearchTeam
-from willowbark.teams.resume import resume
-from willowbark.teams.run import research, research_stream
-from willowbark.tools.endpoints import LOOKUPS, PUBLIC, Endpoints
+from willowbark.teams.run.research import research, research_stream
+from willowbark.teams.run.resume import resume
 from willowbark.tools.errors import SourceRefused, SourceUnavailable
+from willowbark.tools.http.endpoints import LOOKUPS, PUBLIC, Endpoints
+from willowbark.tools.http.transport import Exchange
+from willowbark.tools.http.wire import WireReply
 from willowbark.tools.sandbox.faults import Fault, FaultPlan
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.transport import Exchange
-from willowbark.tools.wire import WireReply
 
 CANARY = "canary0123456789abcdef"
 MODEL = Model("baseline", "baseline", {})

@@ -14,9 +14,9 @@ from builders import QUESTION
 
 from willowbark.teams.ledger import Ledger, Model
 from willowbark.teams.ledger.writer import Writer
-from willowbark.tools.endpoints import Endpoints
-from willowbark.tools.transport import Transport
-from willowbark.tools.wire import HttpxWire
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Transport
+from willowbark.tools.http.wire import HttpxWire
 
 MODEL = Model("baseline", "baseline", {})
 

@@ -10,17 +10,17 @@ import pytest
 from builders import QUESTION
 from test_library_publications import figures, needs_source, runs, spelt_figures
 
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.resume import replay
-from willowbark.teams.run import research
-from willowbark.tools.endpoints import Endpoints
-from willowbark.tools.jats import parse_full_text
+from willowbark.teams.run.research import research
+from willowbark.teams.run.resume import replay
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox import Library, SandboxServer
 from willowbark.tools.sandbox.europepmc import jats
 from willowbark.tools.sandbox.library import OWN_FULL_TEXT, FullText, Publication
-from willowbark.tools.sections import is_full_text
+from willowbark.tools.works.jats import parse_full_text
+from willowbark.tools.works.sections import is_full_text
 
 SOURCE = Path(__file__).resolve().parents[2] / "shared" / "data" / "library_source" / "abstracts.jsonl.gz"
 LIBRARY = Library.load()

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from willowbark.tools import limiter as limiter_module
-from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.http import limiter as limiter_module
+from willowbark.tools.http.limiter import RateLimiter
 
 WORKER = """
 import asyncio, sys
 from pathlib import Path
-from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.http.limiter import RateLimiter
 
 class Telling(RateLimiter):
     async def _next(self, name, interval_s):
@@ -88,7 +88,7 @@ async def starts(clock: Clock, tasks: int, per_second: float, monkeypatch: pytes
 OPENER = """
 import sys, time
 from pathlib import Path
-from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.http.limiter import RateLimiter
 
 limiters = [RateLimiter(Path(sys.argv[1]) / f"{number}.sqlite") for number in range(200)]
 while time.time() < float(sys.argv[2]):

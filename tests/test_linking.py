@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trust_sample import transport
 
-from willowbark.tools.clinicaltrials import ClinicalTrials
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.linking import link
 from willowbark.tools.sandbox import Library, SandboxServer
+from willowbark.tools.sources.clinicaltrials import ClinicalTrials
+from willowbark.tools.works.linking import link
 
 
 def trial(number: int = 1, **more: Any) -> Evidence:

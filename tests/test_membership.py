@@ -3,8 +3,8 @@
 import pytest
 from builders import drug_record, record
 
-from willowbark.tools.candidates import appraise_candidates
-from willowbark.tools.membership import belongs
+from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.tools.questions.membership import belongs
 
 TRIALS = [
     record("1", "Topiramate in migraine prevention", "Topiramate reduced migraine attacks against placebo (p<0.001)."),

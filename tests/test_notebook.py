@@ -11,10 +11,10 @@ from builders import QUESTION, record
 
 from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
+from willowbark.teams.faces.notebook import LiveView, ask
 from willowbark.teams.ledger import DEFAULT_PATH
-from willowbark.teams.notebook import LiveView, ask
-from willowbark.tools.endpoints import Endpoints
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
 
 manager = pytest.importorskip("jupyter_client.manager", reason="needs the extra `notebook`")
@@ -22,7 +22,7 @@ pytest.importorskip("ipykernel", reason="needs the extra `notebook`")
 
 QUICK = {"research.max_iterations": 1, "research.max_results_per_tool": 10}
 CELL = f"""
-from willowbark.teams.notebook import ask
+from willowbark.teams.faces.notebook import ask
 report = await ask({QUESTION!r})
 print(report.stop_reason, len(report.executive_summary) >= 100)
 """
@@ -186,7 +186,7 @@ async def test_cancelling_who_waits_still_gives_the_report() -> None:
 
 APPROVED = f"""
 from willowbark.teams.config import Settings
-from willowbark.teams.notebook import ask
+from willowbark.teams.faces.notebook import ask
 short = Settings().overridden({QUICK!r})
 report = await ask({QUESTION!r}, settings=short, approve=True)
 print(report.approval.decided_by, "|", report.approval.via, "|", report.approval.because)

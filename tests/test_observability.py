@@ -11,21 +11,21 @@ from autogen_core.logging import LLMCallEvent
 from builders import QUESTION
 from typer.testing import CliRunner, Result
 
-from willowbark.teams.cli import app
 from willowbark.teams.config import Settings
-from willowbark.teams.logs import logged
-from willowbark.teams.run import research_stream
-from willowbark.tools.endpoints import Endpoints
+from willowbark.teams.faces.cli import app
+from willowbark.teams.run.logs import logged
+from willowbark.teams.run.research import research_stream
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Exchange, ExchangeLog
 from willowbark.tools.sandbox.faults import Fault, FaultPlan
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.transport import Exchange, ExchangeLog
 
 pytest.importorskip("opentelemetry.sdk", reason="traces need the extra `trace`")
 
-from willowbark.teams.observability import span_recorder, traced
-from willowbark.teams.trace_file import trace_file
+from willowbark.teams.run.observability import span_recorder, traced
+from willowbark.teams.run.trace_file import trace_file
 
 KEY = "canary-key-5e1f"
 QUICK = {"research.max_iterations": 1, "research.max_results_per_tool": 5}

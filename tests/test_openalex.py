@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trust_sample import CLEAN_DOI, LIBRARY, RETRACTED_DOI, SILENT_DOI, transport
 
-from willowbark.tools.endpoints import Endpoints
 from willowbark.tools.errors import SearchError, SourceRefused, UnreadableReply
-from willowbark.tools.limiter import RateLimiter
-from willowbark.tools.openalex import OpenAlex, parse_page, parse_record, parse_work, rebuilt, work
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import Exchange, RetryPolicy, Transport
+from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.sandbox import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.transport import Exchange, RetryPolicy, Transport
-from willowbark.tools.wire import HttpxWire
+from willowbark.tools.sources.openalex import OpenAlex, parse_page, parse_record, parse_work, rebuilt, work
 
 KEY = "canary-7d21"
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "openalex"

@@ -8,15 +8,15 @@ from typing import Any
 import httpx
 import pytest
 
-from willowbark.tools import opentargets, opentargets_record
-from willowbark.tools.endpoints import Endpoint, Endpoints
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
-from willowbark.tools.limiter import RateLimiter
-from willowbark.tools.opentargets import OpenTargets
-from willowbark.tools.opentargets_record import parse_disease, parse_drug
+from willowbark.tools.http.endpoints import Endpoint, Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import Transport
+from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import Status
-from willowbark.tools.transport import Transport
-from willowbark.tools.wire import HttpxWire
+from willowbark.tools.sources import opentargets, opentargets_record
+from willowbark.tools.sources.opentargets import OpenTargets
+from willowbark.tools.sources.opentargets_record import parse_disease, parse_drug
 
 MIGRAINE = {
     "id": "EFO_0003821",

@@ -4,17 +4,17 @@ from builders import QUESTION
 from exports_sample import sample
 from posted_study import analysis, outcome, trial
 
-from willowbark.agents.posted_results import posted_lines, posted_results
-from willowbark.agents.report import PostedResult
-from willowbark.agents.tables import trial_table
+from willowbark.agents.report.model import PostedResult
+from willowbark.agents.report.posted_results import posted_lines, posted_results
+from willowbark.agents.report.tables import trial_table
 from willowbark.teams.exports.html import as_html
 from willowbark.tools.appraisal import SeriousEvents
-from willowbark.tools.candidates import appraise_candidates
-from willowbark.tools.clinicaltrials import ClinicalTrials
-from willowbark.tools.endpoints import Endpoints
-from willowbark.tools.pubmed import PubMed
+from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.sandbox import SandboxServer
-from willowbark.tools.transport import Transport
+from willowbark.tools.sources.clinicaltrials import ClinicalTrials
+from willowbark.tools.sources.pubmed import PubMed
 
 TRIAL = trial(
     outcome(

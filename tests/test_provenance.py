@@ -7,11 +7,11 @@ from autogen_core import CancellationToken
 from builders import asked, findings, record, reply, scripted, verdict
 
 from willowbark.agents.claims import Claim
-from willowbark.agents.report import ReportDraft, ReportMessage, ResearchReport
+from willowbark.agents.report.model import ReportDraft, ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.appraisal import Direction
-from willowbark.tools.appraisal.records import appraised_item, finding_of
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.reading.records import appraised_item, finding_of
 
 SAID = "Propranolol reduced migraine attacks compared with placebo (p<0.001)."
 RESULT = "Attacks were halved by propranolol more often than by placebo (OR 2.4; 95% CI 1.3-4.4; P=0.004)."

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from willowbark.tools.errors import SourceRefused
 from willowbark.tools.evidence import Citation
-from willowbark.tools.publications import (
+from willowbark.tools.sources.publications import (
     boundary,
     check_filters,
     date_of,

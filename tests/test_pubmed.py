@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from willowbark.tools.endpoints import Endpoint, Endpoints
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.limiter import RateLimiter
-from willowbark.tools.pubmed import IDS_PER_FETCH, PubMed
-from willowbark.tools.pubmed_record import parse_articles
+from willowbark.tools.http.endpoints import Endpoint, Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import Status
-from willowbark.tools.transport import RetryPolicy, Transport
-from willowbark.tools.wire import HttpxWire
+from willowbark.tools.sources.pubmed import IDS_PER_FETCH, PubMed
+from willowbark.tools.sources.pubmed_record import parse_articles
 
 Answer = Callable[[str, dict[str, str]], httpx.Response]
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from willowbark.tools.errors import UsageError
-from willowbark.tools.query import (
+from willowbark.tools.questions.query import (
     LONGEST_QUESTION,
     QuestionError,
     parse_question,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from willowbark.teams.cli import app
+from willowbark.teams.faces.cli import app
 from willowbark.tools.sandbox.server import SandboxServer
 
 ROOT = Path(__file__).parent.parent

@@ -11,9 +11,9 @@ from xml.etree.ElementTree import Element, ParseError
 import pytest
 from defusedxml import ElementTree
 
-from willowbark.tools.europepmc import parse_page
 from willowbark.tools.evidence import Evidence, checked_identifier
-from willowbark.tools.pubmed_record import parse_articles
+from willowbark.tools.sources.europepmc import parse_page
+from willowbark.tools.sources.pubmed_record import parse_articles
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"
 pytestmark = pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies is not beside this clone")

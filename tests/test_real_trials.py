@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from willowbark.tools.appraisal import posted_finding
-from willowbark.tools.chembl_record import parse_drug as parse_chembl_drug
-from willowbark.tools.chembl_record import parse_mechanisms
-from willowbark.tools.clinicaltrials import parse_studies
-from willowbark.tools.clinicaltrials_record import UNKNOWN_ENROLLMENT, parse_study
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import drug_synonyms, find_drugs
-from willowbark.tools.opentargets_record import parse_disease, parse_drug
+from willowbark.tools.sources.chembl_record import parse_drug as parse_chembl_drug
+from willowbark.tools.sources.chembl_record import parse_mechanisms
+from willowbark.tools.sources.clinicaltrials import parse_studies
+from willowbark.tools.sources.clinicaltrials_record import UNKNOWN_ENROLLMENT, parse_study
+from willowbark.tools.sources.opentargets_record import parse_disease, parse_drug
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"
 pytestmark = pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies is not beside this clone")

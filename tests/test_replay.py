@@ -10,12 +10,12 @@ from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import CreateResult, RequestUsage
 from builders import QUESTION, scripted
 
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger, LedgerError
-from willowbark.teams.resume import replay, resume
-from willowbark.teams.run import research, research_stream
-from willowbark.tools.endpoints import Endpoints
+from willowbark.teams.run.research import research, research_stream
+from willowbark.teams.run.resume import replay, resume
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.faults import Fault, FaultPlan
 from willowbark.tools.sandbox.server import SandboxServer
 

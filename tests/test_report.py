@@ -10,7 +10,7 @@ from builders import QUESTION, asked, drug_record, findings, record, reply, scri
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.claims import Claim
-from willowbark.agents.report import CandidateDraft, ReportDraft, ReportMessage, ResearchReport
+from willowbark.agents.report.model import CandidateDraft, ReportDraft, ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.search import Status
 

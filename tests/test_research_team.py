@@ -17,7 +17,7 @@ from builders import QUESTION, findings, record, reply, scripted
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeLimits
-from willowbark.agents.report import ReportMessage, ResearchReport
+from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.errors import UsageError

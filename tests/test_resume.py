@@ -18,15 +18,15 @@ from builders import QUESTION
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeLimits
-from willowbark.agents.report import ReportMessage, ResearchReport
+from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger, LedgerError
 from willowbark.teams.research_team import ResearchTeam, default_participants
-from willowbark.teams.resume import replay, resume
-from willowbark.teams.run import research, research_stream
-from willowbark.tools.endpoints import Endpoints
+from willowbark.teams.run.research import research, research_stream
+from willowbark.teams.run.resume import replay, resume
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.transport import Transport
 
 HERE = Path(__file__).parent
 PROGRAM = HERE / "run_and_be_killed.py"

@@ -13,13 +13,13 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from builders import QUESTION
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.research_team import ResearchTeam
-from willowbark.teams.run import research, research_stream
-from willowbark.tools.endpoints import Endpoints
+from willowbark.teams.run.research import research, research_stream
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.faults import Fault, FaultPlan
 from willowbark.tools.sandbox.server import SandboxServer
 

@@ -10,11 +10,11 @@ from builders import QUESTION
 from click.testing import Result
 from typer.testing import CliRunner
 
-from willowbark.teams.cli import app
+from willowbark.teams.faces.cli import app
+from willowbark.teams.faces.runs_command import differences
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 from willowbark.teams.ledger.rows import pack
 from willowbark.teams.ledger.schema import SEALED
-from willowbark.teams.runs_command import differences
 from willowbark.tools.sandbox.server import SandboxServer
 
 

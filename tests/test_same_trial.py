@@ -10,9 +10,9 @@ from posted_study import analysis, outcome, trial
 from test_appraisal_certainty import QUALITIES, item, items
 
 from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign, appraise_candidate, appraised_item
-from willowbark.tools.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.linking import link
+from willowbark.tools.works.linking import link
 
 NUMBER = "NCT99999901"
 POSTED = trial(

@@ -7,16 +7,16 @@ from faults.payloads import PAYLOADS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.tools.appraisal.screening import (
+from willowbark.tools.enclosure import visible
+from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.reading.screening import (
     addressed_to_machines,
     folded,
     is_addressed_to_machines,
     readable,
     set_aside,
 )
-from willowbark.tools.appraisal.screening_words import KEYS, WORDS
-from willowbark.tools.enclosure import visible
-from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.reading.screening_words import KEYS, WORDS
 from willowbark.tools.sandbox.library import Library
 
 RESULT = "Propranolol reduced migraine attacks by 44% compared with placebo (p<0.001)."

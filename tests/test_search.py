@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from willowbark.tools.endpoints import Endpoints
 from willowbark.tools.errors import RateLimitError, SourceRefused, SourceUnavailable, UnreadableReply, UsageError
 from willowbark.tools.evidence import Citation, Evidence, SourceName
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.search import Filters, SearchHandler, SearchTool, Source, SourceReply, Status, ToolMetadata
-from willowbark.tools.transport import Transport
 
 
 def record(pmid: str, content: str = "Text.", source: SourceName = "pubmed") -> Evidence:

@@ -20,14 +20,14 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.teams.config import OutputSettings, ResearchSettings, Settings
 from willowbark.teams.exports import render
 from willowbark.teams.research_team import ResearchTeam, default_participants
-from willowbark.teams.run import research_stream
-from willowbark.tools.endpoints import Endpoints
+from willowbark.teams.run.research import research_stream
 from willowbark.tools.errors import SearchError
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Exchange, Reply, RetryPolicy, Transport
+from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.sandbox.faults import FaultPlan
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.transport import Exchange, Reply, RetryPolicy, Transport
-from willowbark.tools.wire import HttpxWire
 
 
 def team_in_json() -> dict[str, Any]:
@@ -104,8 +104,8 @@ async def test_keys_are_found_nowhere_they_do_not_belong(
 
 async def test_a_trace_of_requests_with_keys_holds_none(tmp_path: Path) -> None:
     pytest.importorskip("opentelemetry.sdk", reason="traces need the extra `trace`")
-    from willowbark.teams.observability import span_recorder, traced
-    from willowbark.teams.trace_file import trace_file
+    from willowbark.teams.run.observability import span_recorder, traced
+    from willowbark.teams.run.trace_file import trace_file
 
     settings = Settings(research=ResearchSettings(max_iterations=1, max_results_per_tool=3))
     with SandboxServer() as server, trace_file(tmp_path / "t.jsonl"):

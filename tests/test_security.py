@@ -16,17 +16,17 @@ from builders import QUESTION
 from pydantic import ValidationError
 
 from willowbark.teams.config import ResearchSettings, Settings
+from willowbark.teams.faces.studio_command import HOST as STUDIO_HOST
 from willowbark.teams.ledger import Ledger, LedgerError
-from willowbark.teams.resume import resume
-from willowbark.teams.run import research
-from willowbark.teams.studio_command import HOST as STUDIO_HOST
-from willowbark.tools.endpoints import Endpoints
+from willowbark.teams.run.research import research
+from willowbark.teams.run.resume import resume
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UsageError
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Reply, RetryPolicy, Transport
 from willowbark.tools.sandbox.faults import Fault, FaultPlan
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.toolbox import GetMechanisms, GetPaper, GetTrial, SourceTool
-from willowbark.tools.transport import Reply, RetryPolicy, Transport
 
 QUICK = RetryPolicy().scaled(0.02)
 

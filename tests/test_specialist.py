@@ -20,12 +20,12 @@ from willowbark.agents.mechanism import mechanism_agent
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.agents.trials import trials_agent
 from willowbark.tools.enclosure import GUIDANCE, new_marker
-from willowbark.tools.endpoints import Endpoints
-from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import Status
 from willowbark.tools.toolbox import SourceTool
-from willowbark.tools.transport import RetryPolicy, Transport
-from willowbark.tools.wire import HttpxWire
 
 USAGE = RequestUsage(prompt_tokens=7, completion_tokens=3)
 SEARCH = {

@@ -4,9 +4,9 @@ from builders import QUESTION
 
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.run import research
+from willowbark.teams.run.research import research
 from willowbark.teams.state import ResearchState, state_of
-from willowbark.tools.endpoints import Endpoints
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
 
 

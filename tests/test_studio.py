@@ -20,12 +20,12 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from typer.testing import CliRunner
 
-from willowbark.agents.report import ReportMessage
-from willowbark.teams import studio
-from willowbark.teams.cli import app
+from willowbark.agents.report.model import ReportMessage
+from willowbark.teams.faces import studio
+from willowbark.teams.faces.cli import app
+from willowbark.teams.faces.studio_command import STUDIO_VERSION, check_version
+from willowbark.teams.faces.studio_page import STYLE, Guarded, Restyled
 from willowbark.teams.research_team import ResearchTeam
-from willowbark.teams.studio_command import STUDIO_VERSION, check_version
-from willowbark.teams.studio_page import STYLE, Guarded, Restyled
 from willowbark.tools.errors import UsageError
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.toolbox import replies_in

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from willowbark.agents.claims import Verdicts
 from willowbark.agents.findings import Dossier
-from willowbark.agents.material import Material
-from willowbark.agents.report import DrugCandidate, ReportDraft
-from willowbark.agents.summary import ADVICE, LABELS, conclusion, confidence, executive_summary, title
-from willowbark.tools.candidates import appraise_candidates
+from willowbark.agents.report.material import Material
+from willowbark.agents.report.model import DrugCandidate, ReportDraft
+from willowbark.agents.report.summary import ADVICE, LABELS, conclusion, confidence, executive_summary, title
+from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.search import Status
 
 LEVELS = ("high", "moderate", "low", "very low")

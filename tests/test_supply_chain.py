@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from willowbark.teams.studio_command import STUDIO_VERSION
+from willowbark.teams.faces.studio_command import STUDIO_VERSION
 
 PROJECT = Path(__file__).parent.parent
 LOCKS = (
@@ -85,7 +85,8 @@ def test_a_run_loads_no_mcp(tmp_path: Path) -> None:
     """Whichever `mcp` is installed beside Willowbark, nothing of it is imported."""
     (tmp_path / "mcp.py").write_text("raise SystemExit('mcp was imported')\n")
     script = (
-        "import willowbark.teams.run, willowbark.teams.cli, willowbark.teams.studio, sys; print('mcp' in sys.modules)"
+        "import willowbark.teams.run.research, willowbark.teams.faces.cli, willowbark.teams.faces.studio, sys; "
+        "print('mcp' in sys.modules)"
     )
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environ, check=False)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from willowbark.tools.endpoints import Endpoint, Endpoints
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
-from willowbark.tools.limiter import RateLimiter
-from willowbark.tools.transport import ExchangeLog, Reply, RetryPolicy, Transport
-from willowbark.tools.wire import BrokenBody, HttpxWire, TooSlow, WireError, WireReply, WireRequest
+from willowbark.tools.http.endpoints import Endpoint, Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import ExchangeLog, Reply, RetryPolicy, Transport
+from willowbark.tools.http.wire import BrokenBody, HttpxWire, TooSlow, WireError, WireReply, WireRequest
 
 KEY = "canary-3f9a"
 GOOD = {"answer": 42}

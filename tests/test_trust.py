@@ -8,8 +8,8 @@ from trust_sample import CLEAN_DOI, LIBRARY, RETRACTED_DOI, RETRACTED_PMID, SILE
 
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.sandbox import Fault, FaultPlan, SandboxServer
-from willowbark.tools.trust import TrustState, check_trust, is_unchecked, retraction_note, trust_summary
-from willowbark.tools.trust_lookup import FLAGS
+from willowbark.tools.works.trust import TrustState, check_trust, is_unchecked, retraction_note, trust_summary
+from willowbark.tools.works.trust_lookup import FLAGS
 
 EVERY_SOURCE = ("pubmed", "europepmc", "crossref", "openalex")
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from willowbark.tools.wire import (
+from willowbark.tools.http.wire import (
     MAX_BODY_BYTES,
     BrokenBody,
     HttpxWire,

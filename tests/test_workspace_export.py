@@ -6,9 +6,9 @@ from builders import QUESTION, drug_record, findings, record, reply, verdict
 from hypothesis import given
 from hypothesis import strategies as st
 
+from willowbark.teams.faces.workspace_export import file_name, workspace_files
 from willowbark.teams.ledger import Run
 from willowbark.teams.ledger.turns import Turn
-from willowbark.teams.workspace_export import file_name, workspace_files
 from willowbark.tools.search import Status
 
 RUN = Run(

@@ -6,11 +6,11 @@ are real identifiers; their titles here are not the records' own.
 
 from typing import Any
 
-from willowbark.tools.endpoints import Endpoints
-from willowbark.tools.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
 from willowbark.tools.sandbox import Library, SandboxServer
 from willowbark.tools.sandbox.library import Publication
-from willowbark.tools.transport import ExchangeLog, RetryPolicy, Transport
 
 RETRACTED_DOI = "10.1016/s0140-6736(97)11096-0"
 RETRACTED_PMID = "9500320"

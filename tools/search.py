@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .evidence import SOURCE_NAMES, Evidence, SearchResult, SourceName, merge
+from .http.transport import Transport
 from .ranking import rank
-from .transport import Transport
 
 Filters = Mapping[str, Any]
 

@@ -15,16 +15,16 @@ from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from .chembl import ChEMBL
-from .clinicaltrials import ClinicalTrials
 from .enclosure import disclose, enclose, new_marker
 from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
-from .europepmc import EuropePMC
-from .openalex import OpenAlex
-from .opentargets import OpenTargets
-from .pubmed import PubMed
+from .http.transport import Transport
 from .search import Source, SourceReply
-from .transport import Transport
+from .sources.chembl import ChEMBL
+from .sources.clinicaltrials import ClinicalTrials
+from .sources.europepmc import EuropePMC
+from .sources.openalex import OpenAlex
+from .sources.opentargets import OpenTargets
+from .sources.pubmed import PubMed
 
 SOURCES: tuple[type[Source], ...] = (PubMed, EuropePMC, ClinicalTrials, ChEMBL, OpenTargets)
 """Every source that the agents can search; a new one is added here."""

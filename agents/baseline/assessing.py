@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from autogen_core.models import LLMMessage
 
 from willowbark.agents.judge import SHOWN_RECORDS, AssessmentDetails, JudgeAssessment
-from willowbark.tools.candidates import Candidate, appraise_candidates, known_drugs
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, known_drugs
 from willowbark.tools.lexicon import class_members
-from willowbark.tools.membership import belongs
-from willowbark.tools.query import ParsedQuestion, parse_question, preprocess_query
+from willowbark.tools.questions.membership import belongs
+from willowbark.tools.questions.query import ParsedQuestion, parse_question, preprocess_query
 
 from .reading import Searches, question_in, records_in, searched_in, studies_read
 

@@ -10,7 +10,7 @@ from autogen_core.tools import Tool, ToolSchema
 
 from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.lexicon import canonical_drug
-from willowbark.tools.query import parse_question, plain_query, preprocess_query
+from willowbark.tools.questions.query import parse_question, plain_query, preprocess_query
 
 from .reading import next_queries, question_in
 

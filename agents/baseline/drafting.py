@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from autogen_core.models import LLMMessage
 
 from willowbark.agents.claims import Claim, Stance, objection
-from willowbark.agents.report import CandidateDraft, ReportDraft
+from willowbark.agents.report.model import CandidateDraft, ReportDraft
 from willowbark.tools.appraisal import Direction, direction_of
-from willowbark.tools.appraisal.sentences import sentences
-from willowbark.tools.candidates import Candidate, appraise_candidates, is_condition
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, is_condition
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.excerpts import tells_figures
 from willowbark.tools.lexicon import find_drugs
-from willowbark.tools.query import ParsedQuestion, parse_question
-from willowbark.tools.sections import places
+from willowbark.tools.questions.query import ParsedQuestion, parse_question
+from willowbark.tools.reading.sentences import sentences
+from willowbark.tools.works.excerpts import tells_figures
+from willowbark.tools.works.sections import places
 
 from .reading import question_in, records_in
 

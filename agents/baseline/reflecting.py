@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from autogen_core.models import FunctionExecutionResultMessage, LLMMessage
 
-from willowbark.tools.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import replies_in
 

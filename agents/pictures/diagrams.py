@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from willowbark.tools.enclosure import visible
-from willowbark.tools.query import parse_question
+from willowbark.tools.questions.query import parse_question
 
-from ..report import NOT_REPORTED, ResearchReport
+from ..report.model import NOT_REPORTED, ResearchReport
 from .canvas import WIDE, png
 from .svg import NAMES, Picture, element, opening
 

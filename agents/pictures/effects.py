@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from willowbark.tools.appraisal import EffectSize
-from willowbark.tools.appraisal.numbers import RATIOS
 from willowbark.tools.lexicon import find_drugs
+from willowbark.tools.reading.numbers import RATIOS
 
-from ..report import EvidenceRow
+from ..report.model import EvidenceRow
 
 LEAST_EFFECTS = 2  # one effect size is a sentence, not a picture
 MAX_EFFECTS = 20  # rows of a picture

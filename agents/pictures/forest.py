@@ -9,8 +9,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 
 from willowbark.tools.appraisal import EffectSize
 
-from ..links import named
-from ..report import EvidenceRow, ResearchReport
+from ..report.links import named
+from ..report.model import EvidenceRow, ResearchReport
 from .canvas import NARROW, cut, picture
 from .effects import EffectFamily, effect_families
 from .svg import NAMES, Picture

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from ..report import ResearchReport, TrialRow
+from ..report.model import ResearchReport, TrialRow
 from .canvas import NARROW, cut, picture
 from .forest import forests
 from .svg import NAMES, Picture

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from ..report import TrialRow
+from ..report.model import TrialRow
 
 Outcome = Literal["completed", "running", "stopped", "not reported"]
 

@@ -15,7 +15,7 @@ from willowbark.tools.errors import UsageError
 from .files import write_export
 
 if TYPE_CHECKING:
-    from willowbark.agents.report import ResearchReport
+    from willowbark.agents.report.model import ResearchReport
 
 EXTRA_MODULES = frozenset({"jinja2", "markupsafe", "markdown_it", "nh3", "matplotlib", "docx", "lxml"})
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import checked_identifier
 

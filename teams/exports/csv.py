@@ -7,8 +7,8 @@ A cell that a spreadsheet would take for a formula gets an apostrophe in front
 import csv
 import io
 
-from willowbark.agents.links import url_of
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.report.links import url_of
+from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.enclosure import visible
 
 from .view import stance_of

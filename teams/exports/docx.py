@@ -7,13 +7,13 @@ from docx import Document
 from docx.document import Document as DocumentType
 from docx.shared import Pt
 
-from willowbark.agents.links import named, url_of
 from willowbark.agents.pictures.diagrams import mechanism_path
 from willowbark.agents.pictures.plots import forests, publications_by_year, trial_timeline
 from willowbark.agents.pictures.trials import outcome_of, phase_words, status_words
-from willowbark.agents.posted_results import EVENTS_NOTE
-from willowbark.agents.report import NOT_REPORTED, ResearchReport, TrialRow
-from willowbark.agents.report_markdown import is_database_entry
+from willowbark.agents.report.links import named, url_of
+from willowbark.agents.report.markdown import is_database_entry
+from willowbark.agents.report.model import NOT_REPORTED, ResearchReport, TrialRow
+from willowbark.agents.report.posted_results import EVENTS_NOTE
 from willowbark.tools.evidence import UNKNOWN_DATE
 
 from .outlook import what_would_change

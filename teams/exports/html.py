@@ -14,16 +14,16 @@ from importlib import resources
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from willowbark.agents.links import named, url_of
 from willowbark.agents.pictures.diagrams import mechanism_path
 from willowbark.agents.pictures.forest import estimate
 from willowbark.agents.pictures.plots import DESIGN_GROUPS, forests, publications_by_year, trial_timeline, year_counts
 from willowbark.agents.pictures.svg import Picture
 from willowbark.agents.pictures.trials import outcome_of, phase_words, status_words
-from willowbark.agents.posted_results import EVENTS_NOTE
-from willowbark.agents.report import NOT_REPORTED, ResearchReport
-from willowbark.agents.report_markdown import is_database_entry
-from willowbark.agents.sections import QUERIES
+from willowbark.agents.report.links import named, url_of
+from willowbark.agents.report.markdown import is_database_entry
+from willowbark.agents.report.model import NOT_REPORTED, ResearchReport
+from willowbark.agents.report.posted_results import EVENTS_NOTE
+from willowbark.agents.report.sections import QUERIES
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import UNKNOWN_DATE
 

@@ -11,7 +11,7 @@ from functools import cache
 import nh3
 from markdown_it import MarkdownIt
 
-from willowbark.agents.links import safe_url
+from willowbark.agents.report.links import safe_url
 from willowbark.tools.enclosure import visible
 
 TAGS = {"p", "br", "ul", "ol", "li", "strong", "em", "code", "a", "table", "thead", "tbody", "tr", "th", "td"}

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from willowbark.agents.pictures.trials import RUNNING, phase_words, status_words
-from willowbark.agents.report import DrugCandidate, ResearchReport
-from willowbark.agents.wording import listed
+from willowbark.agents.report.model import DrugCandidate, ResearchReport
+from willowbark.agents.report.wording import listed
 
 _CANDIDATES = 5  # whose certainty is looked at; the conclusion names no more
 _TRIALS = 8  # that have yet to report; all of them stand in the trial table

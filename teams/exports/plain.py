@@ -2,7 +2,7 @@
 
 import json
 
-from willowbark.agents.report import ResearchReport
+from willowbark.agents.report.model import ResearchReport
 
 
 def as_markdown(report: ResearchReport) -> bytes:

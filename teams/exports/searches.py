@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from willowbark.agents.report import NOT_REPORTED, SearchLogEntry
+from willowbark.agents.report.model import NOT_REPORTED, SearchLogEntry
 from willowbark.tools.evidence import SOURCE_TITLES
 
 

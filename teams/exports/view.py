@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from willowbark.agents.claims import Claim
-from willowbark.agents.links import named, url_of
 from willowbark.agents.pictures.diagrams import Step, mechanism_steps
-from willowbark.agents.report import NOT_REPORTED, DrugCandidate, EvidenceRow, ResearchReport
-from willowbark.agents.summary import LABELS
+from willowbark.agents.report.links import named, url_of
+from willowbark.agents.report.model import NOT_REPORTED, DrugCandidate, EvidenceRow, ResearchReport
+from willowbark.agents.report.summary import LABELS
 
 SAYS_NOTHING = "is not stated in the records read"  # the baseline analyst's ending where it knows no more
 STANCES = ("supports", "contradicts", "undecided", "excluded")

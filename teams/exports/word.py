@@ -9,7 +9,7 @@ from docx.oxml import OxmlElement
 from docx.shared import Inches, Pt
 
 from willowbark.agents.pictures.svg import Picture
-from willowbark.agents.report import NOT_REPORTED
+from willowbark.agents.report.model import NOT_REPORTED
 from willowbark.tools.enclosure import visible
 
 TEXT_WIDTH = Inches(6)  # between the margins of python-docx's own template

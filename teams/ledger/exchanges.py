@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from willowbark.tools.transport import Exchange
+from willowbark.tools.http.transport import Exchange
 
 from .rows import inserting, pack_bytes
 from .writer import Job

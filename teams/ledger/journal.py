@@ -16,8 +16,8 @@ from opentelemetry import trace
 
 from willowbark.tools import errors
 from willowbark.tools.errors import SearchError, SourceUnavailable
-from willowbark.tools.transport import Exchange, Recorder
-from willowbark.tools.wire import WireReply
+from willowbark.tools.http.transport import Exchange, Recorder
+from willowbark.tools.http.wire import WireReply
 
 from . import exchanges
 from .database import LedgerError, in_words, worded

@@ -15,7 +15,7 @@ from autogen_ext.models.cache import CHAT_CACHE_VALUE_TYPE, ChatCompletionCache
 from pydantic import BaseModel, ValidationError
 
 from willowbark.agents.reporter import analyst_name
-from willowbark.teams.budget import Budget
+from willowbark.teams.run.budget import Budget
 
 from .journal import Journal
 

@@ -14,7 +14,7 @@ from autogen_core.models import RequestUsage
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from willowbark import __version__
-from willowbark.teams.workspace import RUN_ID, new_run_id
+from willowbark.teams.run.workspace import RUN_ID, new_run_id
 
 from .database import BUSY_TIMEOUT_S, LedgerError, connect, in_words, reader
 from .journal import Journal

@@ -1,6 +1,14 @@
 """Appraisal: what kind of study a record reports, what it found, and how sure one can be of a candidate."""
 
-from .answer import Answer, answer_of
+from ..reading.answer import Answer, answer_of
+from ..reading.conclusion import conclusion_of
+from ..reading.design import DesignFinding, StudyDesign, classify_design
+from ..reading.direction import Direction, DirectionFinding, direction_of
+from ..reading.effect import Effect, EffectFinding, effect_in, effect_of
+from ..reading.numbers import EffectSize, Number, Phrase, PValue, effect_sizes, p_values
+from ..reading.records import appraised_item, design_of, finding_of, prevents
+from ..reading.reporting import arms, followup_months, phase, primary_outcome, sample_size
+from ..reading.screening import addressed_to_machines, is_addressed_to_machines, readable, set_aside
 from .certainty import (
     AppraisedItem,
     CandidateAppraisal,
@@ -11,16 +19,8 @@ from .certainty import (
     appraise_candidate,
     quality,
 )
-from .conclusion import conclusion_of
-from .design import DesignFinding, StudyDesign, classify_design
-from .direction import Direction, DirectionFinding, direction_of
-from .effect import Effect, EffectFinding, effect_in, effect_of
-from .numbers import EffectSize, Number, Phrase, PValue, effect_sizes, p_values
 from .posted import PostedFinding, SeriousEvents, posted_finding
-from .records import appraised_item, design_of, finding_of, prevents
 from .registered import RegisteredTrial, registered_trial
-from .reporting import arms, followup_months, phase, primary_outcome, sample_size
-from .screening import addressed_to_machines, is_addressed_to_machines, readable, set_aside
 from .stopping import StoppingKind, why_stopped_kind
 
 __all__ = [

@@ -14,8 +14,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .design import RANDOMISED, StudyDesign
-from .direction import Direction
+from ..reading.design import RANDOMISED, StudyDesign
+from ..reading.direction import Direction
 from .same_trial import one_per_trial
 from .soundness import DOWN, Body, left_out, soundest
 from .stopping import StoppingKind

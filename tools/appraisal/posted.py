@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.evidence import Evidence
 
-from .design import StudyDesign
-from .direction import Direction
+from ..reading.design import StudyDesign
+from ..reading.direction import Direction
 from .posted_analysis import Reading, read_analysis
 from .posted_arms import Comparison, comparison
 from .posted_outcome import beside_efficacy

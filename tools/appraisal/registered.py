@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from willowbark.tools.evidence import Evidence
 
+from ..reading.direction import Direction
 from .certainty import AppraisedItem
-from .direction import Direction
 from .posted import PostedFinding, posted_finding
 
 

@@ -9,8 +9,8 @@ outcome decide, and with them a stop for harm or futility; where papers alone di
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .design import StudyDesign
-from .direction import Direction
+from ..reading.design import StudyDesign
+from ..reading.direction import Direction
 
 if TYPE_CHECKING:
     from .certainty import AppraisedItem

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from .design import StudyDesign
+from ..reading.design import StudyDesign
 
 if TYPE_CHECKING:
     from .certainty import AppraisedItem

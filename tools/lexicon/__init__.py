@@ -1,7 +1,7 @@
 """Names of drugs, drug classes and conditions, found in text without a model."""
 
-from willowbark.tools.lexicon.asking import asked_condition, find_deeds, find_people
-from willowbark.tools.lexicon.conditions import (
+from .asking import asked_condition, find_deeds, find_people
+from .conditions import (
     ConditionMention,
     canonical_condition,
     condition_synonyms,
@@ -9,7 +9,7 @@ from willowbark.tools.lexicon.conditions import (
     is_generic,
     related_conditions,
 )
-from willowbark.tools.lexicon.drug_classes import (
+from .drug_classes import (
     ClassMention,
     canonical_class,
     class_members,
@@ -18,15 +18,7 @@ from willowbark.tools.lexicon.drug_classes import (
     find_drug_classes,
     is_class_member,
 )
-from willowbark.tools.lexicon.drugs import (
-    DrugMention,
-    canonical_drug,
-    common_drug_names,
-    drug_synonyms,
-    find_chemicals,
-    find_drugs,
-    same_drug,
-)
+from .drugs import DrugMention, canonical_drug, common_drug_names, drug_synonyms, find_chemicals, find_drugs, same_drug
 
 __all__ = [
     "ClassMention",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from willowbark.tools.lexicon.matching import Match, apart, phrase_key, read_table, split_names
+from .matching import Match, apart, phrase_key, read_table, split_names
 
 _WITHIN = r"(?:[\s-]+[\w'\u2019]+){0,3}?[\s-]+"  # at most three words of the same phrase between the two
 _Patterns = tuple[tuple[str, re.Pattern[str]], ...]

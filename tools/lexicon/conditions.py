@@ -5,15 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from willowbark.tools.lexicon.matching import (
-    Match,
-    PhraseIndex,
-    abbreviated,
-    apart,
-    phrase_key,
-    read_table,
-    split_names,
-)
+from .matching import Match, PhraseIndex, abbreviated, apart, phrase_key, read_table, split_names
 
 # Known names that say little without the words before them: "adrenal cancer" is more than cancer.
 _GENERIC = frozenset(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from willowbark.tools.lexicon.matching import PhraseIndex, phrase_key, read_table, split_names
+from .matching import PhraseIndex, phrase_key, read_table, split_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from willowbark.tools.lexicon.compiled import compiled
-from willowbark.tools.lexicon.matching import PhraseIndex, phrase_key, read_table, split_names
+from .compiled import compiled
+from .matching import PhraseIndex, phrase_key, read_table, split_names
 
 PACKAGE = "drug_named_entity_recognition"
 DICTIONARY = "drug_ner_dictionary.pkl.bz2"

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from willowbark.tools.lexicon.drug_names import DrugNames, chemical_names, drug_names, strip_salt
-from willowbark.tools.lexicon.matching import Match, abbreviated, apart
+from .drug_names import DrugNames, chemical_names, drug_names, strip_salt
+from .matching import Match, abbreviated, apart
 
 _SALT_AFTER = re.compile(
     r"[ -](?:mono|di|bi|hemi)?(?:hydrochloride|hydrobromide|maleate|malate|mesylate|mesilate|besylate|besilate|"

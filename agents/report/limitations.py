@@ -1,0 +1,107 @@
+"""What a report cannot say: sources that were silent, records that could not be trusted or read, gaps that remain."""
+
+from collections.abc import Iterator, Sequence
+
+from willowbark.tools.appraisal import is_addressed_to_machines
+from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.evidence import SOURCE_TITLES
+from willowbark.tools.works.trust import retraction_note, trust_summary
+
+from ..grounding import names_unknown
+from .material import Material
+from .provenance import reading_note
+from .wording import counted, listed
+
+MAX_GAPS, MAX_GAP_CHARACTERS = 10, 400  # of a judge's words
+
+
+def limitations(material: Material, shown: Sequence[Candidate]) -> list[str]:
+    """One line each, what failed first.
+
+    Args:
+        material: what the report is made of.
+        shown: the candidates of the report.
+    """
+    lines = [
+        *_failed(material),
+        *_set_aside(material),
+        *_read_in_part(material),
+        *_of_records(material),
+        *_of_candidates(shown),
+        *_of_classes(material),
+        *reading_note(material),
+    ]
+    return list(dict.fromkeys(line.replace("..", ".") for line in lines if line))
+
+
+def gaps(material: Material) -> list[str]:
+    """What the judge missed, in its own words: shortened, and without those that name what no record does."""
+    said = material.assessments[-1].gaps if material.assessments else []
+    return [gap[:MAX_GAP_CHARACTERS] for gap in said[:MAX_GAPS] if not names_unknown(gap, material.pool)]
+
+
+def _failed(material: Material) -> Iterator[str]:
+    yield from (f"Not available: {failure}." for failure in material.dossier.failures)
+    yield from (f"{note}." for verdict in material.assessments for note in verdict.notes)
+    yield from (f"{note}." for note in material.notes)
+    if material.sandboxed:
+        yield _sandbox_line()
+    if dropped := len(material.verdicts.dropped):
+        yield f"{counted(dropped, 'claim')} dropped: not borne out by the record it cites."
+
+
+def _read_in_part(material: Material) -> Iterator[str]:
+    """How much of the widest search each source's records are, where that is not all."""
+    widest = {reply.source: reply for reply in sorted(material.dossier.replies, key=lambda r: r.total - len(r.records))}
+    parts = [
+        f"{SOURCE_TITLES.get(reply.source, reply.source)} {len(reply.records)} of {reply.total}"
+        for reply in widest.values()
+        if reply.total > len(reply.records)
+    ]
+    if parts:
+        yield f"Of the widest search the most relevant hits alone were read: {'; '.join(sorted(parts))}."
+
+
+def _of_records(material: Material) -> Iterator[str]:
+    pool = material.pool
+    if preprints := sum(record.is_preprint for record in pool):
+        yield f"{counted(preprints, 'record')} not peer-reviewed (preprint)."
+    if bare := sum(not record.has_abstract for record in pool):
+        yield f"{counted(bare, 'record')} without an abstract: only the title could be read."
+    rested_on = dict.fromkeys(
+        r.key for c in material.candidates for r in c.records if c.has_verdict or r.item.retracted
+    )
+    yield trust_summary([material.records[key] for key in rested_on])
+    if retracted := [retraction_note(record) for record in pool if record.metadata.get("retracted")]:
+        yield f"Retracted, therefore left out of the appraisal: {'; '.join(retracted)}."
+    if addressed := [record.key for record in pool if is_addressed_to_machines(record)]:
+        yield f"Text addressed to machines, set aside in {counted(len(addressed), 'record')}: {', '.join(addressed)}."
+
+
+def _set_aside(material: Material) -> Iterator[str]:
+    if material.aside:
+        names = ", ".join(candidate.drug for candidate in material.aside)
+        yield f"Set aside before the report was written, by {material.approval.who}: {names}."
+
+
+def _of_candidates(shown: Sequence[Candidate]) -> Iterator[str]:
+    unsized = [c.drug for c in shown if all(record.item.sample_size is None for record in c.records)]
+    if unsized:
+        yield f"No record reports a number of participants for {', '.join(unsized)}."
+
+
+def _of_classes(material: Material) -> Iterator[str]:
+    if material.asked.drug_classes:
+        yield (
+            f"Which drugs are {listed(material.asked.drug_classes)} was told from a list, endings of names and "
+            "marketed uses: others may be as well."
+        )
+
+
+def _sandbox_line() -> str:
+    from willowbark.tools.sandbox.library import Library  # noqa: PLC0415  only offline reports need it
+
+    return (
+        f"Answered offline: {Library.load().summary()} Its abstracts and full texts are told in Willowbark's own "
+        "words. Ask again without --offline to search the public sources."
+    )

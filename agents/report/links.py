@@ -1,0 +1,63 @@
+"""Where a record's key and address lead: to the sources' public pages, or nowhere."""
+
+import re
+from urllib.parse import urlsplit
+
+from willowbark.tools.evidence import checked_identifier
+
+from .markdown import LINKED_HOSTS
+
+_PAGES = {
+    "pmid": "https://pubmed.ncbi.nlm.nih.gov/{}/",
+    "nct": "https://clinicaltrials.gov/study/{}",
+    "doi": "https://doi.org/{}",
+}
+
+
+def safe_url(url: str) -> str | None:
+    """The address if it is a plain one of a source's public page, else None.
+
+    >>> safe_url("https://doi.org/10.1136/bmj.n71")
+    'https://doi.org/10.1136/bmj.n71'
+    >>> safe_url("javascript:alert(1)") is None, safe_url("https://doi.org@evil.example/") is None
+    (True, True)
+    """
+    if re.search(r"[\s<>()\[\]{}\"'`\\]|[^\x21-\x7e]", url):
+        return None
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    plain = parts.scheme == "https" and parts.netloc == parts.hostname and parts.hostname in LINKED_HOSTS
+    return url if plain else None
+
+
+def url_of(key: str, url: str = "") -> str | None:
+    """Where a record can be read; None where no page of a source is known.
+
+    Args:
+        key: the record's name in claims and references, as `pmid:…`.
+        url: the record's own address, if it has one.
+
+    >>> url_of("nct:NCT02188459")
+    'https://clinicaltrials.gov/study/NCT02188459'
+    """
+    kind, _, value = key.partition(":")
+    known = identifier(kind, value)
+    return safe_url(url) or (safe_url(_PAGES[kind].format(known)) if known else None)
+
+
+def identifier(kind: str, value: str) -> str | None:
+    """A PMID, NCT number or DOI in its one written form; None for anything else."""
+    names = {"pmid": "pmid", "nct": "nct_id", "doi": "doi"}
+    return checked_identifier(names[kind], value) if kind in names else None
+
+
+def named(key: str) -> str:
+    """A record's key as people write it.
+
+    >>> named("pmid:123"), named("nct:NCT02188459"), named("url:example.org/a")
+    ('PMID 123', 'NCT02188459', 'example.org/a')
+    """
+    kind, _, value = key.partition(":")
+    return {"pmid": f"PMID {value}", "nct": value, "doi": f"doi:{value}", "pmcid": value}.get(kind, value or key)

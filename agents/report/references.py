@@ -1,0 +1,67 @@
+"""The reference list: records numbered as they are first cited, each as its source gives it."""
+
+from collections.abc import Iterable, Mapping
+
+from willowbark.tools.appraisal import is_addressed_to_machines
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.works.trust import is_unchecked
+
+from .provenance import origin
+
+
+class References:
+    """Numbers records in the order in which they are first cited.
+
+    Args:
+        records: what can be cited, by key.
+    """
+
+    def __init__(self, records: Mapping[str, Evidence]) -> None:
+        self._records = records
+        self._numbers: dict[str, int] = {}
+
+    def cite(self, keys: Iterable[str]) -> str:
+        """Give `[1]` or `[1, 4]` for records; those outside the pool can't be cited, and none gives an empty text."""
+        known = [key for key in dict.fromkeys(keys) if key in self._records]
+        numbers = [self._numbers.setdefault(key, len(self._numbers) + 1) for key in known]
+        return f"[{', '.join(map(str, sorted(numbers)))}]" if numbers else ""
+
+    @property
+    def cited(self) -> list[str]:
+        """Keys of the records cited so far, in their order."""
+        return list(self._numbers)
+
+    def listed(self) -> list[dict[str, object]]:
+        """The list as a report holds it: number, key, title, authors, source, date, url, identifiers, flags,
+        other versions and what was read of the full text."""
+        return [_entry(number, self._records[key]) for key, number in self._numbers.items()]
+
+
+def _entry(number: int, record: Evidence) -> dict[str, object]:
+    citation, data = record.citation, record.metadata
+    return {
+        "number": number,
+        "key": record.key,
+        "title": citation.title,
+        "authors": list(citation.authors),
+        "source": citation.source,
+        "date": citation.date,
+        "url": citation.url,
+        **{name: data[name] for name in ("journal", "doi", "pmid", "pmcid", "nct_id") if data.get(name)},
+        "flags": _flags(record),
+        **origin(record),
+    }
+
+
+def _flags(record: Evidence) -> list[str]:
+    """What a reader must know before trusting a record."""
+    marks = {
+        "preprint": record.is_preprint,
+        "retracted": record.metadata.get("retracted"),
+        "expression of concern": record.metadata.get("expression_of_concern"),
+        "corrected": record.metadata.get("corrected"),
+        "could not check for retraction": is_unchecked(record),
+        "title only": not record.has_abstract,
+        "holds text addressed to machines": is_addressed_to_machines(record),
+    }
+    return [name for name, is_set in marks.items() if is_set]

@@ -1,0 +1,135 @@
+"""The report's tables: evidence for and against, trials, search log."""
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import parse_qsl, urlsplit
+
+from willowbark.tools.appraisal import EffectSize, effect_sizes, followup_months, readable
+from willowbark.tools.appraisal.appraised import AppraisedRecord
+from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.lexicon import find_drugs
+from willowbark.tools.works.sections import places, section_of
+
+from ..claims import plain
+from ..findings import Dossier
+from .model import EvidenceRow, SearchLogEntry, TrialRow
+from .posted_results import posted_results
+
+MAX_EFFECTS = 4  # of a full text's results, which hold many: the first are those of the primary outcome
+_WITHOUT_FILTERS = ("chembl", "opentargets")  # these sources take a name and no limits
+_FILTERS = frozenset(
+    "filter.advanced filter.overallStatus datetype mindate maxdate synonym sort retmax pageSize".split()
+)
+"""Parameters of requests that limit what comes, beside the query itself."""
+
+
+def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
+    """One row for each record appraised for a candidate of the report."""
+    return [_evidence_row(c.drug, appraised, records[appraised.key]) for c in shown for appraised in c.records]
+
+
+def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow:
+    item, read = appraised.item, readable(record)
+    body = read.content.partition("\n\n")[2]
+    followup = followup_months(body)
+    effects, effects_section = _effects(read, body, drug)
+    return EvidenceRow(
+        key=item.key,
+        drug=drug,
+        direction=item.direction.value,
+        design=item.design.label,
+        date=record.citation.date,
+        title=record.citation.title,
+        sentence=appraised.sentence,
+        section=section_of(record, appraised.sentence, plain),
+        sample_size=item.sample_size,
+        followup_months=followup.value if followup else None,
+        effects=effects,
+        effects_section=effects_section,
+        is_preprint=item.is_preprint,
+        retracted=item.retracted,
+        concern=item.concern,
+    )
+
+
+def _effects(record: Evidence, abstract: str, drug: str) -> tuple[list[EffectSize], str | None]:
+    """The effect sizes of the abstract, and only where it gives none those of the full text that name the drug."""
+    if found := effect_sizes(abstract):
+        return found, section_of(record, found[0].sentence, plain)
+    for place in places(record, "results"):
+        on_drug = [size for size in effect_sizes(place.text) if _names(size.sentence, drug)]
+        if on_drug:
+            return on_drug[:MAX_EFFECTS], place.title
+    return [], None
+
+
+def _names(sentence: str, drug: str) -> bool:
+    return any(mention.name == drug for mention in find_drugs(sentence))
+
+
+def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[TrialRow]:
+    """One row for each registered trial that names a candidate, in the order of relevance."""
+    drugs: dict[str, list[str]] = {}
+    kinds = {}
+    for candidate in candidates:
+        for appraised in candidate.records:
+            if records[appraised.key].citation.source == "clinicaltrials":
+                drugs.setdefault(appraised.key, []).append(candidate.drug)
+                kinds[appraised.key] = appraised.item.why_stopped_kind
+    ordered = sorted(drugs, key=lambda key: (-records[key].relevance, key))
+    return [
+        _trial_row(records[key], drugs[key], kinds[key]).model_copy(update={"posted": posted_results(candidates, key)})
+        for key in ordered
+    ]
+
+
+def _trial_row(record: Evidence, drugs: list[str], kind: str | None) -> TrialRow:
+    data = record.metadata
+    return TrialRow(
+        key=record.key,
+        nct_id=str(data.get("nct_id", "")),
+        title=record.citation.title,
+        drugs=drugs,
+        status=data.get("overall_status"),
+        phases=list(data.get("phases", ())),
+        enrollment=data.get("enrollment"),
+        start_date=data.get("start_date"),
+        completion_date=data.get("completion_date"),
+        why_stopped=data.get("why_stopped"),
+        why_stopped_kind=kind,
+        has_results=bool(data.get("has_results")),
+    )
+
+
+def search_log(dossier: Dossier) -> list[SearchLogEntry]:
+    """Every query in the order it was asked."""
+    return [
+        SearchLogEntry(
+            source=reply.source,
+            query=reply.query,
+            specialist=found.specialist,
+            iteration=found.iteration,
+            status=reply.status.value,
+            taken=len(reply.records),
+            found=reply.total,
+            filters=filters_sent(reply.source, reply.url),
+            asked_at=reply.asked_at,
+            warnings=reply.warnings,
+        )
+        for found in dossier.in_order
+        for reply in found.replies
+    ]
+
+
+def filters_sent(source: str, url: str) -> dict[str, str] | None:
+    """The limits that a request carried, by the source's own names; None where the request was not noted.
+
+    >>> filters_sent("clinicaltrials", "https://clinicaltrials.gov/api/v2/studies?query.term=migraine&pageSize=10")
+    {'pageSize': '10'}
+    >>> filters_sent("chembl", "https://www.ebi.ac.uk/chembl/api/data/molecule.json"), filters_sent("pubmed", "")
+    ({}, None)
+    """
+    sent = parse_qsl(urlsplit(url).query)
+    if not sent and source not in _WITHOUT_FILTERS:
+        return None
+    return {name: value for name, value in sent if name in _FILTERS}

@@ -1,0 +1,131 @@
+"""One draft of a report: asked for, verified claim by claim, mended once."""
+
+import logging
+from collections.abc import Sequence
+
+from autogen_agentchat import EVENT_LOGGER_NAME
+from autogen_core import CancellationToken
+from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
+
+from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.works.excerpts import excerpted
+
+from ..approval import Approval
+from ..asking import ModelFailure, add_usage, ask
+from ..claims import Claim, Verdicts, verify
+from ..judge import SHOWN_CHARACTERS, shown_records
+from .model import ReportDraft
+
+_log = logging.getLogger(EVENT_LOGGER_NAME)
+
+
+class Writing:
+    """One draft: asked for, verified, mended once.
+
+    Args:
+        name: of the agent that writes.
+        system_message: its prompt.
+        question: as asked.
+        pool: the records that claims may quote.
+        candidates: what the report deals with.
+        approval: names the drugs on which nothing is written.
+
+    Attributes:
+        draft: what the model wrote.
+        verdicts: which of its claims stand.
+        repaired: claims that stand since they were mended.
+        notes: what went wrong, for the report's limitations.
+        usage: tokens of all attempts.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        system_message: str,
+        question: str,
+        pool: list[Evidence],
+        candidates: list[Candidate],
+        approval: Approval,
+    ) -> None:
+        self._name = name
+        self._approval = approval
+        self._pool = pool
+        self._messages: list[LLMMessage] = [
+            SystemMessage(content=f"{system_message}\n\n{GUIDANCE}"),
+            UserMessage(content=_request(question, pool, candidates, approval), source=name),
+        ]
+        self.draft = ReportDraft()
+        self.verdicts = Verdicts()
+        self.repaired = 0
+        self.notes: list[str] = []
+        self.usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
+
+    async def run(self, clients: Sequence[ChatCompletionClient], cancellation_token: CancellationToken) -> None:
+        """Ask one client after another until a draft stands."""
+        for client in clients:
+            try:
+                self.draft = await self._ask(client, self._messages, cancellation_token)
+            except ModelFailure as failure:
+                _log.warning("%s: %s", self._name, failure)
+                self.notes.append(f"{self._name}: {failure}")
+                add_usage(self.usage, failure.usage)
+                continue
+            before = self.verdicts.dropped
+            self.verdicts = verify(self.draft.claims, self._pool)
+            if self.verdicts.dropped:
+                await self._repair(client, cancellation_token)
+            stood = bool(self.verdicts.kept) or not self.verdicts.dropped
+            self.verdicts.dropped[:0] = before
+            if stood:
+                return
+            self.notes.append(f"{self._name}: none of the claims that the model gave stood")
+
+    async def _ask(
+        self, client: ChatCompletionClient, messages: list[LLMMessage], cancellation_token: CancellationToken
+    ) -> ReportDraft:
+        draft, usage = await ask(client, messages, ReportDraft, cancellation_token)
+        add_usage(self.usage, usage)
+        return draft.model_copy(update={"claims": [claim for claim in draft.claims if not self._held_back(claim)]})
+
+    def _held_back(self, claim: Claim) -> bool:
+        return self._approval.holds_back(canonical_drug(claim.drug) or claim.drug)
+
+    async def _repair(self, client: ChatCompletionClient, cancellation_token: CancellationToken) -> None:
+        """Have the dropped claims mended once, with the reasons; what still fails stays dropped."""
+        lines = [f"- {dropped.reason}: {dropped.claim.model_dump_json()}" for dropped in self.verdicts.dropped]
+        asked = "These claims don't stand. Mend them from their records or leave them out; give only these:"
+        try:
+            mended = await self._ask(
+                client,
+                [*self._messages, UserMessage(content="\n".join([asked, *lines]), source=self._name)],
+                cancellation_token,
+            )
+        except ModelFailure as failure:
+            self.notes.append(f"{self._name}: {failure}")
+            add_usage(self.usage, failure.usage)
+            return
+        again = verify(mended.claims[: len(lines)], self._pool)
+        new = [claim for claim in again.kept if claim not in self.verdicts.kept]
+        self.repaired = len(new)
+        self.verdicts = Verdicts(
+            kept=[*self.verdicts.kept, *new], dropped=self.verdicts.dropped[: max(0, len(lines) - len(new))]
+        )
+
+
+def _request(question: str, pool: Sequence[Evidence], candidates: Sequence[Candidate], approval: Approval) -> str:
+    appraised = [f"- {candidate.line}" for candidate in candidates[:20]]
+    aside = ", ".join(one.name for one in approval.set_aside)
+    shown = [excerpted(record) for record in shown_records(pool, candidates)]
+    records = enclose(shown, new_marker(), head={"pool": len(pool)}, text_limit=SHOWN_CHARACTERS)
+    return "\n".join(
+        [
+            f"Question: {' '.join(question.split())}",
+            "Appraisal by rule (drug: records for and against, certainty):",
+            *(appraised or ["- no drug with evidence on the condition"]),
+            *([f"Set aside by decision, make no claim on: {aside}"] if aside else []),
+            records,
+        ]
+    )

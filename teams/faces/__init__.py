@@ -1,0 +1,1 @@
+"""Faces: the command line, notebooks, AutoGen Studio."""

@@ -1,0 +1,347 @@
+"""The command line: `willowbark ask`, `runs`, `show`, `resume`, `replay`, `diff`, `forget`, `export`, `doctor`, ….
+
+Exit codes:
+
+    0    a report with an answer, or with the honest finding that there is none
+    1    a fault of Willowbark itself (WILLOWBARK_DEBUG=1 shows where)
+    2    bad input: question, option, configuration, model, key or folder
+    3    the sources can't be reached
+    4    the run failed; what there was stands in the run folder
+    130  cancelled with Ctrl-C; a partial report stands in the run folder where one could be made
+
+Reports go to stdout, everything else to stderr. What is heavy is imported inside the commands, so that `--help` answers
+at once.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from willowbark import __version__
+from willowbark.tools.errors import UsageError, WillowbarkError
+
+EXIT_CODES = (
+    "Exit codes: 0 a report (also one that honestly found nothing); 1 a fault of Willowbark itself; 2 bad input: "
+    "question, option, configuration, model, key or folder; 3 the sources can't be reached; 4 the run failed, what "
+    "there was stands in the run folder; 130 cancelled with Ctrl-C."
+)
+app = typer.Typer(
+    name="willowbark",
+    help="Which existing drugs might treat a condition, and how good is the evidence?",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+studio = typer.Typer(help="AutoGen Studio: export the team for it, run it.", no_args_is_help=True)
+app.add_typer(studio, name="studio")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"willowbark {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def willowbark(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Which existing drugs might treat a condition, and how good is the evidence?"""
+
+
+@app.command(epilog=EXIT_CODES)
+def ask(
+    context: typer.Context,
+    question: Annotated[str, typer.Argument(help='For example "Which existing drugs could prevent migraine attacks?"')],
+    offline: Annotated[bool, typer.Option("--offline", help="Search the bundled library, without network.")] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(help="baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL or azure/DEPLOYMENT.", metavar="NAME"),
+    ] = None,
+    max_iterations: Annotated[
+        int | None, typer.Option(help="Rounds of search and judgement, 1 to 20.", metavar="N")
+    ] = None,
+    max_results: Annotated[int | None, typer.Option(help="Records a search, 1 to 50.", metavar="N")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for run folders.", metavar="DIR")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    config: Annotated[Path | None, typer.Option(help="Settings, instead of ./willowbark.toml.", metavar="FILE")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Write OpenTelemetry spans to this file.", metavar="FILE")] = None,
+    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")] = 0,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Log lines of JSON; -v is implied.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ask the sources even what a run asked lately.")] = False,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Ask which candidates the report should deal with, before it is written.")
+    ] = False,
+    no_ledger: Annotated[
+        bool, typer.Option("--no-ledger", help="Keep nothing in .willowbark/: no resume, no replay.")
+    ] = False,
+) -> None:
+    """Answer a question with a cited report, on stdout and as files in a run folder."""
+    with _one_line():
+        from .ask import Question  # noqa: PLC0415
+        from .ask import ask as answer  # noqa: PLC0415
+
+        asked = Question(
+            question, offline, model, max_iterations, max_results, as_json, out, quiet, config,
+            not no_ledger, fresh, trace, verbose or int(log_json), log_json, approve,
+        )  # fmt: skip
+        code = answer(asked, context.obj)
+    raise typer.Exit(int(code))
+
+
+@app.command()
+def sandbox(
+    port: Annotated[int, typer.Option(help="Port on the loopback; 0 takes a free one.", min=0, max=65535)] = 8765,
+) -> None:
+    """Serve the bundled library on the loopback, the way the public sources serve theirs."""
+    with _one_line():
+        from willowbark.tools.sandbox.server import SandboxServer  # noqa: PLC0415
+
+        try:
+            server = SandboxServer(port=port).__enter__()
+        except OSError as error:
+            raise UsageError(f"port {port} can't be had ({error.strerror}); name another with --port") from None
+        try:
+            typer.echo(f"Sandbox at {server.url} (Ctrl-C ends it). In another terminal:")
+            typer.echo(f'  WILLOWBARK_SANDBOX_URL={server.url} willowbark ask "…"')
+            sys.stdout.flush()
+            threading.Event().wait()
+        finally:
+            server.__exit__(None, None, None)
+
+
+@app.command()
+def doctor(
+    config: Annotated[Path | None, typer.Option(help="Settings, instead of ./willowbark.toml.", metavar="FILE")] = None,
+) -> None:
+    """Tell whether everything is in place: packages, extras, keys (never their values), settings, sources."""
+    with _one_line():
+        from willowbark.tools.http.endpoints import Endpoints  # noqa: PLC0415
+
+        from ..config import FILE_NAME, Settings  # noqa: PLC0415
+        from . import doctor as visit  # noqa: PLC0415
+        from .terminal import write_out  # noqa: PLC0415
+
+        write_out("\n".join(visit.about_here()))
+        settings = Settings.load(config)
+        default = Path(FILE_NAME)
+        write_out("\n".join(visit.about_settings(settings, config or (default if default.exists() else None))))
+        endpoints = Endpoints.from_environment()
+        addresses = visit.addresses_of(endpoints, settings)
+        reached = visit.reachable(addresses)
+        write_out("\n".join(visit.about_sources(addresses, reached)))
+        if not reached:
+            raise _Unreachable(visit.unreachable_advice(endpoints, addresses))
+
+
+_RUN = Annotated[str, typer.Argument(help='A run id as `willowbark runs` lists them, or "last".', metavar="RUN")]
+_LEDGER_RUN = Annotated[str, typer.Argument(help="A run id as `willowbark runs` lists them.", metavar="RUN")]
+_RUNS = Annotated[Path | None, typer.Option("--runs", help="Folder that holds the run folders.", metavar="DIR")]
+_CONFIG = Annotated[Path | None, typer.Option(help="Settings, instead of ./willowbark.toml.", metavar="FILE")]
+
+
+@app.command()
+def runs(runs: _RUNS = None, config: _CONFIG = None) -> None:
+    """List earlier runs, the newest first."""
+    with _one_line():
+        from . import export_command  # noqa: PLC0415
+
+        export_command.list_runs(export_command.runs_folder(runs, config))
+        from . import runs_command  # noqa: PLC0415
+
+        runs_command.list_unfinished()
+
+
+@app.command()
+def show(
+    run: _RUN,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")] = False,
+    iteration: Annotated[
+        int | None, typer.Option(help="Print what this round brought and cost instead.", metavar="N", min=1)
+    ] = None,
+    costs: Annotated[bool, typer.Option("--costs", help="Print what each turn and each agent cost instead.")] = False,
+    runs: _RUNS = None,
+    config: _CONFIG = None,
+) -> None:
+    """Print the report of an earlier run again, one of its rounds, or what it cost."""
+    with _one_line():
+        from . import export_command  # noqa: PLC0415
+
+        root = export_command.runs_folder(runs, config)
+        if iteration is None and not costs:
+            export_command.show_run(root, run, as_json=as_json)
+            return
+        from . import runs_command  # noqa: PLC0415
+
+        run_id = export_command.latest(root) if run == export_command.LATEST else run
+        if costs:
+            runs_command.show_costs(run_id)
+        if iteration is not None:
+            runs_command.show_turns(run_id, iteration)
+
+
+_AS_JSON = Annotated[bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")]
+_QUIET = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+_TRACE = Annotated[Path | None, typer.Option(help="Write OpenTelemetry spans to this file.", metavar="FILE")]
+_VERBOSE = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")]
+_LOG_JSON = Annotated[bool, typer.Option("--log-json", help="Log lines of JSON; -v is implied.")]
+
+
+@app.command(epilog=EXIT_CODES)
+def resume(
+    run: _LEDGER_RUN,
+    as_json: _AS_JSON = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for run folders; as configured when the run began.", metavar="DIR")
+    ] = None,
+    quiet: _QUIET = False,
+    trace: _TRACE = None,
+    verbose: _VERBOSE = 0,
+    log_json: _LOG_JSON = False,
+) -> None:
+    """Bring a run that was killed or cancelled to its report; nothing that it asked before is asked again."""
+    with _one_line():
+        from .resume_command import Shown, resume_run  # noqa: PLC0415
+
+        code = resume_run(run, shown=Shown(as_json, out, quiet, trace, verbose or int(log_json), log_json))
+    raise typer.Exit(int(code))
+
+
+@app.command(epilog=EXIT_CODES)
+def replay(
+    run: _LEDGER_RUN,
+    as_json: _AS_JSON = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write it below this folder; it is only printed by default.", metavar="DIR")
+    ] = None,
+    quiet: _QUIET = False,
+    trace: _TRACE = None,
+    verbose: _VERBOSE = 0,
+    log_json: _LOG_JSON = False,
+) -> None:
+    """Make a run's report anew from what the ledger keeps, without network and without a model."""
+    with _one_line():
+        from .resume_command import Shown, replay_run  # noqa: PLC0415
+
+        code = replay_run(run, shown=Shown(as_json, out, quiet, trace, verbose or int(log_json), log_json))
+    raise typer.Exit(int(code))
+
+
+@app.command()
+def diff(earlier: _LEDGER_RUN, later: _LEDGER_RUN) -> None:
+    """Tell which evidence is new, gone or changed from one run to another, and which verdicts moved."""
+    with _one_line():
+        from . import runs_command  # noqa: PLC0415
+
+        runs_command.diff_runs(earlier, later)
+
+
+@app.command()
+def forget(run: _LEDGER_RUN) -> None:
+    """Remove a run from the ledger; its run folder stays."""
+    with _one_line():
+        from . import runs_command  # noqa: PLC0415
+
+        runs_command.forget_run(run)
+
+
+@app.command()
+def export(
+    run: _RUN,
+    to: Annotated[
+        str,
+        typer.Option("--to", help="Of html, bib, ris, csl, docx, csv, md, json, schema, workspace.", metavar="FORMATS"),
+    ] = "html",
+    out: Annotated[Path | None, typer.Option(help="Where to; the run's own folder by default.", metavar="DIR")] = None,
+    runs: _RUNS = None,
+    config: _CONFIG = None,
+) -> None:
+    """Write the report of an earlier run in other forms, `--to html,bib,ris,csl,docx,csv`; `workspace` its material."""
+    with _one_line():
+        from . import export_command  # noqa: PLC0415
+
+        export_command.export_run(export_command.runs_folder(runs, config), run, to, out)
+
+
+@studio.command("export")
+def studio_export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Made where it is missing.")],
+    model: Annotated[str, typer.Option(help="Model of every agent, as for `ask`.", metavar="NAME")] = "baseline",
+) -> None:
+    """Write the team and a gallery as JSON that AutoGen Studio imports; keys are never in it."""
+    with _one_line():
+        from .studio import export  # noqa: PLC0415
+
+        for path in export(folder, model):
+            typer.echo(path)
+
+
+@studio.command("start")
+def studio_start(
+    folder: Annotated[Path, typer.Option(help="Studio's app folder.", metavar="DIR")] = Path("build/studio"),
+    port: Annotated[int, typer.Option(help="Port on the loopback; 0 takes a free one.", min=0, max=65535)] = 8081,
+    model: Annotated[str, typer.Option(help="Model of every agent, as for `ask`.", metavar="NAME")] = "baseline",
+    live: Annotated[bool, typer.Option("--live", help="Search the public sources, not the sandbox.")] = False,
+) -> None:
+    """Run AutoGen Studio with the team in it, where it is installed (`make studio`)."""
+    with _one_line():
+        from .studio_command import start  # noqa: PLC0415
+
+        start(folder, port=port, model=model, live=live, say=typer.echo)
+
+
+class _Unreachable(WillowbarkError):
+    """No source can be reached; the message says how to go on."""
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """Turn what goes wrong into one line on stderr and an exit code."""
+    try:
+        yield
+        sys.stdout.flush()
+    except UsageError as error:
+        _end(str(error), 2)
+    except _Unreachable as error:
+        _end(str(error), 3)
+    except KeyboardInterrupt:
+        _end("cancelled", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:
+        if os.environ.get("WILLOWBARK_DEBUG"):
+            raise
+        _end(f"a fault of Willowbark itself: {type(error).__name__}: {error} (WILLOWBARK_DEBUG=1 shows where)", 1)
+
+
+def _end(message: str, code: int) -> None:
+    print(f"willowbark: {' '.join(message.split())}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+def main() -> None:
+    """Run the command line; the programs `willowbark` and `python -m willowbark`."""
+    import logging  # noqa: PLC0415
+    import warnings  # noqa: PLC0415
+
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # the model libraries warn for their authors, not for people who ask a question
+    logging.getLogger().addHandler(logging.NullHandler())  # or what libraries log would mix with the progress
+    app()
+
+
+if __name__ == "__main__":
+    main()

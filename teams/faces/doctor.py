@@ -1,0 +1,179 @@
+"""Can it run here? Packages, extras, keys (whether they are set, never their values), configuration, sources."""
+
+import importlib.util
+import os
+import platform
+import queue
+import shutil
+import socket
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from willowbark.tools.http.endpoints import Endpoints
+
+    from ..config import Settings
+
+REACH_TIMEOUT_S = 3.0
+_PACKAGES = (
+    "autogen-agentchat",
+    "autogen-core",
+    "autogen-ext",
+    "pydantic",
+    "httpx",
+    "requests",
+    "starlette",
+    "uvicorn",
+)
+_WITHOUT = {
+    "NCBI_API_KEY": "PubMed is asked 3 times a second, not 10",
+    "NCBI_EMAIL": "Crossref is asked once a second, not 3 times",
+    "OPENALEX_API_KEY": "OpenAlex is left out; PubMed, Europe PMC and Crossref still tell what was retracted",
+}
+"""What goes on without a key or address that a source would take."""
+_KEYS = (
+    *_WITHOUT,
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "AZURE_OPENAI_ENDPOINT",
+    "OLLAMA_HOST",
+)
+_PORTS = {"http": 80, "https": 443}
+
+
+def reachable(
+    addresses: Mapping[str, str], *, timeout_s: float = REACH_TIMEOUT_S, enough: int | None = None
+) -> set[str]:
+    """Which of some addresses can be connected to, all tried side by side; through a proxy, the proxy counts.
+
+    Args:
+        addresses: base URLs by source.
+        timeout_s: seconds to wait in all; a name look-up that hangs longer is left behind.
+        enough: stop after so many; None waits for all.
+
+    Returns:
+        The sources that answered.
+    """
+    answers: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
+    for source, address in addresses.items():
+        ask = threading.Thread(target=lambda s, a: answers.put((s, _connects(a, timeout_s))), args=(source, address))
+        ask.daemon = True
+        ask.start()
+    found: set[str] = set()
+    deadline = time.monotonic() + timeout_s
+    for _ in addresses:
+        try:
+            source, connected = answers.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            break
+        if connected:
+            found.add(source)
+        if enough is not None and len(found) >= enough:
+            break
+    return found
+
+
+def _connects(address: str, timeout_s: float) -> bool:
+    try:
+        host, port = _first_hop(address)
+        with socket.create_connection((host, port), timeout=timeout_s):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def _first_hop(address: str) -> tuple[str, int]:
+    """Host and port that a request to this address connects to: a proxy's where the environment names one."""
+    parts = urlsplit(address)
+    proxy = urllib.request.getproxies().get(parts.scheme)
+    if proxy and not urllib.request.proxy_bypass(parts.hostname or ""):
+        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    if not parts.hostname:
+        raise ValueError("no host")
+    return parts.hostname, parts.port or _PORTS.get(parts.scheme, 443)
+
+
+def addresses_of(endpoints: "Endpoints", settings: "Settings") -> dict[str, str]:
+    """Base URLs of the sources that are to be searched.
+
+    Raises:
+        UsageError: one of them needs a key, and there is none.
+    """
+    endpoints.require(settings.tools.sources)
+    return {name: endpoints[name].base_url for name in settings.tools.sources if name in endpoints.by_source}
+
+
+def unreachable_advice(endpoints: "Endpoints", addresses: Mapping[str, str]) -> str:
+    """One line: what cannot be reached, and the way out."""
+    hosts = ", ".join(sorted({urlsplit(address).netloc for address in addresses.values()}))
+    if endpoints.sandboxed:
+        return (
+            f"the sandbox server that WILLOWBARK_SANDBOX_URL names can't be reached ({hosts}): "
+            "start it with `willowbark sandbox`, or unset the variable"
+        )
+    return (
+        f"the public sources can't be reached ({hosts}): check the network, "
+        'or run `willowbark ask --offline "…"`, which searches a bundled library'
+    )
+
+
+def about_here(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
+    """Lines on Python, packages, extras and keys."""
+    yield f"Willowbark  {_version('willowbark')}"
+    yield f"Python      {platform.python_version()} on {sys.platform}"
+    yield f"Packages    {', '.join(f'{name} {_version(name)}' for name in _PACKAGES)}"
+    for name, installed in extras().items():
+        yield f"Extra       {name}: " + ("installed" if installed else f"pip install 'willowbark[{name}]'")
+    for name in _KEYS:
+        missing = f"not set ({_WITHOUT[name]})" if name in _WITHOUT else "not set"
+        yield f"Environment {name}: {'set' if environ.get(name, '').strip() else missing}"
+
+
+def about_settings(settings: "Settings", file: Path | None) -> Iterator[str]:
+    """Lines on the configuration in force."""
+    yield f"Settings    {file if file else 'defaults (no willowbark.toml here)'}"
+    server = f" at {settings.llm.base_url}" if settings.llm.base_url else ""
+    yield f"Model       {settings.llm.model}{server}"
+    root = settings.output.directory
+    yield f"Runs        {root} ({'can' if _writable(root) else 'CANNOT'} be written to)"
+
+
+def about_sources(addresses: Mapping[str, str], reached: set[str]) -> Iterator[str]:
+    """A line on each source."""
+    for name, address in addresses.items():
+        yield f"Source      {name}: {'reachable' if name in reached else 'OUT OF REACH'} ({urlsplit(address).netloc})"
+
+
+def extras() -> dict[str, bool]:
+    """Which of the model providers' extras are installed."""
+    from ..model_clients import PROVIDERS  # noqa: PLC0415  only the doctor's visit needs it
+
+    return {name: _importable(provider.library) for name, provider in PROVIDERS.items()}
+
+
+def _importable(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:
+        return False
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _writable(root: Path) -> bool:
+    """Whether run folders can be made: by the nearest folder that exists, and room on its disk."""
+    existing = next((folder for folder in (root, *root.absolute().parents) if folder.exists()), Path("/"))
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) and shutil.disk_usage(existing).free > 0

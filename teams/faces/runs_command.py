@@ -1,0 +1,155 @@
+"""The ledger from the command line: what is unfinished, each turn of a run and its cost, diff, forget."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
+from .terminal import one_line, write_out
+
+
+def list_unfinished(path: Path = DEFAULT_PATH) -> None:
+    """Print a line for each run of the workspace that has no complete report; nothing where there is no ledger."""
+    if not path.is_file():
+        return
+    with Ledger.existing(path) as ledger:
+        lines = [_line(run) for run in ledger.runs() if run.status != "complete"]
+    if lines:
+        write_out("\n".join(lines))
+
+
+def show_turns(run_id: str, iteration: int, path: Path = DEFAULT_PATH) -> None:
+    """Print what each speaker of a round handed over, and what it cost.
+
+    Raises:
+        LedgerError: no such run, or no such round in it.
+    """
+    from .costs import costs_of  # noqa: PLC0415  agents take most of a second
+
+    with Ledger.existing(path) as ledger:
+        run, turns = ledger.run(run_id), ledger.journal(run_id).lived
+    chosen = [turn for turn in turns if turn.iteration == iteration]
+    if not chosen:
+        last = max((turn.iteration for turn in turns), default=0)
+        raise LedgerError(f"run {run_id} has no round {iteration}; its last one is {last}")
+    lines = [f"# {one_line(run.question)}", "", f"Run {run_id}, {run.status}; round {iteration} of {run.rounds}"]
+    for turn, cost in zip(chosen, costs_of(run, chosen), strict=True):
+        tokens = f"{cost.tokens:,} tokens, {money(cost.cost_usd)}"
+        lines += ["", f"## {turn.source} ({tokens})", "", *_told(turn.type, turn.message["content"])]
+    write_out("\n".join(lines))
+
+
+def show_costs(run_id: str, path: Path = DEFAULT_PATH) -> None:
+    """Print what each turn of a run used up of its model, what each agent did, and all together.
+
+    Raises:
+        LedgerError: there is no such run.
+    """
+    from .costs import costs_table  # noqa: PLC0415
+
+    with Ledger.existing(path) as ledger:
+        run, table = ledger.run(run_id), costs_table(ledger, run_id)
+    write_out(f"# {one_line(run.question)}\n\nRun {run_id}, {run.status}; model {one_line(run.model)}\n\n{table}")
+
+
+def forget_run(run_id: str, path: Path = DEFAULT_PATH) -> None:
+    """Remove a run from the ledger; its run folder stays.
+
+    Raises:
+        LedgerError: no such run, or a process is working on it.
+    """
+    with Ledger.existing(path) as ledger:
+        ledger.forget(run_id)
+    write_out(f"Forgotten: {run_id}. Its run folder, if there is one, was left as it is.")
+
+
+def diff_runs(earlier: str, later: str, path: Path = DEFAULT_PATH) -> None:
+    """Print which evidence is new, gone or changed from one run to another, and which verdicts moved.
+
+    Raises:
+        LedgerError: no such run, or one without a report.
+    """
+    with Ledger.existing(path) as ledger:
+        reports = [ledger.report(run_id) for run_id in (earlier, later)]
+    for run_id, report in zip((earlier, later), reports, strict=True):
+        if report is None:
+            raise LedgerError(f"run {run_id} has no report; bring it to one with `willowbark resume {run_id}`")
+    first, second = reports
+    assert first is not None
+    assert second is not None
+    write_out("\n".join(differences(first, second)))
+
+
+def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
+    """What changed between two reports, one line each; they are given as JSON content."""
+    lines = [f"Question: {one_line(later['research_question'])}"]
+    if earlier["research_question"] != later["research_question"]:
+        lines.append(f"The earlier run asked: {one_line(earlier['research_question'])}")
+    before, after = ({c["name"]: c for c in report["candidates"]} for report in (earlier, later))
+    for name in sorted(before.keys() | after.keys()):
+        was, now = (_verdict(found.get(name)) for found in (before, after))
+        if was != now:
+            lines.append(f"Verdict: {name}: {was} → {now}")
+    old, new = _evidence(earlier), _evidence(later)
+    for key in sorted(old.keys() | new.keys()):
+        if key not in old:
+            lines.append(f"New: {key}: {new[key][0]}")
+        elif key not in new:
+            lines.append(f"Gone: {key}: {old[key][0]}")
+        elif old[key] != new[key]:
+            lines.append(f"Changed: {key}: {new[key][0]}")
+    return lines if len(lines) > 1 else [*lines, "Nothing moved: same evidence, same verdicts."]
+
+
+def without_clock(report: Mapping[str, Any]) -> dict[str, Any]:
+    """A report without its clock fields: when it was made, and when each search was asked."""
+    log = [{name: value for name, value in entry.items() if name != "asked_at"} for entry in report["search_log"]]
+    return {**report, "generated_at": None, "search_log": log}
+
+
+def _verdict(candidate: Mapping[str, Any] | None) -> str:
+    return f"{candidate['evidence_quality']} ({candidate['certainty']})" if candidate else "not a candidate"
+
+
+def _evidence(report: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+    """By record key: its title, and all else that the report knows of it."""
+    found: dict[str, tuple[str, Any]] = {}
+    for row in report["references"]:
+        found[row["key"]] = (one_line(row["title"]), [{k: v for k, v in row.items() if k != "number"}])
+    for row in [*report["evidence_table"], *report["trials"]]:
+        found.setdefault(row["key"], (one_line(row["title"]), []))[1].append(row)
+    return found
+
+
+def money(cost_usd: float | None) -> str:
+    """US dollars for people.
+
+    >>> money(0.01234), money(None)
+    ('$0.0123', 'price not known')
+    """
+    return "price not known" if cost_usd is None else f"${cost_usd:.4f}"
+
+
+def _line(run: Run) -> str:
+    spent = f"{run.rounds} rounds, {run.tokens:,} tokens, {money(run.cost_usd)}"
+    hint = "" if run.status == "running" else f"; willowbark resume {run.run_id}"
+    return f"{run.run_id}  {run.status} after {spent}{hint}  {one_line(run.question)}"
+
+
+def _told(kind: str, content: Mapping[str, Any]) -> list[str]:
+    """A turn's content in a few lines."""
+    if kind == "FindingsMessage":
+        searches = [
+            f"- {one_line(reply['source'])} · {one_line(reply['query'])}: {reply['status']}, "
+            f"{len(reply['records'])} of {reply['total']}"
+            for reply in content["replies"]
+        ]
+        return [*searches, "", content["summary"]]
+    if kind == "AssessmentMessage":
+        asked = [f"- Gap: {one_line(gap)}" for gap in content["gaps"]]
+        reason = f" ({content['stop_reason'].replace('_', ' ')})" if content["stop_reason"] else ""
+        return [f"{content['recommendation']}{reason}, confidence {content['confidence']:.2f}", "", *asked]
+    if kind == "ApprovalMessage":
+        aside = [f"- Set aside: {one['name']}" for one in content["set_aside"]]
+        return [f"decided by {content['decided_by']}: {len(content['accepted'])} accepted", "", *aside]
+    return [one_line(content.get("title", kind))]

@@ -1,0 +1,213 @@
+"""Running AutoGen Studio with Willowbark in it: on loopback, in an app folder of its own, the sandbox beside it.
+
+Studio has no password of its own, and whoever reaches it can load any component: it listens on the loopback alone.
+"""
+
+import importlib.metadata
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+
+import httpx
+
+from willowbark.tools.errors import UsageError, WillowbarkError
+from willowbark.tools.sandbox.server import SandboxServer
+
+from ..model_clients import BASELINE
+from . import studio
+
+STUDIO_VERSION = "0.4.2.2"
+"""The one release of Studio that runs on AutoGen 0.7.5."""
+USER = "guestuser@gmail.com"  # Studio's name for whoever uses it without a login
+HOST = "127.0.0.1"
+PORT = 8081  # Studio's own
+START_S = 90.0  # from starting the process to its first answer; 8 s where nothing else runs
+REQUEST_S = 30.0
+_SANDBOX_VARIABLE = "WILLOWBARK_SANDBOX_URL"
+_IMPORTED = "willowbark-imported.json"  # in the app folder: later starts leave what the user made of it
+
+
+class StudioFailed(WillowbarkError):
+    """Studio did not start, or did not take the gallery or the team."""
+
+
+def installed_version() -> str | None:
+    """The version of AutoGen Studio here; None where there is none."""
+    try:
+        return importlib.metadata.version("autogenstudio")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def check_version(found: str | None) -> None:
+    """Pass the one version that works.
+
+    Raises:
+        UsageError: another version, or none.
+    """
+    if found == STUDIO_VERSION:
+        return
+    if found is None:
+        raise UsageError("AutoGen Studio is not installed here; `make studio` sets it up in an environment of its own")
+    why = "it has an endpoint that runs anybody's commands" if found.startswith("0.4.3") else "it needs another AutoGen"
+    raise UsageError(f"AutoGen Studio {found} is refused: {why}; `make studio` sets up {STUDIO_VERSION}")
+
+
+def start(
+    folder: Path,
+    *,
+    port: int = PORT,
+    model: str = BASELINE,
+    live: bool = False,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Run Studio until it is interrupted.
+
+    Args:
+        folder: Studio's app folder; its database and the exported files are put there.
+        port: of the loopback; 0 takes a free one.
+        model: of the teams that are imported at the first start.
+        live: search the public sources; otherwise the sandbox that `WILLOWBARK_SANDBOX_URL` names, or one of our own.
+        say: takes lines for the user.
+
+    Raises:
+        UsageError: another version of Studio, a port that is taken, no such model.
+        StudioFailed: Studio does not answer, or refuses the import.
+    """
+    check_version(installed_version())
+    exports = studio.export(folder / "willowbark", model)
+    with ExitStack() as stack:
+        stack.enter_context(_until_terminated())
+        environ = stack.enter_context(_environment(live))
+        url = stack.enter_context(_studio(folder, _free_port(port), environ))
+        bring_in(url, folder, exports[0], exports[-1])
+        say(f"AutoGen Studio at {url} (Ctrl-C ends it)")
+        sandbox = environ.get(_SANDBOX_VARIABLE)
+        say(f"Sources: {f'the sandbox at {sandbox}' if sandbox else 'the public ones'}")
+        say(f"Files for other Studios: {exports[0].parent}")
+        sys.stdout.flush()
+        signal.pause()
+
+
+def bring_in(url: str, folder: Path, team_file: Path, gallery_file: Path) -> None:
+    """Import gallery and team through Studio's API, at the first start of an app folder.
+
+    Raises:
+        StudioFailed: Studio refuses one of them.
+    """
+    note = folder / _IMPORTED
+    if note.exists():
+        return
+    team = json.loads(team_file.read_text(encoding="utf-8"))
+    gallery = json.loads(gallery_file.read_text(encoding="utf-8"))
+    with httpx.Client(base_url=f"{url}/api", timeout=REQUEST_S, trust_env=False) as client:
+        _get(client, "/gallery/")  # Studio puts its own gallery in where there is none
+        _post(client, "/gallery/", {"user_id": USER, "config": gallery})
+        taken = [_post(client, "/teams/", {"user_id": USER, "component": made}) for made in (studio.stock_team(), team)]
+    note.write_text(json.dumps({"teams": [made.get("id") for made in taken]}) + "\n", encoding="utf-8")
+
+
+def _get(client: httpx.Client, path: str) -> None:
+    _answer(client.get(path, params={"user_id": USER}), path)
+
+
+def _post(client: httpx.Client, path: str, content: studio.Json) -> studio.Json:
+    data = _answer(client.post(path, json=content), path)
+    return data if isinstance(data, dict) else {}
+
+
+def _answer(response: httpx.Response, path: str) -> object:
+    if response.status_code != httpx.codes.OK or not response.json().get("status"):
+        raise StudioFailed(f"Studio refused {path} ({response.status_code}): {response.text[:200]}")
+    return response.json().get("data")
+
+
+@contextmanager
+def _environment(live: bool) -> Iterator[dict[str, str]]:
+    """Studio's environment, with a sandbox running where one is needed."""
+    environ = dict(os.environ)
+    if live:
+        environ.pop(_SANDBOX_VARIABLE, None)
+        yield environ
+    elif environ.get(_SANDBOX_VARIABLE, "").strip():
+        yield environ
+    else:
+        with SandboxServer() as sandbox:
+            yield {**environ, _SANDBOX_VARIABLE: sandbox.url}
+
+
+@contextmanager
+def _studio(folder: Path, port: int, environ: Mapping[str, str]) -> Iterator[str]:
+    """Studio in a process of its own; gives its address when it answers, stops it at the end."""
+    url, log = f"http://{HOST}:{port}", folder / "studio.log"
+    own = {
+        "AUTOGENSTUDIO_APPDIR": str(folder.resolve()),
+        "AUTOGENSTUDIO_HOST": HOST,
+        "AUTOGENSTUDIO_PORT": str(port),
+        "AUTOGENSTUDIO_API_DOCS": "false",
+    }
+    # Studio's own command writes these settings into the home folder, where a second Studio would read them
+    page = f"{__package__}.studio_page:app"
+    command = [sys.executable, "-m", "uvicorn", page, "--factory", "--host", HOST, "--port", str(port)]
+    with log.open("w", encoding="utf-8") as output:
+        process = subprocess.Popen(  # noqa: S603  our own interpreter, no shell
+            command, cwd=folder, env={**environ, **own}, stdout=output, stderr=subprocess.STDOUT
+        )
+        try:
+            _wait(url, process, log)
+            yield url
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _wait(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    deadline = time.monotonic() + START_S
+    with httpx.Client(timeout=REQUEST_S, trust_env=False) as client:
+        while time.monotonic() < deadline and process.poll() is None:
+            try:
+                client.get(f"{url}/api/version").raise_for_status()
+                return
+            except httpx.HTTPError:
+                time.sleep(0.2)
+    raise StudioFailed(f"AutoGen Studio did not start; {log} tells why")
+
+
+def _free_port(port: int) -> int:
+    """The port, or a free one for 0.
+
+    Raises:
+        UsageError: it is taken.
+    """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise UsageError(f"port {port} can't be had ({error.strerror}); name another with --port") from None
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _until_terminated() -> Iterator[None]:
+    """Let a termination end the program as an interrupt does, so that what it started is stopped."""
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupted)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,1 @@
+"""Runs: from a question to a report, whatever happens on the way."""

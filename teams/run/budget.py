@@ -1,0 +1,199 @@
+"""What a run may use up, and what it has: tokens and money, warned of at 80 %, ended at 100 %.
+
+The hard stop makes the model unavailable: the judge then ends the search, and the baseline analyst writes the report
+from what is there. Rounds and wall time are kept by the judge and by the run.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from autogen_core.models import RequestUsage
+
+from willowbark.agents.asking import add_usage
+from willowbark.agents.judge import BUDGET_RESERVE
+from willowbark.agents.report.model import OTHER_CALLS, TurnUsage
+from willowbark.tools.errors import WillowbarkError
+
+from ..config import Price
+
+WARN_SHARE = 0.8
+ROUND_TOKENS = 60_000  # of one round with full prompts: three specialists' searches and reflections, and the judge
+REPORT_TOKENS = 45_000  # of the report's prompt, its draft and one repair
+
+
+PRICES: Mapping[str, Price] = {
+    # List prices, US dollars for a million tokens, without caching, batches or priority; newer ones go into
+    # `[llm.prices]`. They change, and a model that is not listed is counted in tokens alone.
+    "baseline": Price(input=0, output=0),
+    # OpenAI (https://developers.openai.com/api/docs/pricing): not read there, but the same in several public price
+    # lists dated March to November 2026.
+    "openai/gpt-4.1": Price(input=2.0, output=8.0),
+    "openai/gpt-4.1-mini": Price(input=0.4, output=1.6),
+    "openai/gpt-4.1-nano": Price(input=0.1, output=0.4),
+    "openai/gpt-4o": Price(input=2.5, output=10.0),
+    "openai/gpt-4o-mini": Price(input=0.15, output=0.6),
+    # Anthropic, from its own pages: the first three https://docs.anthropic.com/en/docs/about-claude/pricing as of late
+    # 2025, the others https://platform.claude.com/docs/en/about-claude/pricing as of 2026.
+    "anthropic/claude-opus-4-20250514": Price(input=15.0, output=75.0),
+    "anthropic/claude-sonnet-4-20250514": Price(input=3.0, output=15.0),
+    "anthropic/claude-3-5-haiku-20241022": Price(input=0.8, output=4.0),
+    "anthropic/claude-opus-4-5": Price(input=5.0, output=25.0),
+    "anthropic/claude-haiku-4-5": Price(input=1.0, output=5.0),
+}
+"""By the model's name in the settings. A model on one's own machine costs nothing: see `price_of`."""
+
+
+class BudgetExceeded(WillowbarkError):
+    """Nothing is left for another model call."""
+
+
+def price_of(model: str, own: Mapping[str, Price] | None = None) -> Price | None:
+    """A model's price; None where it is not known.
+
+    >>> price_of("openai/gpt-4.1-mini").output
+    1.6
+    >>> price_of("openai/something-new") is None
+    True
+    """
+    if own and model in own:
+        return own[model]
+    return Price(input=0, output=0) if model.startswith("ollama/") else PRICES.get(model)
+
+
+class Budget:
+    """Counts what a run's model calls use up.
+
+    Args:
+        price: of the model; None is not known, and money is not counted.
+        max_tokens: of the whole run; None sets no limit.
+        max_cost_usd: of the whole run; None sets no limit.
+        warn: called once with a line, at 80 % of a limit.
+        near_end: called at every call above 90 % of a limit, when what is left belongs to the report.
+
+    """
+
+    def __init__(
+        self,
+        price: Price | None,
+        *,
+        max_tokens: int | None = None,
+        max_cost_usd: float | None = None,
+        warn: Callable[[str], None] = lambda _: None,
+        near_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._price = price
+        self._max_tokens = max_tokens
+        self._max_cost_usd = max_cost_usd
+        self._warn = warn
+        self._near_end = near_end
+        self._warned = False
+        self._used = RequestUsage(prompt_tokens=0, completion_tokens=0)
+        self._cost_usd = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens so far."""
+        return self._used.prompt_tokens + self._used.completion_tokens
+
+    @property
+    def spent_usd(self) -> float | None:
+        """US dollars so far; None where the price is not known."""
+        return None if self._price is None else self._cost_usd
+
+    @property
+    def share(self) -> float:
+        """The part of the tightest limit that is used up; 0 without limits."""
+        shares = [0.0]
+        if self._max_tokens is not None:
+            shares.append(self.tokens / self._max_tokens)
+        if self._max_cost_usd is not None and self._price is not None:
+            shares.append(self._cost_usd / self._max_cost_usd)
+        return max(shares)
+
+    @property
+    def is_low(self) -> bool:
+        """Whether what is left belongs to the report."""
+        return self.share > 1 - BUDGET_RESERVE
+
+    def cost_usd(self, usage: RequestUsage) -> float | None:
+        """US dollars of one call; None where the price is not known."""
+        return _cost_usd(self._price, usage.prompt_tokens, usage.completion_tokens)
+
+    def check(self) -> None:
+        """Let another call pass.
+
+        Raises:
+            BudgetExceeded: a limit is reached.
+        """
+        if self.share >= 1:
+            raise BudgetExceeded(f"the run's budget is used up: {self}")
+
+    def used(self, usage: RequestUsage) -> None:
+        """Count one call."""
+        add_usage(self._used, usage)
+        self._cost_usd += self.cost_usd(usage) or 0.0
+        if self.share >= WARN_SHARE and not self._warned:
+            self._warned = True
+            self._warn(f"{self.share:.0%} of the budget is used up: {self}")
+        if self.is_low:
+            self._near_end()
+
+    def account(self, turns: Sequence[TurnUsage]) -> list[TurnUsage]:
+        """The turns with what they cost, by round and agent; what was used beside them comes last."""
+        rest = {
+            "prompt_tokens": max(0, self._used.prompt_tokens - sum(turn.prompt_tokens for turn in turns)),
+            "completion_tokens": max(0, self._used.completion_tokens - sum(turn.completion_tokens for turn in turns)),
+        }
+        others = [TurnUsage(agent=OTHER_CALLS, **rest)] if any(rest.values()) else []
+        return account_of(self._price)([*turns, *others])
+
+    def __str__(self) -> str:
+        tokens = f"{self.tokens:,} tokens" + (f" of {self._max_tokens:,}" if self._max_tokens is not None else "")
+        if self._price is None:
+            return f"{tokens}, at a price that is not known"
+        money = f"${self._cost_usd:.4f}" + (f" of ${self._max_cost_usd:g}" if self._max_cost_usd is not None else "")
+        return f"{tokens}, {money}"
+
+
+def account_of(price: Price | None) -> Callable[[Sequence[TurnUsage]], list[TurnUsage]]:
+    """What turns tokens into a report's account: by round and agent, with US dollars where the price is known."""
+
+    def account(turns: Sequence[TurnUsage]) -> list[TurnUsage]:
+        ordered = sorted(turns, key=lambda turn: (turn.iteration is None, turn.iteration or 0, turn.agent))
+        return [
+            turn.model_copy(update={"cost_usd": _cost_usd(price, turn.prompt_tokens, turn.completion_tokens)})
+            for turn in ordered
+        ]
+
+    return account
+
+
+def _cost_usd(price: Price | None, prompt_tokens: int, completion_tokens: int) -> float | None:
+    if price is None:
+        return None
+    return (prompt_tokens * price.input + completion_tokens * price.output) / 1e6
+
+
+def rounds_warning(iteration: int, most: int) -> list[str]:
+    """A line once 80 % of the rounds are over, and another is still allowed; empty at any other time.
+
+    >>> [rounds_warning(iteration, 5) for iteration in (3, 4, 5)]
+    [[], ['4 of at most 5 rounds are used up'], []]
+    """
+    crossed = iteration - 1 < WARN_SHARE * most <= iteration < most
+    return [f"{iteration} of at most {most} rounds are used up"] if crossed else []
+
+
+def estimate(model: str, max_iterations: int, own: Mapping[str, Price] | None = None) -> str:
+    """One line on what a run may use at most.
+
+    >>> estimate("openai/gpt-4.1-mini", 2)
+    'up to about 165,000 tokens, $0.09'
+    >>> estimate("openai/something-new", 2)
+    'up to about 165,000 tokens, at a price that is not known'
+    """
+    tokens = ROUND_TOKENS * max_iterations + REPORT_TOKENS
+    price = price_of(model, own)
+    if price is None:
+        return f"up to about {tokens:,} tokens, at a price that is not known"
+    usage = RequestUsage(prompt_tokens=int(tokens * 0.9), completion_tokens=tokens - int(tokens * 0.9))
+    return f"up to about {tokens:,} tokens, ${Budget(price).cost_usd(usage) or 0.0:.2f}"

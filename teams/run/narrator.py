@@ -1,0 +1,102 @@
+"""The team's messages, told as events."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from autogen_agentchat.messages import (
+    BaseAgentEvent,
+    BaseChatMessage,
+    TextMessage,
+    ToolCallExecutionEvent,
+    ToolCallRequestEvent,
+    UserInputRequestedEvent,
+)
+
+from willowbark.agents.approval import ApprovalMessage
+from willowbark.agents.findings import FindingsMessage
+from willowbark.agents.judge import AssessmentMessage
+from willowbark.agents.report.model import ReportMessage, ResearchReport
+from willowbark.tools.toolbox import replies_in
+
+from ..events import AgentEvent, EventType
+
+_SPECIALISTS = ("literature", "trials", "mechanism")
+
+
+@dataclass
+class Narrator:
+    """Turns the team's messages into events, keeping count of the rounds."""
+
+    iteration: int = 1
+    messages: list[BaseChatMessage] = field(default_factory=list)
+    """The chat messages so far, the question first."""
+    report: ResearchReport | None = None
+    stop_reason: str = "error"
+    """How a report of a run that stopped now should name it."""
+    asks: bool = False
+    """Whether the candidates are put before a person before the report."""
+
+    def event(self, kind: EventType, message: str, data: object = None) -> AgentEvent:
+        """An event of the present round."""
+        return AgentEvent(type=kind, message=message, data=data, iteration=self.iteration)
+
+    def tell(self, message: BaseAgentEvent | BaseChatMessage) -> Iterator[AgentEvent]:
+        """The events that a message of the team stands for."""
+        if isinstance(message, ToolCallRequestEvent):
+            for call in message.content:
+                data = {"tool": call.name, "arguments": call.arguments}
+                yield self.event("searching", f"{message.source}: {call.name} {call.arguments}", data)
+        elif isinstance(message, ToolCallExecutionEvent):
+            yield from self._results(message)
+        elif isinstance(message, FindingsMessage):
+            self.messages.append(message)
+            yield self.event("progress", message.to_text(), message.content)
+        elif isinstance(message, AssessmentMessage):
+            self.messages.append(message)
+            yield from self._verdict(message)
+        elif isinstance(message, UserInputRequestedEvent):
+            yield self.event("progress", "Waiting for a person's word on the candidates")
+        elif isinstance(message, ApprovalMessage):
+            self.messages.append(message)
+            yield self.event("progress", message.to_text(), message.content)
+            yield self.event("synthesizing", "Writing the report")
+        elif isinstance(message, ReportMessage):
+            self.report = message.content
+        elif isinstance(message, TextMessage):
+            yield from self._text(message)
+
+    def _results(self, message: ToolCallExecutionEvent) -> Iterator[AgentEvent]:
+        for result in message.content:
+            for reply in replies_in(result.content):
+                warned = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
+                said = f"{reply.source}: {reply.status.value.replace('_', ' ')}, {len(reply.records)} of {reply.total}"
+                yield self.event("search_complete", said + warned, reply)
+
+    def _verdict(self, message: AssessmentMessage) -> Iterator[AgentEvent]:
+        verdict = message.content
+        yield self.event("judge_complete", message.to_text(), verdict)
+        if verdict.recommendation == "synthesize":
+            why = (verdict.stop_reason or "").replace("_", " ")
+            if self.asks:
+                yield self.event("progress", f"The search is over: {why}")
+            else:
+                yield self.event("synthesizing", f"Writing the report: {why}")
+        else:
+            self.iteration = verdict.iteration + 1
+            yield self.event("looping", "; ".join(verdict.gaps) or "another round")
+
+    def _text(self, message: TextMessage) -> Iterator[AgentEvent]:
+        if message.source == "user":
+            self.messages.append(message)
+        elif message.source in _SPECIALISTS:
+            yield self.event("thinking", message.content)
+        elif message.source == "judge":
+            yield self.event("judging", message.content)
+
+    def stopped(self, error: BaseException) -> AgentEvent:
+        """The event of a team that was stopped, or failed."""
+        if isinstance(error, asyncio.CancelledError):
+            self.stop_reason = "cancelled"
+            return self.event("error", "The run was stopped")
+        return self.event("error", f"The team failed ({type(error).__name__}); reporting what was found until then")

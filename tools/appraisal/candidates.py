@@ -1,0 +1,247 @@
+"""Which drugs the collected records speak of, what each record says of them, and what that amounts to.
+
+Pure functions over the question and the pool: the judge scores with them, the baseline analyst writes from them, the
+report grades with them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..evidence import Evidence
+from ..lexicon import canonical_drug, find_drugs
+from ..questions.membership import belongs
+from ..questions.query import ParsedQuestion, parse_question
+from ..ranking import stems
+from ..reading.design import RANDOMISED
+from . import AppraisedItem, CandidateAppraisal, CertaintyLevel, Direction, appraise, appraise_candidate, readable
+from .appraised import AppraisedRecord, appraise_record, condition_names, digest
+
+APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitbook.io/chembl-interface-documentation
+_NO_STUDIES = ("drug", "disease", "notice")  # records of these types report no study
+
+
+class Indication(BaseModel):
+    """What a drug is or was developed for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    max_phase: float | None = None
+    """4 is marketed; None is not reported."""
+
+
+class Candidate(BaseModel):
+    """A drug that the records speak of, with all that they say."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    drug: str
+    """Generic name in lower case."""
+    records: list[AppraisedRecord] = Field(default_factory=list)
+    """Clinical and experimental records on the condition, strongest first."""
+    appraisal: CandidateAppraisal
+    drug_records: list[str] = Field(default_factory=list)
+    """Keys of the records that give its mechanism and indications."""
+    mechanisms: list[str] = Field(default_factory=list)
+    targets: list[str] = Field(default_factory=list)
+    """Gene symbols."""
+    pathways: list[str] = Field(default_factory=list)
+    indications: list[Indication] = Field(default_factory=list)
+    phase_for_condition: float | None = None
+    """Highest phase for the condition asked about; None is not reported."""
+    in_asked_class: bool | None = None
+    """Whether it is known to belong to a class of drugs that the question names; None where the question names none."""
+
+    @property
+    def line(self) -> str:
+        """The candidate in a line: for and against, certainty, mechanism."""
+        found = self.appraisal
+        how = "; ".join(self.mechanisms) or "mechanism not found"
+        return (
+            f"{self.drug}: {len(found.supporting)} for, {len(found.contradicting)} against, "
+            f"{len(found.neutral) + len(found.unclear)} undecided; {found.quality}, "
+            f"{found.certainty.level.replace('_', ' ')} certainty; {how}"
+        )
+
+    @property
+    def has_verdict(self) -> bool:
+        """Whether any record speaks for or against it."""
+        return bool(self.appraisal.supporting or self.appraisal.contradicting)
+
+
+def appraise_candidates(question: str | ParsedQuestion, pool: Sequence[Evidence]) -> list[Candidate]:
+    """Find the drugs that the pool speaks of and appraise each; those of a class asked about first, then by support.
+
+    A drug is a candidate when a publication or trial on the condition names it; drugs that are known from drug
+    databases alone are none.
+    """
+    asked = parse_question(question) if isinstance(question, str) else question
+    drug_records = _drug_records(pool)
+    found: dict[str, list[AppraisedRecord]] = {}
+    for record in map(readable, pool):
+        if record.metadata.get("record_type") in _NO_STUDIES or not on_condition(record, asked):
+            continue
+        known_as = digest(record)
+        for drug in _drugs_of(record):
+            found.setdefault(drug, []).append(appraise_record(record, drug, asked, known_as=known_as))
+    known = _with_rivals(found)
+    candidates = [_candidate(drug, records, drug_records, asked) for drug, records in known.items()]
+    return sorted(candidates, key=lambda candidate: (candidate.in_asked_class is False, *_standing(candidate)))
+
+
+def _with_rivals(found: Mapping[str, list[AppraisedRecord]]) -> dict[str, list[AppraisedRecord]]:
+    """Note in each record without a placebo whether what it compares with is shown to beat one by other records."""
+    working = {drug for drug, records in found.items() if _beats_placebo([record.item for record in records])}
+    return {drug: [_knowing(record, working) for record in records] for drug, records in found.items()}
+
+
+def _beats_placebo(items: Sequence[AppraisedItem]) -> bool:
+    """Whether it is at least moderately sure that a drug works, and a trial against placebo or nothing says so."""
+    if not any(i.design in RANDOMISED and i.against_nothing and i.direction is Direction.supports for i in items):
+        return False
+    return appraise(items).level in (CertaintyLevel.high, CertaintyLevel.moderate)
+
+
+def _knowing(record: AppraisedRecord, working: Set[str]) -> AppraisedRecord:
+    rivals = (record.item.rivals or "").split(" and ")
+    if working.isdisjoint(rivals):
+        return record
+    return record.model_copy(update={"item": record.item.model_copy(update={"rival_works": True})})
+
+
+def is_condition(name: str, asked: ParsedQuestion) -> bool:
+    """Whether an indication is one of the conditions asked about: its name holds all words of one of theirs.
+
+    A wider indication does not count: a drug for hypertension is not thereby one for portal hypertension.
+    """
+    words = frozenset(stems(name))
+    return any(wanted and wanted <= words for wanted in (frozenset(stems(n)) for n in condition_names(asked)))
+
+
+def known_drugs(question: str | ParsedQuestion, pool: Sequence[Evidence]) -> list[str]:
+    """Drugs that the drug databases list for the condition asked about, furthest developed first; generic names."""
+    asked = parse_question(question) if isinstance(question, str) else question
+    phases: dict[str, float] = {}
+    for record in pool:
+        data = record.metadata
+        if data.get("record_type") == "drug":
+            for entry in data.get("indications", ()):
+                if is_condition(str(entry.get("name") or ""), asked):
+                    _note_phase(phases, data.get("drug"), entry.get("max_phase"))
+        elif data.get("record_type") == "disease" and is_condition(str(data.get("disease") or ""), asked):
+            for entry in data.get("drugs", ()):
+                _note_phase(phases, entry.get("name"), entry.get("max_phase"))
+    return sorted(phases, key=lambda name: (-phases[name], name))
+
+
+def _note_phase(phases: dict[str, float], name: Any, phase: Any) -> None:
+    if drug := canonical_drug(str(name or "")):
+        phases[drug] = max(phases.get(drug, 0.0), _phase(phase) or 0.0)
+
+
+def on_condition(record: Evidence, asked: ParsedQuestion) -> bool:
+    """Whether a record speaks of a condition asked about; every record does where the question names none."""
+    names = condition_names(asked)
+    if not names:
+        return True
+    text = frozenset(stems(" ".join([record.content, *map(str, record.metadata.get("conditions", ()))])))
+    return any(frozenset(stems(name)) <= text for name in names)
+
+
+def _drugs_of(record: Evidence) -> list[str]:
+    interventions = record.metadata.get("interventions")
+    if record.citation.source == "clinicaltrials" and interventions:
+        text = " ; ".join(str(entry.get("name", "")) for entry in interventions)
+    else:
+        text = record.content
+    return list(_named(text))
+
+
+@lru_cache(maxsize=4096)
+def _named(text: str) -> tuple[str, ...]:
+    """Drugs that a text names; remembered, since every round reads the same records again."""
+    return tuple(dict.fromkeys(mention.name for mention in find_drugs(text)))
+
+
+def _drug_records(pool: Iterable[Evidence]) -> Mapping[str, list[Evidence]]:
+    found: dict[str, list[Evidence]] = {}
+    for record in pool:
+        if record.metadata.get("record_type") == "drug" and (name := record.metadata.get("drug")):
+            found.setdefault(canonical_drug(str(name)) or str(name).lower(), []).append(record)
+    return found
+
+
+def _candidate(
+    drug: str, records: list[AppraisedRecord], known: Mapping[str, list[Evidence]], asked: ParsedQuestion
+) -> Candidate:
+    about = known.get(drug, [])
+    mechanisms = [entry for record in about for entry in record.metadata.get("mechanisms", ())]
+    indications = _indications(about)
+    phases = [i.max_phase for i in indications if i.max_phase is not None and is_condition(i.name, asked)]
+    return Candidate(
+        drug=drug,
+        records=sorted(records, key=lambda r: (r.item.design.tier, -(r.item.sample_size or 0), r.key)),
+        appraisal=_appraisal_of(tuple(record.item for record in records)),
+        drug_records=[record.key for record in about],
+        mechanisms=_texts(entry.get("mechanism_of_action") for entry in mechanisms),
+        targets=_texts(symbol for entry in mechanisms for symbol in entry.get("gene_symbols") or ()),
+        pathways=_texts(
+            path.get("name") if isinstance(path, dict) else path
+            for record in about
+            for path in record.metadata.get("pathways", ())
+        ),
+        indications=indications,
+        phase_for_condition=max(phases, default=None),
+        in_asked_class=belongs(drug, _marketed_for(indications), asked.drug_classes) if asked.drug_classes else None,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _appraisal_of(items: tuple[AppraisedItem, ...]) -> CandidateAppraisal:
+    """Remembered, since most candidates gain no record in a round."""
+    return appraise_candidate(items)
+
+
+def _marketed_for(indications: Iterable[Indication]) -> list[str]:
+    return [each.name for each in indications if (each.max_phase or 0) >= APPROVED_PHASE]
+
+
+def _indications(about: Iterable[Evidence]) -> list[Indication]:
+    best: dict[frozenset[str], Indication] = {}
+    for record in about:
+        for entry in record.metadata.get("indications", ()):
+            name, phase = str(entry.get("name") or ""), _phase(entry.get("max_phase"))
+            words = frozenset(stems(name))  # "migraine disorder" and "Migraine Disorders" are one
+            known = best.get(words)
+            if name and (known is None or (phase or 0) > (known.max_phase or 0)):
+                best[words] = Indication(name=name, max_phase=phase)
+    return sorted(best.values(), key=lambda i: (-(i.max_phase or 0), i.name.casefold()))
+
+
+def _phase(value: Any) -> float | None:
+    try:
+        return float(value) if value is not None and float(value) >= 0 else None
+    except (TypeError, ValueError):
+        return None
+
+
+def _texts(values: Iterable[Any]) -> list[str]:
+    return list(dict.fromkeys(str(value) for value in values if value))
+
+
+def _standing(candidate: Candidate) -> tuple[Any, ...]:
+    """Sort key: quality, then certainty, then how much speaks for rather than against; the name ends ties."""
+    found = candidate.appraisal
+    order = ("strong", "moderate", "weak", "refuted")
+    levels = ("high", "moderate", "low", "very_low")
+    return (
+        not found.supporting and not found.contradicting,
+        order.index(found.quality),
+        levels.index(found.certainty.level.value),
+        len(found.contradicting) - len(found.supporting),
+        -len(candidate.records),
+        candidate.drug,
+    )

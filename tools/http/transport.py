@@ -1,0 +1,413 @@
+"""The one way out: every request to a source goes through a `Transport`.
+
+It keeps to the rate limits, retries what is worth retrying (the reply is read inside the retry, so a cut or misplaced
+reply counts as a failed attempt), honours Retry-After, stops asking a source that keeps failing, and records every
+exchange. One transport serves a run; sources get it handed in.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from urllib.parse import urlencode, urljoin, urlsplit
+
+import tenacity
+
+from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from .endpoints import LIMIT_SHARE, Endpoint, Endpoints
+from .limiter import RateLimiter, default_path
+from .patience import Breaker, BreakerOpen, Hopeless, RetryPolicy, Silence, Wait, retry_after_s
+from .wire import HttpxWire, RequestsWire, TooSlow, Wire, WireError, WireReply, WireRequest
+
+__all__ = ["Exchange", "ExchangeLog", "Memory", "Recorder", "Reply", "RetryPolicy", "Transport"]
+
+T = TypeVar("T")
+
+_RETRIED = (SourceUnavailable, UnreadableReply)
+_RETRIED_STATUS = frozenset({408, 425, 429, *range(500, 600)})
+_MAX_REDIRECTS = 3
+_AT_ONCE = 4  # exchanges with one source: enough for its limit, and few are lost on one that is dead
+_BLANK = b"\xef\xbb\xbf \r\n\t"  # a byte order mark and white space
+_HTML = re.compile(
+    rb"[\xef\xbb\xbf\s]*(<\?xml[^>]*>\s*)?(<!--((?!-->).)*-->\s*)*<(!doctype\s+)?html\b", re.IGNORECASE | re.DOTALL
+)
+_LONG_URL_BYTES = 2000  # servers differ; longer requests go by POST where the source takes it
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request and what came of it, as recorders get it."""
+
+    source: str
+    method: str
+    url: str
+    """With its parameters, without any key."""
+    attempt: int
+    status: int | None
+    """None when no reply came."""
+    elapsed_s: float
+    received_bytes: int
+    error: str | None = None
+    """Why the attempt failed; None when it did not."""
+    body: bytes = field(default=b"", repr=False)
+    """Without any key, which a source may send back."""
+    content_type: str = ""
+    request: str = ""
+    """Hash of what was asked: the same for every attempt, at every address, with or without a key."""
+    sent: str = field(default="", repr=False)
+    """The JSON that was sent; empty where the URL says all."""
+
+
+class Recorder(Protocol):
+    """Whoever wants to know of every exchange."""
+
+    def exchanged(self, exchange: Exchange) -> None:
+        """Take note of one exchange."""
+
+
+@runtime_checkable
+class Memory(Recorder, Protocol):
+    """A recorder that can answer what was asked before."""
+
+    def recall(self, source: str, request: str) -> WireReply | SearchError | None:
+        """The reply, or the failure, that this request once ended in; None sends it to the source."""
+
+    def gave_up(self, request: str, error: SearchError) -> None:
+        """Take note of the failure that a request ended in, after all its attempts."""
+
+    async def settled(self) -> None:
+        """Wait until all that was told so far is kept; awaited before anything else is asked."""
+
+
+class ExchangeLog:
+    """The plainest recorder: a list, without bodies."""
+
+    def __init__(self) -> None:
+        self.exchanges: list[Exchange] = []
+
+    def exchanged(self, exchange: Exchange) -> None:
+        """Keep the exchange."""
+        self.exchanges.append(replace(exchange, body=b""))
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A source's reply, ready to be read.
+
+    The readers raise `UnreadableReply`, which is retried.
+    """
+
+    source: str
+    status: int
+    content_type: str
+    body: bytes = field(repr=False)
+    url: str = ""
+    """Without any key."""
+
+    def json(self) -> Any:
+        """The body as JSON.
+
+        Raises:
+            UnreadableReply: HTML or anything else that is not whole JSON.
+        """
+        self._refuse_html()
+        with contextlib.suppress(ValueError, RecursionError):  # the decoder's error would hold the whole text
+            return json.loads(self.body)
+        raise UnreadableReply(self.source, "answered with JSON that is cut or broken")
+
+    def xml(self) -> bytes:
+        """The body where XML is due; whether it is whole shows when it is parsed.
+
+        Raises:
+            UnreadableReply: HTML, or something that does not begin like XML.
+        """
+        self._refuse_html()
+        if not self.body.lstrip(_BLANK).startswith(b"<"):
+            raise UnreadableReply(self.source, "answered with something that is not XML")
+        return self.body
+
+    def _refuse_html(self) -> None:
+        if not self.body.strip(_BLANK):
+            raise UnreadableReply(self.source, "answered nothing")
+        if _HTML.match(self.body[:1000]):
+            raise UnreadableReply(self.source, "answered with a web page instead of data")
+
+
+class Transport:
+    """Asks the sources, politely and stubbornly.
+
+    Opened and closed once a run, as an async context manager or by `close()`.
+
+    Args:
+        endpoints: where the sources are; no other host is ever asked.
+        policy: how long to go on trying.
+        recorder: gets every exchange.
+        limiter: keeps the rate limits; by default shared by all processes of the user.
+        wires: HTTP clients by name (`httpx`, `requests`).
+        sleep: awaited between attempts, seconds.
+    """
+
+    def __init__(
+        self,
+        endpoints: Endpoints | None = None,
+        *,
+        policy: RetryPolicy | None = None,
+        recorder: Recorder | None = None,
+        limiter: RateLimiter | None = None,
+        wires: Mapping[str, Wire] | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.endpoints = endpoints or Endpoints.from_environment()
+        self.policy = policy or RetryPolicy()
+        self.recorder: Recorder = recorder or ExchangeLog()
+        self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
+        self._wires: dict[str, Wire] = (
+            dict(wires) if wires is not None else {"httpx": HttpxWire(), "requests": RequestsWire()}
+        )
+        self._sleep = sleep
+        self._breakers: dict[str, Breaker] = {}
+        self._places: dict[str, asyncio.Semaphore] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close every connection; the transport can be used again afterwards."""
+        for wire in self._wires.values():
+            await wire.close()
+        self._limiter.close()
+
+    def breaker(self, source: str) -> Breaker:
+        """What is known of how a source has been answering."""
+        return self._breakers.setdefault(source, Breaker(self.policy))
+
+    async def get(
+        self,
+        source: str,
+        path: str,
+        *,
+        read: Callable[[Reply], T],
+        params: Mapping[str, object] | None = None,
+        also: Collection[int] = (),
+        post_if_long: bool = False,
+    ) -> T:
+        """Ask a source and read its reply, as often as it takes and the policy allows.
+
+        Args:
+            source: name of the endpoint.
+            path: below the endpoint's base URL.
+            read: turns a reply into what the caller wants; pure, since it runs once an attempt.
+            params: query parameters; None values are left out.
+            also: statuses beside 2xx that `read` wants to see (404 as "no such record", say).
+            post_if_long: send long parameters in the body; for sources that take both.
+
+        Raises:
+            SourceUnavailable: no usable answer in all attempts.
+            RateLimitError: the last answer was 429.
+            UnreadableReply: the last answer was cut or not what was due.
+            SourceRefused: the source will not answer this request.
+        """
+        clean = {name: str(value) for name, value in (params or {}).items() if value is not None}
+        endpoint = self.endpoints[source]
+        url = f"{endpoint.base_url}/{path}"
+        if _in_body(endpoint) or (post_if_long and len(urlencode(clean)) > _LONG_URL_BYTES):
+            request = WireRequest("POST", url, form={**clean, **_secret(endpoint)}, headers=_authorization(endpoint))
+        else:
+            request = WireRequest("GET", url, params=clean, headers=_authorization(endpoint))
+        shown = f"{url}?{urlencode(clean)}" if clean else url
+        asked = self._request(source, path, clean)
+        return await self._call(_Call(source, endpoint, request, shown, read, frozenset(also), asked))
+
+    async def post(
+        self, source: str, path: str, *, body: Any, read: Callable[[Reply], T], also: Collection[int] = ()
+    ) -> T:
+        """Send JSON to a source and read its reply; otherwise as `get`."""
+        endpoint = self.endpoints[source]
+        url = f"{endpoint.base_url}/{path}"
+        request = WireRequest("POST", url, json=body)
+        asked = self._request(source, path, body)
+        return await self._call(_Call(source, endpoint, request, url, read, frozenset(also), asked))
+
+    def _request(self, source: str, path: str, content: Any) -> str:
+        """Hash of a request; a sandbox's replies never stand for a source's own."""
+        whole = [self.endpoints.sandboxed, source, path, content]
+        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+
+    async def _call(self, call: "_Call[T]") -> T:
+        if not isinstance(self.recorder, Memory):
+            return await self._ask(call)
+        known = self.recorder.recall(call.source, call.asked)
+        if isinstance(known, SearchError):
+            raise known
+        if known is not None:
+            return call.understood(known)
+        await self.recorder.settled()
+        try:
+            return await self._ask(call)
+        except SearchError as error:
+            self.recorder.gave_up(call.asked, error)
+            raise
+
+    async def _ask(self, call: "_Call[T]") -> T:
+        policy, started = self.policy, time.monotonic()
+        breaker = self.breaker(call.source)
+        last, failures, silences = "none came", 0, 0
+        retrying = tenacity.AsyncRetrying(
+            sleep=self._sleep,
+            stop=tenacity.stop_any(tenacity.stop_after_attempt(policy.attempts), Hopeless(started + policy.deadline_s)),
+            wait=Wait(policy),
+            retry=tenacity.retry_if_exception_type(_RETRIED) & tenacity.retry_if_not_exception_type(BreakerOpen),
+            reraise=True,
+        )
+        try:
+            async with asyncio.timeout(policy.deadline_s) as clock:
+                async for attempt in retrying:
+                    with attempt:
+                        number = attempt.retry_state.attempt_number
+                        async with self._places.setdefault(call.source, asyncio.Semaphore(_AT_ONCE)):
+                            breaker.check(call.source)
+                            try:
+                                found = await self._attempt(call, breaker, number, policy.timeout_s(silences))
+                            except _RETRIED as error:
+                                breaker.failed()
+                                last, failures, silences = (
+                                    error.reason,
+                                    failures + 1,
+                                    silences + isinstance(error, Silence),
+                                )
+                                raise
+                            except SourceRefused:
+                                breaker.worked()
+                                raise
+                        breaker.worked()
+                        return found
+        except _RETRIED:
+            breaker.gave_up(started, failures)
+            raise
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            breaker.gave_up(started, failures)
+            reason = f"no usable answer within {policy.deadline_s:.3g} s; the last: {last}"
+            raise SourceUnavailable(call.source, reason) from None
+        raise AssertionError("tenacity returns or raises")
+
+    async def _attempt(self, call: "_Call[T]", breaker: Breaker, number: int, timeout_s: float) -> T:
+        await self._turn(call)
+        started = time.monotonic()
+        reply: WireReply | None = None
+        failure: str | None = None
+        try:
+            reply = await self._exchange(call, timeout_s)
+            breaker.heard()
+            return call.understood(reply)
+        except SearchError as error:
+            failure = error.reason
+            raise
+        except WireError as error:
+            failure = str(error)
+            raise (Silence if isinstance(error, TooSlow) else SourceUnavailable)(call.source, failure) from None
+        except BaseException as error:  # a cancelled attempt, or a reader that met what nobody foresaw
+            failure = f"ended by {type(error).__name__}"
+            raise
+        finally:
+            self.recorder.exchanged(
+                Exchange(
+                    source=call.source,
+                    method=call.request.method,
+                    url=call.shown,
+                    attempt=number,
+                    status=reply.status if reply else None,
+                    elapsed_s=time.monotonic() - started,
+                    received_bytes=len(reply.body) if reply else 0,
+                    error=failure,
+                    body=call.without_key(reply.body) if reply else b"",
+                    content_type=reply.headers.get("content-type", "") if reply else "",
+                    request=call.asked,
+                    sent="" if call.request.json is None else json.dumps(call.request.json, sort_keys=True),
+                )
+            )
+
+    async def _turn(self, call: "_Call[Any]") -> None:
+        """Wait until the source may be asked once more."""
+        if call.endpoint.per_second is not None:
+            await self._limiter.wait(call.endpoint.host, call.endpoint.per_second * LIMIT_SHARE)
+
+    async def _exchange(self, call: "_Call[Any]", timeout_s: float) -> WireReply:
+        """Send, follow redirects within the known hosts, and try the other client once where a firewall says 403."""
+        request, wire = call.request, self._wires[call.endpoint.wire]
+        reply = await wire.send(request, timeout_s)
+        for _ in range(_MAX_REDIRECTS):
+            if reply.status not in (301, 302, 307, 308):
+                break
+            request = self._redirected(call, request, reply.headers.get("location", ""))
+            await self._turn(call)
+            reply = await wire.send(request, timeout_s)
+        if reply.status == 403 and call.endpoint.wire == "requests" and (other := self._wires.get("httpx")):
+            await self._turn(call)
+            reply = await other.send(request, timeout_s)
+        return reply
+
+    def _redirected(self, call: "_Call[Any]", request: WireRequest, location: str) -> WireRequest:
+        try:
+            target = urljoin(request.url, location)
+            here, there = urlsplit(request.url), urlsplit(target)
+        except ValueError:
+            raise SourceRefused(call.source, "redirected to something that is not an address") from None
+        known = {call.endpoint.host} if call.endpoint.key else self.endpoints.hosts
+        if there.netloc.lower() not in known or there.scheme != here.scheme:
+            raise SourceRefused(call.source, "redirected to a host that is not one of the sources")
+        return WireRequest(request.method, target, form=request.form, json=request.json, headers=request.headers)
+
+
+def _in_body(endpoint: Endpoint) -> bool:
+    return endpoint.key is not None and endpoint.key_in == "body"
+
+
+def _secret(endpoint: Endpoint) -> dict[str, str]:
+    return {"api_key": endpoint.key.get_secret_value()} if endpoint.key and endpoint.key_in == "body" else {}
+
+
+def _authorization(endpoint: Endpoint) -> dict[str, str]:
+    in_header = endpoint.key is not None and endpoint.key_in == "header"
+    return {"Authorization": f"Bearer {endpoint.key.get_secret_value()}"} if in_header and endpoint.key else {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Call(Generic[T]):
+    """One question to a source, for all its attempts."""
+
+    source: str
+    endpoint: Endpoint
+    request: WireRequest
+    shown: str
+    read: Callable[[Reply], T]
+    also: frozenset[int]
+    asked: str
+
+    def without_key(self, body: bytes) -> bytes:
+        """The body without the key, which NCBI repeats in its refusals."""
+        key = self.endpoint.key
+        return body.replace(key.get_secret_value().encode(), b"[key]") if key else body
+
+    def understood(self, reply: WireReply) -> T:
+        """Turn a reply into what was asked for, or into the error that says what to do."""
+        status = reply.status
+        if 200 <= status < 300 or status in self.also:
+            return self.read(Reply(self.source, status, reply.headers.get("content-type", ""), reply.body, self.shown))
+        wait = retry_after_s(reply.headers.get("retry-after"))
+        if status == 429:
+            raise RateLimitError(self.source, "asks for fewer requests (429)", wait)
+        if status in _RETRIED_STATUS and wait is not None:
+            raise RateLimitError(self.source, f"is not available ({status})", wait)
+        if status in _RETRIED_STATUS:
+            raise SourceUnavailable(self.source, f"is not available ({status})")
+        raise SourceRefused(self.source, f"refused the request ({status})")

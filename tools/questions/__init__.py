@@ -1,0 +1,1 @@
+"""From a question to queries: what is asked, in the words that sources index."""

@@ -1,0 +1,1 @@
+"""Reading records: what their sentences say of a drug."""

@@ -1,0 +1,258 @@
+"""ChEMBL, drugs with their mechanisms and indications (https://chembl.gitbook.io/chembl-interface-documentation/web-services).
+
+Asked with GET, always with `format=json` and `limit` (at most 1000), answered in JSON:
+
+* `drug_indication.json` with `mesh_heading__icontains`, `efo_term__icontains` or `parent_molecule_chembl_id__in`; gives
+  `drug_indications[]` of `molecule_chembl_id`, `parent_molecule_chembl_id`, `mesh_id`, `mesh_heading`, `efo_id`,
+  `efo_term`, `max_phase_for_ind` (text such as `"4.0"`, null, or -1 for unknown);
+* `molecule.json` with `molecule_chembl_id__in`, `pref_name__iexact` or `molecule_synonyms__molecule_synonym__iexact`,
+  and `molecule/search.json` with `q`; give `molecules[]` of `molecule_chembl_id`, `pref_name`, `molecule_type`,
+  `max_phase`, `first_approval`, `molecule_hierarchy.parent_chembl_id`, `molecule_synonyms[].molecule_synonym`;
+* `mechanism.json` with `parent_molecule_chembl_id__in`; gives `mechanisms[]` of `molecule_chembl_id`,
+  `parent_molecule_chembl_id`, `mechanism_of_action`, `action_type`, `target_chembl_id`;
+* `target.json` with `target_chembl_id__in`; gives `targets[]` of `target_chembl_id`, `pref_name`,
+  `target_components[].accession` (UniProt) and `.target_component_synonyms[]` of `syn_type` (`GENE_SYMBOL`) and
+  `component_synonym`.
+
+Lists of ids are joined by commas. Each reply has `page_meta.next` (null on the last page; the next is asked
+with `offset`). A name without a hit gives an empty list with 200, never 404. Salts hold no mechanisms of their own:
+everything is asked of the parent molecule. `chembl_record` reads the rows.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import ClassVar
+
+from ..errors import SearchError, UnreadableReply
+from ..evidence import Evidence, SourceName
+from ..http.transport import Reply
+from ..lexicon import canonical_drug, condition_synonyms
+from ..questions.naming import asked_for, essence, words_of
+from ..ranking import rank
+from ..search import Filters, Source, SourceReply, Status
+from .chembl_record import Row, indication_name, molecule_names, parent_id, parse_drug, parse_phase
+from .publications import check_filters
+
+_LIMIT = 1000  # rows of a page; the API's own limit
+_MAX_PAGES = 3  # of one list: "cancer" alone has tens of thousands of indications
+_MAX_TERMS = 4  # spellings of a condition that are asked for, two requests each
+_SHORTEST_TERM = 5  # letters; abbreviations occur inside other words
+_CHEMBL_ID = re.compile(r"CHEMBL[1-9]\d{0,9}")
+_ENDING = re.compile(r"(?<=\w{6})(?:ies|s|y)$")
+
+
+class ChEMBL(Source):
+    """Drugs with their mechanisms of action, and the conditions they were developed for."""
+
+    name: ClassVar[SourceName] = "chembl"
+    description: ClassVar[str] = (
+        "Drugs of ChEMBL by name or by condition: mechanisms of action, targets, indications with the highest phase."
+    )
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Give the drugs that the query names; else those that went furthest for the condition it names.
+
+        Args:
+            query: words, or the boolean form that `preprocess_query` gives.
+            max_results: 1 to 50 records.
+            filters: none are known.
+
+        Raises:
+            SourceRefused: filters were given, or the query holds no words.
+            SearchError: no answer, or no readable one.
+        """
+        check_filters(self.name, filters or {}, ())
+        asked, words = asked_for(query), words_of(self.name, query)
+        resolved = await asyncio.gather(*(self._resolve(drug) for drug in asked.drugs[:max_results]))
+        warnings = [
+            f"no molecule is named {drug!r}" for drug, found in zip(asked.drugs, resolved, strict=False) if not found
+        ]
+        parents, about = [parent for parent in resolved if parent], frozenset[str]()
+        total = len(parents)
+        if not parents:
+            conditions = asked.conditions or (words,)
+            rows, cut = await self._indicated(conditions)
+            order = by_phase(rows, conditions)
+            parents, total = order[:max_results], len(order)
+            about = frozenset(name for row in rows if (name := indication_name(row)))
+            warnings += ["too many indications match; not all were read"] if cut else []
+        return await self._reply(query, parents, warnings, question=words, about=about, total=total)
+
+    async def mechanisms(self, drug: str) -> SourceReply:
+        """Look a drug up by its name or ChEMBL id; `empty` where there is none.
+
+        Raises:
+            SearchError: no answer, or no readable one.
+        """
+        parent = await self._resolve(drug)
+        warnings = [] if parent else [f"no molecule is named {drug[:60]!r}"]
+        return await self._reply(drug, [parent] if parent else [], warnings, question=drug, total=1 if parent else 0)
+
+    async def _reply(
+        self,
+        query: str,
+        parents: Sequence[str],
+        warnings: list[str],
+        *,
+        question: str,
+        total: int,
+        about: frozenset[str] = frozenset(),
+    ) -> SourceReply:
+        records, failures = await self._records(list(dict.fromkeys(parents)), about) if parents else ([], [])
+        status = Status.PARTIAL if failures else Status.OK if records else Status.EMPTY
+        return SourceReply(
+            source=self.name,
+            query=query,
+            status=status,
+            records=rank(question, records),
+            total=max(total if records else 0, len(records)),
+            warnings=[*warnings, *failures],
+            url=f"{self.transport.endpoints[self.name].base_url}/molecule.json",
+        )
+
+    async def _records(self, parents: Sequence[str], about: frozenset[str]) -> tuple[list[Evidence], list[str]]:
+        """Read whole drugs, in the order of `parents`; gives the records and what could not be had."""
+        ids, warnings = ",".join(parents), list[str]()
+        molecules, mechanisms, indications = await asyncio.gather(
+            self._list("molecule.json", "molecules", molecule_chembl_id__in=ids),
+            self._list_or_warn(warnings, "mechanism.json", "mechanisms", parent_molecule_chembl_id__in=ids),
+            self._list_or_warn(warnings, "drug_indication.json", "drug_indications", parent_molecule_chembl_id__in=ids),
+        )
+        targets: list[Row] = []
+        if wanted := sorted({str(row["target_chembl_id"]) for row in mechanisms if row.get("target_chembl_id")}):
+            targets = await self._list_or_warn(
+                warnings, "target.json", "targets", target_chembl_id__in=",".join(wanted)
+            )
+        by_id = {row.get("molecule_chembl_id"): row for row in molecules}
+        records = [
+            parse_drug(
+                by_id[parent],
+                mechanisms=[row for row in mechanisms if parent_id(row) == parent],
+                indications=[row for row in indications if parent_id(row) == parent],
+                targets=targets,
+                about=about,
+            )
+            for parent in parents
+            if parent in by_id
+        ]
+        if missing := [parent for parent in parents if parent not in by_id]:
+            warnings.append(f"{', '.join(missing[:5])} could not be had")
+        return records, warnings
+
+    async def _resolve(self, drug: str) -> str | None:
+        """Give the parent molecule's id for a name (generic, brand, salt) or an id; None where there is none."""
+        if _CHEMBL_ID.fullmatch(drug.strip().upper()):
+            return best_match(
+                await self._list("molecule.json", "molecules", molecule_chembl_id__in=drug.strip().upper())
+            )
+        names = dict.fromkeys(filter(None, (drug.strip(), canonical_drug(drug))))
+        for field in ("pref_name__iexact", "molecule_synonyms__molecule_synonym__iexact"):
+            for name in names:
+                if found := best_match(await self._list("molecule.json", "molecules", **{field: name})):
+                    return found
+        hits = await self._list("molecule/search.json", "molecules", q=drug.strip(), limit=10)
+        return best_match(hit for hit in hits if names_it(hit, drug))
+
+    async def _indicated(self, conditions: Sequence[str]) -> tuple[list[Row], bool]:
+        """Give the rows on any of the conditions, and whether there are more."""
+        terms = [term for condition in conditions for term in indication_terms(condition)]
+        rows, cut = await self._containing(terms)
+        return (rows, cut) if rows else await self._containing(filter(None, map(inverted, conditions)))
+
+    async def _containing(self, terms: Iterable[str]) -> tuple[list[Row], bool]:
+        pages = await asyncio.gather(
+            *(
+                self._pages("drug_indication.json", "drug_indications", **{f"{field}__icontains": term})
+                for term in dict.fromkeys(terms)
+                for field in ("mesh_heading", "efo_term")
+            )
+        )
+        return [row for rows, _ in pages for row in rows], any(cut for _, cut in pages)
+
+    async def _list_or_warn(self, warnings: list[str], path: str, key: str, **params: object) -> list[Row]:
+        try:
+            return await self._list(path, key, **params)
+        except SearchError as error:
+            warnings.append(f"{key.replace('_', ' ')} could not be had: {error.reason}")
+            return []
+
+    async def _list(self, path: str, key: str, **params: object) -> list[Row]:
+        rows, _ = await self._pages(path, key, **params)
+        return rows
+
+    async def _pages(self, path: str, key: str, **params: object) -> tuple[list[Row], bool]:
+        """Give a list's rows and whether there are more than were read."""
+        rows: list[Row] = []
+        for _ in range(_MAX_PAGES if "limit" not in params else 1):
+            asked = {"limit": _LIMIT, **params, "offset": len(rows) or None, "format": "json"}
+            page, more = await self.transport.get(self.name, path, params=asked, read=partial(_read, key))
+            rows += page
+            if not more or not page:
+                return rows, False
+        return rows, True
+
+
+def _read(key: str, reply: Reply) -> tuple[list[Row], bool]:
+    found = reply.json()
+    rows = found.get(key) if isinstance(found, dict) else None
+    if not isinstance(rows, list):
+        raise UnreadableReply(reply.source, f"answered without {key.replace('_', ' ')}")
+    meta = found.get("page_meta")
+    return [row for row in rows if isinstance(row, dict)], bool(isinstance(meta, dict) and meta.get("next"))
+
+
+def indication_terms(condition: str) -> list[str]:
+    """Spellings under which a condition's indications are found: its names without their endings, none within another.
+
+    >>> indication_terms("diabetic nephropathy")[0]
+    'diabetic nephropath'
+    """
+    names = [name for name in condition_synonyms(condition) if len(name) >= _SHORTEST_TERM] or [condition]
+    terms = list(dict.fromkeys(_ENDING.sub("", name).casefold() for name in names))
+    return [term for term in terms if not any(other in term for other in terms if other != term)][:_MAX_TERMS]
+
+
+def inverted(condition: str) -> str | None:
+    """A name of two words in the order of MeSH's headings; None for other names.
+
+    >>> inverted("portal hypertension")
+    'hypertension, portal'
+    """
+    words = condition.split()
+    return f"{words[1]}, {words[0]}" if len(words) == 2 else None
+
+
+def by_phase(rows: Iterable[Row], conditions: Iterable[str]) -> list[str]:
+    """Order the parent molecules of indications: those for the very condition first, then by the highest phase.
+
+    >>> by_phase([{"molecule_chembl_id": "CHEMBL1", "mesh_heading": "Migraine Disorders", "max_phase_for_ind": "2.0"},
+    ...           {"molecule_chembl_id": "CHEMBL2", "mesh_heading": "Migraine Disorders", "max_phase_for_ind": "4.0"}],
+    ...          ["migraine"])
+    ['CHEMBL2', 'CHEMBL1']
+    """
+    meant = {essence(name) for condition in conditions for name in (condition, *condition_synonyms(condition))}
+    best: dict[str, tuple[bool, float, str]] = {}
+    for row in rows:
+        if parent := parent_id(row):
+            exact = any(essence(str(row.get(field) or "")) in meant for field in ("mesh_heading", "efo_term"))
+            standing = (not exact, -(parse_phase(row.get("max_phase_for_ind")) or 0), parent)
+            best[parent] = min(standing, best.get(parent, standing))
+    return sorted(best, key=best.__getitem__)
+
+
+def best_match(molecules: Iterable[Row]) -> str | None:
+    """The parent's id of the molecule that went furthest; None where there is none."""
+    found = sorted(
+        (-(parse_phase(row.get("max_phase")) or 0), str(row.get("molecule_chembl_id")), parent)
+        for row in molecules
+        if (parent := parent_id(row))
+    )
+    return found[0][-1] if found else None
+
+
+def names_it(molecule: Row, drug: str) -> bool:
+    """Whether a hit of the free search bears the drug's name: the search itself also gives what merely resembles it."""
+    wanted = drug.casefold().split()
+    return any(name.casefold().split()[: len(wanted)] == wanted for name in molecule_names(molecule))

@@ -1,0 +1,146 @@
+"""Rows of ChEMBL as evidence: a drug with its mechanisms and the conditions it was developed for.
+
+The fields are defined at https://chembl.gitbook.io/chembl-interface-documentation/web-services.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..evidence import Citation, Evidence, Metadata
+
+Row = Mapping[str, Any]
+"""One row of one of ChEMBL's lists."""
+
+_MAX_INDICATIONS = 60  # of one drug that a record keeps; some have hundreds
+_SHOWN_INDICATIONS = 12  # of one drug that the text names
+
+
+def parse_phase(value: Any) -> float | None:
+    """Read a highest phase: 0.5 (early phase 1) to 4 (marketed); None for null and for -1, both "not known".
+
+    >>> parse_phase("4.0"), parse_phase("0.5"), parse_phase("-1.0"), parse_phase(None)
+    (4, 0.5, None, None)
+    """
+    try:
+        phase = float(value)
+    except (TypeError, ValueError):
+        return None
+    if not 0 <= phase <= 4:
+        return None
+    return int(phase) if phase.is_integer() else phase
+
+
+def parse_drug(
+    molecule: Row,
+    *,
+    mechanisms: Iterable[Row] = (),
+    indications: Iterable[Row] = (),
+    targets: Iterable[Row] = (),
+    about: frozenset[str] = frozenset(),
+) -> Evidence:
+    """Read one drug.
+
+    Args:
+        molecule: the parent molecule.
+        mechanisms: its mechanisms, its salts' included.
+        indications: likewise.
+        targets: what the mechanisms' target ids stand for; others are passed over.
+        about: indications to name first.
+    """
+    chembl_id = str(molecule["molecule_chembl_id"])
+    name = next(iter(molecule_names(molecule)), chembl_id).lower()
+    year = molecule.get("first_approval")
+    found: Metadata = {
+        "drug": name,
+        "chembl_id": chembl_id,
+        "molecule_type": molecule.get("molecule_type"),
+        "max_phase": parse_phase(molecule.get("max_phase")),
+        "first_approval": int(year) if year and str(year).isdecimal() else None,
+        "mechanisms": parse_mechanisms(mechanisms, targets),
+        "indications": parse_indications(indications, about)[:_MAX_INDICATIONS],
+        "record_type": "drug",
+    }
+    metadata = {key: value for key, value in found.items() if value not in (None, "", [])}
+    shown = name if name == chembl_id.lower() else f"{name.capitalize()} ({chembl_id})"
+    return Evidence(
+        content="\n".join([shown, "", *_sentences(name.capitalize(), metadata)]),
+        citation=Citation(
+            source="chembl", title=shown, url=f"https://www.ebi.ac.uk/chembl/explore/compound/{chembl_id}"
+        ),
+        metadata=metadata,
+    )
+
+
+def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Metadata]:
+    """Read mechanisms of action with what their targets are; each once, what is not reported left out."""
+    known = {str(row.get("target_chembl_id")): row for row in targets}
+    found: list[Metadata] = []
+    for row in rows:
+        target_id = row.get("target_chembl_id")
+        target = known.get(str(target_id), {})
+        parts = [part for part in target.get("target_components") or () if isinstance(part, dict)]
+        synonyms = [each for part in parts for each in part.get("target_component_synonyms") or ()]
+        genes = [each.get("component_synonym") for each in synonyms if each.get("syn_type") == "GENE_SYMBOL"]
+        mechanism: Metadata = {
+            "mechanism_of_action": row.get("mechanism_of_action"),
+            "action_type": row.get("action_type"),
+            "target_name": target.get("pref_name") or row.get("target_pref_name"),
+            "target_id": target_id,
+            "gene_symbols": list(dict.fromkeys(filter(None, genes))),
+            "uniprot_ids": list(dict.fromkeys(part["accession"] for part in parts if part.get("accession"))),
+        }
+        told = {key: value for key, value in mechanism.items() if value}
+        if told and told not in found:
+            found.append(told)
+    return found
+
+
+def parse_indications(rows: Iterable[Row], about: frozenset[str] = frozenset()) -> list[Metadata]:
+    """Read indications: each name once with its highest phase; those of `about` first, then by phase."""
+    best: dict[str, Metadata] = {}
+    for row in rows:
+        name, phase = indication_name(row), parse_phase(row.get("max_phase_for_ind"))
+        if name and (name not in best or (phase or 0) > best[name].get("max_phase", 0)):
+            efo_id = str(row.get("efo_id") or "").replace(":", "_")  # as Open Targets writes it
+            entry = {"name": name, "id": row.get("mesh_id") or efo_id or None, "max_phase": phase}
+            best[name] = {key: value for key, value in entry.items() if value is not None}
+    return sorted(best.values(), key=lambda each: (each["name"] not in about, -each.get("max_phase", 0), each["name"]))
+
+
+def _sentences(name: str, metadata: Metadata) -> list[str]:
+    kind = str(metadata.get("molecule_type", "drug")).lower()
+    marketed = " (marketed)" if metadata.get("max_phase") == 4 else ""
+    phase = f", highest phase {metadata['max_phase']}{marketed}" if "max_phase" in metadata else ""
+    year = f", first approved {metadata['first_approval']}" if "first_approval" in metadata else ""
+    said = [f"{name}: {kind}{phase}{year}."]
+    for mechanism in metadata.get("mechanisms", ()):
+        target = ", ".join(mechanism.get("gene_symbols", ())) or mechanism.get("target_name")
+        action = mechanism.get("mechanism_of_action") or mechanism.get("action_type") or "mechanism not named"
+        said.append(f"{name}: {action}{f' (target {target})' if target else ''}.")
+    indications = metadata.get("indications", [])
+    for each in indications[:_SHOWN_INDICATIONS]:
+        said.append(f"Highest phase for {each['name']}: {each.get('max_phase', 'not known')}.")
+    if (more := len(indications) - _SHOWN_INDICATIONS) > 0:
+        said.append(f"Developed for {more} other conditions.")
+    return said
+
+
+def parent_id(row: Row) -> str | None:
+    """The id of the parent molecule of a molecule, mechanism or indication; its own where it is no salt."""
+    hierarchy = row.get("molecule_hierarchy")
+    parent = hierarchy.get("parent_chembl_id") if isinstance(hierarchy, dict) else None
+    found = parent or row.get("parent_molecule_chembl_id") or row.get("molecule_chembl_id")
+    return str(found) if found else None
+
+
+def indication_name(row: Row) -> str | None:
+    """What an indication is called, by MeSH before EFO; None where neither names it."""
+    name = row.get("mesh_heading") or row.get("efo_term")
+    return str(name) if name else None
+
+
+def molecule_names(molecule: Row) -> list[str]:
+    """All names of a molecule, the preferred one first."""
+    synonyms = [each for each in molecule.get("molecule_synonyms") or () if isinstance(each, dict)]
+    names = [molecule.get("pref_name"), *(each.get("molecule_synonym") for each in synonyms)]
+    return [str(name) for name in names if name]

@@ -1,0 +1,325 @@
+"""Studies of ClinicalTrials.gov as evidence: what was planned, what became of it, what was posted.
+
+Read are `protocolSection` (identification, status, sponsor, description, conditions, design, arms and interventions,
+primary outcomes, references), `derivedSection` (mesh terms of conditions and interventions), `resultsSection` (outcome
+measures, serious adverse events) and `hasResults`; every one of them may be absent. The fields are defined at
+https://clinicaltrials.gov/data-api/about-api/study-data-structure.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..evidence import UNKNOWN_DATE, Citation, Evidence, Metadata, checked_identifier
+
+UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's word for "not known"
+
+_MAX_OUTCOMES = 5  # primary outcomes with results that a record keeps
+_MAX_VALUES = 40  # values of one outcome that a record keeps
+_SHOWN_VALUES = 12  # values of one outcome that the text names
+_MAX_ANALYSES = 30  # of one outcome that a record keeps
+_MAX_WORDS = 1000  # characters of a description that a record keeps
+_DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
+
+
+def parse_study(study: Any) -> Evidence | None:
+    """Read one study of any type; None where it has no registry number."""
+    nct_id = checked_identifier("nct_id", _at(study, "protocolSection", "identificationModule", "nctId"))
+    if nct_id is None:
+        return None
+    protocol = _at(study, "protocolSection")
+    names = _at(protocol, "identificationModule")
+    title = _text(_at(names, "briefTitle")) or _text(_at(names, "officialTitle")) or nct_id
+    metadata = _metadata(nct_id, study, protocol)
+    sponsor = metadata.get("sponsor")
+    return Evidence(
+        content="\n".join([title, "", *_sentences(protocol, metadata)]),
+        citation=Citation(
+            source="clinicaltrials",
+            title=title,
+            url=f"https://clinicaltrials.gov/study/{nct_id}",
+            date=_record_date(_at(protocol, "statusModule")),
+            authors=[sponsor] if sponsor else [],
+        ),
+        metadata=metadata,
+    )
+
+
+def _metadata(nct_id: str, study: Any, protocol: Any) -> Metadata:
+    status, design = _at(protocol, "statusModule"), _at(protocol, "designModule")
+    arms, info = _at(protocol, "armsInterventionsModule"), _at(design, "designInfo")
+    count = _at(design, "enrollmentInfo", "count")
+    references = _dicts(protocol, "referencesModule", "references")
+    results = parse_results(_at(study, "resultsSection"))
+    found: Metadata = {
+        "acronym": _text(_at(protocol, "identificationModule", "acronym")),
+        "overall_status": _text(_at(status, "overallStatus")),
+        "why_stopped": _text(_at(status, "whyStopped")),
+        "phases": _texts(_at(design, "phases")),
+        "study_type": _text(_at(design, "studyType")),
+        "enrollment": count if isinstance(count, int) and count != UNKNOWN_ENROLLMENT else None,
+        "start_date": _text(_at(status, "startDateStruct", "date")),
+        "completion_date": _text(_at(status, "completionDateStruct", "date")),
+        "sponsor": _text(_at(protocol, "sponsorCollaboratorsModule", "leadSponsor", "name")),
+        "conditions": _texts(_at(protocol, "conditionsModule", "conditions")),
+        "interventions": _pairs(_dicts(arms, "interventions"), type="type", name="name"),
+        "arms": [_arm(arm) for arm in _dicts(arms, "armGroups")],
+        "primary_outcomes": _pairs(
+            _dicts(protocol, "outcomesModule", "primaryOutcomes"), measure="measure", time_frame="timeFrame"
+        ),
+        "allocation": _text(_at(info, "allocation")),
+        "intervention_model": _text(_at(info, "interventionModel")),
+        "masking": _text(_at(info, "maskingInfo", "masking")),
+        "primary_purpose": _text(_at(info, "primaryPurpose")),
+        "results": results,
+        "result_pmids": _result_pmids(references),
+        "mesh_terms": _texts(
+            mesh.get("term")
+            for module in ("conditionBrowseModule", "interventionBrowseModule")
+            for mesh in _dicts(study, "derivedSection", module, "meshes")
+        ),
+    }
+    has_results = _at(study, "hasResults")
+    reported = isinstance(has_results, bool)
+    known = {"has_results": has_results} if reported else {"has_results": True} if results else {}
+    return {
+        "nct_id": nct_id,
+        **{name: value for name, value in found.items() if value not in (None, [], {})},
+        **known,
+        "has_abstract": True,
+    }
+
+
+def _arm(arm: Mapping[str, Any]) -> Metadata:
+    """An arm with the names of what it is given, without their types (`Drug: X`)."""
+    given = [name.partition(": ")[2] or name for name in _texts(arm.get("interventionNames"))]
+    return _reported({"label": _text(arm.get("label")), "type": _text(arm.get("type")), "interventions": given})
+
+
+def _result_pmids(references: Iterable[Mapping[str, Any]]) -> list[str]:
+    """PMIDs of papers on the trial's own results; background reading is none of them."""
+    pmids = (
+        checked_identifier("pmid", entry.get("pmid"))
+        for entry in references
+        if entry.get("type") in ("RESULT", "DERIVED")
+    )
+    return list(dict.fromkeys(pmid for pmid in pmids if pmid))
+
+
+def _record_date(status: Any) -> str:
+    """When the record last changed; else when it was first posted, else when the trial began."""
+    for name in ("lastUpdatePostDateStruct", "studyFirstPostDateStruct", "startDateStruct"):
+        date = _text(_at(status, name, "date"))
+        if date and _DATE.fullmatch(date):
+            return date
+    return UNKNOWN_DATE
+
+
+def parse_results(section: Any) -> Metadata:
+    """Read posted results: primary outcomes, and serious adverse events; empty where none are posted.
+
+    Numbers stay the text that the registry posts (`<0.001`, `12.4`, `NA`).
+    """
+    outcomes = [
+        _outcome(measure)
+        for measure in _dicts(section, "outcomeMeasuresModule", "outcomeMeasures")
+        if measure.get("type") == "PRIMARY"
+    ][:_MAX_OUTCOMES]
+    events = [
+        {"group": _text(group.get("title")), "affected": affected, "at_risk": group.get("seriousNumAtRisk")}
+        for group in _dicts(section, "adverseEventsModule", "eventGroups")
+        if (affected := group.get("seriousNumAffected")) is not None and group.get("seriousNumAtRisk") != 0
+    ]
+    found = {"primary_outcomes": outcomes, "serious_adverse_events": events}
+    return {name: value for name, value in found.items() if value}
+
+
+def _outcome(measure: Mapping[str, Any]) -> Metadata:
+    described = {str(group.get("id")): group for group in _dicts(measure, "groups")}
+    groups = {key: _text(group.get("title")) for key, group in described.items()}
+    title = _text(measure.get("title"))
+    sizes = {
+        str(count.get("groupId")): _text(count.get("value"))
+        for denominator in _dicts(measure, "denoms")[:1]
+        for count in _dicts(denominator, "counts")
+    }
+    return _reported(
+        {
+            "title": title,
+            "description": _words(measure.get("description")),
+            "time_frame": _text(measure.get("timeFrame")),
+            "unit": _text(measure.get("unitOfMeasure")),
+            "statistic": _text(measure.get("paramType")),
+            "dispersion": _text(measure.get("dispersionType")),
+            "groups": [
+                _reported({"name": name, "n": sizes.get(key), "description": _words(described[key].get("description"))})
+                for key, name in groups.items()
+            ],
+            "values": list(_values(measure, groups))[:_MAX_VALUES],
+            "analyses": [_analysis(analysis, groups, title) for analysis in _dicts(measure, "analyses")][
+                :_MAX_ANALYSES
+            ],
+        }
+    )
+
+
+def _values(measure: Mapping[str, Any], groups: Mapping[str, str | None]) -> Iterator[Metadata]:
+    for row in _dicts(measure, "classes"):
+        for category in _dicts(row, "categories"):
+            label = ", ".join(filter(None, (_text(row.get("title")), _text(category.get("title")))))
+            for value in _dicts(category, "measurements"):
+                yield _reported(
+                    {
+                        "group": groups.get(str(value.get("groupId"))),
+                        "category": label,
+                        "value": _text(value.get("value")),
+                        "spread": _text(value.get("spread")),
+                        "lower": _text(value.get("lowerLimit")),
+                        "upper": _text(value.get("upperLimit")),
+                    }
+                )
+
+
+def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], outcome: str | None) -> Metadata:
+    """An analysis with the `sentence` that stands for it in the record's text."""
+    found = _reported(
+        {
+            "groups": [groups.get(str(key)) or str(key) for key in analysis.get("groupIds") or ()],
+            "p_value": (_text(analysis.get("pValue")) or "").removeprefix("=").strip(),
+            "method": _text(analysis.get("statisticalMethod")),
+            "effect": _text(analysis.get("paramType")),
+            "effect_value": _text(analysis.get("paramValue")),
+            "ci_percent": _text(analysis.get("ciPctValue")),
+            "ci_lower": _text(analysis.get("ciLowerLimit")),
+            "ci_upper": _text(analysis.get("ciUpperLimit")),
+            "non_inferiority": _text(analysis.get("nonInferiorityType")),
+            "one_sided": True if analysis.get("ciNumSides") == "ONE_SIDED" else None,
+            "p_comment": _words(analysis.get("pValueComment")),
+            "about": _words(analysis.get("groupDescription")),
+        }
+    )
+    return {**found, "sentence": f"{outcome or 'Primary outcome'}: {_analysed(found)}."}
+
+
+def _sentences(protocol: Any, metadata: Metadata) -> Iterator[str]:
+    """What a record says, one thing a line; what is not reported is left out."""
+    parts = {
+        "SUMMARY": _text(_at(protocol, "descriptionModule", "briefSummary")),
+        "CONDITIONS": "; ".join(metadata.get("conditions", ())),
+        "DESIGN": _design(metadata, _at(protocol, "designModule", "enrollmentInfo", "type")),
+        "ARMS": _listed((_joined(arm, "type", "label") for arm in metadata.get("arms", ())), "; "),
+        "INTERVENTIONS": _listed((_joined(each, "type", "name") for each in metadata.get("interventions", ())), "; "),
+        "PRIMARY OUTCOMES": _listed(
+            (_joined(each, "measure", "time_frame", " – ") for each in metadata.get("primary_outcomes", ())), "; "
+        ),
+        "STATUS": _spoken(metadata.get("overall_status") or ""),
+        "WHY STOPPED": metadata.get("why_stopped"),
+    }
+    for label, text in parts.items():
+        if text:
+            yield f"{label}: {text}" + ("" if text.endswith((".", "!", "?")) else ".")
+    yield from _result_sentences(metadata.get("results", {}))
+
+
+def _design(metadata: Metadata, kind: Any) -> str:
+    masking = metadata.get("masking")
+    parts = [
+        metadata.get("study_type"),
+        metadata.get("allocation"),
+        "no masking" if masking == "NONE" else f"{_spoken(masking)} masking" if masking else None,
+        f"purpose {_spoken(purpose)}" if (purpose := metadata.get("primary_purpose")) else None,
+        *metadata.get("phases", ()),
+    ]
+    if "enrollment" in metadata:
+        parts.append(f"{metadata['enrollment']} participants" + (f" ({_spoken(kind)})" if _text(kind) else ""))
+    return ", ".join(_spoken(part) for part in parts if part and part != "NA")
+
+
+def _result_sentences(results: Metadata) -> Iterator[str]:
+    for outcome in results.get("primary_outcomes", ()):
+        unit = f" {outcome['unit']}" if "unit" in outcome else ""
+        values = [
+            " ".join(filter(None, (each.get("group"), each.get("category"), each.get("value"))))
+            for each in outcome.get("values", ())
+        ]
+        shown = "; ".join(values[:_SHOWN_VALUES]) + ("; …" if len(values) > _SHOWN_VALUES else "") + unit
+        yield f"RESULT: {outcome.get('title', 'primary outcome')}: {shown if values else 'no values posted'}."
+        yield from (f"ANALYSIS: {analysis['sentence']}" for analysis in outcome.get("analyses", ()))
+    if events := results.get("serious_adverse_events", ()):
+        told = (f"{each['group']} {each['affected']} of {each['at_risk']}" for each in events)
+        yield f"SERIOUS ADVERSE EVENTS: {'; '.join(told)}."
+
+
+def _analysed(analysis: Metadata) -> str:
+    parts = [" versus ".join(analysis.get("groups", ()))]
+    if "effect_value" in analysis:
+        parts.append(f"{analysis.get('effect', 'effect')} {analysis['effect_value']}")
+    if "ci_lower" in analysis or "ci_upper" in analysis:
+        level = f"{analysis['ci_percent']}% " if "ci_percent" in analysis else ""
+        parts.append(f"{level}CI {analysis.get('ci_lower', 'not given')} to {analysis.get('ci_upper', 'not given')}")
+    if p_value := analysis.get("p_value"):
+        parts.append(f"p {p_value}" if p_value[0] in "<>≤≥" else f"p = {p_value}")
+    if method := analysis.get("method"):
+        parts.append(method)
+    return ", ".join(filter(None, parts))
+
+
+def _at(data: Any, *path: str) -> Any:
+    """What stands at a path of names; None where any step of it is absent."""
+    for name in path:
+        data = data.get(name) if isinstance(data, dict) else None
+    return data
+
+
+def _dicts(data: Any, *path: str) -> list[dict[str, Any]]:
+    found = _at(data, *path)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _text(value: Any) -> str | None:
+    """A text on one line, without HTML entities; None where there is none."""
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return None
+    return " ".join(html.unescape(str(value)).split()) or None
+
+
+def _words(value: Any) -> str | None:
+    """The beginning of a longer text."""
+    text = _text(value)
+    return text[:_MAX_WORDS] if text else None
+
+
+def _texts(values: Any) -> list[str]:
+    if values is None or isinstance(values, str | dict):
+        return []
+    return list(dict.fromkeys(text for value in values if (text := _text(value))))
+
+
+def _pairs(entries: Iterable[Mapping[str, Any]], **names: str) -> list[Metadata]:
+    found = (_reported({ours: _text(entry.get(theirs)) for ours, theirs in names.items()}) for entry in entries)
+    return [entry for entry in found if entry]
+
+
+def _reported(entry: Metadata) -> Metadata:
+    return {name: value for name, value in entry.items() if value not in (None, "", [])}
+
+
+def _spoken(code: str) -> str:
+    """A code of the API as words.
+
+    >>> _spoken("ACTIVE_NOT_RECRUITING"), _spoken("PHASE3")
+    ('active not recruiting', 'phase 3')
+    """
+    words = code.replace("_", " ").lower() if code.isupper() or re.fullmatch(r"[A-Z0-9_, ]+", code) else code
+    return re.sub(r"\bphase(\d)", r"phase \1", words)
+
+
+def _joined(entry: Mapping[str, str], first: str, second: str, between: str = ": ") -> str:
+    return between.join(
+        _spoken(entry[name]) if name == "type" else entry[name] for name in (first, second) if name in entry
+    )
+
+
+def _listed(parts: Iterable[str], between: str) -> str:
+    return between.join(filter(None, parts))

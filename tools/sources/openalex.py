@@ -1,0 +1,235 @@
+"""OpenAlex: retraction flag and citation count by DOI, and a search; off without `OPENALEX_API_KEY`.
+
+Single works are free with a key, searches are paid from a daily allowance, and without a key next to nothing is
+answered: https://developers.openalex.org/guides/authentication. The key travels in a header.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from ..errors import SourceRefused, UnreadableReply
+from ..evidence import Citation, Evidence, checked_identifier
+from ..http.endpoints import Endpoints
+from ..http.transport import Reply, Transport
+from ..ranking import rank
+from ..search import Filters, Source, SourceReply, Status
+from .publications import NO_TITLE, boundary, check_filters, date_of, plain_words, reported, trial_numbers, written
+
+_FIELDS = (
+    "id,doi,ids,title,display_name,publication_date,publication_year,type,is_retracted,cited_by_count,authorships,"
+    "primary_location,open_access,mesh,abstract_inverted_index,language"
+)
+_MAX_PAGE = 100  # records a request
+_MAX_POSITIONS = 20_000  # words of an abstract; real ones stay below 2,000
+_DOTS = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")  # would name another path
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """OpenAlex's word on one work."""
+
+    doi: str
+    is_retracted: bool | None
+    """None where it does not say."""
+    cited_by_count: int | None
+    pmid: str | None = None
+
+
+class OpenAlex(Source):
+    """OpenAlex: every field's literature, with citation counts."""
+
+    name = "openalex"
+    description = "Search OpenAlex for scholarly works of every field, with citation counts and retraction flags."
+
+    @staticmethod
+    def is_on(endpoints: Endpoints) -> bool:
+        """Whether there is a key, or a sandbox that needs none."""
+        return "openalex" in endpoints.by_source
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Search OpenAlex, most relevant first.
+
+        Args:
+            query: words; operators and field tags are taken off.
+            max_results: records to give, up to 100.
+            filters: `mindate`, `maxdate` (years or dates).
+
+        Raises:
+            SearchError: no answer, or no readable one.
+        """
+        words = plain_words(query)
+        params = _asked(words, max_results, filters or {})
+        total, records, url = await self.transport.get(self.name, "works", params=params, read=_page)
+        return SourceReply(
+            source=self.name,
+            query=words,
+            status=Status.OK if records else Status.EMPTY,
+            records=rank(words, records),
+            total=total,
+            url=url,
+        )
+
+    def get_metadata(self) -> Any:
+        """Say what this source is and how often it may be asked."""
+        return super().get_metadata().model_copy(update={"requires_api_key": True})
+
+
+async def work(doi: str, transport: Transport) -> Work | None:
+    """Ask about one work; None where OpenAlex does not know it, or `doi` is none.
+
+    Raises:
+        SearchError: no answer, or no readable one.
+    """
+    checked = checked_identifier("doi", doi)
+    if checked is None or _DOTS.search(checked):
+        return None
+    params = {"select": "id,doi,ids,is_retracted,cited_by_count"}
+    path = f"works/doi:{quote(checked, safe='/')}"
+    return await transport.get("openalex", path, params=params, read=_work, also=(404,))
+
+
+def _asked(words: str, max_results: int, filters: Filters) -> dict[str, object]:
+    check_filters("openalex", filters, ("mindate", "maxdate"))
+    if not words:
+        raise SourceRefused("openalex", "cannot search for nothing: the query is empty")
+    first, last = (boundary("openalex", filters, name) for name in ("mindate", "maxdate"))
+    dates = [
+        f"{name}:{day}"
+        for name, day in (("from_publication_date", first), ("to_publication_date", last))
+        if day is not None
+    ]
+    return {
+        "search": words,
+        "per_page": max(1, min(max_results, _MAX_PAGE)),
+        "select": _FIELDS,
+        "filter": ",".join(dates) or None,
+    }
+
+
+def _work(reply: Reply) -> Work | None:
+    if reply.status == 404:
+        return None
+    return parse_work(reply.json())
+
+
+def _page(reply: Reply) -> tuple[int, list[Evidence], str]:
+    return (*parse_page(reply.json()), reply.url)
+
+
+def parse_work(data: Any) -> Work:
+    """Read a single work.
+
+    Raises:
+        UnreadableReply: not a work with a DOI.
+
+    >>> parse_work({"id": "W1", "doi": "https://doi.org/10.5555/A", "is_retracted": True}).is_retracted
+    True
+    """
+    doi = checked_identifier("doi", data.get("doi")) if isinstance(data, dict) else None
+    if doi is None:
+        raise UnreadableReply("openalex", "answered without a work")
+    retracted, cited = data.get("is_retracted"), data.get("cited_by_count")
+    return Work(
+        doi=doi,
+        is_retracted=retracted if isinstance(retracted, bool) else None,
+        cited_by_count=cited if isinstance(cited, int) and not isinstance(cited, bool) else None,
+        pmid=_pmid(data),
+    )
+
+
+def parse_page(data: Any) -> tuple[int, list[Evidence]]:
+    """Read a page of hits: how many there are in all, and the records.
+
+    Raises:
+        UnreadableReply: not a list of works.
+    """
+    meta, results = (data.get("meta"), data.get("results")) if isinstance(data, dict) else (None, None)
+    count = meta.get("count") if isinstance(meta, dict) else None
+    if not isinstance(count, int) or not isinstance(results, list):
+        raise UnreadableReply("openalex", "answered without a count or a list of works")
+    return count, [parse_record(each) for each in results if isinstance(each, dict) and each.get("id")]
+
+
+def parse_record(hit: Mapping[str, Any]) -> Evidence:
+    """Read one work as evidence."""
+    title = " ".join(str(hit.get("title") or hit.get("display_name") or "").split()) or NO_TITLE
+    abstract = rebuilt(hit.get("abstract_inverted_index"))
+    preprint = hit.get("type") == "preprint"
+    doi = checked_identifier("doi", hit.get("doi"))
+    mesh = [each.get("descriptor_name") for each in _dicts(hit.get("mesh"))]
+    retracted, cited = hit.get("is_retracted"), hit.get("cited_by_count")
+    names = (_under(each, "author", "display_name") for each in _dicts(hit.get("authorships")))
+    journal, is_open = _under(hit, "primary_location", "source", "display_name"), _under(hit, "open_access", "is_oa")
+    return Evidence(
+        content=written(title, abstract, preprint=preprint),
+        citation=Citation(
+            source="openalex",
+            title=title,
+            url=f"https://doi.org/{doi}" if doi else str(hit["id"]),
+            date=date_of(str(hit.get("publication_date") or hit.get("publication_year") or "")) or "Unknown",
+            authors=[surname_first(name) for name in names if isinstance(name, str) and name.strip()],
+        ),
+        metadata=reported(
+            {
+                "pmid": _pmid(hit),
+                "doi": doi,
+                "journal": journal if isinstance(journal, str) else None,
+                "language": hit.get("language"),
+                "mesh_terms": list(dict.fromkeys(str(term) for term in mesh if term)),
+                "nct_ids": trial_numbers(title, abstract),
+                "is_open_access": is_open if isinstance(is_open, bool) else None,
+                "is_preprint": preprint,
+                "retracted": retracted if isinstance(retracted, bool) else None,
+                "cited_by_count": cited if isinstance(cited, int) and not isinstance(cited, bool) else None,
+                "has_abstract": bool(abstract),
+            }
+        ),
+    )
+
+
+def rebuilt(index: Any) -> str:
+    """An abstract from its inverted index; empty where there is none.
+
+    >>> rebuilt({"fell.": [1], "Pain": [0, 2], "rose.": [3]})
+    'Pain fell. Pain rose.'
+    """
+    if not isinstance(index, dict):
+        return ""
+    placed = [
+        (place, str(word))
+        for word, places in index.items()
+        for place in (places if isinstance(places, list) else [])
+        if isinstance(place, int)
+    ]
+    return " ".join(word for _, word in sorted(placed)[:_MAX_POSITIONS])
+
+
+def surname_first(name: str) -> str:
+    """A name as citations write it.
+
+    >>> surname_first("Ana María de Souza"), surname_first("WHO")
+    ('Souza AMD', 'WHO')
+    """
+    *given, surname = name.split()
+    initials = "".join(part[0].upper() for part in given)
+    return f"{surname} {initials}".strip()
+
+
+def _pmid(hit: Mapping[str, Any]) -> str | None:
+    """The PMID, which OpenAlex writes as an address."""
+    written_as = str(_under(hit, "ids", "pmid") or "").rstrip("/").rpartition("/")[2]
+    return checked_identifier("pmid", written_as)
+
+
+def _under(hit: Mapping[str, Any], *path: str) -> Any:
+    found: Any = hit
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def _dicts(found: Any) -> list[dict[str, Any]]:
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

@@ -1,0 +1,159 @@
+"""What the publication sources share: dates, raised characters, trial numbers, queries in words, filters."""
+
+import calendar
+import re
+from collections.abc import Collection, Mapping
+from datetime import date
+from typing import Any
+
+from ..errors import SourceRefused
+from ..evidence import UNKNOWN_DATE, Metadata
+
+PREPRINT_MARK = "[PREPRINT - Not peer-reviewed]"
+NO_TITLE = "[Title not given]"
+NOTICE_TYPES = frozenset(
+    {"Retraction of Publication", "Retraction Notice", "Expression of Concern", "Published Erratum"}
+)
+"""Publication types of notices on other articles, which report no study: PubMed's, and those of Europe PMC after it."""
+
+_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
+_TRIAL = re.compile(r"\bNCT\d{8}\b", re.IGNORECASE)
+_ORDINAL = re.compile(r"(?:st|nd|rd|th)", re.IGNORECASE)
+_REDACTED = re.compile(
+    r"https?://\S+"  # may hold a key
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}\b"  # the caller's IP address
+    r"|\b[0-9a-f]{20,}\b",  # NCBI's keys are 36 hexadecimal digits
+    re.IGNORECASE,
+)
+
+
+def written(title: str, abstract: str, *, preprint: bool = False) -> str:
+    """The text of a record: title, blank line, abstract; preprints begin with a mark."""
+    head = f"{PREPRINT_MARK} {title}" if preprint else title
+    return f"{head}\n\n{abstract}" if abstract else head
+
+
+def raised(before: str, inside: str) -> str:
+    """Write a superscript on the line, with `^` where its loss would change a number or a unit.
+
+    Args:
+        before: the text in front of it; its last character counts.
+        inside: the superscript.
+
+    >>> raised("10", "-5"), raised("kg/m", "2"), raised("CD4", "+"), raised("19", "th"), raised("[", "18")
+    ('^-5', '^2', '+', 'th', '18')
+    """
+    inside, last = inside.strip(), before[-1:]
+    power = any(c.isdigit() for c in inside) or (last.isdigit() and inside.isalpha() and not _ORDINAL.fullmatch(inside))
+    return f"^{inside}" if power and last and (last.isalnum() or last in ")]") else inside
+
+
+def iso_date(year: str, month: str = "", day: str = "") -> str | None:
+    """A date as precise as its parts are readable; None without a year.
+
+    >>> iso_date("2021", "Mar", "4"), iso_date("2021", "Winter"), iso_date("2021", "02", "31")
+    ('2021-03-04', '2021', '2021-02')
+    """
+    if not re.fullmatch(r"[12][0-9]{3}", year.strip()):
+        return None
+    number = int(month) if month.strip().isdecimal() else _MONTHS.get(month.strip()[:3].lower(), 0)
+    if not 1 <= number <= 12:
+        return year.strip()
+    last = calendar.monthrange(int(year), number)[1]
+    if day.strip().isdecimal() and 1 <= int(day) <= last:
+        return f"{year.strip()}-{number:02}-{int(day):02}"
+    return f"{year.strip()}-{number:02}"
+
+
+def date_of(text: str) -> str | None:
+    """A date in free text, as precise as the text is sure of: a range gives what its ends share at its beginning.
+
+    >>> date_of("2018 Nov-Dec"), date_of("1998 Dec-1999 Jan"), date_of("2011 Mar 15-20"), date_of("2025 Dec")
+    ('2018', '1998', '2011-03', '2025-12')
+    >>> date_of("2025-12-31"), date_of("03/03/2018"), date_of("in press") is None
+    ('2025-12-31', '2018', True)
+    """
+    if exact := re.fullmatch(r"\s*([0-9]{4})-([0-9]{2})(?:-([0-9]{2}))?\s*", text):
+        return iso_date(exact[1], exact[2], exact[3] or "")
+    if exact := re.fullmatch(r"\s*([0-9]{4})\s+([A-Za-z]{3,9})(?:\s+([0-9]{1,2}))?(?:\s*-\s*[0-9]{1,2})?\s*", text):
+        return iso_date(exact[1], exact[2], "" if "-" in text else exact[3] or "")
+    year = re.search(r"(?<!\d)[12][0-9]{3}(?!\d)", text)
+    return year[0] if year else None
+
+
+def publication_date(issue: str | None, online: str | None) -> str:
+    """The date to cite: the issue's, or the online one where that is of the same year and more precise.
+
+    The issue's year is what a reader finds a paper by; within it the online date is the day it became known.
+    """
+    if issue and online and online[:4] == issue[:4] and len(online) > len(issue):
+        return online
+    return issue or online or UNKNOWN_DATE
+
+
+def trial_numbers(*texts: str) -> list[str]:
+    """The ClinicalTrials.gov numbers named in texts, in order, each once."""
+    return list(dict.fromkeys(number.upper() for text in texts for number in _TRIAL.findall(text)))
+
+
+def reported(fields: Mapping[str, Any]) -> Metadata:
+    """Leave out what the source did not report: None, empty text, empty lists."""
+    return {name: value for name, value in fields.items() if value is not None and value not in ("", [])}
+
+
+def plain_words(query: str) -> str:
+    """A boolean query's words, without operators, field tags and what it excludes.
+
+    >>> plain_words('("long covid"[tiab] OR PASC) AND metformin NOT (mice OR rats)')
+    'long covid PASC metformin'
+    """
+    query = re.sub(r"\bNOT\s+(\"[^\"]*\"|\([^()]*\)|[^\s()]+)", " ", query)
+    query = re.sub(r"\[[^\[\]]*\]|\b[A-Z_]{2,}:|\b(?:AND|OR|NOT)\b|[\"()*]", " ", query)
+    return " ".join(query.split())
+
+
+def redacted(said: object) -> str:
+    """A source's own words in a line of at most 120 characters, without addresses and keys.
+
+    >>> redacted("Search failed for 192.0.2.7, see http://example.org/?api_key=1")
+    'Search failed for …, see …'
+    """
+    line = " ".join(_REDACTED.sub("…", str(said)).split())
+    return line if len(line) <= 120 else line[:119] + "…"
+
+
+def check_filters(source: str, filters: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuse filters that the source doesn't know.
+
+    Raises:
+        SourceRefused: names them.
+    """
+    if unknown := sorted(set(filters) - set(known)):
+        there_are = ", ".join(sorted(known)) or "none"
+        raise SourceRefused(source, f"knows no filter {', '.join(unknown)}; there are {there_are}")
+
+
+def boundary(source: str, filters: Mapping[str, Any], name: str) -> date | None:
+    """The day that `mindate` or `maxdate` means: a year or month stands for its first or its last day.
+
+    None where the filter is not set.
+
+    Raises:
+        SourceRefused: the filter's value is no date.
+
+    >>> boundary("pubmed", {"maxdate": 2020}, "maxdate")
+    datetime.date(2020, 12, 31)
+    """
+    value = filters.get(name)
+    if value is None or value == "":
+        return None
+    parts = re.fullmatch(r"([12]\d{3})(?:[-/](\d{1,2})(?:[-/](\d{1,2}))?)?", str(value).strip())
+    if parts is None:
+        raise SourceRefused(source, f"takes years or dates (YYYY-MM-DD) as {name}, not {redacted(value)!r}")
+    first = name == "mindate"
+    try:
+        year, month = int(parts[1]), int(parts[2] or (1 if first else 12))
+        day = int(parts[3] or (1 if first else calendar.monthrange(year, month)[1]))
+        return date(year, month, day)
+    except ValueError as error:
+        raise SourceRefused(source, f"takes real dates as {name}, not {redacted(value)!r}") from error

@@ -1,0 +1,213 @@
+"""PubMed, through NCBI's E-utilities: ESearch for the numbers, EFetch for the records.
+
+https://www.ncbi.nlm.nih.gov/books/NBK25499/
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from ..evidence import checked_identifier
+from ..http.transport import Reply
+from ..ranking import rank
+from ..search import Filters, Source, SourceReply, Status
+from .publications import boundary, check_filters, plain_words, redacted
+from .pubmed_record import Articles, parse_articles
+
+IDS_PER_FETCH = 90  # above 200 NCBI asks for POST; its servers are reported to fail GETs from 100 on
+_EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch heeds a date range only when it has both ends
+_REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wellformed")
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What ESearch found."""
+
+    total: int
+    pmids: list[str]
+    """Best first."""
+    warnings: list[str] = field(default_factory=list)
+    url: str = ""
+
+
+class PubMed(Source):
+    """PubMed: abstracts of the biomedical literature."""
+
+    name = "pubmed"
+    description = (
+        "Search PubMed for published studies, reviews and meta-analyses; gives abstracts, publication types and"
+        " MeSH terms."
+    )
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Search PubMed, most relevant first.
+
+        Args:
+            query: words, or PubMed's boolean form with field tags.
+            max_results: records to give.
+            filters: `mindate`, `maxdate` (years or dates), `publication_types` (any of them).
+
+        Raises:
+            SearchError: no answer, or no readable one.
+        """
+        term, dates = _asked(query, filters or {})
+        hits = await self._search(term, max(1, max_results), dates)
+        articles = await self._fetch(hits.pmids, _some_articles)
+        return self._reply(query, term, hits, articles)
+
+    async def paper(self, pmid: str) -> SourceReply:
+        """Give one publication; status `empty` where PubMed has none of that number.
+
+        Raises:
+            SearchError: no answer, or no readable one; `SourceRefused` where `pmid` is no PMID.
+        """
+        number = checked_identifier("pmid", pmid)
+        if number is None:
+            raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
+        articles = await self._fetch([number], _articles)
+        return self._reply(number, number, Hits(len(articles.records), [number]), articles)
+
+    async def _search(self, term: str, max_results: int, dates: Mapping[str, str]) -> Hits:
+        return await self.transport.get(
+            self.name,
+            "esearch.fcgi",
+            params={
+                **self._always(),
+                "term": term,
+                "retmode": "json",
+                "sort": "relevance",
+                "retmax": max_results,
+                **dates,
+            },
+            read=_hits,
+            post_if_long=True,
+        )
+
+    async def _fetch(self, pmids: Sequence[str], read: Callable[[Reply], Articles]) -> Articles:
+        records, unread = [], []
+        for start in range(0, len(pmids), IDS_PER_FETCH):
+            batch = await self.transport.get(
+                self.name,
+                "efetch.fcgi",
+                params={**self._always(), "id": ",".join(pmids[start : start + IDS_PER_FETCH]), "retmode": "xml"},
+                read=read,
+                post_if_long=True,
+            )
+            records += batch.records
+            unread += batch.unread
+        return Articles(records, unread)
+
+    def _always(self) -> dict[str, str | None]:
+        """What NCBI wants to see in every request: https://www.ncbi.nlm.nih.gov/books/NBK25497/"""
+        return {"db": "pubmed", "tool": "willowbark", "email": self.transport.endpoints.email}
+
+    def _reply(self, query: str, sent: str, hits: Hits, articles: Articles) -> SourceReply:
+        by_pmid = {record.metadata["pmid"]: record for record in articles.records}
+        records = [by_pmid[pmid] for pmid in hits.pmids if pmid in by_pmid]
+        missing = [pmid for pmid in hits.pmids if pmid not in by_pmid]
+        warnings = [*hits.warnings, *articles.unread]
+        if missing:
+            warnings.append(f"no readable record came for PMID {', '.join(missing)}")
+        return SourceReply(
+            source=self.name,
+            query=sent,
+            status=Status.EMPTY if not records else Status.PARTIAL if missing else Status.OK,
+            records=rank(plain_words(query), records),
+            total=hits.total,
+            warnings=warnings,
+            url=hits.url,
+        )
+
+
+def _asked(query: str, filters: Filters) -> tuple[str, dict[str, str]]:
+    """ESearch's term and date range for a query and its filters."""
+    check_filters("pubmed", filters, ("mindate", "maxdate", "publication_types"))
+    if not query.strip():
+        raise SourceRefused("pubmed", "cannot search for nothing: the query is empty")
+    first, last = (boundary("pubmed", filters, name) for name in ("mindate", "maxdate"))
+    dates = {}
+    if first or last:
+        dates = {
+            "datetype": "pdat",
+            "mindate": f"{first or _EARLIEST:%Y/%m/%d}",
+            "maxdate": f"{last or _LATEST:%Y/%m/%d}",
+        }
+    types = filters.get("publication_types") or []
+    types = [types] if isinstance(types, str) else list(types)
+    if any(re.search(r'["\[\]]', kind) for kind in types):
+        raise SourceRefused("pubmed", "takes publication types by their names, without quotes and brackets")
+    wanted = " OR ".join(f'"{kind}"[Publication Type]' for kind in types)
+    return (f"({query}) AND ({wanted})" if wanted else query), dates
+
+
+def _hits(reply: Reply) -> Hits:
+    """Read an ESearch reply.
+
+    Raises:
+        RateLimitError: asked too often; that message may come with status 200, and holds the caller's address or key.
+        SourceUnavailable: the search failed on NCBI's side.
+        SourceRefused: NCBI will not answer this search.
+        UnreadableReply: not an ESearch result.
+    """
+    data = reply.json()
+    _refuse_error(data)
+    result = data.get("esearchresult") if isinstance(data, dict) else None
+    if not isinstance(result, dict):
+        raise UnreadableReply("pubmed", "answered without a search result")
+    if "ERROR" in result:
+        raise _failure(str(result["ERROR"]))
+    count, found = str(result.get("count")), result.get("idlist")
+    if not count.isdecimal() or not isinstance(found, list):
+        raise UnreadableReply("pubmed", "answered without a count or a list of PMIDs")
+    pmids = list(dict.fromkeys(pmid for item in found if (pmid := checked_identifier("pmid", item))))
+    if int(count) and not pmids:
+        raise UnreadableReply("pubmed", f"counts {count} hits and lists none")
+    return Hits(int(count), pmids, list(_warnings(result)), reply.url)
+
+
+def _refuse_error(data: Any) -> None:
+    if isinstance(data, dict) and "error" in data:
+        if "rate limit" in str(data["error"]).lower():
+            raise RateLimitError("pubmed", "asks for fewer requests")
+        raise _failure(str(data["error"]))
+
+
+def _failure(said: str) -> SearchError:
+    if any(phrase in said.lower() for phrase in _REFUSED):
+        return SourceRefused("pubmed", f"refuses the search: {redacted(said)}")
+    return SourceUnavailable("pubmed", f"reports an error: {redacted(said)}")
+
+
+def _warnings(result: Mapping[str, Any]) -> Iterator[str]:
+    """What PubMed left out of the query, and why."""
+    kinds = {
+        "phrasesnotfound": "has nothing under",
+        "fieldsnotfound": "knows no field",
+        "phrasesignored": "ignored",
+        "quotedphrasesnotfound": "knows no phrase",
+        "outputmessages": "says:",
+    }
+    for part in (result.get("errorlist"), result.get("warninglist")):
+        for kind, words in part.items() if isinstance(part, dict) else ():
+            for phrase in words if isinstance(words, list) else ():
+                if phrase == "No items found.":
+                    continue  # the count says so
+                yield f"{kinds.get(kind, kind)} {redacted(phrase)}"
+
+
+def _articles(reply: Reply) -> Articles:
+    """Read an EFetch reply; errors as in `_hits`."""
+    if reply.body.lstrip().startswith(b"{"):
+        _refuse_error(reply.json())
+    return parse_articles(reply.xml())
+
+
+def _some_articles(reply: Reply) -> Articles:
+    """Read a reply that must hold articles, since a search has just named them."""
+    articles = _articles(reply)
+    if not articles.records:
+        raise UnreadableReply("pubmed", "gave none of the records that its search named")
+    return articles

@@ -1,0 +1,304 @@
+"""One PubMed article as evidence.
+
+Journal articles and book chapters differ in where their parts stand; `_Parts` gives both one shape. Elements are
+documented at https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import xmltodict
+
+from ..errors import SourceUnavailable
+from ..evidence import Citation, Evidence, Metadata, checked_identifier
+from .publications import (
+    NO_TITLE,
+    NOTICE_TYPES,
+    date_of,
+    iso_date,
+    publication_date,
+    redacted,
+    reported,
+    trial_numbers,
+    written,
+)
+from .pubmed_xml import cut
+
+_LISTS = (
+    "AbstractText AccessionNumber ArticleDate ArticleId Author AuthorList Chemical CommentsCorrections DataBank"
+    " ELocationID Keyword KeywordList Language MeshHeading PublicationType".split()
+)
+_NO_RECORDS = re.compile(r"empty (?:result|id list)|nothing to ?do", re.IGNORECASE)
+_UNTRANSLATED = "[Not Available]."
+_RETRACTED = frozenset({"RetractionIn", "PartialRetractionIn"})
+_CORRECTED = frozenset({"ErratumIn", "CorrectedandRepublishedIn"})
+_NOTICES = {
+    "RetractionOf": "retracted",
+    "PartialRetractionOf": "retracted",
+    "ExpressionOfConcernFor": "expression_of_concern",
+    "ErratumFor": "corrected",
+}
+"""Notes by which an article speaks of another, and what that makes of the other."""
+
+Node = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Articles:
+    """What an EFetch reply holds."""
+
+    records: list[Evidence]
+    unread: list[str] = field(default_factory=list)
+    """One line for each article that could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Where an article keeps what."""
+
+    citation: Node
+    article: Node
+    container: str
+    """Title of the journal or book."""
+    date: str
+    identifiers: list[Node]
+    author_lists: list[Node]
+    types: list[Any]
+
+
+def parse_articles(xml: bytes) -> Articles:
+    """Read a set of PubMed articles.
+
+    Args:
+        xml: a `PubmedArticleSet`, `PubmedBookArticleSet` or a single article.
+
+    Raises:
+        UnreadableReply: the XML is cut, is something else, holds entities, or is nested beyond any real record.
+        SourceUnavailable: the reply is PubMed's own error message.
+
+    >>> parse_articles(b"<PubmedArticleSet/>").records
+    []
+    """
+    found = cut(xml)
+    if found.error and not _NO_RECORDS.search(found.error):
+        raise SourceUnavailable("pubmed", f"reports an error: {redacted(found.error)}")
+    records, unread = [], []
+    for article in found.articles:
+        try:
+            records.append(parse_article(article))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            number = re.search(r"<PMID[^>]*>(\d+)<", article)
+            unread.append(f"article {number[1] if number else 'without PMID'} is unreadable ({type(error).__name__})")
+    return Articles(records, unread)
+
+
+def parse_article(xml: str) -> Evidence:
+    """Read one article whose running text holds no markup (see `pubmed_xml.cut`).
+
+    Raises:
+        ValueError: it has no PMID.
+    """
+    root = xmltodict.parse(xml, force_list=_LISTS, disable_entities=True)
+    parts = _book(root["PubmedBookArticle"]) if "PubmedBookArticle" in root else _journal(root["PubmedArticle"])
+    pmid = checked_identifier("pmid", _text(parts.citation.get("PMID")))
+    if pmid is None:
+        raise ValueError("an article without PMID")
+    title = _title(parts.article) or parts.container or NO_TITLE
+    abstract = "\n".join(_sections(parts.article))
+    types = _each(_text(node) for node in parts.types)
+    notes = _list(parts.citation, "CommentsCorrectionsList/CommentsCorrections")
+    metadata = {
+        "pmid": pmid,
+        **_identity(parts),
+        "journal": parts.container,
+        "language": ", ".join(_text(node) for node in _list(parts.article, "Language")),
+        "publication_types": types,
+        **_trust(types, notes),
+        **_versions(types, notes),
+        **_indexing(parts.citation),
+        "nct_ids": list(dict.fromkeys([*_registered(parts.article), *trial_numbers(title, abstract)])),
+        "has_abstract": bool(abstract),
+    }
+    return Evidence(
+        content=written(title, abstract, preprint="Preprint" in types),
+        citation=Citation(
+            source="pubmed",
+            title=title,
+            url=f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/",
+            date=parts.date,
+            authors=list(_authors(parts.author_lists)),
+        ),
+        metadata=reported(metadata),
+    )
+
+
+def _journal(root: Node) -> _Parts:
+    citation = _node(root, "MedlineCitation")
+    article = _node(citation, "Article")
+    online = next(iter(_list(article, "ArticleDate")), None)
+    return _Parts(
+        citation=citation,
+        article=article,
+        container=_text(_node(article, "Journal").get("Title")),
+        date=publication_date(_date(_node(article, "Journal/JournalIssue/PubDate")), _date(online)),
+        identifiers=_list(root, "PubmedData/ArticleIdList/ArticleId"),
+        author_lists=_list(article, "AuthorList"),
+        types=_list(article, "PublicationTypeList/PublicationType"),
+    )
+
+
+def _book(root: Node) -> _Parts:
+    document = _node(root, "BookDocument")
+    book = _node(document, "Book")
+    own = _list(document, "AuthorList")
+    return _Parts(
+        citation=document,
+        article=document,
+        container=_text(book.get("BookTitle")),
+        date=publication_date(_date(_node(book, "PubDate")), _date(_node(document, "ContributionDate"))),
+        identifiers=[
+            *_list(document, "ArticleIdList/ArticleId"),
+            *_list(root, "PubmedBookData/ArticleIdList/ArticleId"),
+        ],
+        author_lists=own or _list(book, "AuthorList"),
+        types=_list(document, "PublicationType"),
+    )
+
+
+def _title(article: Node) -> str:
+    title = _text(article.get("ArticleTitle"))
+    vernacular = _text(article.get("VernacularTitle"))
+    return vernacular or title if title in ("", _UNTRANSLATED) else title
+
+
+def _sections(article: Node) -> Iterator[str]:
+    """The abstract's sections, each behind its label."""
+    for section in _list(article, "Abstract/AbstractText"):
+        label = str(section.get("@Label") or "").strip(" :") if isinstance(section, dict) else ""
+        if text := _text(section):
+            yield text if label in ("", "UNLABELLED") else f"{label}: {text}"
+
+
+def _identity(parts: _Parts) -> Metadata:
+    """DOI and PMCID of the article itself: its references carry lists of the same name."""
+    own = {node["@IdType"]: _text(node) for node in parts.identifiers if isinstance(node, dict) and "@IdType" in node}
+    elsewhere = (
+        _text(node)
+        for node in _list(parts.article, "ELocationID")
+        if isinstance(node, dict) and node.get("@EIdType") == "doi" and node.get("@ValidYN", "Y") == "Y"
+    )
+    doi = checked_identifier("doi", own.get("doi")) or checked_identifier("doi", next(elsewhere, None))
+    return {"doi": doi, "pmcid": checked_identifier("pmcid", own.get("pmc"))}
+
+
+def _trust(types: list[str], notes: list[Node]) -> Metadata:
+    """Whether the article is a preprint, and what was later said of it."""
+    kinds = {note.get("@RefType") for note in notes}
+    return {
+        "is_preprint": "Preprint" in types,
+        "retracted": "Retracted Publication" in types or bool(kinds & _RETRACTED),
+        "expression_of_concern": "ExpressionOfConcernIn" in kinds,
+        "corrected": bool(kinds & _CORRECTED),
+    }
+
+
+def _versions(types: list[str], notes: list[Node]) -> Metadata:
+    """The article's later and earlier versions, and the articles that it is a notice on.
+
+    https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html#commentscorrections
+    """
+    referred = [(note.get("@RefType"), _referred(note)) for note in notes]
+    later = next((names for kind, names in referred if kind == "UpdateIn" and names), [])
+    earlier = [name for kind, names in referred if kind == "UpdateOf" for name in names]
+    notice = bool(NOTICE_TYPES.intersection(types))
+    on = [{"flag": _NOTICES[kind], "name": name} for kind, names in referred if kind in _NOTICES for name in names]
+    return {
+        "record_type": "notice" if notice else None,
+        "published_version": later[0].partition(":")[2] if later and "Preprint" in types else None,
+        "updated_in": later if "Preprint" not in types else None,
+        "update_of": earlier,
+        "notice_on": on if notice else None,
+    }
+
+
+def _referred(note: Node) -> list[str]:
+    """The names of the article that a note is on: its PMID, and the DOI in its reference."""
+    said = re.search(r"10\.\d{4,9}/\S+", _text(note.get("RefSource")))
+    pmid = checked_identifier("pmid", _text(note.get("PMID")))
+    doi = checked_identifier("doi", said[0].rstrip(".")) if said else None
+    return [f"{kind}:{number}" for kind, number in (("pmid", pmid), ("doi", doi)) if number]
+
+
+def _indexing(citation: Node) -> Metadata:
+    headings = _list(citation, "MeshHeadingList/MeshHeading")
+    keywords = (word for group in _list(citation, "KeywordList") for word in _list(group, "Keyword"))
+    chemicals = _list(citation, "ChemicalList/Chemical")
+    return {
+        "mesh_terms": _each(_text(heading.get("DescriptorName")) for heading in headings),
+        "keywords": _each(_text(word) for word in keywords),
+        "chemicals": _each(_text(chemical.get("NameOfSubstance")) for chemical in chemicals),
+    }
+
+
+def _registered(article: Node) -> list[str]:
+    """Trial numbers that the databank list names."""
+    numbers = (
+        n
+        for bank in _list(article, "DataBankList/DataBank")
+        for n in _list(bank, "AccessionNumberList/AccessionNumber")
+    )
+    return trial_numbers(*map(_text, numbers))
+
+
+def _authors(lists: list[Node]) -> Iterator[str]:
+    """Authors as `Surname Initials`, groups by their names; editors only speak for a book without authors."""
+    authors = [group for group in lists if isinstance(group, dict) and group.get("@Type") != "editors"] or lists
+    for author in (author for group in authors for author in _list(group, "Author")):
+        if author.get("@ValidYN", "Y") == "Y":
+            surname, forename = _text(author.get("LastName")), _text(author.get("ForeName"))
+            initials = _text(author.get("Initials")) or "".join(name[0] for name in forename.split())
+            name = f"{surname} {initials} {_text(author.get('Suffix'))}" if surname else forename
+            if shown := " ".join((name or _text(author.get("CollectiveName"))).split()):
+                yield shown
+
+
+def _date(node: Any) -> str | None:
+    if not isinstance(node, dict):
+        return None
+    if free := _text(node.get("MedlineDate")):
+        return date_of(free)
+    return iso_date(_text(node.get("Year")), _text(node.get("Month")), _text(node.get("Day")))
+
+
+def _each(texts: Iterator[str]) -> list[str]:
+    return list(dict.fromkeys(text for text in texts if text))
+
+
+def _node(node: Node, path: str) -> Node:
+    """The first element at a path; an empty one where it is absent, which PubMed means the same by."""
+    found = node
+    for name in path.split("/"):
+        below = found.get(name)
+        below = below[0] if isinstance(below, list) else below
+        if not isinstance(below, dict):
+            return {}
+        found = below
+    return found
+
+
+def _list(node: Any, path: str) -> list[Any]:
+    """All elements at a path whose last name is always a list; those without content left out."""
+    parent, _, name = path.rpartition("/")
+    found = (_node(node, parent) if parent else node).get(name) if isinstance(node, dict) else None
+    return [item for item in found if item is not None] if isinstance(found, list) else []
+
+
+def _text(node: Any) -> str:
+    """An element's text; empty where there is none."""
+    if isinstance(node, list):
+        node = next(iter(node), None)
+    if isinstance(node, dict):
+        node = node.get("#text")
+    return node.strip() if isinstance(node, str) else ""

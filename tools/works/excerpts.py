@@ -1,0 +1,97 @@
+"""What of a full text is shown: the sentences that a model reads beside the abstract, and the limits a study states.
+
+CONSORT 2010 names what a report's limitations are about (items 20 and 21: sources of bias, imprecision,
+generalisability), https://www.equator-network.org/reporting-guidelines/consort/.
+"""
+
+import re
+from typing import NamedTuple
+
+from ..evidence import Evidence
+from ..lexicon import find_drugs
+from ..reading.numbers import P_VALUE, effect_sizes, intervals
+from ..reading.screening import readable
+from ..reading.sentences import sentences
+from .sections import places, section_of
+
+RESULTS_SHOWN = 2000  # characters of a record's results in a prompt; the abstract beside them has up to 2,500
+LIMITS_SHOWN = 800  # characters of its limitations in a prompt
+MAX_LIMITS = 2  # quoted of one study
+MIN_LIMIT_CHARACTERS, MAX_LIMIT_CHARACTERS = 30, 400  # shorter ones announce, longer ones discuss
+GAP = "\n[…]\n"  # stands where sentences were left out, so that no quote runs across
+_LIMIT = re.compile(
+    r"\blimit(?:ed|ation|ations|s)?\b|\bshortcomings?\b|\bcaveats?\b|\bweakness(?:es)?\b|\bunderpowered\b|\bcaution\b",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(
+    r"\b(?:small|sample|underpowered|power|short|duration|follow-?up|placebo|control(?:led)?|blind(?:ed|ing)?|masked"
+    r"|open-label|random\w*|uncontrolled|single[- ]cent(?:er|re)|drop-?outs?|attrition|lost|missing|bias\w*|confound\w*"
+    r"|self-?report\w*|recall|retrospective|observational|generali[sz]\w*|heterogene\w*|dose|adherence"
+    r"|compliance|subgroups?|exploratory|post[- ]hoc|multiple|surrogate|selection|selected)\b",
+    re.IGNORECASE,
+)
+
+
+class Passage(NamedTuple):
+    """A passage of a record, and where it stands."""
+
+    section: str
+    quote: str
+
+
+def stated_limits(record: Evidence) -> list[Passage]:
+    """What a study says itself that limits it: at most two sentences of its full text, to the letter.
+
+    Sentences that name a limit and what it is about come first, then those that do one of both in a section of
+    limitations.
+    """
+    found: list[tuple[int, int, Passage]] = []
+    for place in places(readable(record), "limitations"):
+        own = bool(_LIMIT.search(place.title))
+        for sentence in sentences(place.text):
+            named, about = bool(_LIMIT.search(sentence)), bool(_ABOUT.search(sentence))
+            fits = MIN_LIMIT_CHARACTERS <= len(sentence) <= MAX_LIMIT_CHARACTERS
+            if fits and about and (named or own) and section_of(record, sentence) == place.title:
+                found.append((not named, len(found), Passage(place.title, sentence)))
+    return [passage for *_, passage in sorted(found)[:MAX_LIMITS]]
+
+
+def excerpted(record: Evidence) -> Evidence:
+    """A record whose full text is cut to what a model should read: results that name a drug or a figure, and limits."""
+    read = record.metadata.get("full_text")
+    if not isinstance(read, dict):
+        return record
+    room = {"results": RESULTS_SHOWN, "limitations": LIMITS_SHOWN}
+    kept = []
+    for place in places(record):
+        text = _telling(place.text, room.get(place.kind, 0))
+        room[place.kind] = room.get(place.kind, 0) - len(text)
+        if text:
+            kept.append({"kind": place.kind, "title": place.title, "text": text})
+    return record.model_copy(update={"metadata": {**record.metadata, "full_text": {**read, "sections": kept}}})
+
+
+def _telling(text: str, room: int) -> str:
+    """The sentences that tell most, in their order, with a mark where others were left out."""
+    if len(text) <= room:
+        return text
+    every = sentences(text)
+    order = sorted(range(len(every)), key=lambda i: (-_weight(every[i]), i))
+    chosen: list[int] = []
+    for i in order:
+        if len(every[i]) + len(GAP) <= room:
+            chosen.append(i)
+            room -= len(every[i]) + len(GAP)
+    chosen.sort()
+    joined = [(GAP if i and chosen[at - 1] != i - 1 else " ") + every[i] for at, i in enumerate(chosen)]
+    return "".join(joined).strip()
+
+
+def _weight(sentence: str) -> int:
+    """What a sentence tells: of a drug, and by how much."""
+    return bool(find_drugs(sentence)) + tells_figures(sentence) + bool(_LIMIT.search(sentence))
+
+
+def tells_figures(sentence: str) -> bool:
+    """Whether a sentence states a result in figures: a p value, an interval, an effect size."""
+    return bool(P_VALUE.search(sentence) or intervals(sentence) or effect_sizes(sentence))

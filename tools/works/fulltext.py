@@ -1,0 +1,133 @@
+"""Open-access full text from Europe PMC, added to records: results and limitations, with their place and licence.
+
+A record's content stays its title and abstract, on which the rules of the appraisal were set; what was read of the
+full text stands beside it, in `metadata["full_text"]`. `fullTextXML` of https://europepmc.org/RestfulWebService; `jats`
+reads it.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+
+from ..enclosure import visible
+from ..errors import SearchError, SourceRefused, UnreadableReply
+from ..evidence import Evidence, Metadata, checked_identifier
+from ..http.transport import Reply, Transport
+from ..reading.screening import addressed_to_machines, set_aside
+from .jats import FullText, Section, parse_full_text
+
+FULL_TEXT_LIMIT = 12  # articles a run, 0.1 to 1 MB each: one or two for every candidate that a report shows
+DEADLINE_S = 15.0  # for all of them; Europe PMC answers one in about a second
+_AT_ONCE = 4  # requests; half of the pace at which Europe PMC is asked
+_OPEN = re.compile(r"CC0|CC BY\b")
+"""Licences that let a passage be shown with its source: every Creative Commons licence, https://creativecommons.org/licenses/."""
+
+
+async def full_text(pmcid: str, transport: Transport) -> FullText | None:
+    """Read one article; None where Europe PMC has no open full text of it.
+
+    Raises:
+        SearchError: no answer, or no readable one.
+    """
+    number = checked_identifier("pmcid", pmcid)
+    if number is None:
+        return None
+
+    def read(reply: Reply) -> FullText | None:
+        return None if reply.status == 404 else parse_full_text(reply.xml(), number)
+
+    return await transport.get("europepmc", f"{number}/fullTextXML", read=read, also=(404,))
+
+
+async def read_full_texts(
+    records: Sequence[Evidence], transport: Transport, limit: int = FULL_TEXT_LIMIT, *, deadline_s: float = DEADLINE_S
+) -> list[Evidence]:
+    """Add results and limitations from the full text to the first records that have an open one.
+
+    Args:
+        records: best first.
+        transport: the way out.
+        limit: articles to ask for, at most.
+        deadline_s: seconds for all of them; the slower ones stay as they are.
+
+    Returns:
+        The records in their order. A record that was read has `full_text` in its metadata: source, PMCID, licence, and
+        the sections (kind, title, text), without what is addressed to machines. One whose text was not read has
+        `full_text_unread`: why; there, an article that was late and one whose source failed are told alike, so that a
+        run lived again tells the same.
+    """
+    wanted = [i for i, record in enumerate(records) if may_be_open(record)][: max(0, limit)]
+    turns = asyncio.Semaphore(_AT_ONCE)
+    tasks = {i: asyncio.create_task(_extended(records[i], transport, turns)) for i in wanted}
+    try:
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=deadline_s)
+    finally:
+        for task in tasks.values():
+            task.cancel()
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+    found = list(records)
+    for i, task in tasks.items():
+        found[i] = _unread(records[i], _NO_ANSWER) if task.cancelled() else task.result()
+    return found
+
+
+_NO_ANSWER = "Europe PMC gave no answer in time"
+
+
+def may_be_open(record: Evidence) -> bool:
+    """Whether it is worth asking for: not asked for yet, in PubMed Central, not known to be closed or retracted."""
+    known = record.metadata
+    if known.get("is_open_access") is False or known.get("retracted") or "full_text_unread" in known:
+        return False
+    return checked_identifier("pmcid", known.get("pmcid")) is not None and "full_text" not in known
+
+
+async def _extended(record: Evidence, transport: Transport, turns: asyncio.Semaphore) -> Evidence:
+    async with turns:
+        try:
+            found = await full_text(str(record.metadata["pmcid"]), transport)
+        except (SourceRefused, UnreadableReply) as error:
+            return _unread(record, f"Europe PMC {error.reason}")
+        except SearchError:
+            return _unread(record, _NO_ANSWER)
+    if found is None:
+        return _unread(record, "Europe PMC has no open full text")
+    return extended(record, found)
+
+
+def _unread(record: Evidence, reason: str) -> Evidence:
+    return record.model_copy(update={"metadata": {**record.metadata, "full_text_unread": reason}})
+
+
+def extended(record: Evidence, found: FullText) -> Evidence:
+    """A record with the sections of its full text, where its licence is open and it has any."""
+    licence = found.licence or _named(record.metadata.get("license"))
+    if licence is None or not _OPEN.match(licence):
+        return _unread(record, "its licence is not open" if licence else "it states no licence")
+    every = [{"kind": each.kind, "title": _clean(each.title), "text": _text(each)} for each in found.sections]
+    sections = [each for each in every if each["text"]]
+    if not sections:
+        return _unread(record, "its results have no section of their own")
+    read: Metadata = {"source": "europepmc", "pmcid": found.pmcid, "licence": licence, "sections": sections}
+    if any(addressed_to_machines(text) for each in found.sections for text in (each.title, *each.paragraphs)):
+        read["addressed_to_machines"] = True
+    return record.model_copy(update={"metadata": {**record.metadata, "full_text": read}})
+
+
+def _text(section: Section) -> str:
+    return "\n".join(filter(None, map(_clean, section.paragraphs)))
+
+
+def _clean(text: str) -> str:
+    """The text without what can't be seen, and without what speaks to machines rather than of the study."""
+    return " ".join(set_aside(visible(text)).split())
+
+
+def _named(licence: object) -> str | None:
+    """Europe PMC's short form of a licence in ours.
+
+    >>> _named("cc by-nc"), _named(None)
+    ('CC BY-NC', None)
+    """
+    return licence.upper() if isinstance(licence, str) and licence.strip() else None

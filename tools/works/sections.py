@@ -1,0 +1,80 @@
+"""The parts of a record, by name: title and abstract, and the sections of a full text that was read (`fulltext`)."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..evidence import Evidence
+from .jats import Kind
+
+ABSTRACT, TITLE = "Abstract", "Title"
+OWN_PARTS = {"clinicaltrials": "Registry entry", "chembl": "Database entry", "opentargets": "Database entry"}
+"""What the text of a record is called where it is no abstract, by its source."""
+
+
+class Place(NamedTuple):
+    """A section of a full text that was read."""
+
+    kind: str
+    """results or limitations."""
+    title: str
+    """As the article heads it, with the headings above it: `Discussion > Limitations`."""
+    text: str
+
+
+def licence_of(record: Evidence) -> str | None:
+    """The licence of the full text that was read; None where none was."""
+    read = record.metadata.get("full_text")
+    return str(read.get("licence")) if isinstance(read, dict) else None
+
+
+def places(record: Evidence, kind: Kind | None = None) -> list[Place]:
+    """The sections of the full text that were read, in the article's order.
+
+    Args:
+        record: with or without a full text.
+        kind: only these; None takes all.
+    """
+    read: Any = record.metadata.get("full_text")
+    listed = read.get("sections") if isinstance(read, dict) else None
+    found = [
+        Place(str(each.get("kind")), str(each.get("title")), str(each.get("text")))
+        for each in (listed if isinstance(listed, list) else ())
+        if isinstance(each, dict)
+    ]
+    return [place for place in found if kind is None or place.kind == kind]
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+def section_of(record: Evidence, quote: str, same: Callable[[str], str] = _spaced) -> str | None:
+    """The part of a record in which a quote stands.
+
+    Args:
+        record: with or without a full text.
+        quote: a passage.
+        same: brings texts into the form in which they are compared; by default white space is folded.
+
+    Returns:
+        `Title`, `Abstract`, `Registry entry` or `Database entry`, or a heading of the full text; None where the quote
+        stands nowhere.
+
+    >>> from .evidence import Citation
+    >>> cited = Citation(source="pubmed", title="A trial", url="https://pubmed.ncbi.nlm.nih.gov/1/")
+    >>> section_of(Evidence(content="A trial\\n\\nPain  fell.", citation=cited), "Pain fell.")
+    'Abstract'
+    """
+    wanted = same(quote)
+    if not wanted:
+        return None
+    if wanted in same(record.citation.title):
+        return TITLE
+    if wanted in same(record.content):
+        return OWN_PARTS.get(record.citation.source, ABSTRACT)
+    return next((place.title for place in places(record) if wanted in same(place.text)), None)
+
+
+def is_full_text(section: str | None) -> bool:
+    """Whether a part that `section_of` gave is one of the full text."""
+    return section is not None and section not in (ABSTRACT, TITLE, *OWN_PARTS.values())

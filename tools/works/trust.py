@@ -1,0 +1,172 @@
+"""Trust: was a cited record retracted, put in doubt or corrected since it appeared?
+
+PubMed, Europe PMC, Crossref (with Retraction Watch) and, with a key, OpenAlex are asked about every record; any one of
+them is enough to flag it. A record that nobody could be asked about is not clean: it could not be checked.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from ..evidence import Evidence
+from ..http.transport import Transport
+from .crossref import Notice
+from .trust_lookup import FLAGS, Answer, Word, answers, identifier
+
+MAX_RECORDS = 200  # a call; a report cites a few dozen
+DEADLINE_S = 20.0  # for each source; all are asked at once
+_TITLES = {"pubmed": "PubMed", "europepmc": "Europe PMC", "crossref": "Crossref", "openalex": "OpenAlex"}
+_REASONS_SHOWN = 4
+
+
+class TrustState(StrEnum):
+    """What is known of a record's standing, worst first."""
+
+    RETRACTED = "retracted"
+    CONCERN = "concern"
+    CORRECTED = "corrected"
+    CLEAN = "checked-clean"
+    """At least one source answered, and none says anything against it."""
+    UNCHECKED = "could not check"
+    """No source answered for this record."""
+
+
+_STATES = dict(zip(FLAGS, TrustState, strict=False))
+_WORDS = {
+    TrustState.RETRACTED: "retracted",
+    TrustState.CONCERN: "under an expression of concern",
+    TrustState.CORRECTED: "corrected since",
+}
+
+
+async def check_trust(
+    records: Sequence[Evidence], transport: Transport, *, deadline_s: float = DEADLINE_S
+) -> list[Evidence]:
+    """Check the records that a report cites; never raises for a source that fails.
+
+    Args:
+        records: publications are checked; trials, drugs and diseases come back as they are.
+        transport: the way out.
+        deadline_s: seconds for each source; what it has not said by then counts as not checked with it.
+
+    Returns:
+        The records in their order. Publications have in their metadata `trust_state` (a `TrustState`), `trust_checked`
+        (sources that answered for the record), `trust_flagged` (by flag, the sources that raise it),
+        `trust_unanswered` (`source: why` for those that did not answer), `trust_notices` (kind, DOI, date and source of
+        each notice, as far as given) and the flags `retracted`, `expression_of_concern` and `corrected`, true where any
+        source raises them.
+    """
+    papers = [record for record in records if is_paper(record)]
+    checked = papers[:MAX_RECORDS]
+    said = await answers(checked, transport, deadline_s) if checked else []
+    beyond = {record.key for record in papers[MAX_RECORDS:]} - {record.key for record in checked}
+    return [_judged(record, said, record.key in beyond) if is_paper(record) else record for record in records]
+
+
+def is_paper(record: Evidence) -> bool:
+    """Whether a record is a publication that can be looked up: it has a PMID or a DOI, and is no trial or drug."""
+    if record.metadata.get("record_type") or record.metadata.get("nct_id"):
+        return False
+    return bool(identifier("pmid", record) or identifier("doi", record))
+
+
+def _judged(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
+    words = {answer.source: answer.words[record.key] for answer in said if record.key in answer.words}
+    raised = frozenset(name for name in FLAGS if record.metadata.get(name) is True).union(
+        *(word.flags for word in words.values())
+    )
+    state = next((_STATES[name] for name in FLAGS if name in raised), None)
+    unanswered = [answer.reason() for answer in said if record.key in answer.asked and answer.source not in words] or (
+        [f"more than {MAX_RECORDS} records were to be checked"] if beyond else []
+    )
+    metadata: dict[str, Any] = {
+        **record.metadata,
+        **{name: name in raised for name in FLAGS if words or name in raised},
+        "trust_state": str(state or (TrustState.CLEAN if words else TrustState.UNCHECKED)),
+        "trust_checked": sorted(words),
+        "trust_flagged": _raised_by(record, words),
+        "trust_unanswered": unanswered,
+        "trust_notices": [_told(notice) for word in words.values() for notice in word.notices],
+    }
+    if notice_of := sorted({doi for word in words.values() for doi in word.notice_of}):
+        metadata["notice_of"] = notice_of
+    counts = [metadata.get("cited_by_count"), *(word.cited_by_count for word in words.values())]
+    if known := [count for count in counts if isinstance(count, int)]:
+        metadata["cited_by_count"] = max(known)
+    return record.model_copy(update={"metadata": metadata})
+
+
+def _raised_by(record: Evidence, words: Mapping[str, Word]) -> dict[str, list[str]]:
+    """The sources that raise each flag; the record's own source where it came with one."""
+    own = "europepmc" if record.citation.source == "preprint" else record.citation.source
+    found = {name: {source for source, word in words.items() if name in word.flags} for name in FLAGS}
+    before = record.metadata.get("trust_flagged")
+    for name in FLAGS:
+        if isinstance(before, Mapping):
+            found[name].update(before.get(name, ()))
+        elif record.metadata.get(name) is True:
+            found[name].add(own)
+    return {name: sorted(sources) for name, sources in found.items() if sources}
+
+
+def retraction_note(record: Evidence) -> str:
+    """Which record was retracted, and who says so: `pmid:1 "Title" (PubMed; notice doi:10.…, 2014-03-01)`."""
+    flagged = record.metadata.get("trust_flagged")
+    raised = flagged.get("retracted", ()) if isinstance(flagged, Mapping) else ()
+    sources = raised or (record.citation.source,)
+    said_by = [_TITLES[name] for name in _TITLES if name in sources] or list(sources)
+    notices = [each for each in record.metadata.get("trust_notices", ()) if each.get("kind") == "retraction"]
+    told = [
+        "notice " + ", ".join(filter(None, (f"doi:{each['doi']}" if each.get("doi") else None, each.get("date"))))
+        for each in notices
+        if each.get("doi") or each.get("date")
+    ]
+    return f'{record.key} "{record.citation.title}" ({"; ".join([_listed(said_by), *told])})'
+
+
+def is_unchecked(record: Evidence) -> bool:
+    """Whether no source could be asked if a publication still stands; false for trials and drugs."""
+    state = record.metadata.get("trust_state")
+    told = state != TrustState.UNCHECKED if state else record.metadata.get("retracted") is not None
+    return is_paper(record) and not told
+
+
+def _told(notice: Notice) -> dict[str, str]:
+    parts = {"kind": notice.kind, "doi": notice.doi, "date": notice.date, "source": notice.said_by}
+    return {name: value for name, value in parts.items() if value}
+
+
+def trust_summary(records: Iterable[Evidence]) -> str:
+    """How the check went, in one to three sentences for a report; empty where nothing was checked.
+
+    Args:
+        records: as `check_trust` gives them.
+    """
+    papers = [record for record in records if "trust_state" in record.metadata]
+    if not papers:
+        return ""
+    unchecked = [record for record in papers if record.metadata["trust_state"] == TrustState.UNCHECKED]
+    sources = [title for name, title in _TITLES.items() if any(name in r.metadata["trust_checked"] for r in papers)]
+    counts = {state: sum(r.metadata["trust_state"] == state for r in papers) for state in _WORDS}
+    flagged = _listed([f"{count} {_WORDS[state]}" for state, count in counts.items() if count])
+    line = (
+        f"{len(papers) - len(unchecked)} of {len(papers)} cited publications were checked for retraction, expression of"
+        f" concern and correction"
+    )
+    line += f" with {_listed(sources)}; {flagged or 'none of them is flagged'}." if sources else "."
+    if unchecked:
+        line += f" {len(unchecked)} could not be checked ({'; '.join(_reasons(unchecked))})."
+    partly = [r for r in papers if r not in unchecked and r.metadata["trust_unanswered"]]
+    if partly:
+        line += f" {len(partly)} of them not by every source ({'; '.join(_reasons(partly))})."
+    return line
+
+
+def _reasons(records: Iterable[Evidence]) -> list[str]:
+    every = dict.fromkeys(reason for record in records for reason in record.metadata["trust_unanswered"])
+    told = [f"{_TITLES.get(name, name)}{colon}{why}" for name, colon, why in (each.partition(": ") for each in every)]
+    return told[:_REASONS_SHOWN] or ["no source was asked"]
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

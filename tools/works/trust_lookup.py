@@ -1,0 +1,208 @@
+"""Asking PubMed, Europe PMC, Crossref and OpenAlex what was later said of publications at hand.
+
+All are asked at once, each within its own time; what a source said by then counts, and why it said no more is kept.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import SearchError
+from ..evidence import Evidence, checked_identifier
+from ..http.transport import Transport
+from ..sources import openalex
+from ..sources.europepmc import parse_page
+from ..sources.pubmed_record import parse_articles
+from . import crossref
+
+FLAGS = ("retracted", "expression_of_concern", "corrected")
+"""Metadata keys, worst first."""
+MAX_OPENALEX = 40  # works a call, one request each
+_IDS_PER_QUERY = 40  # keeps Europe PMC's URL below 2,000 bytes
+_KINDS = {"retraction": "retracted", "concern": "expression_of_concern", "correction": "corrected"}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What one source says of one record."""
+
+    flags: frozenset[str] = frozenset()
+    """Those of `FLAGS` that it raises."""
+    notices: tuple[crossref.Notice, ...] = ()
+    notice_of: tuple[str, ...] = ()
+    """DOIs of the works that the record is itself a notice on."""
+    cited_by_count: int | None = None
+
+
+@dataclass(slots=True)
+class Answer:
+    """What one source says of the records that it was asked about, and why not of the others."""
+
+    source: str
+    asked: frozenset[str] = frozenset()
+    """Keys of the records."""
+    words: dict[str, Word] = field(default_factory=dict)
+    """By key; records of `asked` that the source does not know are missing."""
+    failure: str | None = None
+    """Why it could not be asked about all; None where it was."""
+
+    def reason(self) -> str:
+        """Why a record has no word of this source."""
+        return f"{self.source}: {self.failure or 'does not list it'}"
+
+
+Ask = Callable[[Sequence[Evidence], Answer, Transport], Awaitable[None]]
+
+
+async def answers(papers: Sequence[Evidence], transport: Transport, deadline_s: float) -> list[Answer]:
+    """What every source says of publications.
+
+    Args:
+        papers: each has a PMID or a DOI.
+        transport: the way out.
+        deadline_s: seconds for each source.
+    """
+    asks: dict[str, Ask] = {"pubmed": _ask_pubmed, "europepmc": _ask_europepmc, "crossref": _ask_crossref}
+    if openalex.OpenAlex.is_on(transport.endpoints):
+        asks["openalex"] = _ask_openalex
+    lookups = (_ask(ask, papers, Answer(source), transport, deadline_s) for source, ask in asks.items())
+    return list(await asyncio.gather(*lookups))
+
+
+async def _ask(ask: Ask, papers: Sequence[Evidence], answer: Answer, transport: Transport, deadline_s: float) -> Answer:
+    """Let a source fill in its answer until its time is over."""
+    given = {paper.key: Word(_raised(paper)) for paper in papers if _given_by(paper, answer.source)}
+    answer.asked, answer.words = frozenset(given), given
+    try:
+        async with asyncio.timeout(deadline_s) as clock:
+            await ask([paper for paper in papers if paper.key not in given], answer, transport)
+    except TimeoutError:
+        if not clock.expired():
+            raise
+        answer.failure = f"no answer within {deadline_s:.3g} s"
+    except SearchError as error:
+        answer.failure = error.reason
+    return answer
+
+
+def _given_by(paper: Evidence, source: str) -> bool:
+    """Whether the source has just given the record with its flags; of a merged one, only the first has for sure."""
+    said_by = "europepmc" if paper.citation.source == "preprint" else paper.citation.source
+    return said_by == source and "retracted" in paper.metadata
+
+
+def _raised(record: Evidence) -> frozenset[str]:
+    return frozenset(name for name in FLAGS if record.metadata.get(name) is True)
+
+
+def identifier(kind: str, paper: Evidence) -> str | None:
+    """The record's PMID or DOI in its one written form."""
+    return checked_identifier(kind, paper.metadata.get(kind))
+
+
+def _by(kind: str, papers: Sequence[Evidence]) -> dict[str, list[str]]:
+    """The keys of the records of each PMID or DOI."""
+    found: dict[str, list[str]] = {}
+    for paper in papers:
+        if number := identifier(kind, paper):
+            found.setdefault(number, []).append(paper.key)
+    return found
+
+
+def _note(answer: Answer, keys: dict[str, list[str]]) -> None:
+    answer.asked |= {key for each in keys.values() for key in each}
+
+
+async def _ask_pubmed(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
+    keys = _by("pmid", papers)
+    _note(answer, keys)
+    if not keys:
+        return
+    fetched = await transport.get(
+        "pubmed",
+        "efetch.fcgi",
+        params={
+            "db": "pubmed",
+            "tool": "willowbark",
+            "email": transport.endpoints.email,
+            "id": ",".join(keys),
+            "retmode": "xml",
+        },
+        read=lambda reply: parse_articles(reply.xml()),
+        post_if_long=True,
+    )
+    for record in fetched.records:
+        for key in keys.get(record.metadata["pmid"], ()):
+            answer.words[key] = Word(_raised(record))
+
+
+async def _ask_europepmc(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
+    by_pmid = _by("pmid", papers)
+    by_doi = _by("doi", [paper for paper in papers if not identifier("pmid", paper)])
+    _note(answer, by_pmid)
+    _note(answer, by_doi)
+    for query in _queries(list(by_pmid), list(by_doi)):
+        page = await transport.get(
+            "europepmc",
+            "search",
+            params={"query": query, "format": "json", "resultType": "core", "pageSize": 2 * _IDS_PER_QUERY},
+            read=lambda reply: parse_page(reply.json()),
+        )
+        for record in page.records:
+            pmid, doi = identifier("pmid", record), identifier("doi", record)
+            known = "retracted" in record.metadata
+            for key in [*by_pmid.get(pmid or "", ()), *by_doi.get(doi or "", ())] if known else ():
+                answer.words[key] = Word(_raised(record), cited_by_count=_count(record))
+
+
+def _count(record: Evidence) -> int | None:
+    cited = record.metadata.get("cited_by_count")
+    return cited if isinstance(cited, int) else None
+
+
+def _queries(pmids: list[str], dois: list[str]) -> Iterator[str]:
+    """PMIDs stand without quotes, which with SRC find nothing."""
+    for start in range(0, len(pmids), _IDS_PER_QUERY):
+        numbers = " OR ".join(f"EXT_ID:{pmid}" for pmid in pmids[start : start + _IDS_PER_QUERY])
+        yield f"({numbers}) AND SRC:MED"
+    for start in range(0, len(dois), _IDS_PER_QUERY):
+        yield " OR ".join(f'DOI:"{doi}"' for doi in dois[start : start + _IDS_PER_QUERY])
+
+
+async def _ask_crossref(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
+    keys = _by("doi", papers)
+    _note(answer, keys)
+    dois = list(keys)
+    for start in range(0, len(dois), crossref.DOIS_PER_REQUEST):
+        found = await crossref.updates(dois[start : start + crossref.DOIS_PER_REQUEST], transport)
+        for doi, said in found.items():
+            for key in keys.get(doi, ()):
+                answer.words[key] = Word(_flags(said), said.notices, said.notice_of)
+
+
+def _flags(said: crossref.Updates) -> frozenset[str]:
+    """A retraction that was taken back leaves the record corrected."""
+    flags = {_KINDS[notice.kind] for notice in said.notices if notice.kind in _KINDS}
+    if "retracted" in flags and not said.retracted:
+        flags = flags - {"retracted"} | {"corrected"}
+    return frozenset(flags)
+
+
+async def _ask_openalex(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
+    keys = _by("doi", papers)
+    _note(answer, keys)
+    turns = asyncio.Semaphore(4)
+
+    async def one(doi: str) -> None:
+        async with turns:
+            said = await openalex.work(doi, transport)
+        if said is not None and said.is_retracted is not None:
+            flags = frozenset({"retracted"} if said.is_retracted else ())
+            for key in keys[doi]:
+                answer.words[key] = Word(flags, cited_by_count=said.cited_by_count)
+
+    failures = await asyncio.gather(*map(one, list(keys)[:MAX_OPENALEX]), return_exceptions=True)
+    if failure := next((each for each in failures if isinstance(each, BaseException)), None):
+        raise failure
+    if len(keys) > MAX_OPENALEX:
+        answer.failure = f"asked about the first {MAX_OPENALEX} records alone"

@@ -1,0 +1,114 @@
+"""Versions of one work: the published one speaks for its preprint, an updated review for the earlier one.
+
+Identifiers are the proof, as PubMed and Europe PMC give them on either side (update in, update of, preprint of). What a
+notice of retraction, concern or correction says of another record is noted on that record.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ..evidence import Evidence, Metadata, checked_identifier
+from .trust_lookup import FLAGS
+
+_KINDS = ("preprint_versions", "earlier_versions")
+
+
+def settle(pool: Sequence[Evidence]) -> list[Evidence]:
+    """Leave out versions whose later one is in the pool, and link them there; note what notices say of other records.
+
+    Args:
+        pool: records in any order, which is kept.
+
+    Returns:
+        The pool without those versions; the record that speaks for them has them in `preprint_versions` or, where they
+        were peer-reviewed, in `earlier_versions` (key, title, URL, date). A preprint whose article is not in the pool
+        stays, with `published_version` in its metadata where it is known. A record on which the pool holds a notice of
+        retraction, concern or correction has the flag, and the notice in `notices`.
+    """
+    known = {name: record.key for record in pool for name in names_of(record)}
+    records = {record.key: record for record in pool}
+    later = _later(pool, known, records)
+    last = {key: _last(key, later) for key in later}
+    earlier: dict[str, list[Evidence]] = {}
+    for key, heir in last.items():
+        if heir != key:
+            earlier.setdefault(heir, []).append(records[key])
+    gone = {record.key for group in earlier.values() for record in group}
+    kept = [_with_versions(record, earlier.get(record.key, [])) for record in pool if record.key not in gone]
+    return _with_notices(kept, known)
+
+
+def _later(pool: Sequence[Evidence], known: Mapping[str, str], records: Mapping[str, Evidence]) -> dict[str, str]:
+    """The next version of each record that has one in the pool, as either side says it; never a preprint."""
+    said = [(record.key, known[name]) for record in pool for name in later_names(record) if name in known]
+    said += [(known[name], record.key) for record in pool for name in _strings(record, "update_of") if name in known]
+    found: dict[str, str] = {}
+    for key, heir in said:
+        if key != heir and not records[heir].is_preprint:
+            found.setdefault(key, heir)
+    return found
+
+
+def _last(key: str, later: Mapping[str, str]) -> str:
+    """The end of a chain of versions; a ring, which only broken records give, unites nothing."""
+    seen = {key}
+    at = key
+    while (following := later.get(at)) is not None:
+        if following in seen:
+            return key
+        seen.add(following)
+        at = following
+    return at
+
+
+def names_of(record: Evidence) -> list[str]:
+    """The names by which other records speak of it: PMID, DOI, PMCID, Europe PMC's number of a preprint."""
+    preprint = record.metadata.get("ppr_id")
+    names = [name for name in record.identifiers if not name.startswith("url:")]
+    return [*sorted(names), *([f"ppr:{preprint}"] if preprint else [])]
+
+
+def later_names(record: Evidence) -> list[str]:
+    """The names of its later version, as its own record gives them."""
+    version = record.metadata.get("published_version") if record.is_preprint else None
+    numbers = ((kind, checked_identifier(kind, version)) for kind in ("pmid", "doi"))
+    return [*(f"{kind}:{number}" for kind, number in numbers if number), *_strings(record, "updated_in")]
+
+
+def _strings(record: Evidence, name: str) -> list[str]:
+    listed = record.metadata.get(name)
+    return [str(each) for each in listed] if isinstance(listed, list | tuple) else []
+
+
+def _with_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
+    """A record with its earlier versions, and with those that they spoke for."""
+    listed: dict[str, list[Metadata]] = {kind: list(record.metadata.get(kind) or []) for kind in _KINDS}
+    for version in sorted(versions, key=lambda each: each.key):
+        said = version.citation
+        entry = {"key": version.key, "title": said.title, "url": said.url, "date": said.date}
+        listed[_KINDS[0] if version.is_preprint else _KINDS[1]].append(entry)
+        for kind in _KINDS:
+            listed[kind] += version.metadata.get(kind) or []
+    told = {kind: [each for i, each in enumerate(every) if each not in every[:i]] for kind, every in listed.items()}
+    found = {kind: every for kind, every in told.items() if every}
+    return record.model_copy(update={"metadata": {**record.metadata, **found}}) if versions else record
+
+
+def _with_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Evidence]:
+    """Records with what the pool's notices say of them."""
+    said: dict[str, list[dict[str, str]]] = {}
+    for record in pool:
+        listed = record.metadata.get("notice_on")
+        for each in listed if isinstance(listed, list) else ():
+            if (target := known.get(str(each.get("name")))) and target != record.key:
+                entry = {"flag": str(each.get("flag")), "key": record.key, "url": record.citation.url}
+                said.setdefault(target, []).append(entry)
+    return [_flagged(record, said.get(record.key, [])) for record in pool]
+
+
+def _flagged(record: Evidence, said: Sequence[dict[str, str]]) -> Evidence:
+    flags = {each["flag"]: True for each in said if each["flag"] in FLAGS}
+    if not flags:
+        return record
+    known = list(record.metadata.get("notices") or [])
+    known += [each for each in {each["key"]: each for each in said}.values() if each not in known]
+    return record.model_copy(update={"metadata": {**record.metadata, **flags, "notices": known}})
