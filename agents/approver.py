@@ -7,19 +7,15 @@ input box, a terminal or notebook an input function, a program a function that t
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Self
 
 from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_agentchat.agents import UserProxyAgent
-from autogen_agentchat.agents._user_proxy_agent import InputFuncType, UserProxyAgentConfig
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage, UserInputRequestedEvent
 from autogen_core import CancellationToken, Component
 from pydantic import Field
-
-from willowbark.tools.http.transport import Transport
 
 from .approval import (
     Approval,
@@ -32,7 +28,8 @@ from .approval import (
     Proposal,
     proposals_of,
 )
-from .checks import Checks
+from .autogen import InputFuncType, UserProxyAgentConfig, typed_by
+from .context import RunContext
 from .findings import Dossier
 from .prompt_line import terminal_input
 
@@ -63,8 +60,6 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
     Attributes:
         default: what holds where nobody answers.
         timeout_s: seconds for an answer.
-        decided: what is answered without asking anybody: a decision from the run's earlier life. None asks.
-        waiting: opened while a person is waited for, so that the time is not counted.
     """
 
     component_config_schema = ApproverAgentConfig
@@ -87,9 +82,7 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
         self.default: Default = default
         self.timeout_s = timeout_s
         self._dossier = Dossier()
-        self._checks = Checks()
-        self.decided: Approval | None = None
-        self.waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._run = RunContext()
 
     @property
     def via(self) -> str:
@@ -100,14 +93,9 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
             return "Python"
         return "terminal" if self.input_func is terminal_input else "AutoGen user proxy"
 
-    def bind(self, transport: Transport, checks: Checks | None = None) -> None:
-        """Hand over the run's way to the sources, to look up retractions before anybody is asked.
-
-        Args:
-            transport: the run's.
-            checks: shared with the report agent, so that nothing is looked up twice.
-        """
-        self._checks = checks or Checks(transport)
+    def join(self, run: RunContext) -> None:
+        """Take part in a run: retractions are looked up before anybody is asked, and what was decided stands."""
+        self._run = run
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
@@ -122,7 +110,7 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
             raise asyncio.CancelledError  # AutoGen still hands out turns in a run that was stopped
         self._dossier.add(messages)
         asked = UserInputRequestedEvent(request_id=str(uuid.uuid4()), source=self.name)
-        approval = self.decided
+        approval = self._run.decided
         if approval is None:
             request = await self._request()
             yield TextMessage(content=_as_markdown(request), source=self.name)
@@ -134,7 +122,7 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
         yield Response(chat_message=message)
 
     async def _request(self) -> ApprovalRequest:
-        _, candidates = await self._checks.of(self._dossier.question, self._dossier.pool())
+        _, candidates = await self._run.checked(self._dossier.question, self._dossier.pool())
         return ApprovalRequest(
             question=self._dossier.question,
             candidates=proposals_of(candidates),
@@ -147,7 +135,7 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
         if not proposals:
             return Approval.by_default(self.default, "there was no candidate to ask about", proposals)
         try:
-            with self.waiting(), UserProxyAgent.InputRequestContext.populate_context(request_id):
+            with self._run.waiting(), UserProxyAgent.InputRequestContext.populate_context(request_id):
                 asking = asyncio.ensure_future(self._ask(request, token))
                 token.link_future(asking)
                 answer = await asyncio.wait_for(asking, self.timeout_s)
@@ -173,11 +161,11 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
 
     async def _typed(self, prompt: str, token: CancellationToken) -> str:
         try:
-            return await self._get_input(prompt, token)
-        except RuntimeError as error:  # AutoGen wraps whatever an input function raises
-            if isinstance(error.__cause__, NobodyToAsk):
-                raise error.__cause__ from None
-            raise NobodyToAsk(_why(error.__cause__ or error)) from error
+            return await typed_by(self, prompt, token)
+        except NobodyToAsk:
+            raise
+        except Exception as error:  # an input function is anyone's code
+            raise NobodyToAsk(_why(error)) from error
 
     def _by_default(self, because: str, proposals: Sequence[Proposal]) -> Approval:
         return Approval.by_default(self.default, because, proposals, self.via)

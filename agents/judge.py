@@ -22,6 +22,7 @@ from willowbark.tools.evidence import Evidence
 
 from .analyst import Analyst, AnalystConfig, made_of
 from .asking import ModelFailure, add_usage, ask
+from .context import Exhausted, RunContext
 from .findings import Dossier, new_keys
 from .prompts import prompt
 
@@ -167,6 +168,11 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         super().__init__(name, description, model_client, fallback, system_message or prompt("judge.md"))
         self.limits = limits or JudgeLimits()
         self._assessed = 0
+        self._run = RunContext()
+
+    def join(self, run: RunContext) -> None:
+        """Take part in a run: its budgets count beside the judge's own limits."""
+        self._run = run
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
@@ -211,7 +217,8 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             add_usage(used, usage)
             break
         draft = draft or _unassessed()
-        verdict = _decided(draft, dossier, iteration, candidates, self.limits)
+        exhausted = _used_up(dossier, self.limits) or self._run.exhausted(iteration)
+        verdict = _decided(draft, dossier, iteration, candidates, self.limits, exhausted)
         tokens = dossier.tokens_used + used.prompt_tokens + used.completion_tokens
         return verdict.model_copy(update={"notes": notes, "tokens_used": tokens}), used
 
@@ -297,6 +304,7 @@ def _decided(
     iteration: int,
     candidates: Sequence[Candidate],
     limits: JudgeLimits,
+    exhausted: Exhausted | None,
 ) -> JudgeAssessment:
     """Put the rules over a draft: counts and known candidates from the records, the decision from the thresholds."""
     pool = dossier.pool()
@@ -317,7 +325,7 @@ def _decided(
         and details.candidates_score >= MIN_SCORE
     )
     nothing_to_ask = not (draft.next_search_queries or draft.next_specialists or draft.gaps)
-    reason = _stop_reason(sufficient, nothing_to_ask, dossier, iteration, limits)
+    reason = _stop_reason(sufficient, nothing_to_ask, dossier, iteration, limits, exhausted)
     return draft.model_copy(
         update={
             "details": details,
@@ -330,19 +338,31 @@ def _decided(
 
 
 def _stop_reason(
-    sufficient: bool, nothing_to_ask: bool, dossier: Dossier, iteration: int, limits: JudgeLimits
+    sufficient: bool,
+    nothing_to_ask: bool,
+    dossier: Dossier,
+    iteration: int,
+    limits: JudgeLimits,
+    exhausted: Exhausted | None,
 ) -> StopReason | None:
-    elapsed_s = (datetime.now(UTC) - dossier.asked_at).total_seconds()
     if sufficient:
         return "sufficient_evidence"
-    if limits.max_tokens is not None and dossier.tokens_used > (1 - BUDGET_RESERVE) * limits.max_tokens:
-        return "token_budget_exceeded"
-    if limits.max_seconds is not None and elapsed_s > (1 - BUDGET_RESERVE) * limits.max_seconds:
-        return "timeout"
+    if exhausted is not None:
+        return exhausted
     if iteration >= limits.max_iterations:
         return "max_iterations_reached"
     nothing_new = iteration > 1 and not new_keys(dossier.pool(), dossier.pool(before=iteration))
     return "no_new_evidence" if nothing_new or nothing_to_ask or dossier.all_failed(iteration) else None
+
+
+def _used_up(dossier: Dossier, limits: JudgeLimits) -> Exhausted | None:
+    """Which of the judge's own limits is reached, but for the reserve."""
+    elapsed_s = (datetime.now(UTC) - dossier.asked_at).total_seconds()
+    if limits.max_tokens is not None and dossier.tokens_used > (1 - BUDGET_RESERVE) * limits.max_tokens:
+        return "token_budget_exceeded"
+    if limits.max_seconds is not None and elapsed_s > (1 - BUDGET_RESERVE) * limits.max_seconds:
+        return "timeout"
+    return None
 
 
 def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:

@@ -4,7 +4,7 @@ A model proposes claims with record keys and quotes; code verifies them, has wha
 assembles everything else (references, counts, grades, limitations) from the records.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Self
 
 from autogen_agentchat.base import Response
@@ -13,11 +13,10 @@ from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient, RequestUsage
 from pydantic import BaseModel, Field
 
-from willowbark.tools.http.transport import Transport
-
 from .analyst import Analyst, AnalystConfig, made_of
 from .approval import Approval, ApprovalMessage
-from .checks import Checks
+from .autogen import model_name
+from .context import RunContext
 from .findings import Dossier, FindingsMessage
 from .judge import AssessmentMessage, JudgeAssessment
 from .prompts import prompt
@@ -51,9 +50,6 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         fallback: proposes them in the model's place when that fails.
         description: one sentence for whoever chooses speakers.
         system_message: another prompt than the one in `report.md`.
-
-    Attributes:
-        account: makes the report's account of tokens and money from what each turn used; None keeps no account.
     """
 
     component_config_schema = ReportAgentConfig
@@ -72,15 +68,14 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         self._assessments: list[JudgeAssessment] = []
         self._approval: Approval | None = None
         self._usage: list[TurnUsage] = []
-        self._checks = Checks()
-        self.account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None = None
+        self._run = RunContext()
 
-    def bind(self, transport: Transport, checks: Checks | None = None) -> None:
-        """Hand over the run's way to the sources, to look up whether cited papers were retracted or corrected.
+    def join(self, run: RunContext) -> None:
+        """Take part in a run: whether cited papers were retracted or corrected is looked up through its transport.
 
         Without one nothing is looked up, and the report says that.
         """
-        self._checks = checks or Checks(transport)
+        self._run = run
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
@@ -111,7 +106,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
             self._usage += _usage_of(message.source, message.content.iteration, message.models_usage)
 
     async def _write(self, cancellation_token: CancellationToken) -> tuple[ResearchReport, RequestUsage]:
-        pool, appraised = await self._checks.of(self._dossier.question, self._dossier.pool())
+        pool, appraised = await self._run.checked(self._dossier.question, self._dossier.pool())
         approval = self._approval or Approval.not_asked()
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
         candidates = [candidate for candidate in appraised if candidate not in aside]
@@ -119,7 +114,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         if not aside or any(candidate.has_verdict for candidate in candidates):
             await writing.run(self._clients, cancellation_token)
         own = _usage_of(self.name, max(1, self._dossier.iteration), writing.usage)
-        usage = self.account([*self._usage, *own]) if self.account is not None else ()
+        usage = self._run.account([*self._usage, *own]) if self._run.account is not None else ()
         beside = sum(turn.tokens for turn in usage if turn.agent == OTHER_CALLS)
         tokens_used = self._dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens
         report = assemble(
@@ -176,5 +171,4 @@ def _usage_of(agent: str, iteration: int, usage: RequestUsage | None) -> list[Tu
 
 def analyst_name(client: ChatCompletionClient) -> str:
     """What the report calls the model that it was written with."""
-    name = getattr(client, "display_name", None) or getattr(client, "_raw_config", {}).get("model")
-    return str(name) if name else type(client).__name__
+    return str(getattr(client, "display_name", None) or model_name(client) or type(client).__name__)

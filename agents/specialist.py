@@ -7,14 +7,13 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
 from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import (
     BaseAgentEvent,
@@ -25,21 +24,21 @@ from autogen_agentchat.messages import (
 from autogen_core import CancellationToken, Component, ComponentModel
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import ChatCompletionClient, RequestUsage
-from autogen_core.tools import BaseTool, StaticWorkbench, Workbench
-from pydantic import BaseModel, Field
+from autogen_core.tools import BaseTool, Workbench
+from pydantic import Field
 
 from willowbark.tools.enclosure import GUIDANCE
-from willowbark.tools.http.transport import Transport
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import EvidenceTool, replies_in
 
+from .autogen import AssistantAgentConfig, speaking_through, tools_of
+from .context import RunContext
 from .findings import Findings, FindingsMessage
 from .judge import AssessmentMessage
 
 TURN_TIMEOUT_S = 180.0  # all of a specialist's searches and its reflection
 
 _TOOL_NAME = re.compile(r"[a-z_]{1,40}")
-BeforeTool = Callable[[str, int, str, BaseModel], Awaitable[None]]
 Streamed = BaseAgentEvent | BaseChatMessage | Response
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
@@ -65,10 +64,6 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         fallback: answers in the model's place when that fails; None hands over the bare records.
         turn_timeout_s: seconds for a turn; what came until then is handed over.
         options: as `AssistantAgent` takes them.
-
-    Attributes:
-        before_tool: awaited before each call of a tool, with the agent's name, the round, the tool's name and its
-            checked arguments; must not raise. None is not called.
     """
 
     component_config_schema = SpecialistAgentConfig
@@ -100,30 +95,31 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         )
         self._fallback = fallback
         self._turn_timeout_s = turn_timeout_s
-        self.before_tool: BeforeTool | None = None
+        self._run = RunContext()
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
         """Findings; naming the type lets any AutoGen team take them."""
         return (FindingsMessage, TextMessage)
 
-    def bind(self, transport: Transport, marker: str) -> None:
-        """Hand the run's transport and marker to the tools."""
-        for tool in self._evidence_tools():
-            tool.bind(transport, marker)
+    def join(self, run: RunContext) -> None:
+        """Take part in a run: the tools ask through its transport, after its hooks."""
+        self._run = run
 
-    def _evidence_tools(self) -> Iterator[EvidenceTool[Any]]:
-        for workbench in self._workbench:
-            if isinstance(workbench, StaticWorkbench):
-                yield from (tool for tool in workbench._tools if isinstance(tool, EvidenceTool))
+    def _hand_over(self, iteration: int) -> None:
+        """Hand the run to the tools, for a round."""
+        run, transport = self._run, self._run.transport
+        before = partial(run.before_tool, self.name, iteration) if run.before_tool else None
+        for tool in tools_of(self):
+            if isinstance(tool, EvidenceTool) and transport is not None:
+                tool.bind(transport, run.marker, before)
 
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
         """Search and reflect: yields what happens, then text for people, then the findings."""
         turn = _Turn(self.name, _round_of(messages))
-        for tool in self._evidence_tools():
-            tool.before = partial(self.before_tool, self.name, turn.iteration) if self.before_tool else None
+        self._hand_over(turn.iteration)
         async for event in self._attempts(messages, cancellation_token, turn):
             turn.note(event)
             if not isinstance(event, Response):
@@ -137,15 +133,14 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     ) -> AsyncGenerator[Streamed, None]:
         """One attempt with the model, and one with the fallback where the first one broke or searched nothing."""
         deadline = time.monotonic() + self._turn_timeout_s
-        first = self._model_client
-        for client in (first, self._fallback):
+        for client in (self._model_client, self._fallback):
             if client is None:
                 return
-            self._model_client = client
             stream = super().on_messages_stream(messages, cancellation_token)
             try:
-                while (event := await _next(stream, deadline, cancellation_token)) is not None:
-                    yield event
+                with speaking_through(self, client):
+                    while (event := await _next(stream, deadline, cancellation_token)) is not None:
+                        yield event
             except TimeoutError:
                 turn.notes.append(
                     f"{self.name}: stopped after {self._turn_timeout_s:g} s; what came until then is used"
@@ -157,7 +152,6 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                 messages = ()  # the context has them already
                 continue
             finally:
-                self._model_client = first
                 await stream.aclose()
             if self._fallback is None or client is self._fallback or not turn.asked_nobody:
                 return

@@ -19,12 +19,12 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.context import RunContext
 from willowbark.agents.literature import literature_agent
 from willowbark.agents.mechanism import mechanism_agent
 from willowbark.agents.trials import trials_agent
 from willowbark.teams.config import Settings
 from willowbark.teams.run.research import research_stream
-from willowbark.tools.enclosure import new_marker
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.sandbox.library import Library
@@ -114,7 +114,7 @@ async def side_by_side(latency_s: float) -> tuple[float, dict[str, float]]:
         for build in (literature_agent, trials_agent, mechanism_agent):
             async with Transport(endpoints) as transport:
                 agent = build(BaselineChatCompletionClient())
-                agent.bind(transport, new_marker())
+                agent.join(RunContext(transport))
                 began = time.perf_counter()
                 await agent.on_messages([TextMessage(content=QUESTION, source="user")], CancellationToken())
                 alone[agent.name] = time.perf_counter() - began

@@ -2,12 +2,13 @@
 
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from autogen_core.models import ChatCompletionClient
 
+from willowbark.agents.autogen import tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.judge import JudgeLimits
 from willowbark.agents.report.model import ReportMessage, ResearchReport
@@ -103,14 +104,10 @@ def _team(
     )
     for member in members:
         if isinstance(member, SpecialistAgent):
-            for tool in _tools(member):
+            for tool in tools_of(member):
+                assert isinstance(tool, EvidenceTool)
                 tool._timeout_s = SEARCH_TIMEOUT_S * factor
     return ResearchTeam(members, analyst, transport=transport)
-
-
-def _tools(member: SpecialistAgent) -> Iterator[EvidenceTool[object]]:  # type: ignore[type-var]
-    for workbench in member._workbench:
-        yield from (tool for tool in getattr(workbench, "_tools", ()) if isinstance(tool, EvidenceTool))
 
 
 def _result(

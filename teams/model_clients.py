@@ -71,10 +71,10 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
 
 async def close(client: "ChatCompletionClient") -> None:
     """Close a client and its connections, which AutoGen's client for Ollama leaves open."""
+    from willowbark.agents.autogen import close_connections  # noqa: PLC0415  agents take most of a second
+
     await client.close()
-    if type(client).__module__.startswith("autogen_ext.models.ollama"):
-        inner = client._client  # type: ignore[attr-defined]
-        await inner._client.aclose()
+    await close_connections(client)
 
 
 def model_of(client: "ChatCompletionClient") -> "Model":
@@ -136,11 +136,10 @@ _FAMILIES = {  # how the providers' model names begin, for names given without a
 
 
 def _openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
-    from autogen_ext.models.openai import _model_info as known  # noqa: PLC0415  only with the extra
+    from willowbark.agents.autogen import openai_model_info  # noqa: PLC0415  agents take most of a second
 
     own_server = llm.base_url is not None
     key = environ.get("OPENAI_API_KEY", "").strip() or (_NO_KEY if own_server else _required(environ, "OPENAI_API_KEY"))
-    listed = not own_server and known.resolve_model(model) in known._MODEL_INFO
     return _given(
         model=model,
         api_key=key,
@@ -148,7 +147,7 @@ def _openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[
         temperature=llm.temperature,
         timeout=llm.timeout_s,
         max_retries=_MAX_RETRIES,
-        model_info=_info(llm, structured=not own_server, known=known.get_info(model) if listed else None),
+        model_info=_info(llm, structured=not own_server, known=None if own_server else openai_model_info(model)),
         **{_answer_limit(model): llm.max_tokens},
     )
 

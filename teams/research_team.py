@@ -1,36 +1,26 @@
 """The research team: an AutoGen `SelectorGroupChat` whose rounds follow a policy, specialists side by side."""
 
-import asyncio
-import logging
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from typing import Any, Self
 
-from autogen_agentchat import TRACE_LOGGER_NAME
 from autogen_agentchat.base import ChatAgent, TaskResult, Team, TerminationCondition
 from autogen_agentchat.conditions import SourceMatchTermination
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, MessageFactory
-from autogen_agentchat.teams import SelectorGroupChat
-from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
-from autogen_agentchat.teams._group_chat._events import GroupChatTermination
-from autogen_agentchat.teams._group_chat._selector_group_chat import (
-    SelectorGroupChatConfig,
-    SelectorGroupChatManager,
-)
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
 from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient
 
 from willowbark.agents.approval import ApprovalMessage
 from willowbark.agents.approver import ApproverAgent
+from willowbark.agents.autogen import PolicyGroupChat, SelectorGroupChatConfig
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.checks import Checks
+from willowbark.agents.context import Joins, RunContext
 from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeLimits
 from willowbark.agents.literature import KEYED_LITERATURE_SOURCES, LITERATURE_SOURCES, literature_agent
 from willowbark.agents.mechanism import MECHANISM_SOURCES, mechanism_agent
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
-from willowbark.agents.specialist import TURN_TIMEOUT_S, SpecialistAgent
+from willowbark.agents.specialist import TURN_TIMEOUT_S
 from willowbark.agents.trials import TRIAL_SOURCES, trials_agent
-from willowbark.tools.enclosure import new_marker
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import PUBLIC
 from willowbark.tools.http.transport import Transport
@@ -46,40 +36,12 @@ The conversation so far:
 Name the one role from {participants} that should search next. Answer with the name only.
 """
 
-_trace = logging.getLogger(TRACE_LOGGER_NAME)
-
 
 class ResearchTeamConfig(SelectorGroupChatConfig):
     """A research team's configuration."""
 
 
-class RoundManager(SelectorGroupChatManager):
-    """Asks the policy first, and the model where the policy leaves a choice."""
-
-    def __init__(
-        self, *arguments: Any, specialists: Sequence[str], judge: str, reporter: str, approver: str | None
-    ) -> None:
-        super().__init__(*arguments)
-        self._specialists = list(specialists)
-        self._judge = judge
-        self._reporter = reporter
-        self._approver = approver
-        self._candidate_func = lambda _: list(specialists)
-
-    async def select_speaker(self, thread: Thread) -> list[str]:
-        """Name who speaks next; all specialists where the model names none of them."""
-        speakers = next_speakers(thread, self._specialists, self._judge, self._reporter, self._approver)
-        if speakers:
-            return speakers
-        try:
-            chosen = await super().select_speaker(thread)
-        except Exception as error:  # noqa: BLE001  a model that fails here must not break the team
-            _trace.warning("no speaker chosen by the model: %s", type(error).__name__)
-            return self._specialists
-        return [name for name in chosen if name in self._specialists] or self._specialists
-
-
-class ResearchTeam(SelectorGroupChat, Component[ResearchTeamConfig]):
+class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
     """Specialists, a judge and a report agent, in rounds.
 
     Args:
@@ -88,6 +50,7 @@ class ResearchTeam(SelectorGroupChat, Component[ResearchTeamConfig]):
         model_client: names the next speaker where the policy leaves a choice; None is the baseline analyst.
         termination_condition: None ends the run with the report.
         transport: the way to the sources, left open; None opens one for each run and closes it again.
+        run: what the agents are handed, its transport included; None makes that of `transport` for each run.
         options: as `SelectorGroupChat` takes them.
 
     Raises:
@@ -107,6 +70,7 @@ class ResearchTeam(SelectorGroupChat, Component[ResearchTeamConfig]):
         *,
         termination_condition: TerminationCondition | None = None,
         transport: Transport | None = None,
+        run: RunContext | None = None,
         selector_prompt: str = SELECTOR_PROMPT,
         allow_repeated_speaker: bool = True,
         **options: Any,
@@ -126,10 +90,20 @@ class ResearchTeam(SelectorGroupChat, Component[ResearchTeamConfig]):
             termination_condition=termination_condition or SourceMatchTermination([self._reporter]),
             selector_prompt=selector_prompt,
             allow_repeated_speaker=allow_repeated_speaker,
-            **options,
+            **{"candidate_func": lambda _: self._specialists, **options},
         )
+        self._members = members
         self._transport = transport
-        self._base_group_chat_manager_class = RoundManager
+        self._joined = run
+
+    def next_speakers(self, thread: Thread) -> list[str]:
+        """Name who speaks next, by the policy of the rounds."""
+        return next_speakers(thread, self._specialists, self._judge, self._reporter, self._approver)
+
+    @property
+    def choosable(self) -> list[str]:
+        """The specialists: the model chooses among them where the judge names nobody."""
+        return self._specialists
 
     async def run_stream(
         self,
@@ -139,60 +113,19 @@ class ResearchTeam(SelectorGroupChat, Component[ResearchTeamConfig]):
         output_task_messages: bool = True,
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | TaskResult, None]:
         """Run the team: opens the way to the sources, streams what happens, closes it again."""
-        transport = self._transport or Transport()
-        marker, checks = new_marker(), Checks(transport)
-        for member in self._participants:
-            if isinstance(member, SpecialistAgent):
-                member.bind(transport, marker)
-            elif isinstance(member, ReportAgent | ApproverAgent):
-                member.bind(transport, checks)
+        own = Transport() if self._joined is None and self._transport is None else None
+        run = self._joined or RunContext(own or self._transport)
+        for member in self._members:
+            if isinstance(member, Joins):
+                member.join(run)
         try:
             async for message in super().run_stream(
                 task=task, cancellation_token=cancellation_token, output_task_messages=output_task_messages
             ):
                 yield message
         finally:
-            if self._transport is None:
-                await transport.close()
-
-    def _create_group_chat_manager_factory(
-        self,
-        name: str,
-        group_topic_type: str,
-        output_topic_type: str,
-        participant_topic_types: list[str],
-        participant_names: list[str],
-        participant_descriptions: list[str],
-        output_message_queue: "asyncio.Queue[BaseAgentEvent | BaseChatMessage | GroupChatTermination]",
-        termination_condition: TerminationCondition | None,
-        max_turns: int | None,
-        message_factory: MessageFactory,
-    ) -> Callable[[], BaseGroupChatManager]:
-        return lambda: RoundManager(
-            name,
-            group_topic_type,
-            output_topic_type,
-            participant_topic_types,
-            participant_names,
-            participant_descriptions,
-            output_message_queue,
-            termination_condition,
-            max_turns,
-            message_factory,
-            self._model_client,
-            self._selector_prompt,
-            self._allow_repeated_speaker,
-            self._selector_func,
-            self._max_selector_attempts,
-            self._candidate_func,
-            self._emit_team_events,
-            self._model_context,
-            self._model_client_streaming,
-            specialists=self._specialists,
-            judge=self._judge,
-            reporter=self._reporter,
-            approver=self._approver,
-        )
+            if own is not None:
+                await own.close()
 
     def _to_config(self) -> ResearchTeamConfig:
         return ResearchTeamConfig(**super()._to_config().model_dump())

@@ -7,10 +7,10 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncGenerator
-from typing import Any
 
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.faces import cli
+from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
 
 
@@ -28,9 +28,12 @@ class ScriptedReport:
         return json.dumps({"title": "Migraine prévention", "stop_reason": self.stop_reason}, ensure_ascii=False)
 
 
-async def scripted_run(question: str, **handed: Any) -> AsyncGenerator[AgentEvent, None]:
+async def scripted_run(options: RunOptions) -> AsyncGenerator[AgentEvent, None]:
     """Tell what the question's first word asks for."""
-    word, token = question.replace(":", " ").partition(" ")[0], handed["cancellation_token"]
+    question, token = options.question, options.cancellation_token
+    assert question is not None
+    assert token is not None
+    word = question.replace(":", " ").partition(" ")[0]
     if word == "refuse":
         raise UsageError("the question does not suit")
     yield AgentEvent(type="started", message=question)

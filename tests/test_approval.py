@@ -13,6 +13,7 @@ from builders import asked, findings, record, reply, verdict
 from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalMessage, ApprovalRequest, NobodyToAsk, Proposal
 from willowbark.agents.approver import MAX_ATTEMPTS, ApproverAgent, undecided
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.context import RunContext
 from willowbark.agents.prompt_line import terminal_input
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
@@ -160,8 +161,9 @@ async def test_without_a_terminal_nobody_is_asked_in_one() -> None:
 
 async def test_a_decision_from_an_earlier_life_asks_nobody() -> None:
     agent = ApproverAgent(input_func=lambda _: pytest.fail("asked again"))
-    agent.decided = Approval.by("person", "terminal", REQUEST.candidates, REQUEST.none("no"))
-    assert await decided(agent) == agent.decided
+    before = Approval.by("person", "terminal", REQUEST.candidates, REQUEST.none("no"))
+    agent.join(RunContext(decided=before))
+    assert await decided(agent) == before
 
 
 async def test_without_candidates_there_is_nothing_to_ask() -> None:

@@ -20,7 +20,7 @@ from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.research_team import ResearchTeam, default_participants
-from willowbark.teams.run.alarm import Alarm
+from willowbark.teams.run.budget import Alarm
 from willowbark.teams.run.research import Asked, research, research_stream
 from willowbark.teams.run.resume import replay, resume
 from willowbark.tools.errors import UsageError

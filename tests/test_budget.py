@@ -19,8 +19,7 @@ from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.ledger.model_calls import JournaledClient
-from willowbark.teams.run.alarm import Alarm
-from willowbark.teams.run.budget import WARN_SHARE, Budget, BudgetExceeded, price_of
+from willowbark.teams.run.budget import WARN_SHARE, Alarm, Budget, BudgetExceeded, price_of
 from willowbark.teams.run.research import research_stream
 from willowbark.teams.run.resume import replay
 from willowbark.tools.http.endpoints import Endpoints

@@ -13,6 +13,7 @@ from autogen_core.models import CreateResult, RequestUsage
 from builders import QUESTION, asked, reply, scripted
 from pydantic import BaseModel
 
+from willowbark.agents.context import RunContext
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams.config import Settings
@@ -93,10 +94,9 @@ async def test_before_tool_comes_before_the_call_and_the_call_waits_for_it() -> 
     usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
     calls = CreateResult(finish_reason="function_calls", content=[asks], usage=usage, cached=False)
     agent = SpecialistAgent("literature", scripted(calls, "nothing there"), tools=[SourceTool("pubmed")])
-    agent.before_tool = before
     wires = {"httpx": HttpxWire(httpx.MockTransport(answer))}
     async with Transport(Endpoints.public({}), policy=RetryPolicy(attempts=1), wires=wires) as transport:
-        agent.bind(transport, "0" * 16)
+        agent.join(RunContext(transport, before_tool=before))
         await agent.on_messages([asked()], CancellationToken())
 
     assert happened == ['literature 1 search_pubmed {"query":"migraine"}', "asked"]

@@ -56,9 +56,9 @@ def settings(**changes: Any) -> Settings:
     return Settings().overridden({**quick, **changes})
 
 
-def started(ledger: Ledger, run_id: str = "one") -> Any:
+def started(ledger: Ledger, run_id: str = "one", **more: Any) -> Any:
     return ledger.start(
-        QUESTION, settings=settings().model_dump(mode="json"), model=MODEL, sandboxed=True, run_id=run_id
+        QUESTION, settings=settings().model_dump(mode="json"), model=MODEL, sandboxed=True, run_id=run_id, **more
     )
 
 
@@ -164,8 +164,7 @@ def test_how_long_a_reply_is_good_for_other_runs_depends_on_its_source(
             journal.exchanged(replace(exchange(), source=source))
         when = (datetime.now(UTC) - timedelta(days=days)).isoformat()
         ledger._database.execute("UPDATE exchange SET at = ?", (when,))
-        with started(ledger, "two") as other:
-            other.reuse = True
+        with started(ledger, "two", reuse=True) as other:
             assert (other.recall(source, "r1") is not None) == fresh
 
 
@@ -177,8 +176,7 @@ def test_a_reply_taken_over_keeps_its_age_and_outlives_the_run_that_asked(path: 
     with Ledger(path) as ledger:
         with started(ledger) as journal:
             journal.exchanged(exchange(b"[1]"))
-        with started(ledger, "two") as other:
-            other.reuse = True
+        with started(ledger, "two", reuse=True) as other:
             other.recall("pubmed", "r1")
         ledger.forget("one")
         ledger.verify("two")

@@ -14,12 +14,13 @@ from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage
 from builders import asked, scripted, verdict
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.agents.literature import literature_agent
 from willowbark.agents.mechanism import mechanism_agent
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.agents.trials import trials_agent
-from willowbark.tools.enclosure import GUIDANCE, new_marker
+from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import RetryPolicy, Transport
@@ -64,7 +65,7 @@ def specialist(client: ChatCompletionClient, **options: Any) -> SpecialistAgent:
 
 
 async def found(agent: SpecialistAgent, *messages: Any, via: Transport | None = None) -> Findings:
-    agent.bind(via or transport(), new_marker())
+    agent.join(RunContext(via or transport()))
     response = await agent.on_messages(list(messages) or [asked()], CancellationToken())
     assert isinstance(response.chat_message, FindingsMessage)
     return response.chat_message.content
@@ -86,16 +87,17 @@ async def test_the_model_reflects_on_what_came_back() -> None:
 async def test_records_reach_the_model_only_between_marked_lines() -> None:
     client = scripted(calls("migraine"), "Seen.")
     agent = specialist(client)
-    agent.bind(transport(), "0123456789abcdef")
+    run = RunContext(transport())
+    agent.join(run)
     await agent.on_messages([asked()], CancellationToken())
     result = client.create_calls[1]["messages"][-1].content[0].content
-    assert result.startswith("<records 0123456789abcdef>\n")
-    assert result.endswith("\n</records 0123456789abcdef>")
+    assert result.startswith(f"<records {run.marker}>\n")
+    assert result.endswith(f"\n</records {run.marker}>")
 
 
 async def test_tokens_of_choosing_and_reflecting_are_summed() -> None:
     agent = specialist(scripted(calls("migraine"), "Seen."))
-    agent.bind(transport(), new_marker())
+    agent.join(RunContext(transport()))
     response = await agent.on_messages([asked()], CancellationToken())
     assert response.chat_message.models_usage is not None
     assert response.chat_message.models_usage.prompt_tokens > USAGE.prompt_tokens
@@ -103,7 +105,7 @@ async def test_tokens_of_choosing_and_reflecting_are_summed() -> None:
 
 async def test_people_get_text_before_the_findings() -> None:
     agent = specialist(scripted(calls("migraine"), "Seen."))
-    agent.bind(transport(), new_marker())
+    agent.join(RunContext(transport()))
     events = [event async for event in agent.on_messages_stream([asked()], CancellationToken())]
     assert isinstance(events[-1], Response)
     assert isinstance(events[-2], TextMessage)
@@ -158,7 +160,7 @@ async def test_a_turn_ends_in_time_with_what_came() -> None:
         raise AssertionError
 
     agent = specialist(scripted(calls("migraine"), "Seen."), turn_timeout_s=0.2)
-    agent.bind(transport(hang, attempt_timeout_s=30_000, deadline_s=60_000), new_marker())
+    agent.join(RunContext(transport(hang, attempt_timeout_s=30_000, deadline_s=60_000)))
     response = await asyncio.wait_for(agent.on_messages([asked()], CancellationToken()), 20)
     assert isinstance(response.chat_message, FindingsMessage)
     assert response.chat_message.content.notes == ["literature: stopped after 0.2 s; what came until then is used"]

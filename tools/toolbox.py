@@ -90,12 +90,23 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
     _marker: str
     _transport: Transport | None = None
     _timeout_s: float = SEARCH_TIMEOUT_S
-    before: Callable[[str, BaseModel], Awaitable[None]] | None = None
-    """Awaited before each call, with the tool's name and its checked arguments; must not raise. None is not called."""
+    _before: Callable[[str, BaseModel], Awaitable[None]] | None = None
 
-    def bind(self, transport: Transport, marker: str) -> None:
-        """Hand the tool its run's transport and marker."""
-        self._transport, self._marker = transport, marker
+    def bind(
+        self,
+        transport: Transport,
+        marker: str,
+        before: Callable[[str, BaseModel], Awaitable[None]] | None = None,
+    ) -> None:
+        """Hand the tool its run.
+
+        Args:
+            transport: asks the sources; left open.
+            marker: of the blocks of records.
+            before: awaited before each call, with the tool's name and its checked arguments; must not raise. None is
+                not called.
+        """
+        self._transport, self._marker, self._before = transport, marker, before
 
     @abstractmethod
     def _questions(self, args: Args, transport: Transport) -> Questions:
@@ -103,8 +114,8 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
 
     async def run(self, args: Args, cancellation_token: CancellationToken) -> ToolReply:
         """Ask the sources in parallel; failures come back as replies that name them."""
-        if self.before is not None:
-            await self.before(self.name, args)
+        if self._before is not None:
+            await self._before(self.name, args)
         if self._transport is not None:
             return await self._ask(args, self._transport)
         async with Transport() as transport:

@@ -1,16 +1,16 @@
-"""One question from the command line: check the input, follow the run, leave its report in a folder."""
+"""A run on the command line: check the input, follow it, leave its report in a folder; the same for one lived again."""
 
 import asyncio
+import json
 import signal
 import sys
 import traceback
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack, aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from autogen_core import CancellationToken
 
@@ -23,6 +23,7 @@ from ..config import Settings
 from ..events import AgentEvent
 from ..model_clients import close, model_client
 from ..run.logs import log_event, logged
+from ..run.options import RunOptions, Shown
 from ..run.workspace import Report, RunFolder
 from .doctor import addresses_of, reachable, unreachable_advice
 from .terminal import Progress, complain, one_line, show_report
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from ..run.research import Asked
 
 _GRACE_S = 10.0  # for a partial report after Ctrl-C; a second Ctrl-C ends the wait
-_Watch = Callable[[AsyncGenerator[AgentEvent, None]], AsyncGenerator[AgentEvent, None]]
+_Events = AsyncGenerator[AgentEvent, None]
+ResearchStream = Callable[[RunOptions], _Events]
+"""`willowbark.teams.run.research_stream`, or what stands in for it."""
 _REGULAR_ENDS = frozenset(
     {"sufficient_evidence", "token_budget_exceeded", "max_iterations_reached", "timeout", "no_new_evidence"}
 )
@@ -48,48 +51,6 @@ class ExitCode(IntEnum):
     UNREACHABLE = 3
     FAILED = 4
     CANCELLED = 130
-
-
-class ResearchStream(Protocol):
-    """`willowbark.teams.run.research_stream`, or what stands in for it."""
-
-    def __call__(
-        self,
-        question: str,
-        *,
-        settings: Settings,
-        model_client: "ChatCompletionClient",
-        endpoints: Endpoints | None,
-        recorder: Recorder | None,
-        cancellation_token: CancellationToken,
-        approve: "Asked | None",
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Run a question; the last event is `complete`, with the report as its data, or `error`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What was asked on the command line; None leaves a setting as configured."""
-
-    text: str
-    offline: bool = False
-    model: str | None = None
-    max_iterations: int | None = None
-    max_results: int | None = None
-    as_json: bool = False
-    out: Path | None = None
-    quiet: bool = False
-    config: Path | None = None
-    ledger: bool = True
-    """Whether the run is kept in the workspace's ledger."""
-    fresh: bool = False
-    """Whether sources are asked even what another run asked lately."""
-    trace: Path | None = None
-    verbosity: int = 0
-    """0 logs nothing, 1 events, 2 details."""
-    log_json: bool = False
-    approve: bool = False
-    """Whether the person at the terminal is asked about the candidates before the report; False as configured."""
 
 
 @dataclass(slots=True)
@@ -131,58 +92,129 @@ class Outcome:
         return bool(asked) and not answered
 
 
-def ask(question: Question, stream: ResearchStream | None = None) -> ExitCode:
+def ask(options: RunOptions, stream: ResearchStream | None = None) -> ExitCode:
     """Answer a question on stdout and in a run folder.
 
     Args:
-        question: as asked.
+        options: of the run, the question among them.
         stream: runs it; None takes the research team.
 
     Raises:
         UsageError: question, configuration, model or folder are at fault; nothing was written.
     """
-    settings = Settings.load(question.config).overridden(
-        {
-            "llm.model": question.model,
-            "research.max_iterations": question.max_iterations,
-            "research.max_results_per_tool": question.max_results,
-            "output.directory": question.out,
-            "research.approve": question.approve or None,
-        }
-    )
-    text = validate_question(question.text)
+    settings, shown, token = options.chosen(), options.shown, CancellationToken()
+    text = validate_question(options.question or "")
     client = model_client(settings.llm.model, settings)
     with ExitStack() as stack:
-        stack.enter_context(logged(question.verbosity, as_json=question.log_json))
-        recorder, watched = traced_if_asked(question.trace, stack)
-        endpoints = _sandbox(stack) if question.offline else None
-        if endpoints is None and not _in_reach(settings):
+        recorder, watched = _traced_if_asked(shown.trace, stack)
+        if not options.offline and not _in_reach(settings):
             return ExitCode.UNREACHABLE
         folder = RunFolder.create(settings.output.directory, text)
         stack.callback(folder.discard_if_empty)
-        quiet = question.quiet or question.verbosity > 0  # a log tells the events too
-        progress = stack.enter_context(Progress(quiet=quiet))
-        token = CancellationToken()
-        events = (stream or _research_stream(question, folder))(
-            text,
-            settings=settings,
-            model_client=client,
-            endpoints=endpoints,
-            recorder=recorder,
-            cancellation_token=token,
-            approve=asked_in_terminal(settings, progress),
-        )
+        progress = stack.enter_context(_progress(shown))
+        handed = {
+            "question": text,
+            "settings": settings,
+            "model_client": client,
+            "recorder": recorder,
+            "cancellation_token": token,
+            "approve": _asked_in_terminal(settings, progress),
+            "run_id": folder.run_id,
+        }
+        events = (stream or _research_stream())(options.model_copy(update=handed))
         outcome = asyncio.run(follow(watched(events), progress.show, token, client))
         progress.__exit__(None, None, None)
         _leave(outcome, folder, settings)
         if outcome.report is not None:
-            show_report(outcome.report, as_json=question.as_json)
-        _tell(outcome, folder, quiet=question.quiet)
+            show_report(outcome.report, as_json=shown.as_json)
+        _tell(outcome, folder, quiet=shown.quiet)
     return outcome.exit_code
 
 
+def resume_run(run_id: str, shown: Shown) -> ExitCode:
+    """Bring a run of the ledger to its report, on stdout and in its run folder.
+
+    Raises:
+        LedgerError: no such run, a complete one, one that another process works on, or damaged content.
+        UsageError: the folder cannot be written to.
+    """
+    from ..ledger import Ledger  # noqa: PLC0415
+    from ..run.resume import resume_stream  # noqa: PLC0415  the whole team
+
+    token = CancellationToken()
+    with ExitStack() as stack:
+        ledger = stack.enter_context(Ledger.existing())
+        run = ledger.run(run_id)
+        settings = Settings.restored(run.settings)
+        folder = RunFolder.at(shown.out or settings.output.directory, run_id)
+        recorder, watched = _traced_if_asked(shown.trace, stack)
+        progress = stack.enter_context(_progress(shown))
+        stream = resume_stream(
+            run_id,
+            ledger,
+            offline=run.sandboxed and not Endpoints.from_environment().sandboxed,
+            cancellation_token=token,
+            approve=_asked_in_terminal(settings, progress),
+            recorder=recorder,
+        )
+        outcome = asyncio.run(follow(watched(stream), progress.show, token))
+    if outcome.report is not None:
+        folder.write_report(outcome.report, settings.output.formats)
+        show_report(outcome.report, as_json=shown.as_json)
+    if outcome.cancelled:
+        complain(f"cancelled; go on with: willowbark resume {run_id}")
+    elif outcome.error is not None:
+        complain(f"the run failed: {outcome.error}; try again with: willowbark resume {run_id}")
+    elif outcome.unanswered:
+        complain("no source answered; the report names each and why")
+    return outcome.exit_code
+
+
+def replay_run(run_id: str, shown: Shown) -> ExitCode:
+    """Print a run's report, made anew from its journal; tells on stderr whether it is the one that the run made.
+
+    It is written only where `out` names a folder.
+
+    Raises:
+        LedgerError: no such run, one whose replies were dropped, or damaged content.
+        UsageError: the folder cannot be written to.
+    """
+    from ..ledger import Ledger  # noqa: PLC0415
+    from ..run.resume import replay_stream  # noqa: PLC0415  the whole team
+    from .runs_command import without_clock  # noqa: PLC0415
+
+    with ExitStack() as stack:
+        ledger = stack.enter_context(Ledger.existing())
+        run, stored = ledger.run(run_id), ledger.report(run_id)
+        _, watched = _traced_if_asked(shown.trace, stack)
+        progress = stack.enter_context(_progress(shown))
+        outcome = asyncio.run(follow(watched(replay_stream(run_id, ledger)), progress.show, CancellationToken()))
+    if outcome.report is None:
+        complain(f"the run cannot be replayed: {outcome.error or 'it was stopped'}")
+        return ExitCode.CANCELLED if outcome.cancelled else ExitCode.FAILED
+    if shown.out is not None:
+        formats = Settings.restored(run.settings).output.formats
+        RunFolder.at(shown.out, run_id).write_report(outcome.report, formats)
+    show_report(outcome.report, as_json=shown.as_json)
+    if stored is None:
+        return ExitCode.REPORT
+    same = without_clock(stored) == without_clock(json.loads(outcome.report.to_json()))
+    complain("the report is the run's own" if same else "the report differs from the run's own")
+    return ExitCode.REPORT if same else ExitCode.FAILED
+
+
+@contextmanager
+def _progress(shown: Shown) -> Iterator[Progress]:
+    """Progress and log, for as long as the block lasts; a log tells the events too."""
+    with (
+        logged(shown.verbosity, as_json=shown.log_json),
+        Progress(quiet=shown.quiet or shown.verbosity > 0) as progress,
+    ):
+        yield progress
+
+
 async def follow(
-    events: AsyncGenerator[AgentEvent, None],
+    events: _Events,
     show: Callable[[AgentEvent], None],
     token: CancellationToken,
     client: "ChatCompletionClient | None" = None,
@@ -223,7 +255,7 @@ async def follow(
     return outcome
 
 
-def asked_in_terminal(settings: Settings, progress: Progress) -> "Asked | None":
+def _asked_in_terminal(settings: Settings, progress: Progress) -> "Asked | None":
     """Who is asked about the candidates: the person at the terminal; None where the settings ask nobody."""
     if not settings.research.approve:
         return None
@@ -264,7 +296,7 @@ def _forget(loop: asyncio.AbstractEventLoop) -> None:
         loop.remove_signal_handler(signal.SIGINT)
 
 
-def traced_if_asked(path: Path | None, stack: ExitStack) -> tuple[Recorder | None, _Watch]:
+def _traced_if_asked(path: Path | None, stack: ExitStack) -> tuple[Recorder | None, Callable[[_Events], _Events]]:
     """What makes spans of requests, and what makes them of events; nothing does where no trace is asked for."""
     if path is None:
         return None, lambda events: events
@@ -277,18 +309,6 @@ def traced_if_asked(path: Path | None, stack: ExitStack) -> tuple[Recorder | Non
     return span_recorder(), traced
 
 
-def sandbox_if_needed(stack: ExitStack) -> Endpoints:
-    """The sandbox that the environment names, else one of our own until the stack is left."""
-    named = Endpoints.from_environment()
-    return named if named.sandboxed else _sandbox(stack)
-
-
-def _sandbox(stack: ExitStack) -> Endpoints:
-    from willowbark.tools.sandbox.server import SandboxServer  # noqa: PLC0415  online runs need no server
-
-    return Endpoints.sandbox(stack.enter_context(SandboxServer()).url)
-
-
 def _in_reach(settings: Settings) -> bool:
     """Whether any source can be reached; says so where none can."""
     endpoints = Endpoints.from_environment()
@@ -299,13 +319,10 @@ def _in_reach(settings: Settings) -> bool:
     return False
 
 
-def _research_stream(question: Question, folder: RunFolder) -> ResearchStream:
-    from ..ledger import DEFAULT_PATH  # noqa: PLC0415
+def _research_stream() -> ResearchStream:
     from ..run.research import research_stream  # noqa: PLC0415  the whole team: bad input is told before it is loaded
 
-    if not question.ledger:
-        return research_stream
-    return partial(research_stream, ledger=DEFAULT_PATH, run_id=folder.run_id, fresh=question.fresh)
+    return research_stream
 
 
 def _leave(outcome: Outcome, folder: RunFolder, settings: Settings) -> None:

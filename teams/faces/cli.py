@@ -19,12 +19,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from willowbark import __version__
 from willowbark.tools.errors import UsageError, WillowbarkError
+
+if TYPE_CHECKING:
+    from ..run.options import Shown
 
 EXIT_CODES = (
     "Exit codes: 0 a report (also one that honestly found nothing); 1 a fault of Willowbark itself; 2 bad input: "
@@ -61,6 +64,17 @@ def willowbark(
     """Which existing drugs might treat a condition, and how good is the evidence?"""
 
 
+_RUN = Annotated[str, typer.Argument(help='A run id as `willowbark runs` lists them, or "last".', metavar="RUN")]
+_LEDGER_RUN = Annotated[str, typer.Argument(help="A run id as `willowbark runs` lists them.", metavar="RUN")]
+_RUNS = Annotated[Path | None, typer.Option("--runs", help="Folder that holds the run folders.", metavar="DIR")]
+_CONFIG = Annotated[Path | None, typer.Option(help="Settings, instead of ./willowbark.toml.", metavar="FILE")]
+_AS_JSON = Annotated[bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")]
+_QUIET = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+_TRACE = Annotated[Path | None, typer.Option(help="Write OpenTelemetry spans to this file.", metavar="FILE")]
+_VERBOSE = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")]
+_LOG_JSON = Annotated[bool, typer.Option("--log-json", help="Log lines of JSON; -v is implied.")]
+
+
 @app.command(epilog=EXIT_CODES)
 def ask(
     context: typer.Context,
@@ -74,13 +88,13 @@ def ask(
         int | None, typer.Option(help="Rounds of search and judgement, 1 to 20.", metavar="N")
     ] = None,
     max_results: Annotated[int | None, typer.Option(help="Records a search, 1 to 50.", metavar="N")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")] = False,
+    as_json: _AS_JSON = False,
     out: Annotated[Path | None, typer.Option(help="Folder for run folders.", metavar="DIR")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
-    config: Annotated[Path | None, typer.Option(help="Settings, instead of ./willowbark.toml.", metavar="FILE")] = None,
-    trace: Annotated[Path | None, typer.Option(help="Write OpenTelemetry spans to this file.", metavar="FILE")] = None,
-    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")] = 0,
-    log_json: Annotated[bool, typer.Option("--log-json", help="Log lines of JSON; -v is implied.")] = False,
+    quiet: _QUIET = False,
+    config: _CONFIG = None,
+    trace: _TRACE = None,
+    verbose: _VERBOSE = 0,
+    log_json: _LOG_JSON = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Ask the sources even what a run asked lately.")] = False,
     approve: Annotated[
         bool, typer.Option("--approve", help="Ask which candidates the report should deal with, before it is written.")
@@ -91,13 +105,22 @@ def ask(
 ) -> None:
     """Answer a question with a cited report, on stdout and as files in a run folder."""
     with _one_line():
-        from .ask import Question  # noqa: PLC0415
+        from ..ledger import DEFAULT_PATH  # noqa: PLC0415
+        from ..run.options import RunOptions  # noqa: PLC0415
         from .ask import ask as answer  # noqa: PLC0415
 
-        asked = Question(
-            question, offline, model, max_iterations, max_results, as_json, out, quiet, config,
-            not no_ledger, fresh, trace, verbose or int(log_json), log_json, approve,
-        )  # fmt: skip
+        asked = RunOptions(
+            question=question,
+            settings=config,
+            model=model,
+            max_iterations=max_iterations,
+            max_results=max_results,
+            approve=approve,
+            ledger=None if no_ledger else DEFAULT_PATH,
+            fresh=fresh,
+            offline=offline,
+            shown=_shown(as_json, out, quiet, trace, verbose, log_json),
+        )
         code = answer(asked, context.obj)
     raise typer.Exit(int(code))
 
@@ -125,7 +148,7 @@ def sandbox(
 
 @app.command()
 def doctor(
-    config: Annotated[Path | None, typer.Option(help="Settings, instead of ./willowbark.toml.", metavar="FILE")] = None,
+    config: _CONFIG = None,
 ) -> None:
     """Tell whether everything is in place: packages, extras, keys (never their values), settings, sources."""
     with _one_line():
@@ -147,12 +170,6 @@ def doctor(
             raise _Unreachable(visit.unreachable_advice(endpoints, addresses))
 
 
-_RUN = Annotated[str, typer.Argument(help='A run id as `willowbark runs` lists them, or "last".', metavar="RUN")]
-_LEDGER_RUN = Annotated[str, typer.Argument(help="A run id as `willowbark runs` lists them.", metavar="RUN")]
-_RUNS = Annotated[Path | None, typer.Option("--runs", help="Folder that holds the run folders.", metavar="DIR")]
-_CONFIG = Annotated[Path | None, typer.Option(help="Settings, instead of ./willowbark.toml.", metavar="FILE")]
-
-
 @app.command()
 def runs(runs: _RUNS = None, config: _CONFIG = None) -> None:
     """List earlier runs, the newest first."""
@@ -168,7 +185,7 @@ def runs(runs: _RUNS = None, config: _CONFIG = None) -> None:
 @app.command()
 def show(
     run: _RUN,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")] = False,
+    as_json: _AS_JSON = False,
     iteration: Annotated[
         int | None, typer.Option(help="Print what this round brought and cost instead.", metavar="N", min=1)
     ] = None,
@@ -193,13 +210,6 @@ def show(
             runs_command.show_turns(run_id, iteration)
 
 
-_AS_JSON = Annotated[bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")]
-_QUIET = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-_TRACE = Annotated[Path | None, typer.Option(help="Write OpenTelemetry spans to this file.", metavar="FILE")]
-_VERBOSE = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")]
-_LOG_JSON = Annotated[bool, typer.Option("--log-json", help="Log lines of JSON; -v is implied.")]
-
-
 @app.command(epilog=EXIT_CODES)
 def resume(
     run: _LEDGER_RUN,
@@ -214,9 +224,9 @@ def resume(
 ) -> None:
     """Bring a run that was killed or cancelled to its report; nothing that it asked before is asked again."""
     with _one_line():
-        from .resume_command import Shown, resume_run  # noqa: PLC0415
+        from .ask import resume_run  # noqa: PLC0415
 
-        code = resume_run(run, shown=Shown(as_json, out, quiet, trace, verbose or int(log_json), log_json))
+        code = resume_run(run, _shown(as_json, out, quiet, trace, verbose, log_json))
     raise typer.Exit(int(code))
 
 
@@ -234,9 +244,9 @@ def replay(
 ) -> None:
     """Make a run's report anew from what the ledger keeps, without network and without a model."""
     with _one_line():
-        from .resume_command import Shown, replay_run  # noqa: PLC0415
+        from .ask import replay_run  # noqa: PLC0415
 
-        code = replay_run(run, shown=Shown(as_json, out, quiet, trace, verbose or int(log_json), log_json))
+        code = replay_run(run, _shown(as_json, out, quiet, trace, verbose, log_json))
     raise typer.Exit(int(code))
 
 
@@ -301,6 +311,13 @@ def studio_start(
         from .studio_command import start  # noqa: PLC0415
 
         start(folder, port=port, model=model, live=live, say=typer.echo)
+
+
+def _shown(as_json: bool, out: Path | None, quiet: bool, trace: Path | None, verbose: int, log_json: bool) -> "Shown":
+    from ..run.options import Shown  # noqa: PLC0415
+
+    verbosity = verbose or int(log_json)
+    return Shown(as_json=as_json, out=out, quiet=quiet, trace=trace, verbosity=verbosity, log_json=log_json)
 
 
 class _Unreachable(WillowbarkError):

@@ -13,92 +13,62 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator
-from contextlib import ExitStack, aclosing
+from contextlib import aclosing
 from html import escape
-from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from autogen_agentchat.agents import UserProxyAgent
 from autogen_core import CancellationToken
-from autogen_core.models import ChatCompletionClient
 
+from willowbark.agents.approval import NobodyToAsk
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.errors import UsageError
-from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.search import SourceReply
 
 from ..config import Settings
 from ..events import AgentEvent
-from ..ledger import DEFAULT_PATH, Ledger
+from ..ledger import DEFAULT_PATH
+from ..run.options import Choices, RunOptions
 from ..run.research import Asked, RunFailed, approver_for, research_stream
-from .notebook_prompt import notebook_input
 from .terminal import one_line
 
 GRACE_S = 10.0  # for a report of what was found, after an interruption
 _SHOWN_EVENTS = 6  # the latest of a run under way
+_TYPING_S = 0.05  # between looks for what somebody types
 _PAUSE_S = 0.1  # between updates: a browser gains nothing from more
 _log = logging.getLogger(__name__)
 
 
-async def ask(
-    question: str,
-    *,
-    offline: bool = False,
-    settings: Settings | None = None,
-    model_client: ChatCompletionClient | None = None,
-    endpoints: Endpoints | None = None,
-    ledger: Ledger | Path | None = DEFAULT_PATH,
-    run_id: str | None = None,
-    approve: bool | Asked = False,
-) -> ResearchReport:
+async def ask(question: str | RunOptions, **choices: Unpack[Choices]) -> ResearchReport:
     """Answer a question, showing how the run goes on in one display.
 
     Args:
-        question: 1 to 2,000 characters.
-        offline: search the bundled library, without network.
-        settings: None reads `willowbark.toml` and the environment.
-        model_client: None takes the one that the settings name.
-        endpoints: where the sources are; None takes the public ones, or a sandbox that the environment names.
-        ledger: keeps the run, so that a kernel that dies loses nothing (`willowbark resume`); None keeps none.
-        run_id: the run's name in the ledger; None makes one.
-        approve: ask, in an input box below the cell, which candidates the report should deal with; or who is asked.
+        question: 1 to 2,000 characters, or a run's options with the question in them.
+        choices: any of `RunOptions`, over those. The run is kept in the workspace's ledger, so that a kernel that dies
+            loses nothing (`willowbark resume`), unless `ledger` says otherwise; `approve=True` asks in an input box
+            below the cell.
 
     Raises:
-        UsageError: a question, setting or model name that does not hold, or IPython is not installed.
+        UsageError: a question, option, setting or model name that does not hold, or IPython is not installed.
         RunFailed: not even a partial report could be made.
         asyncio.CancelledError: interrupted, and no report came within 10 seconds.
     """
-    view = LiveView(question)
-    with ExitStack() as stack:
-        if offline:
-            from willowbark.tools.sandbox.server import SandboxServer  # noqa: PLC0415  online runs need no server
-
-            endpoints = Endpoints.sandbox(stack.enter_context(SandboxServer()).url)
-        chosen = settings or Settings.load()
-        token = CancellationToken()
-        events = research_stream(
-            question,
-            settings=chosen,
-            model_client=model_client,
-            endpoints=endpoints,
-            cancellation_token=token,
-            ledger=ledger,
-            run_id=run_id,
-            approve=_asked_here(chosen, approve),
-            fresh=offline,  # the bundled library is asked anew: it may have been updated
-        )
-        await _unless_interrupted(asyncio.ensure_future(_follow(events, view)), token)
+    options = RunOptions.of(question, {"ledger": DEFAULT_PATH, **choices} if isinstance(question, str) else choices)
+    view = LiveView(options.question or "")
+    settings, token = options.chosen(), options.cancellation_token or CancellationToken()
+    handed = {"settings": settings, "cancellation_token": token, "approve": _asked_here(settings, options.approve)}
+    events = research_stream(options.model_copy(update=handed))
+    await _unless_interrupted(asyncio.ensure_future(_follow(events, view)), token)
     if view.report is None:
         raise RunFailed(view.problem or "the run ended without a report")
     return view.report
 
 
-def _asked_here(settings: Settings, approve: bool | Asked) -> Asked | None:
+def _asked_here(settings: Settings, approve: Asked | bool | None) -> Asked | None:
     """Who is asked: the person at the notebook, unless somebody else was named."""
-    if not isinstance(approve, bool):
+    if approve is not None and not isinstance(approve, bool):
         return approve
-    wanted = settings.overridden({"research.approve": True}) if approve else settings
-    return approver_for(UserProxyAgent("approver", input_func=notebook_input), wanted, via="notebook")
+    return approver_for(UserProxyAgent("approver", input_func=notebook_input), settings, via="notebook")
 
 
 async def _follow(events: AsyncGenerator[AgentEvent, None], view: "LiveView") -> None:
@@ -187,3 +157,47 @@ class LiveView:
         head = f"{self.problem}. " if self.problem else ""
         counts = f"{self.report.search_iterations} rounds, {records} records, {len(self.report.candidates)} candidates"
         return f"{head}{counts}; stopped: {self.report.stop_reason.replace('_', ' ')}"
+
+
+async def notebook_input(prompt: str, cancellation_token: CancellationToken | None = None) -> str:
+    """Show a prompt with an input box below the cell and wait for what is entered, without blocking the kernel.
+
+    IPython's own `input()` waits inside the event loop, in which the run goes on too. So the same request is sent on
+    the kernel's stdin channel, and the reply is looked for between other things.
+    https://jupyter-client.readthedocs.io/en/stable/messaging.html#messages-on-the-stdin-router-dealer-channel
+
+    Args:
+        prompt: shown as it is.
+        cancellation_token: ends the wait.
+
+    Raises:
+        NobodyToAsk: no notebook, or one that is run without anybody watching (nbclient, papermill).
+    """
+    kernel = _kernel()
+    if kernel is None or not kernel._allow_stdin:
+        raise NobodyToAsk("the notebook takes no input")
+    waiting = asyncio.ensure_future(_reply(kernel, prompt))
+    if cancellation_token is not None:
+        cancellation_token.link_future(waiting)
+    return await waiting
+
+
+def _kernel() -> Any:
+    from IPython.core.getipython import get_ipython  # noqa: PLC0415  an extra
+
+    return getattr(get_ipython(), "kernel", None)
+
+
+async def _reply(kernel: Any, prompt: str) -> str:
+    socket = kernel.stdin_socket
+    while socket.poll(0):  # replies that came when nobody waited any more
+        socket.recv_multipart()
+    content = {"prompt": prompt, "password": False}
+    sender = kernel._parent_ident["shell"]
+    kernel.session.send(socket, "input_request", content, kernel.get_parent("shell"), ident=sender)
+    while True:
+        while not socket.poll(0):  # noqa: ASYNC110  a channel of the kernel's, which no event belongs to
+            await asyncio.sleep(_TYPING_S)
+        _, reply = kernel.session.recv(socket)
+        if reply is not None:
+            return str(reply["content"].get("value", ""))

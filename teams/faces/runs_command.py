@@ -1,11 +1,20 @@
 """The ledger from the command line: what is unfinished, each turn of a run and its cost, diff, forget."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..config import Settings
 from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
+from ..ledger.turns import Turn
+from ..model_clients import BASELINE
 from .terminal import one_line, write_out
+
+if TYPE_CHECKING:
+    from willowbark.agents.report.model import TurnUsage
+
+_ESTIMATED = "The baseline analyst costs nothing; its tokens are what a language model would have read and written."
+_HEAD = ("agent", "round", "tokens in", "tokens out", "cost")
 
 
 def list_unfinished(path: Path = DEFAULT_PATH) -> None:
@@ -24,8 +33,6 @@ def show_turns(run_id: str, iteration: int, path: Path = DEFAULT_PATH) -> None:
     Raises:
         LedgerError: no such run, or no such round in it.
     """
-    from .costs import costs_of  # noqa: PLC0415  agents take most of a second
-
     with Ledger.existing(path) as ledger:
         run, turns = ledger.run(run_id), ledger.journal(run_id).lived
     chosen = [turn for turn in turns if turn.iteration == iteration]
@@ -33,23 +40,34 @@ def show_turns(run_id: str, iteration: int, path: Path = DEFAULT_PATH) -> None:
         last = max((turn.iteration for turn in turns), default=0)
         raise LedgerError(f"run {run_id} has no round {iteration}; its last one is {last}")
     lines = [f"# {one_line(run.question)}", "", f"Run {run_id}, {run.status}; round {iteration} of {run.rounds}"]
-    for turn, cost in zip(chosen, costs_of(run, chosen), strict=True):
+    account = _account_of(run)
+    for turn in chosen:
+        (cost,) = account([_usage_of(turn)])
         tokens = f"{cost.tokens:,} tokens, {money(cost.cost_usd)}"
         lines += ["", f"## {turn.source} ({tokens})", "", *_told(turn.type, turn.message["content"])]
     write_out("\n".join(lines))
 
 
 def show_costs(run_id: str, path: Path = DEFAULT_PATH) -> None:
-    """Print what each turn of a run used up of its model, what each agent did, and all together.
+    """Print what each turn of a run used up of its model, each agent, and all together.
 
     Raises:
-        LedgerError: there is no such run.
+        LedgerError: no such run, or damaged content.
     """
-    from .costs import costs_table  # noqa: PLC0415
+    from ..run.budget import beside  # noqa: PLC0415  agents take most of a second
 
     with Ledger.existing(path) as ledger:
-        run, table = ledger.run(run_id), costs_table(ledger, run_id)
-    write_out(f"# {one_line(run.question)}\n\nRun {run_id}, {run.status}; model {one_line(run.model)}\n\n{table}")
+        run, total = ledger.run(run_id), ledger.usage(run_id)
+        used = [_usage_of(turn) for turn in ledger.journal(run_id).lived]
+    turns = _account_of(run)([*used, *beside(used, total)])
+    rows: list[tuple[str, ...]] = [_HEAD]
+    for agent in dict.fromkeys(turn.agent for turn in turns):
+        own = [turn for turn in turns if turn.agent == agent]
+        rows += [_row(agent, str(turn.iteration or "all"), [turn]) for turn in own]
+        rows += [_row(agent, "all", own)] if len(own) > 1 else []
+    table = "\n".join(_laid_out([*rows, _row("total", "all", turns)]))
+    note = f"\n\n{_ESTIMATED}" if run.model == BASELINE else ""
+    write_out(f"# {one_line(run.question)}\n\nRun {run_id}, {run.status}; model {one_line(run.model)}\n\n{table}{note}")
 
 
 def forget_run(run_id: str, path: Path = DEFAULT_PATH) -> None:
@@ -153,3 +171,38 @@ def _told(kind: str, content: Mapping[str, Any]) -> list[str]:
         aside = [f"- Set aside: {one['name']}" for one in content["set_aside"]]
         return [f"decided by {content['decided_by']}: {len(content['accepted'])} accepted", "", *aside]
     return [one_line(content.get("title", kind))]
+
+
+def _account_of(run: Run) -> "Callable[[Sequence[TurnUsage]], list[TurnUsage]]":
+    """What puts a price on turns of a run."""
+    from ..run.budget import account_of, price_of  # noqa: PLC0415  agents take most of a second
+
+    return account_of(price_of(run.model, Settings.restored(run.settings).llm.prices))
+
+
+def _usage_of(turn: Turn) -> "TurnUsage":
+    from willowbark.agents.report.model import TurnUsage  # noqa: PLC0415
+
+    tokens = {"prompt_tokens": turn.prompt_tokens, "completion_tokens": turn.completion_tokens}
+    return TurnUsage(agent=turn.source, iteration=turn.iteration, **tokens)
+
+
+def _row(agent: str, iteration: str, turns: "Sequence[TurnUsage]") -> tuple[str, ...]:
+    costs = [turn.cost_usd for turn in turns if turn.cost_usd is not None]
+    counts = [sum(turn.prompt_tokens for turn in turns), sum(turn.completion_tokens for turn in turns)]
+    return (
+        agent,
+        iteration,
+        *(f"{count:,}" for count in counts),
+        money(sum(costs) if len(costs) == len(turns) else None),
+    )
+
+
+def _laid_out(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        )
+        for row in rows
+    ]

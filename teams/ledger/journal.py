@@ -45,12 +45,10 @@ class Journal:
         run_id: the run.
         spent_s: seconds of work before now.
         replaying: whether what is not in the journal counts as not to be had; nothing is written then.
+        reuse: whether replies of other runs may answer.
 
     Attributes:
         failure: why the ledger can no longer be written; None while it can.
-        on_failure: called once when that happens.
-        reuse: whether replies of other runs may answer.
-        relay: gets every exchange too.
     """
 
     def __init__(
@@ -62,14 +60,15 @@ class Journal:
         *,
         spent_s: float = 0.0,
         replaying: bool = False,
+        reuse: bool = False,
     ) -> None:
         self.run_id = run_id
         self.path = path
         self.replaying = replaying
-        self.reuse = False
-        self.relay: Recorder | None = None
         self.failure: LedgerError | None = None
-        self.on_failure: Callable[[], None] = lambda: None
+        self._reuse = reuse
+        self._relay: Recorder | None = None
+        self._on_failure: Callable[[], None] = lambda: None
         self._reading = reading
         self._writer = writer
         self._kept: Kept | None = None
@@ -92,12 +91,21 @@ class Journal:
         """Leave time out of the run's: it waited for a person."""
         self._started += seconds
 
+    def watched_by(self, relay: Recorder | None, on_failure: Callable[[], None]) -> None:
+        """Tell others too.
+
+        Args:
+            relay: gets every exchange; None for nobody.
+            on_failure: called once when the ledger can no longer be written.
+        """
+        self._relay, self._on_failure = relay, on_failure
+
     # --- the transport's recorder ---
 
     def exchanged(self, exchange: Exchange) -> None:
         """Commit one exchange with a source."""
-        if self.relay is not None:
-            self.relay.exchanged(exchange)
+        if self._relay is not None:
+            self._relay.exchanged(exchange)
         self._write(exchanges.keep(self.run_id, exchange))
         if time.monotonic() - self._noted > _NOTE_S:
             self._write(self._note())
@@ -120,7 +128,7 @@ class Journal:
     def _reply(self, source: str, request: str) -> exchanges.Kept | None:
         try:
             own = exchanges.kept_by(self._reading, self.run_id, request)
-            if own is not None or not self.reuse:
+            if own is not None or not self._reuse:
                 return own
             found = exchanges.take_over(self._reading, self.run_id, source, request)
         except sqlite3.Error as error:
@@ -315,7 +323,7 @@ class Journal:
     def _broke(self, error: Exception) -> None:
         if self.failure is None:
             self.failure = worded(error, self.path)
-            self.on_failure()
+            self._on_failure()
 
 
 _INSERT_FAILURE = inserting("failure", "run, request, kind, source, reason, at")

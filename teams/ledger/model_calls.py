@@ -114,7 +114,7 @@ class JournaledClient(ChatCompletionCache):
             raise asyncio.CancelledError
         arguments: dict[str, Any] = {"tools": tools, "json_output": json_output}
         arguments["extra_create_args"] = extra_create_args or {}
-        known, key = self._check_cache(messages, **arguments)
+        known, key = self._looked_up(messages, **arguments)
         if isinstance(known, CreateResult):
             known.cached = True
             self._budget.used(known.usage)
@@ -153,7 +153,7 @@ class JournaledClient(ChatCompletionCache):
 
         return pieces()
 
-    def _check_cache(
+    def _looked_up(
         self,
         messages: Sequence[LLMMessage],
         tools: Sequence[Tool | ToolSchema],

@@ -134,7 +134,14 @@ class Ledger:
 
     @contextmanager
     def start(
-        self, question: str, *, settings: dict[str, Any], model: "Model", sandboxed: bool, run_id: str | None = None
+        self,
+        question: str,
+        *,
+        settings: dict[str, Any],
+        model: "Model",
+        sandboxed: bool,
+        run_id: str | None = None,
+        reuse: bool = False,
     ) -> Iterator[Journal]:
         """Begin a run, and hold it while the block lasts.
 
@@ -144,6 +151,7 @@ class Ledger:
             model: the run's.
             sandboxed: whether the sources are a sandbox's.
             run_id: None makes one.
+            reuse: whether replies of other runs may answer, while they are fresh.
 
         Raises:
             LedgerError: not a run id, one that is taken, or a file that cannot be written.
@@ -161,7 +169,7 @@ class Ledger:
                 except sqlite3.IntegrityError:
                     raise LedgerError(f"there is a run {name!r} already; choose another id") from None
                 self._writer.commit(partial(_prune, max_bytes=self._max_bytes))
-            with self._journal(name) as journal:
+            with self._journal(name, reuse=reuse) as journal:
                 yield journal
 
     @contextmanager
@@ -193,9 +201,9 @@ class Ledger:
         return Journal(self._reading, self._writer, self.path, run_id, spent_s=run.spent_s, replaying=True)
 
     @contextmanager
-    def _journal(self, run_id: str, spent_s: float = 0.0) -> Iterator[Journal]:
+    def _journal(self, run_id: str, spent_s: float = 0.0, reuse: bool = False) -> Iterator[Journal]:
         """A journal that is written to while the block lasts."""
-        journal = Journal(self._reading, self._writer, self.path, run_id, spent_s=spent_s)
+        journal = Journal(self._reading, self._writer, self.path, run_id, spent_s=spent_s, reuse=reuse)
         try:
             yield journal
         finally:

@@ -1,11 +1,15 @@
-"""What a run may use up, and what it has: tokens and money, warned of at 80 %, ended at 100 %.
+"""What a run may use up, and what it has: tokens, money and time, warned of at 80 %, ended at 100 %.
 
 The hard stop makes the model unavailable: the judge then ends the search, and the baseline analyst writes the report
-from what is there. Rounds and wall time are kept by the judge and by the run.
+from what is there. When the time is up, the run is cancelled. Rounds are kept by the judge.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from time import monotonic
 
+from autogen_core import CancellationToken
 from autogen_core.models import RequestUsage
 
 from willowbark.agents.asking import add_usage
@@ -67,8 +71,6 @@ class Budget:
         max_tokens: of the whole run; None sets no limit.
         max_cost_usd: of the whole run; None sets no limit.
         warn: called once with a line, at 80 % of a limit.
-        near_end: called at every call above 90 % of a limit, when what is left belongs to the report.
-
     """
 
     def __init__(
@@ -78,13 +80,11 @@ class Budget:
         max_tokens: int | None = None,
         max_cost_usd: float | None = None,
         warn: Callable[[str], None] = lambda _: None,
-        near_end: Callable[[], None] = lambda: None,
     ) -> None:
         self._price = price
         self._max_tokens = max_tokens
         self._max_cost_usd = max_cost_usd
         self._warn = warn
-        self._near_end = near_end
         self._warned = False
         self._used = RequestUsage(prompt_tokens=0, completion_tokens=0)
         self._cost_usd = 0.0
@@ -134,17 +134,10 @@ class Budget:
         if self.share >= WARN_SHARE and not self._warned:
             self._warned = True
             self._warn(f"{self.share:.0%} of the budget is used up: {self}")
-        if self.is_low:
-            self._near_end()
 
     def account(self, turns: Sequence[TurnUsage]) -> list[TurnUsage]:
         """The turns with what they cost, by round and agent; what was used beside them comes last."""
-        rest = {
-            "prompt_tokens": max(0, self._used.prompt_tokens - sum(turn.prompt_tokens for turn in turns)),
-            "completion_tokens": max(0, self._used.completion_tokens - sum(turn.completion_tokens for turn in turns)),
-        }
-        others = [TurnUsage(agent=OTHER_CALLS, **rest)] if any(rest.values()) else []
-        return account_of(self._price)([*turns, *others])
+        return account_of(self._price)([*turns, *beside(turns, self._used)])
 
     def __str__(self) -> str:
         tokens = f"{self.tokens:,} tokens" + (f" of {self._max_tokens:,}" if self._max_tokens is not None else "")
@@ -152,6 +145,15 @@ class Budget:
             return f"{tokens}, at a price that is not known"
         money = f"${self._cost_usd:.4f}" + (f" of ${self._max_cost_usd:g}" if self._max_cost_usd is not None else "")
         return f"{tokens}, {money}"
+
+
+def beside(turns: Sequence[TurnUsage], total: RequestUsage) -> list[TurnUsage]:
+    """What was used beside the turns, as one entry; empty where nothing was."""
+    rest = {
+        "prompt_tokens": max(0, total.prompt_tokens - sum(turn.prompt_tokens for turn in turns)),
+        "completion_tokens": max(0, total.completion_tokens - sum(turn.completion_tokens for turn in turns)),
+    }
+    return [TurnUsage(agent=OTHER_CALLS, **rest)] if any(rest.values()) else []
 
 
 def account_of(price: Price | None) -> Callable[[Sequence[TurnUsage]], list[TurnUsage]]:
@@ -197,3 +199,78 @@ def estimate(model: str, max_iterations: int, own: Mapping[str, Price] | None = 
         return f"up to about {tokens:,} tokens, at a price that is not known"
     usage = RequestUsage(prompt_tokens=int(tokens * 0.9), completion_tokens=tokens - int(tokens * 0.9))
     return f"up to about {tokens:,} tokens, ${Budget(price).cost_usd(usage) or 0.0:.2f}"
+
+
+class Alarm:
+    """Cancels a run when its time is used up, and remembers that it did.
+
+    Args:
+        token: of the run.
+        warn: called once, when most of the time is used up.
+        warn_share: the part of the limit that is used up then.
+
+    Attributes:
+        rang: whether the time was used up.
+    """
+
+    def __init__(self, token: CancellationToken, warn: Callable[[], None], warn_share: float) -> None:
+        self._token = token
+        self._warn = warn
+        self._warn_share = warn_share
+        self._timers: list[asyncio.TimerHandle] = []
+        self._ends: float | None = None
+        self._warns: float | None = None
+        self.rang = False
+
+    def set(self, seconds: float | None, limit: float | None) -> None:
+        """Start the clock.
+
+        Args:
+            seconds: until it rings; None never rings.
+            limit: of the whole run, earlier lives included; the warning comes at its share of that.
+        """
+        if seconds is None or limit is None:
+            return
+        now = monotonic()
+        self._ends = now + seconds
+        self._warns = self._ends - (1 - self._warn_share) * limit
+        self._start()
+
+    def clear(self) -> None:
+        """Stop the clock for good."""
+        self._stop()
+        self._ends = self._warns = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the clock while this is open."""
+        self._stop()
+        since = monotonic()
+        try:
+            yield
+        finally:
+            waited = monotonic() - since
+            if self._ends is not None:
+                self._ends += waited
+            if self._warns is not None:
+                self._warns += waited
+            self._start()
+
+    def _start(self) -> None:
+        loop, now = asyncio.get_running_loop(), monotonic()
+        for when, what in ((self._warns, self._warn_once), (self._ends, self._ring)):
+            if when is not None:
+                self._timers.append(loop.call_later(max(0.0, when - now), what))
+
+    def _stop(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+
+    def _warn_once(self) -> None:
+        self._warns = None
+        self._warn()
+
+    def _ring(self) -> None:
+        self.rang = True
+        self._token.cancel()

@@ -4,18 +4,16 @@ Both ask a fresh team the same question and answer from the journal what it hold
 A resumed run then goes on; a replayed one meets the end it met before.
 """
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
-from typing import Any, cast
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
+from typing import Any, Unpack, cast
 
 from autogen_agentchat.messages import TextMessage
-from autogen_core import CancellationToken
-from autogen_core.models import ChatCompletionClient, ModelInfo
+from autogen_core.models import ModelInfo
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import Recorder
 
 from ..config import Settings
 from ..events import AgentEvent
@@ -23,94 +21,52 @@ from ..ledger import Ledger, LedgerError, Model, Run
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
 from .course import Course
-from .hooks import Hooks
-from .lived import messages_of
-from .partial import partial_report
-from .research import Asked, approver_for, endpoints_for, report_of
+from .options import LifeChoices, RunOptions
+from .partial import messages_of, partial_report
+from .research import approver_for, report_of
 
 _NOWHERE = "http://127.0.0.1:9"  # the discard port: a replay sends nothing anywhere
 
 
-async def resume(
-    run_id: str,
-    ledger: Ledger,
-    *,
-    model_client: ChatCompletionClient | None = None,
-    endpoints: Endpoints | None = None,
-    cancellation_token: CancellationToken | None = None,
-    hooks: Sequence[Hooks] = (),
-    approve: Asked | None = None,
-    recorder: Recorder | None = None,
-) -> ResearchReport:
+async def resume(run_id: str, ledger: Ledger, **choices: Unpack[LifeChoices]) -> ResearchReport:
     """Bring an interrupted or cancelled run to its report.
 
     Args:
         run_id: as the ledger lists it.
         ledger: holds the run.
-        model_client: None takes the one that the run was started with.
-        endpoints: None takes the public sources, or a sandbox that the environment names.
-        cancellation_token: stops it again.
-        hooks: told what happens, the earlier part included.
-        approve: as `research` takes it, for a run that was to ask and did not come to it; what was decided stands.
-        recorder: gets every exchange that is still to be made.
+        choices: those of `RunOptions` that can be chosen anew. Without a client or sources the run's own are taken;
+            hooks are told the earlier part too; who approves is asked by a run that was to ask and did not come to it.
 
     Raises:
         LedgerError: no such run, a complete one, one that another process works on, or damaged content.
-        UsageError: the run's model is not to be had here.
+        UsageError: an option that does not hold, or the run's model is not to be had here.
         RunFailed: not even a partial report could be made.
     """
-    stream = resume_stream(
-        run_id,
-        ledger,
-        model_client=model_client,
-        endpoints=endpoints,
-        cancellation_token=cancellation_token,
-        hooks=hooks,
-        approve=approve,
-        recorder=recorder,
-    )
-    return await report_of(stream)
+    return await report_of(resume_stream(run_id, ledger, **choices))
 
 
 async def resume_stream(
-    run_id: str,
-    ledger: Ledger,
-    *,
-    model_client: ChatCompletionClient | None = None,
-    endpoints: Endpoints | None = None,
-    cancellation_token: CancellationToken | None = None,
-    hooks: Sequence[Hooks] = (),
-    approve: Asked | None = None,
-    recorder: Recorder | None = None,
+    run_id: str, ledger: Ledger, **choices: Unpack[LifeChoices]
 ) -> AsyncGenerator[AgentEvent, None]:
     """As `resume`, telling what happens, the earlier part included."""
+    options = RunOptions.resuming(choices)
     run = ledger.run(run_id)
     settings = Settings.restored(run.settings)
-    where = endpoints or endpoints_for(settings)
-    if where.sandboxed != run.sandboxed:
-        kind = "a sandbox (WILLOWBARK_SANDBOX_URL)" if run.sandboxed else "the public sources"
-        raise LedgerError(f"run {run_id} was asked of {kind}; resume it there")
-    with ledger.reopen(run_id) as journal:
-        client = model_client or client_by_name(run.model, settings)
-        approver = approver_for(approve, settings)
+    async with AsyncExitStack() as stack:
+        where = stack.enter_context(options.sources_at(settings))
+        if where.sandboxed != run.sandboxed:
+            kind = "a sandbox (WILLOWBARK_SANDBOX_URL)" if run.sandboxed else "the public sources"
+            raise LedgerError(f"run {run_id} was asked of {kind}; resume it there")
+        journal = stack.enter_context(ledger.reopen(run_id))
+        client = options.model_client or client_by_name(run.model, settings)
+        if options.model_client is None:
+            stack.push_async_callback(close_client, client)
+        approver = approver_for(options.approve, settings)
         course = Course(
-            run.question,
-            settings,
-            client,
-            where,
-            model=_model(run),
-            hooks=hooks,
-            recorder=recorder,
-            approver=approver,
+            run.question, settings, client, where, options, model=_model(run), approver=approver, journal=journal
         )
-        course.journal = journal
-        try:
-            async with aclosing(course.run(cancellation_token or CancellationToken())) as events:
-                async for event in events:
-                    yield event
-        finally:
-            if model_client is None:
-                await close_client(client)
+        async for event in await stack.enter_async_context(aclosing(course.run())):
+            yield event
 
 
 async def replay(run_id: str, ledger: Ledger) -> ResearchReport:
@@ -142,10 +98,17 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     endpoints = Endpoints.sandbox(_NOWHERE) if run.sandboxed else Endpoints.public({})
     email = settings.tools.pubmed.email
     endpoints = endpoints.model_copy(update={"email": email}) if email and not run.sandboxed else endpoints
-    approver = approver_for(None, settings)
-    course = Course(run.question, settings, _Absent(run), endpoints, model=_model(run), approver=approver)
-    course.journal = journal
-    async with aclosing(course.run(CancellationToken())) as events:
+    course = Course(
+        run.question,
+        settings,
+        _Absent(run),
+        endpoints,
+        RunOptions(),
+        model=_model(run),
+        approver=approver_for(None, settings),
+        journal=journal,
+    )
+    async with aclosing(course.run()) as events:
         async for event in events:
             yield event
 

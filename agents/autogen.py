@@ -1,0 +1,133 @@
+"""All that Willowbark uses of AutoGen beyond its public names, in one place.
+
+AutoGen 0.7.5 is pinned; `tests/test_autogen.py` holds a test for each of these, which says what a newer one changed.
+"""
+
+import logging
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from autogen_agentchat import TRACE_LOGGER_NAME
+from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
+from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
+from autogen_agentchat.agents._user_proxy_agent import InputFuncType, UserProxyAgentConfig, cancellable_input
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
+from autogen_agentchat.teams import SelectorGroupChat
+from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
+from autogen_agentchat.teams._group_chat._selector_group_chat import SelectorGroupChatConfig
+from autogen_core import CancellationToken
+from autogen_core.models import ChatCompletionClient, ModelInfo
+from autogen_core.tools import BaseTool, StaticWorkbench
+
+__all__ = [
+    "AssistantAgentConfig",
+    "InputFuncType",
+    "PolicyGroupChat",
+    "SelectorGroupChatConfig",
+    "UserProxyAgentConfig",
+    "close_connections",
+    "input_of",
+    "model_name",
+    "openai_model_info",
+    "speaking_through",
+    "tools_of",
+    "typed_by",
+]
+
+Thread = Sequence[BaseAgentEvent | BaseChatMessage]
+_trace = logging.getLogger(TRACE_LOGGER_NAME)
+
+
+class PolicyGroupChat(SelectorGroupChat):
+    """A selector group chat that asks a policy who speaks next, and the model where the policy leaves a choice."""
+
+    @abstractmethod
+    def next_speakers(self, thread: Thread) -> list[str]:
+        """Name who speaks next, side by side where several do; empty leaves the choice to the model."""
+
+    @property
+    @abstractmethod
+    def choosable(self) -> list[str]:
+        """Whom the model may name; all of them speak where it names nobody."""
+
+    def _create_group_chat_manager_factory(self, *arguments: Any, **named: Any) -> Callable[[], BaseGroupChatManager]:
+        make = super()._create_group_chat_manager_factory(*arguments, **named)
+
+        def made() -> BaseGroupChatManager:
+            manager = make()
+            by_model = manager.select_speaker
+
+            async def select_speaker(thread: Thread) -> list[str]:
+                if speakers := self.next_speakers(thread):
+                    return speakers
+                try:
+                    chosen = await by_model(thread)
+                except Exception as error:  # noqa: BLE001  a model that fails here must not break the team
+                    _trace.warning("no speaker chosen by the model: %s", type(error).__name__)
+                    return self.choosable
+                return [name for name in chosen if name in self.choosable] or self.choosable
+
+            manager.select_speaker = select_speaker  # type: ignore[method-assign]
+            return manager
+
+        return made
+
+
+def tools_of(agent: AssistantAgent) -> Iterator[BaseTool[Any, Any]]:
+    """The tools in an assistant's static workbenches."""
+    for workbench in agent._workbench:
+        if isinstance(workbench, StaticWorkbench):
+            yield from workbench._tools
+
+
+@contextmanager
+def speaking_through(agent: AssistantAgent, client: ChatCompletionClient) -> Iterator[None]:
+    """Have an assistant's turns go through another model while this is open."""
+    own = agent._model_client
+    agent._model_client = client
+    try:
+        yield
+    finally:
+        agent._model_client = own
+
+
+def input_of(person: UserProxyAgent) -> InputFuncType | None:
+    """How a person is asked; None for AutoGen's own prompt, which waits in a thread that nothing can end."""
+    return None if person.input_func is cancellable_input else person.input_func
+
+
+async def typed_by(person: UserProxyAgent, prompt: str, token: CancellationToken) -> str:
+    """What a person answers to a prompt.
+
+    Raises:
+        Exception: whatever the input function raised; AutoGen wraps it.
+    """
+    try:
+        return await person._get_input(prompt, token)
+    except RuntimeError as error:
+        raise error.__cause__ or error from None
+
+
+def model_name(client: ChatCompletionClient) -> str | None:
+    """The name of the model that a provider's client asks; None for clients that ask none by name."""
+    name = getattr(client, "_raw_config", {}).get("model")
+    return str(name) if name else None
+
+
+def openai_model_info(model: str) -> ModelInfo | None:
+    """What AutoGen knows of a model of OpenAI's; None where it knows nothing.
+
+    Raises:
+        ImportError: the extra is not installed.
+    """
+    from autogen_ext.models.openai import _model_info as known  # noqa: PLC0415  only with the extra
+
+    return known.get_info(model) if known.resolve_model(model) in known._MODEL_INFO else None
+
+
+async def close_connections(client: ChatCompletionClient) -> None:
+    """Close what AutoGen's client for Ollama leaves open."""
+    if type(client).__module__.startswith("autogen_ext.models.ollama"):
+        await client._client._client.aclose()  # type: ignore[attr-defined]

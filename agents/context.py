@@ -1,0 +1,69 @@
+"""What a run hands to each of its agents before the first turn: the way to the sources, its hooks, its budgets."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Literal, Protocol, runtime_checkable
+
+from pydantic import BaseModel
+
+from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.enclosure import new_marker
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.http.transport import Transport
+
+from .approval import Approval
+from .checking import checked
+from .report.model import TurnUsage
+
+Exhausted = Literal["token_budget_exceeded", "timeout"]
+"""The budget of which less than the reserve is left."""
+BeforeTool = Callable[[str, int, str, BaseModel], Awaitable[None]]
+Checked = tuple[list[Evidence], list[Candidate]]
+
+
+class RunContext:
+    """One run, as its agents know it; an agent that works alone has an empty one.
+
+    Args:
+        transport: the way to the sources; None leaves each tool its own, and nothing is looked up.
+        before_tool: awaited before each call of a tool, with the agent's name, the round, the tool's name and its
+            checked arguments; must not raise. None is not called.
+        exhausted: tells the judge of a round which of the run's budgets is used up but for the reserve; None is none.
+        account: makes the report's account of tokens and money from what each turn used; None keeps no account.
+        decided: what the approver answers without asking anybody: a decision from the run's earlier life. None asks.
+        waiting: opened while a person is waited for, so that the time is not counted.
+    """
+
+    def __init__(
+        self,
+        transport: Transport | None = None,
+        *,
+        before_tool: BeforeTool | None = None,
+        exhausted: Callable[[int], Exhausted | None] = lambda _: None,
+        account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None = None,
+        decided: Approval | None = None,
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self.transport = transport
+        self.marker = new_marker()
+        self.before_tool = before_tool
+        self.exhausted = exhausted
+        self.account = account
+        self.decided = decided
+        self.waiting = waiting
+        self._checked: tuple[tuple[str, ...], Checked] | None = None
+
+    async def checked(self, question: str, pool: Sequence[Evidence]) -> Checked:
+        """The checked pool and its candidates, looked up once: approver and report agent look at the same pool."""
+        key = (question, *(record.key for record in pool))
+        if self._checked is None or self._checked[0] != key:
+            self._checked = key, await checked(question, pool, self.transport)
+        return self._checked[1]
+
+
+@runtime_checkable
+class Joins(Protocol):
+    """An agent that takes part in runs."""
+
+    def join(self, run: RunContext) -> None:
+        """Take part in a run from now on."""

@@ -1,0 +1,185 @@
+"""Everything that can be set for one run, in one record, for Python, command line, notebook and Studio."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypedDict
+
+from autogen_core import CancellationToken
+from autogen_core.models import ChatCompletionClient
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import Endpoints
+
+from ..config import Settings, nearest
+
+if TYPE_CHECKING:
+    from autogen_agentchat.agents import UserProxyAgent
+
+    from willowbark.agents.approval import Approve
+    from willowbark.tools.http.transport import Recorder
+
+    from ..ledger import Ledger
+    from .hooks import Hooks
+
+    Asked = Approve | UserProxyAgent
+    AllHooks = Sequence[Hooks]
+else:  # agents take most of a second, and bad input is told before they are loaded
+    Asked = AllHooks = Ledger = Recorder = Any
+
+
+class Shown(BaseModel):
+    """How a face shows a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    as_json: bool = False
+    """Whether the report is printed as JSON."""
+    out: Path | None = None
+    """Folder for run folders; None takes the settings'."""
+    quiet: bool = False
+    """Whether progress is left out."""
+    trace: Path | None = None
+    """File for OpenTelemetry spans; None writes none."""
+    verbosity: int = Field(default=0, ge=0)
+    """0 logs nothing, 1 events, 2 details."""
+    log_json: bool = False
+    """Whether log lines are JSON."""
+
+
+class RunOptions(BaseModel):
+    """Everything that can be set for one run; what is left out is as the settings say."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    question: str | None = None
+    """1 to 2,000 characters; None where it comes from elsewhere: from the ledger, or from Studio's user."""
+    settings: Settings | Path | None = None
+    """Settings, or a file of them; None reads `willowbark.toml` and the environment."""
+    model: str | None = None
+    """`baseline`, `openai/MODEL`, …, over the settings' `llm.model`."""
+    max_iterations: int | None = None
+    """Rounds, 1 to 20, over the settings' `research.max_iterations`."""
+    max_results: int | None = None
+    """Records a search, 1 to 50, over the settings' `research.max_results_per_tool`."""
+    sources: Sequence[str] | None = None
+    """Names of the sources to search, over the settings' `tools.sources`."""
+    approve: Asked | bool | None = None
+    """Who is asked which candidates the report should deal with, before it is written: a function that takes the typed
+    request, or AutoGen's agent for a person. True asks whoever sits at the face, where it has somebody; in Python what
+    the settings call the default holds, and the report says so. None and False go by the settings."""
+    ledger: Ledger | Path | None = None
+    """Keeps the run, so that it can be resumed and replayed; a path is opened for this run. None keeps none."""
+    run_id: str | None = None
+    """The run's name in the ledger; None makes one."""
+    fresh: bool = False
+    """Ask the sources even what another run of the ledger asked lately."""
+    model_client: ChatCompletionClient | None = Field(default=None, repr=False)
+    """The model itself, left open; None takes the one that the settings name."""
+    endpoints: Endpoints | None = Field(default=None, repr=False)
+    """Where the sources are; None takes the public ones, or a sandbox that the environment names."""
+    offline: bool = False
+    """Search the bundled library, without network; `endpoints` wins over it."""
+    recorder: Recorder | None = None
+    """Gets every exchange with a source."""
+    cancellation_token: CancellationToken | None = None
+    """Stops the run; the report of what was found until then still comes."""
+    hooks: AllHooks = ()
+    """Told what happens."""
+    shown: Shown = Shown()
+    """How command line and notebook show it."""
+
+    @classmethod
+    def of(cls, asked: "str | RunOptions", choices: Mapping[str, Any]) -> Self:
+        """A question with choices, or options with some of them changed.
+
+        Raises:
+            UsageError: a choice that does not exist or hold; one line.
+        """
+        given = (
+            {"question": asked} if isinstance(asked, str) else {n: getattr(asked, n) for n in asked.model_fields_set}
+        )
+        try:
+            return cls(**{**given, **choices})
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            name = ".".join(str(part) for part in first["loc"][:1])
+            said = f"there is no such option{nearest(name, cls.model_fields)}"
+            raise UsageError(f"{name}: {said if first['type'] == 'extra_forbidden' else first['msg']}") from None
+
+    @classmethod
+    def resuming(cls, choices: Mapping[str, Any]) -> Self:
+        """The choices of a run that is gone on with.
+
+        Raises:
+            UsageError: one that does not exist or hold, or that the run brings with it; one line.
+        """
+        for name in choices:
+            if name in cls.model_fields and name not in LifeChoices.__annotations__:
+                raise UsageError(f"{name}: a resumed run keeps what it was started with")
+        return cls.of(cls(), choices)
+
+    def chosen(self) -> Settings:
+        """The settings with what was chosen over them.
+
+        Raises:
+            UsageError: a file or a value that does not hold; one line.
+        """
+        settings = self.settings if isinstance(self.settings, Settings) else Settings.load(self.settings)
+        return settings.overridden(
+            {
+                "llm.model": self.model,
+                "research.max_iterations": self.max_iterations,
+                "research.max_results_per_tool": self.max_results,
+                "tools.sources": self.sources,
+                "output.directory": self.shown.out,
+                "research.approve": None if self.approve is None or self.approve is False else True,
+            }
+        )
+
+    @contextmanager
+    def sources_at(self, settings: Settings) -> Iterator[Endpoints]:
+        """Where the sources are, for as long as this is open.
+
+        Raises:
+            UsageError: a source is to be searched that needs a key, and there is none.
+        """
+        if self.endpoints is not None:
+            yield self.endpoints
+        elif self.offline:
+            from willowbark.tools.sandbox.server import SandboxServer  # noqa: PLC0415  online runs need no server
+
+            with SandboxServer() as server:
+                yield Endpoints.sandbox(server.url)
+        else:
+            endpoints = Endpoints.from_environment()
+            endpoints.require(settings.tools.sources)
+            email = settings.tools.pubmed.email
+            yield endpoints.model_copy(update={"email": email}) if email else endpoints
+
+
+class LifeChoices(TypedDict, total=False):
+    """What can be chosen anew whenever a run is gone on with; `RunOptions` says what each means."""
+
+    approve: Asked | bool | None
+    model_client: ChatCompletionClient | None
+    endpoints: Endpoints | None
+    offline: bool
+    recorder: Recorder | None
+    cancellation_token: CancellationToken | None
+    hooks: AllHooks
+    shown: Shown
+
+
+class Choices(LifeChoices, total=False):
+    """What can be chosen when a run begins, beside the question; `RunOptions` says what each means."""
+
+    settings: Settings | Path | None
+    model: str | None
+    max_iterations: int | None
+    max_results: int | None
+    sources: Sequence[str] | None
+    ledger: "Ledger | Path | None"
+    run_id: str | None
+    fresh: bool
