@@ -13,18 +13,20 @@ if TYPE_CHECKING:
     from .events import AgentEvent
     from .ledger import Ledger
     from .research_team import ResearchTeam
+    from .run.options import RunOptions
     from .run.research import research, research_stream
 
 _HOMES = {
     "AgentEvent": "events",
     "Ledger": "ledger",
     "ResearchTeam": "research_team",
+    "RunOptions": "run.options",
     "Settings": "config",
     "research": "run.research",
     "research_stream": "run.research",
 }
 
-__all__ = ["AgentEvent", "Ledger", "ResearchTeam", "Settings", "research", "research_stream"]
+__all__ = ["AgentEvent", "Ledger", "ResearchTeam", "RunOptions", "Settings", "research", "research_stream"]
 
 
 def __getattr__(name: str) -> Any:

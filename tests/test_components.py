@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,20 @@ from autogen_agentchat.base import Team
 from autogen_core import ComponentModel
 from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import BaseTool, FunctionTool
+from builders import QUESTION
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.components import VARIABLE, allow_in_autogen, load_component
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.errors import UsageError
+from willowbark.tools.sandbox.server import SandboxServer
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[SandboxServer]:
+    with SandboxServer() as server:
+        yield server
 
 
 def team_config() -> dict[str, Any]:
@@ -34,6 +44,23 @@ def test_a_team_of_ours_is_loaded_from_its_json() -> None:
     config = team_config()
     for source in (config, json.dumps(config), json.dumps(config).encode(), ComponentModel.model_validate(config)):
         assert load_component(source, Team).dump_component().model_dump(mode="json") == config
+
+
+EXPORTED = json.loads((Path(__file__).parent / "cases" / "exported_teams.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("form", EXPORTED)
+async def test_a_team_that_was_exported_earlier_still_loads_and_runs(
+    form: str, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files as version 0.1.0 wrote them: tools in agents, in workbenches, in a stock team."""
+    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", sandbox.url)
+    team = load_component(EXPORTED[form], Team)  # type: ignore[type-abstract]
+    result = await team.run(task=QUESTION)
+    report = result.messages[-1].content  # type: ignore[union-attr]
+    assert isinstance(report, ResearchReport)
+    assert report.drug_candidates
+    assert {entry.source for entry in report.search_log} >= {"pubmed", "clinicaltrials", "chembl"}
 
 
 EVIL_TOOL = {

@@ -65,6 +65,12 @@ class RunOptions(BaseModel):
     """Records a search, 1 to 50, over the settings' `research.max_results_per_tool`."""
     sources: Sequence[str] | None = None
     """Names of the sources to search, over the settings' `tools.sources`."""
+    max_tokens: int | None = None
+    """Tokens of all model calls, over the settings' `research.limits`; so are the next two."""
+    max_seconds: float | None = None
+    """Seconds from question to report."""
+    max_cost_usd: float | None = None
+    """US dollars of all model calls, where the model's price is known."""
     approve: Asked | bool | None = None
     """Who is asked which candidates the report should deal with, before it is written: a function that takes the typed
     request, or AutoGen's agent for a person. True asks whoever sits at the face, where it has somebody; in Python what
@@ -132,6 +138,9 @@ class RunOptions(BaseModel):
                 "llm.model": self.model,
                 "research.max_iterations": self.max_iterations,
                 "research.max_results_per_tool": self.max_results,
+                "research.limits.max_tokens": self.max_tokens,
+                "research.limits.max_seconds": self.max_seconds,
+                "research.limits.max_cost_usd": self.max_cost_usd,
                 "tools.sources": self.sources,
                 "output.directory": self.shown.out,
                 "research.approve": None if self.approve is None or self.approve is False else True,
@@ -180,6 +189,9 @@ class Choices(LifeChoices, total=False):
     max_iterations: int | None
     max_results: int | None
     sources: Sequence[str] | None
+    max_tokens: int | None
+    max_seconds: float | None
+    max_cost_usd: float | None
     ledger: "Ledger | Path | None"
     run_id: str | None
     fresh: bool

@@ -1,0 +1,113 @@
+"""What Willowbark uses of AutoGen beyond its public names still holds; a failure says what a newer AutoGen changed."""
+
+from collections.abc import Sequence
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
+from autogen_agentchat.teams import SelectorGroupChat
+from autogen_core import CancellationToken
+from autogen_core.tools import StaticWorkbench
+from builders import QUESTION, asked, scripted
+
+from willowbark.agents import autogen
+from willowbark.agents.autogen import PolicyGroupChat, input_of, model_name, speaking_through, tools_of, typed_by
+from willowbark.tools.toolbox import GetPaper, SourceTool
+
+
+def assistant(name: str, answer: str) -> AssistantAgent:
+    return AssistantAgent(name, scripted(answer))
+
+
+class InPairs(PolicyGroupChat):
+    """The first two side by side, then whom the model names among the last two."""
+
+    def next_speakers(self, thread: Sequence[BaseAgentEvent | BaseChatMessage]) -> list[str]:
+        return ["one", "two"] if len(thread) == 1 else []
+
+    @property
+    def choosable(self) -> list[str]:
+        return ["two", "three"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "last"), [(["three"], ["three"]), ([], ["two", "three"])], ids=["by the model", "a model that fails"]
+)
+async def test_the_team_asks_the_policy_first_and_several_may_speak_at_once(
+    answers: list[str], last: list[str]
+) -> None:
+    members = [assistant(name, f"{name} speaks") for name in ("one", "two", "three")]
+    if not answers:
+        members[1] = AssistantAgent("two", scripted("once", "twice"))
+    team = InPairs(list(members), scripted(*answers), max_turns=2, candidate_func=lambda _: ["two", "three"])
+    spoke = [message.source for message in (await team.run(task=QUESTION)).messages if message.source != "user"]
+    assert sorted(spoke[:2]) == ["one", "two"], (
+        "AutoGen's SelectorGroupChat no longer builds its manager in `_create_group_chat_manager_factory`, or the "
+        "manager no longer asks its own `select_speaker`, or that may no longer name several"
+    )
+    assert sorted(spoke[2:]) == sorted(last), "AutoGen's manager no longer names a speaker by model in `select_speaker`"
+
+
+def test_the_manager_is_made_by_a_factory_that_the_team_may_wrap() -> None:
+    factory = getattr(SelectorGroupChat, "_create_group_chat_manager_factory", None)
+    assert factory is not None, "AutoGen's SelectorGroupChat has no `_create_group_chat_manager_factory` any more"
+
+
+def test_an_assistants_tools_are_found() -> None:
+    tools = [SourceTool("pubmed"), GetPaper()]
+    by_tools = AssistantAgent("one", scripted("x"), tools=list(tools))
+    by_workbench = AssistantAgent("two", scripted("x"), workbench=StaticWorkbench(list(tools)))
+    for agent in (by_tools, by_workbench):
+        assert list(tools_of(agent)) == tools, (
+            "AutoGen's AssistantAgent no longer keeps its workbenches in `_workbench`, or StaticWorkbench its tools in "
+            "`_tools`"
+        )
+
+
+async def test_an_assistants_turn_goes_through_another_model_and_back() -> None:
+    agent, other = assistant("one", "its own"), scripted("the other's")
+    with speaking_through(agent, other):
+        first = await agent.on_messages([asked()], CancellationToken())
+    second = await agent.on_messages([asked()], CancellationToken())
+    assert [first.chat_message.to_text(), second.chat_message.to_text()] == ["the other's", "its own"], (
+        "AutoGen's AssistantAgent no longer reads its model from `_model_client` when a turn begins"
+    )
+
+
+def test_autogens_own_prompt_is_told_from_a_persons_way_of_being_asked() -> None:
+    assert input_of(UserProxyAgent("anna")) is None, (
+        "AutoGen's UserProxyAgent no longer asks by `cancellable_input` where nothing else is named"
+    )
+    assert input_of(UserProxyAgent("anna", input_func=input)) is input
+
+
+async def test_what_an_input_function_raises_comes_through_as_it_is() -> None:
+    def closed(_: str) -> str:
+        raise EOFError
+
+    answered = await typed_by(
+        UserProxyAgent("anna", input_func=lambda prompt: f"{prompt} yes"), "?", CancellationToken()
+    )
+    assert answered == "? yes", "AutoGen's UserProxyAgent no longer asks in `_get_input`"
+    with pytest.raises(EOFError):
+        await typed_by(UserProxyAgent("anna", input_func=closed), "?", CancellationToken())
+
+
+def test_a_user_proxys_request_can_be_announced() -> None:
+    assert hasattr(UserProxyAgent.InputRequestContext, "populate_context"), (
+        "AutoGen's UserProxyAgent no longer names its request through `InputRequestContext`"
+    )
+
+
+def test_a_providers_client_tells_its_model() -> None:
+    models = pytest.importorskip("autogen_ext.models.openai", reason="needs the extra `openai`")
+    made = models.OpenAIChatCompletionClient(model="gpt-4.1-mini", api_key="none")
+    assert model_name(made) == "gpt-4.1-mini", "AutoGen's clients no longer keep their arguments in `_raw_config`"
+    assert model_name(scripted("x")) is None
+
+
+def test_autogen_knows_openais_models() -> None:
+    pytest.importorskip("openai", reason="needs the extra `openai`")
+    known = autogen.openai_model_info("gpt-4.1-mini")
+    assert known is not None, "`autogen_ext.models.openai._model_info` no longer lists models in `_MODEL_INFO`"
+    assert autogen.openai_model_info("nobody-knows-it") is None
