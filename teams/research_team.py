@@ -25,6 +25,7 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import PUBLIC
 from willowbark.tools.http.transport import Transport
 
+from .config import Settings
 from .rounds import Thread, next_speakers
 
 SELECTOR_PROMPT = """The judge of a research team wants another round but named nobody for it. The roles are:
@@ -177,6 +178,20 @@ def default_participants(
         *([approver] if approver is not None else []),
         ReportAgent("report", model_client, fallback=fallback),
     ]
+
+
+def participants_of(
+    settings: Settings, model_client: ChatCompletionClient, approver: ApproverAgent | None = None
+) -> list[ChatAgent | Team]:
+    """The agents of `default_participants` as settings want them; the clock is kept by whoever runs the team."""
+    asked = settings.research
+    limits = JudgeLimits(
+        max_iterations=asked.max_iterations,
+        judge_threshold=asked.judge_threshold,
+        max_tokens=asked.limits.max_tokens,
+    )
+    sources, most = settings.tools.sources, asked.max_results_per_tool
+    return default_participants(model_client, limits=limits, max_results=most, sources=sources, approver=approver)
 
 
 def _only(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage], role: str) -> str:

@@ -26,6 +26,7 @@ from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.studio_command import STUDIO_VERSION, check_version
 from willowbark.teams.faces.studio_page import STYLE, Guarded, Restyled
 from willowbark.teams.research_team import ResearchTeam
+from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.toolbox import replies_in
@@ -106,7 +107,7 @@ def test_no_file_holds_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for name in KEYS:
         monkeypatch.setenv(name, "sk-canary-0123456789")
     for model in studio.MODELS:
-        for path in studio.export(tmp_path, model):
+        for path in studio.export(tmp_path, RunOptions(model=model)):
             text = path.read_text(encoding="utf-8")
             assert "canary" not in text
             for part in parts(json.loads(text)):
@@ -114,7 +115,7 @@ def test_no_file_holds_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_another_model_stands_everywhere_and_the_baseline_behind_it() -> None:
-    made = studio.team("anthropic/claude-x")
+    made = studio.team(RunOptions(model="anthropic/claude-x"))
     clients = [part["model_client"] for part in parts(made) if "model_client" in part]
     assert len(clients) == 6
     assert {client["config"]["model"] for client in clients} == {"claude-x"}
@@ -126,7 +127,7 @@ def test_another_model_stands_everywhere_and_the_baseline_behind_it() -> None:
 @pytest.mark.parametrize("name", ["", "gpt-4.1", "openai/", "nobody/model"])
 def test_an_unknown_model_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="known forms"):
-        studio.team(name)
+        studio.team(RunOptions(model=name))
 
 
 @pytest.mark.usefixtures("_sandboxed")
@@ -233,3 +234,11 @@ def test_what_cannot_be_is_said_in_one_line(arguments: list[str], tmp_path: Path
     done = CliRunner().invoke(app, ["studio", *(part.format(file=file, folder=tmp_path / "f") for part in arguments)])
     assert done.exit_code == 2
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_team_carries_what_was_chosen_for_it() -> None:
+    made = studio.team(RunOptions(max_iterations=3, max_results=5, sources=["pubmed", "chembl"]))
+    found = [part["config"] for part in parts(made)]
+    assert [config["limits"]["max_iterations"] for config in found if "limits" in config] == [3]
+    searched = {config["source"]: config["max_results"] for config in found if "source" in config}
+    assert searched == {"pubmed": 5, "chembl": 5}

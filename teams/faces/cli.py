@@ -293,9 +293,10 @@ def studio_export(
 ) -> None:
     """Write the team and a gallery as JSON that AutoGen Studio imports; keys are never in it."""
     with _one_line():
+        from ..run.options import RunOptions  # noqa: PLC0415
         from .studio import export  # noqa: PLC0415
 
-        for path in export(folder, model):
+        for path in export(folder, RunOptions(model=model)):
             typer.echo(path)
 
 

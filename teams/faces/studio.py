@@ -6,7 +6,8 @@ https://microsoft.github.io/autogen/stable/user-guide/autogenstudio-user-guide/u
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,13 +24,15 @@ from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import UsageError
 from willowbark.tools.toolbox import SOURCES, GetMechanisms, GetPaper, GetTrial, SourceTool
 
-from ..config import LLMSettings
+from ..config import LLMSettings, Settings
 from ..model_clients import BASELINE, FORMS, PROVIDERS
-from ..research_team import ResearchTeam, default_participants
+from ..research_team import ResearchTeam, participants_of
+from ..run.options import RunOptions
 
 Form = Literal["tools", "workbench"]
 """Where an agent's tools stand: Studio 0.4's Builder lists `tools`, AutoGen 0.7 itself writes `workbench`."""
 Json = dict[str, Any]
+_AS_THEY_ARE = RunOptions()  # the baseline, and whatever else a run does where nothing is set
 
 TEAM_FILES: tuple[tuple[str, Form], ...] = (
     ("willowbark-team.json", "tools"),
@@ -68,18 +71,18 @@ _STAND_INS = {  # for what a client insists on when it is made; keys are taken o
 }
 
 
-def export(folder: Path, model: str = BASELINE) -> list[Path]:
+def export(folder: Path, options: RunOptions = _AS_THEY_ARE) -> list[Path]:
     """Write the team's two files and the gallery; equal settings give equal files.
 
     Args:
         folder: made where it is missing; files of these names are written anew.
-        model: of every agent of the teams: `baseline`, `openai/gpt-4.1-mini` and the like.
+        options: what of them a team carries: model, rounds, records a search, sources.
 
     Raises:
         UsageError: no such model, or a folder that can't be written to.
     """
-    contents: dict[str, Json] = {name: team(model, form) for name, form in TEAM_FILES}
-    contents[GALLERY_FILE] = gallery(model)
+    contents: dict[str, Json] = {name: team(options, form) for name, form in TEAM_FILES}
+    contents[GALLERY_FILE] = gallery(options)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
@@ -89,46 +92,44 @@ def export(folder: Path, model: str = BASELINE) -> list[Path]:
     return [folder / name for name in contents]
 
 
-def team(model: str = BASELINE, form: Form = "tools") -> Json:
+def team(options: RunOptions = _AS_THEY_ARE, form: Form = "tools") -> Json:
     """The research team as a component.
 
     Raises:
         UsageError: no such model.
     """
-    made = ResearchTeam(default_participants(client := BaselineChatCompletionClient()), client)
-    return _component(made, TEAM_LABEL, model=model, form=form)
+    made = ResearchTeam(_participants(options), BaselineChatCompletionClient())
+    return _component(made, TEAM_LABEL, model=_model(options), form=form)
 
 
-def asking_team(model: str = BASELINE, form: Form = "tools") -> Json:
+def asking_team(options: RunOptions = _AS_THEY_ARE, form: Form = "tools") -> Json:
     """The research team with an approver: Studio's input box asks which candidates the report should deal with.
 
     Raises:
         UsageError: no such model.
     """
-    client = BaselineChatCompletionClient()
-    made = ResearchTeam(default_participants(client, approver=ApproverAgent()), client)
-    return _component(made, ASKING_LABEL, model=model, form=form)
+    made = ResearchTeam(_participants(options, ApproverAgent()), BaselineChatCompletionClient())
+    return _component(made, ASKING_LABEL, model=_model(options), form=form)
 
 
-def stock_team(model: str = BASELINE) -> Json:
+def stock_team(options: RunOptions = _AS_THEY_ARE) -> Json:
     """Willowbark's agents in AutoGen's own `SelectorGroupChat`: one speaker at a time, chosen by the model.
 
     Raises:
         UsageError: no such model.
     """
-    client = BaselineChatCompletionClient()
     made = SelectorGroupChat(
-        default_participants(client),
-        client,
+        _participants(options),
+        BaselineChatCompletionClient(),
         name="WillowbarkStock",
         description="Specialists, a judge and a report agent, one after another.",
         termination_condition=SourceMatchTermination(["report"]) | MaxMessageTermination(MAX_MESSAGES),
         selector_prompt=STOCK_PROMPT,
     )
-    return _component(made, STOCK_LABEL, model=model)
+    return _component(made, STOCK_LABEL, model=_model(options))
 
 
-def gallery(model: str = BASELINE) -> Json:
+def gallery(options: RunOptions = _AS_THEY_ARE) -> Json:
     """The gallery: teams, agents, tools, models and terminations, each to be used in a team of one's own.
 
     Raises:
@@ -149,8 +150,10 @@ def gallery(model: str = BASELINE) -> Json:
             "last_synced": None,
         },
         "components": {
-            "teams": [team(model), asking_team(model), stock_team(model)],
-            "agents": [_component(agent, f"Willowbark {agent.name}", model=model) for agent in _agents()],
+            "teams": [team(options), asking_team(options), stock_team(options)],
+            "agents": [
+                _component(agent, f"Willowbark {agent.name}", model=_model(options)) for agent in _agents(options)
+            ],
             "tools": [_component(tool, tool.name) for tool in _tools()],
             "models": [model_component(name) for name in MODELS],
             "terminations": [_component(condition, label) for condition, label in _terminations()],
@@ -192,12 +195,21 @@ def _said_of_model(name: str, variables: Sequence[str], has_address: bool) -> st
     return f"{name}: {key}" + ("; put your own address in place of NAME." if has_address else ".")
 
 
-def _agents() -> Sequence[ChatAgent]:
-    client = BaselineChatCompletionClient()
-    own = [agent for agent in default_participants(client) if isinstance(agent, ChatAgent)]
+def _model(options: RunOptions) -> str:
+    return options.model or BASELINE
+
+
+def _participants(options: RunOptions, approver: ApproverAgent | None = None) -> list[ChatAgent | Team]:
+    """The team's agents; settings of this machine count where they were handed over."""
+    settings = options.model_copy(update={"settings": options.settings or Settings.restored({})}).chosen()
+    return participants_of(settings, BaselineChatCompletionClient(), approver)
+
+
+def _agents(options: RunOptions) -> Sequence[ChatAgent]:
+    own = [agent for agent in _participants(options) if isinstance(agent, ChatAgent)]
     stock = AssistantAgent(
         "assistant",
-        client,
+        BaselineChatCompletionClient(),
         tools=[SourceTool("pubmed"), SourceTool("clinicaltrials"), GetPaper(), GetTrial()],
         description="A stock assistant agent with Willowbark's tools.",
         system_message=f"Answer from the records that your tools give, and name their identifiers.\n\n{GUIDANCE}",
@@ -220,56 +232,50 @@ def _terminations() -> Sequence[tuple[TerminationCondition, str]]:
 
 def _component(made: Any, label: str, *, model: str = BASELINE, form: Form = "tools") -> Json:
     """Dump a component under a label, its tools in one form, its models exchanged for another."""
-    content: Json = _labelled(made.dump_component().model_dump(mode="json"))
+    content: Json = _everywhere(made.dump_component().model_dump(mode="json"), _labelled)
     content["label"] = label
     if isinstance(made, Team):
         content["description"] = made.description
     if form == "tools":
-        content = _tools_form(content)
+        content = _everywhere(content, _tools_form)
     if model != BASELINE:
-        content = _exchanged(content, model_component(model))
+        content = _everywhere(content, partial(_exchanged, model=model_component(model)))
     return content
 
 
-def _labelled(value: Any) -> Any:
+def _everywhere(value: Any, change: Callable[[Json], Json]) -> Any:
+    """A component with every object in it changed, the innermost first."""
+    if isinstance(value, list):
+        return [_everywhere(item, change) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return change({name: _everywhere(item, change) for name, item in value.items()})
+
+
+def _labelled(found: Json) -> Json:
     """Give agents and tools their own names and descriptions: AutoGen writes their classes' into a dump."""
-    if isinstance(value, list):
-        return [_labelled(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    changed = {name: _labelled(item) for name, item in value.items()}
-    if changed.get("component_type") == "agent":
-        own = changed["config"]
-        changed |= {"label": f"Willowbark {own['name']}", "description": own["description"]}
-    elif changed.get("component_type") == "tool":
-        tool: BaseTool[Any, Any] = BaseTool.load_component(changed)
-        changed |= {"label": tool.name, "description": tool.description}
-    return changed
+    if found.get("component_type") == "agent":
+        own = found["config"]
+        return found | {"label": f"Willowbark {own['name']}", "description": own["description"]}
+    if found.get("component_type") == "tool":
+        tool: BaseTool[Any, Any] = BaseTool.load_component(found)
+        return found | {"label": tool.name, "description": tool.description}
+    return found
 
 
-def _tools_form(value: Any) -> Any:
+def _tools_form(found: Json) -> Json:
     """Move the tools of static workbenches to where Studio's Builder lists them."""
-    if isinstance(value, list):
-        return [_tools_form(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    changed = {name: _tools_form(item) for name, item in value.items()}
-    benches = changed.get("workbench")
-    if isinstance(benches, list) and benches:
-        changed["tools"] = [tool for bench in benches for tool in bench["config"]["tools"]]
-        del changed["workbench"]
-    return changed
+    benches = found.get("workbench")
+    if not isinstance(benches, list) or not benches:
+        return found
+    kept = {name: value for name, value in found.items() if name != "workbench"}
+    return kept | {"tools": [tool for bench in benches for tool in bench["config"]["tools"]]}
 
 
-def _exchanged(value: Any, model: Json) -> Any:
-    """Put a model in place of every agent's; the baseline becomes the one that answers when the model fails."""
-    if isinstance(value, list):
-        return [_exchanged(item, model) for item in value]
-    if not isinstance(value, dict):
-        return value
-    changed = {name: _exchanged(item, model) for name, item in value.items()}
-    if "model_client" in changed:
-        changed["model_client"] = model
-    if changed.get("component_type") == "agent" and changed["provider"].startswith("willowbark."):
-        changed["config"]["fallback"] = model_component(BASELINE)
-    return changed
+def _exchanged(found: Json, model: Json) -> Json:
+    """Put a model in place of an agent's; the baseline becomes the one that answers when the model fails."""
+    if "model_client" in found:
+        found["model_client"] = model
+    if found.get("component_type") == "agent" and found["provider"].startswith("willowbark."):
+        found["config"]["fallback"] = model_component(BASELINE)
+    return found

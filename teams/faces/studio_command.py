@@ -22,6 +22,7 @@ from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.sandbox.server import SandboxServer
 
 from ..model_clients import BASELINE
+from ..run.options import RunOptions
 from . import studio
 
 STUDIO_VERSION = "0.4.2.2"
@@ -83,7 +84,7 @@ def start(
         StudioFailed: Studio does not answer, or refuses the import.
     """
     check_version(installed_version())
-    exports = studio.export(folder / "willowbark", model)
+    exports = studio.export(folder / "willowbark", RunOptions(model=model))
     with ExitStack() as stack:
         stack.enter_context(_until_terminated())
         environ = stack.enter_context(_environment(live))

@@ -24,7 +24,7 @@ from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Exhausted, RunContext
 from willowbark.agents.findings import FindingsMessage
-from willowbark.agents.judge import BUDGET_RESERVE, AssessmentMessage, JudgeLimits
+from willowbark.agents.judge import BUDGET_RESERVE, AssessmentMessage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Recorder, RetryPolicy, Transport
@@ -35,7 +35,7 @@ from ..events import AgentEvent
 from ..ledger import Journal, Model
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE
-from ..research_team import ResearchTeam, default_participants
+from ..research_team import ResearchTeam, participants_of
 from .budget import WARN_SHARE, Alarm, Budget, estimate, price_of, rounds_warning
 from .hooks import Told, ToolCall, ToolResult, TurnTaken, tell
 from .narrator import Narrator
@@ -217,20 +217,10 @@ class Course:
         return "timeout" if late else None
 
     def _team(self, transport: Transport) -> ResearchTeam:
-        client, asked = self._client, self._settings.research
+        client = self._client
         if self._journal is not None or not isinstance(client, BaselineChatCompletionClient):
             client = JournaledClient(client, self._budget, self._journal, self._model.name, self._token)
-        members = default_participants(
-            client,
-            limits=JudgeLimits(
-                max_iterations=asked.max_iterations,
-                judge_threshold=asked.judge_threshold,
-                max_tokens=asked.limits.max_tokens,
-            ),
-            max_results=asked.max_results_per_tool,
-            sources=self._settings.tools.sources,
-            approver=self._approver,
-        )
+        members = participants_of(self._settings, client, self._approver)
         decided = [turn.message["content"] for turn in self._earlier if turn.type == ApprovalMessage.__name__]
         run = RunContext(
             transport,
