@@ -10,6 +10,7 @@ from autogen_core import CancellationToken
 from builders import asked, drug_record, findings, record, reply, scripted, verdict
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.context import RunContext
 from willowbark.agents.judge import (
     SHOWN_RECORDS,
     AssessmentMessage,
@@ -110,6 +111,14 @@ async def test_the_last_round_ends_the_search() -> None:
 async def test_a_nearly_used_token_budget_ends_the_search() -> None:
     verdict = await judged(*ROUND, answer=proposal(confidence=0.1), max_tokens=120)  # the findings took 110
     assert verdict.stop_reason == "token_budget_exceeded"
+
+
+@pytest.mark.parametrize("budget", ["token_budget_exceeded", "timeout"])
+async def test_a_budget_of_the_run_that_is_used_up_ends_the_search(budget: Any) -> None:
+    judge = JudgeAgent("judge", scripted(proposal(confidence=0.1), proposal(confidence=0.1)))
+    judge.join(RunContext(exhausted=lambda iteration: budget if iteration == 2 else None))
+    assert (await judged(*ROUND, judge=judge)).stop_reason is None
+    assert (await judged(findings("literature", reply(TRIAL), iteration=2), judge=judge)).stop_reason == budget
 
 
 async def test_a_nearly_used_time_budget_ends_the_search() -> None:

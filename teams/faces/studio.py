@@ -196,13 +196,16 @@ def _said_of_model(name: str, variables: Sequence[str], has_address: bool) -> st
 
 
 def _model(options: RunOptions) -> str:
-    return options.model or BASELINE
+    return BASELINE if options.model is None else options.model
 
 
 def _participants(options: RunOptions, approver: ApproverAgent | None = None) -> list[ChatAgent | Team]:
     """The team's agents; settings of this machine count where they were handed over."""
-    settings = options.model_copy(update={"settings": options.settings or Settings.restored({})}).chosen()
-    return participants_of(settings, BaselineChatCompletionClient(), approver)
+    known = {
+        "settings": options.settings or Settings.restored({}),
+        "model": None,
+    }  # every model is exchanged at the end
+    return participants_of(options.model_copy(update=known).chosen(), BaselineChatCompletionClient(), approver)
 
 
 def _agents(options: RunOptions) -> Sequence[ChatAgent]:
