@@ -24,8 +24,7 @@ from willowbark.tools.sandbox.server import SandboxServer
 
 pytest.importorskip("opentelemetry.sdk", reason="traces need the extra `trace`")
 
-from willowbark.teams.run.observability import span_recorder, traced
-from willowbark.teams.run.trace_file import trace_file
+from willowbark.teams.run.observability import span_recorder, trace_file, traced
 
 KEY = "canary-key-5e1f"
 QUICK = {"research.max_iterations": 1, "research.max_results_per_tool": 5}

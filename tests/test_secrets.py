@@ -104,8 +104,7 @@ async def test_keys_are_found_nowhere_they_do_not_belong(
 
 async def test_a_trace_of_requests_with_keys_holds_none(tmp_path: Path) -> None:
     pytest.importorskip("opentelemetry.sdk", reason="traces need the extra `trace`")
-    from willowbark.teams.run.observability import span_recorder, traced
-    from willowbark.teams.run.trace_file import trace_file
+    from willowbark.teams.run.observability import span_recorder, trace_file, traced
 
     settings = Settings(research=ResearchSettings(max_iterations=1, max_results_per_tool=3))
     with SandboxServer() as server, trace_file(tmp_path / "t.jsonl"):

@@ -301,8 +301,7 @@ def _traced_if_asked(path: Path | None, stack: ExitStack) -> tuple[Recorder | No
     if path is None:
         return None, lambda events: events
     try:
-        from ..run.observability import span_recorder, traced  # noqa: PLC0415  off by default
-        from ..run.trace_file import trace_file  # noqa: PLC0415
+        from ..run.observability import span_recorder, trace_file, traced  # noqa: PLC0415  off by default
     except ModuleNotFoundError:
         raise UsageError("--trace needs an extra: pip install 'willowbark[trace]'") from None
     stack.enter_context(trace_file(path))
