@@ -90,7 +90,7 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         request = (extra_create_args or {}).get(REQUEST)
         if isinstance(json_output, type) and not isinstance(request, AssessmentRequest | DraftRequest):
             raise ValueError(f"the baseline analyst cannot answer with {json_output.__name__} from words alone")
-        content = _answer(request, messages, tools if tool_choice != "none" else ())
+        content = answer_of(request, messages, tools if tool_choice != "none" else ())
         text = content if isinstance(content, str) else json.dumps([call.arguments for call in content])
         usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
         if self._estimates_tokens:
@@ -177,9 +177,10 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         return cls(estimates_tokens=config.estimates_tokens)
 
 
-def _answer(
+def answer_of(
     request: object, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]
 ) -> str | list[FunctionCall]:
+    """What the baseline answers to a request that is data, else to results, to tools offered, to a selector."""
     if isinstance(request, AssessmentRequest):
         return assessment(request).model_dump_json()
     if isinstance(request, DraftRequest):

@@ -27,7 +27,7 @@ _MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
 
 
 class ModelUnavailable(Exception):
-    """A model that is not asked: the run is replayed, and the ledger does not hold its answer."""
+    """A model that gave no answer, or is not asked: the run is replayed, and the ledger does not hold its answer."""
 
 
 class JournalStore(CacheStore[CHAT_CACHE_VALUE_TYPE]):
@@ -112,7 +112,6 @@ class JournaledClient(ChatCompletionCache):
         Raises:
             BudgetExceeded: nothing is left for another call.
             CancelledError: the run was stopped; AutoGen hands out turns that were due even then.
-            ModelUnavailable: while replaying, for what the journal does not hold.
         """
         if self._stop is not None and self._stop.is_cancelled():
             raise asyncio.CancelledError
@@ -134,8 +133,6 @@ class JournaledClient(ChatCompletionCache):
         journal = self._journal
         if journal is not None and (kind := journal.model_failure(key)):
             raise type(kind, (ModelUnavailable,), {})("as in the run's earlier life")
-        if journal is not None and journal.replaying:
-            raise ModelUnavailable("the answer is not in the ledger")
         if journal is not None:
             await journal.settled()
         try:
