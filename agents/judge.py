@@ -276,7 +276,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             add_usage(used, usage)
             break
         draft = draft or _unassessed()
-        verdict = _decided(draft, dossier, iteration, candidates, self.limits)
+        verdict = _decided(draft, dossier, iteration, pool, candidates, self.limits)
         tokens = dossier.tokens_used + used.prompt_tokens + used.completion_tokens
         return verdict.model_copy(update={"notes": notes, "tokens_used": tokens}), used
 
@@ -352,11 +352,11 @@ def _decided(
     draft: JudgeAssessment,
     dossier: Dossier,
     iteration: int,
+    pool: Sequence[Evidence],
     candidates: Sequence[Candidate],
     limits: JudgeLimits,
 ) -> JudgeAssessment:
     """Put the rules over a draft: counts and known candidates from the records, the decision from the thresholds."""
-    pool = dossier.pool()
     breakdown = sources_breakdown(pool)
     known = {candidate.drug for candidate in candidates}
     details = draft.details.model_copy(
@@ -374,7 +374,8 @@ def _decided(
         and details.candidates_score >= MIN_SCORE
     )
     nothing_to_ask = not (draft.next_search_queries or draft.next_specialists or draft.gaps)
-    reason = _stop_reason(sufficient, nothing_to_ask, dossier, iteration, limits)
+    nothing_new = iteration > 1 and not new_keys(pool, dossier.pool(before=iteration))
+    reason = _stop_reason(sufficient, nothing_to_ask or nothing_new, dossier, iteration, limits)
     return draft.model_copy(
         update={
             "details": details,
@@ -387,7 +388,7 @@ def _decided(
 
 
 def _stop_reason(
-    sufficient: bool, nothing_to_ask: bool, dossier: Dossier, iteration: int, limits: JudgeLimits
+    sufficient: bool, nothing_left: bool, dossier: Dossier, iteration: int, limits: JudgeLimits
 ) -> StopReason | None:
     elapsed_s = (datetime.now(UTC) - dossier.asked_at).total_seconds()
     if sufficient:
@@ -398,8 +399,7 @@ def _stop_reason(
         return "timeout"
     if iteration >= limits.max_iterations:
         return "max_iterations_reached"
-    nothing_new = iteration > 1 and not new_keys(dossier.pool(), dossier.pool(before=iteration))
-    return "no_new_evidence" if nothing_new or nothing_to_ask or dossier.all_failed(iteration) else None
+    return "no_new_evidence" if nothing_left or dossier.all_failed(iteration) else None
 
 
 def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:
