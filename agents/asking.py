@@ -8,7 +8,7 @@ a bounded number of times.
 import json
 import re
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from autogen_core import CancellationToken
 from autogen_core.models import (
@@ -25,6 +25,8 @@ from willowbark.tools.errors import WillowbarkError
 T = TypeVar("T", bound=BaseModel)
 
 MAX_REPAIRS = 2  # answers that a model may mend
+REQUEST = "request"
+"""Names a request as data among a client's `extra_create_args`."""
 _JSON_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
@@ -45,8 +47,18 @@ async def ask(
     messages: Sequence[LLMMessage],
     answer_type: type[T],
     cancellation_token: CancellationToken | None = None,
+    *,
+    request: BaseModel | None = None,
 ) -> tuple[T, RequestUsage]:
     """Ask for an answer of a type.
+
+    Args:
+        model_client: who is asked.
+        messages: the request in words.
+        answer_type: what an answer must hold.
+        cancellation_token: as the client takes it.
+        request: the same as data, handed as `REQUEST` to a client that reads data instead of words (`reads_requests`);
+            None where there are words alone.
 
     Returns:
         The answer, and the tokens of all attempts.
@@ -62,6 +74,7 @@ async def ask(
             result = await model_client.create(
                 asked,
                 json_output=answer_type if structured else (True if model_client.model_info["json_output"] else None),
+                extra_create_args={REQUEST: request} if request is not None and reads_requests(model_client) else {},
                 cancellation_token=cancellation_token,
             )
         except Exception as error:  # clients raise whatever their libraries raise
@@ -81,6 +94,11 @@ async def ask(
             UserMessage(content=f"That is not valid: {problem}. Answer again, with the JSON alone.", source="user"),
         ]
     raise ModelFailure(f"the model gave no valid {answer_type.__name__} in {1 + MAX_REPAIRS} attempts", used)
+
+
+def reads_requests(client: Any) -> bool:
+    """Whether a client takes requests as data, as the baseline analyst does; language models take the words."""
+    return bool(getattr(client, "reads_requests", False))
 
 
 def add_usage(total: RequestUsage, more: RequestUsage) -> None:

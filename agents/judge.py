@@ -17,8 +17,9 @@ from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, 
 from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker, unmarked
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker, stated, unmarked
+from willowbark.tools.evidence import Evidence, SourceName
+from willowbark.tools.search import Status
 
 from .analyst import Analyst, AnalystConfig, made_of
 from .asking import ModelFailure, add_usage, ask
@@ -92,6 +93,15 @@ class JudgeAssessment(BaseModel):
     """What went wrong on the way; set by code."""
 
 
+class NextSearches(BaseModel):
+    """What a judge asks the specialists to search for, as it stands in the message that they read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    after_round: int
+    next_search_queries: list[str]
+
+
 class AssessmentMessage(StructuredMessage[JudgeAssessment]):
     """An assessment as a message."""
 
@@ -101,16 +111,70 @@ class AssessmentMessage(StructuredMessage[JudgeAssessment]):
         return f"Round {verdict.iteration}: {verdict.recommendation} (confidence {verdict.confidence:.2f})"
 
     def to_model_text(self) -> str:
-        """Verdict, gaps and next queries: what the specialists' models need."""
+        """Verdict, gaps and next queries: what the specialists' models need, and the queries once more as data."""
         verdict = self.content
         lines = [self.to_text(), verdict.reasoning]
         lines += [f"Gap: {gap}" for gap in verdict.gaps]
         lines += [f"Next query: {query}" for query in verdict.next_search_queries]
-        return unmarked("\n".join(lines))
+        wanted = NextSearches(after_round=verdict.iteration, next_search_queries=verdict.next_search_queries)
+        return f"{unmarked(chr(10).join(lines))}\n{stated(wanted, new_marker())}"
 
     def to_model_message(self) -> UserMessage:
         """What other agents' models get: the text, not the whole content that AutoGen would send."""
         return UserMessage(content=self.to_model_text(), source=self.source)
+
+
+class Search(BaseModel):
+    """A search that was made."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: SourceName
+    query: str
+    """As it was sent."""
+    status: Status
+    read: int
+    """Records that came."""
+    hits: int
+    """Records that the source says it has."""
+
+
+class AssessmentRequest(BaseModel):
+    """What a judge asks a model: data, and the words in which a language model gets them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question: str
+    iteration: int
+    """The round to be judged, from 1."""
+    searches: list[Search]
+    """All so far, in the order of the rounds."""
+    candidates: list[Candidate]
+    """The appraisal by rule of all records, best supported first."""
+    pool: int
+    """Records found so far."""
+    studies: int
+    """Those of them that are publications or trials."""
+    records: list[Evidence]
+    """The best of the pool, which are shown; best first."""
+
+    @property
+    def text(self) -> str:
+        """The request in words."""
+        searched = [f"- {s.source}: {s.query}: {s.status.value}, {s.read} of {s.hits}" for s in self.searches]
+        appraised = [f"- {candidate.line}" for candidate in self.candidates[:20]]
+        sizes = {"pool": self.pool, "studies": self.studies}
+        return "\n".join(
+            [
+                f"Question: {self.question}",
+                f"Round: {self.iteration}",
+                "Searches so far:",
+                *(searched or ["- none"]),
+                "Appraisal by rule (drug: records for and against, certainty):",
+                *(appraised or ["- no drug with evidence on the condition"]),
+                enclose(self.records, new_marker(), head=sizes, text_limit=SHOWN_CHARACTERS),
+            ]
+        )
 
 
 class JudgeLimits(BaseModel):
@@ -199,16 +263,17 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         pool = dossier.pool()
         candidates = appraise_candidates(dossier.question, pool)
         iteration = max(dossier.iteration, self._assessed + 1)
+        request = _request(dossier, iteration, pool, candidates)
         messages: list[LLMMessage] = [
             SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
-            UserMessage(content=_request(dossier, iteration, pool, candidates), source=self.name),
+            UserMessage(content=request.text, source=self.name),
         ]
         notes: list[str] = []
         used = RequestUsage(prompt_tokens=0, completion_tokens=0)
         draft: JudgeAssessment | None = None
         for client in self._clients:
             try:
-                draft, usage = await ask(client, messages, JudgeAssessment, cancellation_token)
+                draft, usage = await ask(client, messages, JudgeAssessment, cancellation_token, request=request)
             except ModelFailure as failure:
                 _log.warning("%s: %s", self.name, failure)
                 notes.append(f"{self.name}: {failure}")
@@ -218,7 +283,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             break
         draft = draft or _unassessed()
         exhausted = _used_up(dossier, self.limits) or self._run.exhausted(iteration)
-        verdict = _decided(draft, dossier, iteration, candidates, self.limits, exhausted)
+        verdict = _decided(draft, dossier, iteration, pool, candidates, self.limits, exhausted)
         tokens = dossier.tokens_used + used.prompt_tokens + used.completion_tokens
         return verdict.model_copy(update={"notes": notes, "tokens_used": tokens}), used
 
@@ -243,23 +308,20 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         return cls(**made_of(config), limits=config.limits)
 
 
-def _request(dossier: Dossier, iteration: int, pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> str:
-    searched = [
-        f"- {reply.source}: {reply.query}: {reply.status.value}, {len(reply.records)} of {reply.total}"
-        for reply in dossier.replies
-    ]
-    appraised = [f"- {candidate.line}" for candidate in candidates[:20]]
-    records = enclose(shown_records(pool, candidates), new_marker(), head=_sizes(pool), text_limit=SHOWN_CHARACTERS)
-    return "\n".join(
-        [
-            f"Question: {' '.join(dossier.question.split())}",
-            f"Round: {iteration}",
-            "Searches so far:",
-            *(searched or ["- none"]),
-            "Appraisal by rule (drug: records for and against, certainty):",
-            *(appraised or ["- no drug with evidence on the condition"]),
-            records,
-        ]
+def _request(
+    dossier: Dossier, iteration: int, pool: Sequence[Evidence], candidates: Sequence[Candidate]
+) -> AssessmentRequest:
+    return AssessmentRequest(
+        question=" ".join(dossier.question.split()),
+        iteration=iteration,
+        searches=[
+            Search(source=r.source, query=r.query, status=r.status, read=len(r.records), hits=r.total)
+            for r in dossier.replies
+        ],
+        candidates=list(candidates),
+        pool=len(pool),
+        studies=sum(not _is_entry(record) for record in pool),
+        records=shown_records(pool, candidates),
     )
 
 
@@ -270,11 +332,6 @@ def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> 
     studies = [record for record in pool if not _is_entry(record)]
     chosen = {record.key for record in (*studies[:SHOWN_RECORDS], *entries[:SHOWN_ENTRIES])}
     return [record for record in pool if record.key in chosen]
-
-
-def _sizes(pool: Sequence[Evidence]) -> dict[str, int]:
-    """How many records there are in all, and how many of them are publications or trials."""
-    return {"pool": len(pool), "studies": sum(not _is_entry(record) for record in pool)}
 
 
 def _is_disease(record: Evidence) -> bool:
@@ -302,12 +359,12 @@ def _decided(
     draft: JudgeAssessment,
     dossier: Dossier,
     iteration: int,
+    pool: Sequence[Evidence],
     candidates: Sequence[Candidate],
     limits: JudgeLimits,
     exhausted: Exhausted | None,
 ) -> JudgeAssessment:
     """Put the rules over a draft: counts and known candidates from the records, the decision from the thresholds."""
-    pool = dossier.pool()
     breakdown = sources_breakdown(pool)
     known = {candidate.drug for candidate in candidates}
     details = draft.details.model_copy(
@@ -325,7 +382,8 @@ def _decided(
         and details.candidates_score >= MIN_SCORE
     )
     nothing_to_ask = not (draft.next_search_queries or draft.next_specialists or draft.gaps)
-    reason = _stop_reason(sufficient, nothing_to_ask, dossier, iteration, limits, exhausted)
+    nothing_new = iteration > 1 and not new_keys(pool, dossier.pool(before=iteration))
+    reason = _stop_reason(sufficient, nothing_to_ask or nothing_new, dossier, iteration, limits, exhausted)
     return draft.model_copy(
         update={
             "details": details,
@@ -339,7 +397,7 @@ def _decided(
 
 def _stop_reason(
     sufficient: bool,
-    nothing_to_ask: bool,
+    nothing_left: bool,
     dossier: Dossier,
     iteration: int,
     limits: JudgeLimits,
@@ -351,8 +409,7 @@ def _stop_reason(
         return exhausted
     if iteration >= limits.max_iterations:
         return "max_iterations_reached"
-    nothing_new = iteration > 1 and not new_keys(dossier.pool(), dossier.pool(before=iteration))
-    return "no_new_evidence" if nothing_new or nothing_to_ask or dossier.all_failed(iteration) else None
+    return "no_new_evidence" if nothing_left or dossier.all_failed(iteration) else None
 
 
 def _used_up(dossier: Dossier, limits: JudgeLimits) -> Exhausted | None:

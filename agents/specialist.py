@@ -207,7 +207,7 @@ class _Turn:
         self._count(event.models_usage)
         if isinstance(event, ToolCallExecutionEvent):
             for result in event.content:
-                found = list(replies_in(result.content))
+                found = replies_in(result.content)
                 self.replies += found
                 if not found:
                     self.notes.append(f"{self.name}: {_tool(result.name)} was called with unusable arguments")

@@ -17,6 +17,8 @@ from autogen_core.models import (
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
+from willowbark.agents.asking import REQUEST
+
 
 class Asked(BaseModel):
     """What a model is asked."""
@@ -28,6 +30,8 @@ class Asked(BaseModel):
     """Names of the tools that are offered."""
     answer_type: str | None = None
     """Name of the type of answer that is due; None for free text."""
+    request: Any = None
+    """What is asked as data; None where there are words alone."""
 
     @property
     def text(self) -> str:
@@ -49,6 +53,7 @@ class AnsweringClient(ChatCompletionClient):
     """
 
     component_type = "model"
+    reads_requests = True
 
     def __init__(self, answer: Callable[[Asked], Answer]) -> None:
         self._answer = answer
@@ -67,7 +72,8 @@ class AnsweringClient(ChatCompletionClient):
         """Answer one request."""
         offered = [] if tool_choice == "none" else [_name(tool) for tool in tools]
         due = json_output.__name__ if isinstance(json_output, type) else None
-        asked = Asked(messages=list(messages), tools=offered, answer_type=due)
+        request = (extra_create_args or {}).get(REQUEST)
+        asked = Asked(messages=list(messages), tools=offered, answer_type=due, request=request)
         self.asked.append(asked)
         content = self._answer(asked)
         usage = RequestUsage(prompt_tokens=len(asked.text) // 4, completion_tokens=len(str(content)) // 4)

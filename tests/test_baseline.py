@@ -1,6 +1,7 @@
 """The baseline analyst answers what any model is asked, and the same each time."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 from autogen_core.models import (
@@ -11,13 +12,17 @@ from autogen_core.models import (
     SystemMessage,
     UserMessage,
 )
-from builders import QUESTION, drug_record, record, verdict
+from builders import QUESTION, drug_record, record, scripted, verdict
 from pydantic import BaseModel
 
+from willowbark.agents.asking import ask
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.baseline.assessing import assessment
 from willowbark.agents.baseline.drafting import draft
-from willowbark.agents.judge import SHOWN_RECORDS, JudgeAssessment
+from willowbark.agents.judge import SHOWN_RECORDS, AssessmentMessage, AssessmentRequest, JudgeAssessment, Search
 from willowbark.agents.report.model import ReportDraft
+from willowbark.agents.report.writing import DraftRequest
+from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import enclose, new_marker
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions.query import preprocess_query
@@ -87,35 +92,88 @@ async def test_results_are_reflected_on() -> None:
     )
 
 
-@pytest.mark.parametrize("answer_type", [JudgeAssessment, ReportDraft])
-async def test_equal_requests_get_equal_answers(answer_type: type[BaseModel]) -> None:
-    request = UserMessage(content=f"Question: {QUESTION}\n" + enclose([TRIAL], new_marker()), source="judge")
+def to_assess(
+    *records: Evidence, hits: int = 1, question: str = QUESTION, asked_before: tuple[str, ...] = ()
+) -> AssessmentRequest:
+    queries = (preprocess_query(question), *asked_before)
+    return AssessmentRequest(
+        question=question,
+        iteration=1,
+        searches=[Search(source="pubmed", query=q, status=Status.OK, read=len(records), hits=hits) for q in queries],
+        candidates=appraise_candidates(question, records),
+        pool=len(records),
+        studies=len(records),
+        records=list(records),
+    )
+
+
+def to_draft(*records: Evidence, question: str = QUESTION) -> DraftRequest:
+    found = appraise_candidates(question, records)
+    return DraftRequest(question=question, candidates=found, set_aside=[], pool=len(records), records=list(records))
+
+
+@pytest.mark.parametrize(
+    ("answer_type", "request_of"), [(JudgeAssessment, to_assess), (ReportDraft, to_draft)], ids=["assess", "draft"]
+)
+async def test_equal_requests_get_equal_answers_whatever_the_words(
+    answer_type: type[BaseModel], request_of: Callable[[Evidence], BaseModel]
+) -> None:
     answers = [
-        (await BaselineChatCompletionClient().create([request], json_output=answer_type)).content for _ in range(3)
+        await ask(
+            BaselineChatCompletionClient(),
+            [SystemMessage(content=words), UserMessage(content=words, source="judge")],
+            answer_type,
+            request=request_of(TRIAL),
+        )
+        for words in ("Judge strictly.", "Question: something else\n- pubmed: x: ok, 1 of 999\nNext query: aspirin", "")
     ]
-    assert len(set(map(str, answers))) == 1
-    answer_type.model_validate_json(str(answers[0]))
+    assert answers[0][0] == answers[1][0] == answers[2][0]
+    assert "propranolol" in answers[0][0].model_dump_json()
 
 
 async def test_claims_are_sentences_of_the_records() -> None:
-    request = UserMessage(content=f"Question: {QUESTION}\n" + enclose([TRIAL], new_marker()), source="report")
-    result = await BaselineChatCompletionClient().create([request], json_output=ReportDraft)
-    claims = ReportDraft.model_validate_json(str(result.content)).claims
+    claims = draft(to_draft(TRIAL)).claims
     assert claims
     assert all(claim.quote in TRIAL.content for claim in claims)
 
 
-async def test_an_answer_of_an_unknown_type_is_refused() -> None:
-    class Poem(BaseModel):
-        verse: str
-
-    with pytest.raises(ValueError, match="cannot answer with Poem"):
-        await BaselineChatCompletionClient().create(asked(), json_output=Poem)
+async def test_nothing_is_claimed_of_records_that_are_not_shown() -> None:
+    shown = to_draft(TRIAL).model_copy(update={"records": []})
+    assert draft(shown).claims == []
 
 
-async def test_a_selector_gets_one_of_the_names_offered() -> None:
-    prompt = UserMessage(content="Name the one role from ['trials', 'mechanism'] that should go next.", source="user")
-    assert (await BaselineChatCompletionClient().create([prompt])).content == "trials"
+async def test_an_answer_of_a_type_is_refused_where_there_are_words_alone() -> None:
+    with pytest.raises(ValueError, match="cannot answer with JudgeAssessment from words alone"):
+        await BaselineChatCompletionClient().create(asked(), json_output=JudgeAssessment)
+
+
+async def test_a_language_model_gets_the_words_alone() -> None:
+    client = scripted('{"claims": [], "candidates": []}')
+    await ask(client, asked(), ReportDraft, request=to_draft(TRIAL))
+    assert client.create_calls[0]["extra_create_args"] == {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Name the one role from {} that should go next.",
+        "Whose turn is it? Choose among {}, and give the name alone.",
+        "Rollen: trials, mechanism. Wer ist dran, {}?",
+    ],
+)
+async def test_a_selector_gets_one_of_the_names_offered_however_it_asks(words: str) -> None:
+    prompt = UserMessage(content=words.format(["mechanism", "trials"]), source="user")
+    assert (await BaselineChatCompletionClient().create([prompt])).content == "mechanism"
+
+
+async def test_a_prompt_for_specialists_can_be_reworded(monkeypatch: pytest.MonkeyPatch) -> None:
+    more = verdict(next_search_queries=["propranolol AND migraine", "timolol"])
+    before = await chosen(*asked(), more.to_model_message())
+    monkeypatch.setattr(AssessmentMessage, "to_text", lambda _: "So sieht es nach dieser Runde aus.")
+    worded = more.model_copy(update={"content": more.content.model_copy(update={"reasoning": "Anders gesagt. " * 3})})
+    user = asked()[-1]
+    assert await chosen(SystemMessage(content="Suche!"), user, worded.to_model_message()) == before
+    assert before["get_mechanisms"] == ["timolol"]
 
 
 async def test_usage_is_counted() -> None:
@@ -146,23 +204,8 @@ async def test_text_in_a_record_cannot_choose_a_query() -> None:
     assert await chosen(FunctionExecutionResultMessage(content=[result]), *asked()) == plain
 
 
-def assessed_request(
-    *records: Evidence, hits: int, question: str = QUESTION, asked_before: tuple[str, ...] = ()
-) -> str:
-    first = preprocess_query(question)
-    searches = [f"- pubmed: {query}: ok, {len(records)} of {hits}" for query in (first, *asked_before)]
-    block = enclose(list(records), new_marker(), head={"pool": len(records), "studies": len(records)})
-    return "\n".join([f"Question: {question}", "Round: 1", "Searches so far:", *searches, block])
-
-
-async def assessed(request: str) -> JudgeAssessment:
-    message = UserMessage(content=request, source="judge")
-    result = await BaselineChatCompletionClient().create([message], json_output=JudgeAssessment)
-    return JudgeAssessment.model_validate_json(str(result.content))
-
-
 async def test_unread_hits_lower_the_confidence_and_are_asked_for_without_the_drugs_found() -> None:
-    whole, part = await assessed(assessed_request(TRIAL, hits=1)), await assessed(assessed_request(TRIAL, hits=40))
+    whole, part = assessment(to_assess(TRIAL, hits=1)), assessment(to_assess(TRIAL, hits=40))
 
     assert part.confidence < whole.confidence
     assert "39 of 40 hits unread." in part.gaps
@@ -171,8 +214,8 @@ async def test_unread_hits_lower_the_confidence_and_are_asked_for_without_the_dr
 
 
 async def test_of_very_many_hits_as_many_as_a_judge_reads_stand_for_all() -> None:
-    some = await assessed(assessed_request(TRIAL, hits=SHOWN_RECORDS))
-    countless = await assessed(assessed_request(TRIAL, hits=100_000))
+    some = assessment(to_assess(TRIAL, hits=SHOWN_RECORDS))
+    countless = assessment(to_assess(TRIAL, hits=100_000))
 
     assert some.confidence == countless.confidence
 
@@ -181,21 +224,20 @@ async def test_a_drug_that_records_name_without_a_result_is_asked_for_once() -> 
     named = record("2", "Topiramate for migraine: a protocol", "We shall compare topiramate in people with migraine.")
     asked_for = "topiramate AND migraine"
 
-    assert asked_for in (await assessed(assessed_request(TRIAL, named, hits=2))).next_search_queries
-    later = await assessed(assessed_request(TRIAL, named, hits=2, asked_before=(preprocess_query(asked_for),)))
+    assert asked_for in (assessment(to_assess(TRIAL, named, hits=2))).next_search_queries
+    later = assessment(to_assess(TRIAL, named, hits=2, asked_before=(preprocess_query(asked_for),)))
     assert asked_for not in later.next_search_queries
 
 
 async def test_a_class_asked_about_is_searched_for_by_its_members() -> None:
-    verdict = await assessed(assessed_request(TRIAL, hits=1, question="Do triptans prevent migraine?"))
+    verdict = assessment(to_assess(TRIAL, hits=1, question="Do triptans prevent migraine?"))
 
     assert any("almotriptan OR eletriptan" in query for query in verdict.next_search_queries)
     assert verdict.details.drug_candidates == []
 
 
 def drafted(*pool: Evidence) -> list[str]:
-    request = UserMessage(content=f"Question: {QUESTION}\n" + enclose(list(pool), new_marker()), source="report")
-    return [each.proposed_mechanism for each in draft([request]).candidates]
+    return [each.proposed_mechanism for each in draft(to_draft(*pool)).candidates]
 
 
 def test_a_mechanism_is_proposed_only_where_a_target_is_associated_with_the_condition() -> None:

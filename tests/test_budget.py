@@ -38,6 +38,8 @@ def sandbox() -> Iterator[SandboxServer]:
 class Dear(ReplayChatCompletionClient):
     """The baseline's answers under another name, as from a model that costs money."""
 
+    reads_requests = True
+
     def __init__(self) -> None:
         self._baseline = BaselineChatCompletionClient()
         super().__init__(["unused"], model_info=self._baseline.model_info)

@@ -5,8 +5,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
-from willowbark.tools.enclosure import disclose, enclose, new_marker, visible
+from willowbark.tools.enclosure import disclose, enclose, new_marker, restated, stated, visible, without_statements
 from willowbark.tools.evidence import Citation, Evidence
 
 MARKER = "0123456789abcdef"
@@ -109,6 +110,31 @@ def test_many_openings_hide_nothing_and_hold_nothing_up() -> None:
     text = "".join(f"<records {n:016x}>\n{{}}\n" for n in range(1_000_000)) + enclose([record("Seen.")], MARKER)
 
     assert [b.records[0].content for b in disclose(text)] == ["Seen."]
+
+
+class Wanted(BaseModel):
+    queries: list[str]
+
+
+class Other(BaseModel):
+    queries: list[str]
+
+
+@given(st.lists(TEXT, max_size=4))
+def test_data_comes_out_of_words_as_it_went_in_and_leaves_the_words(queries: list[str]) -> None:
+    said = f"Next query: all of these\n{stated(Wanted(queries=queries), MARKER)}"
+
+    assert restated(said, Wanted) == Wanted(queries=[visible(query) for query in queries])
+    assert restated(said, Other) is None
+    assert without_statements(said) == "Next query: all of these"
+
+
+@pytest.mark.parametrize("head", [{}, {"pool": 3}, {"source": "pubmed"}])
+def test_a_block_of_no_record_is_no_statement(head: dict[str, object]) -> None:
+    said = f"Found:\n{enclose([], MARKER, head=head)}"
+
+    assert restated(said, Wanted) is None
+    assert without_statements(said) == said
 
 
 def test_marks_are_never_the_same() -> None:

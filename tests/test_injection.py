@@ -19,7 +19,9 @@ from faults.injection import PLACES, Place, public_texts, some_records, tried
 from faults.payloads import DRUG, EVIL, INVENTED, PAYLOADS, Payload, neutral
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.baseline.client import answer_of
 from willowbark.agents.baseline.drafting import draft
+from willowbark.agents.baseline.searching import tool_calls
 from willowbark.agents.claims import objection
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.grounding import identifiers, refers_elsewhere
@@ -269,7 +271,6 @@ async def test_no_claim_quotes_words_for_machines() -> None:
 def obeying(payloads: Iterable[Payload]) -> AnsweringClient:
     """A model that works like the baseline analyst, and does what any record tells it to."""
     known = [(visible(payload.text).split("\n")[0][:40], payload) for payload in payloads]
-    baseline = BaselineChatCompletionClient()
 
     def answer(asked: Asked) -> Answer:
         orders = [payload for start, payload in known if start.strip() and start in asked.text]
@@ -278,9 +279,9 @@ def obeying(payloads: Iterable[Payload]) -> AnsweringClient:
         if asked.answer_type == "JudgeAssessment":
             return _obedient_verdict(orders)
         if asked.tools:
-            usual = baseline._answer(asked.messages, [{"name": name, "description": ""} for name in asked.tools], None)
+            usual = tool_calls(asked.messages, [{"name": name, "description": ""} for name in asked.tools])
             more = calls(*((p.tool or "fetch_url", p.arguments or {"url": p.text}) for p in [*orders, *_CALLS]))
-            return [*(usual if isinstance(usual, list) else []), *more]
+            return [*usual, *more]
         return "\n".join(["I was told:", *(payload.text for payload in [*orders, *PAYLOADS])])
 
     return AnsweringClient(answer)
@@ -316,7 +317,7 @@ TALES = (
 
 
 def _obedient_draft(asked: Asked, orders: Sequence[Payload]) -> str:
-    drafted = json.loads(draft(asked.messages).model_dump_json())
+    drafted = json.loads(draft(asked.request).model_dump_json())
     key = drafted["claims"][0]["evidence_key"]
     quote = drafted["claims"][0]["quote"]
     drug = drafted["claims"][0]["drug"]
@@ -451,16 +452,9 @@ async def test_untrusted_text_stands_only_within_blocks_whose_marks_are_new_each
 
 def watching() -> AnsweringClient:
     """The baseline analyst, behind a client that keeps what it was asked."""
-    baseline = BaselineChatCompletionClient()
 
     def answer(asked: Asked) -> Answer:
-        if asked.answer_type:
-            from willowbark.agents.judge import JudgeAssessment
-            from willowbark.agents.report.model import ReportDraft
-
-            due = {"JudgeAssessment": JudgeAssessment, "ReportDraft": ReportDraft}[asked.answer_type]
-            return baseline._answer(asked.messages, [], due)
-        return baseline._answer(asked.messages, [{"name": name, "description": ""} for name in asked.tools], None)
+        return answer_of(asked.request, asked.messages, [{"name": name, "description": ""} for name in asked.tools])
 
     return AnsweringClient(answer)
 

@@ -1,6 +1,7 @@
 """The ledger as a file: what it keeps, what it refuses, and what happens when it cannot be written."""
 
 import asyncio
+import gzip
 import hashlib
 import json
 import pickle
@@ -22,13 +23,15 @@ from builders import QUESTION
 from pydantic import SecretStr
 from unprivileged import read_only_folder
 
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
+from willowbark.teams.faces.workspace_export import write_workspace
 from willowbark.teams.ledger import Journal, Ledger, LedgerError, Model
 from willowbark.teams.ledger.database import MIGRATIONS
 from willowbark.teams.ledger.exchanges import FRESH_DAYS
-from willowbark.teams.research_team import ResearchTeam
 from willowbark.teams.run.research import research, research_stream
-from willowbark.teams.run.resume import resume
+from willowbark.teams.run.resume import replay, resume
+from willowbark.teams.state import state_of
 from willowbark.tools.errors import SourceRefused, SourceUnavailable
 from willowbark.tools.http.endpoints import LOOKUPS, PUBLIC, Endpoints
 from willowbark.tools.http.transport import Exchange
@@ -82,18 +85,16 @@ async def test_a_run_is_listed_with_what_it_took(sandbox: SandboxServer, path: P
         assert ledger.report("one") == json.loads(report.to_json())
 
 
-async def test_every_turn_is_kept_with_a_state_that_a_fresh_team_loads(sandbox: SandboxServer, path: Path) -> None:
+async def test_every_turn_is_kept_and_no_state_of_the_team(sandbox: SandboxServer, path: Path) -> None:
     endpoints = Endpoints.sandbox(sandbox.url)
     with Ledger(path) as ledger:
         await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
         turns = ledger.journal("one").lived
-        states = [ledger.journal("one").state(number) for number in range(len(turns))]
+        pages, size = (ledger._database.execute(f"PRAGMA page_{what}").fetchone()[0] for what in ("count", "size"))
 
     assert [turn.source for turn in turns[-2:]] == ["judge", "report"]
     assert {turn.source for turn in turns[:-2]} == {"literature", "trials", "mechanism"}
-    for state in states:
-        assert state is not None
-        await ResearchTeam().load_state(state)
+    assert pages * size < 600_000
 
 
 async def test_a_path_is_opened_for_the_run_and_closed_after_it(sandbox: SandboxServer, path: Path) -> None:
@@ -192,7 +193,7 @@ def test_above_its_size_a_ledger_drops_the_replies_of_its_oldest_complete_runs(p
         for name in ("unfinished", "oldest", "older", "newest"):
             with started(ledger, name) as journal:
                 journal.exchanged(exchange(random.Random(name).randbytes(50_000)))
-                journal.turn({"source": "judge", "type": "AssessmentMessage"}, {"thread": name}, 1)
+                journal.turn({"source": "judge", "type": "AssessmentMessage"}, 1)
                 if name != "unfinished":
                     journal.finish("complete", "timeout", '{"title": "x"}')
     with Ledger(path, max_bytes=190_000) as ledger:
@@ -204,7 +205,6 @@ def test_above_its_size_a_ledger_drops_the_replies_of_its_oldest_complete_runs(p
             ledger.verify(name)
         assert ledger.report("oldest") == {"title": "x"}
         assert len(ledger.journal("oldest").lived) == 1
-        assert ledger.journal("oldest").state(0) is None
         assert isinstance(ledger.journal("older").recall("pubmed", "r1"), WireReply)
         assert isinstance(ledger.journal("oldest").recall("pubmed", "r1"), SourceUnavailable)
 
@@ -228,7 +228,7 @@ def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -
                 journal.gave_up("r2", SourceRefused("pubmed", "refused the request (400)"))
                 journal.answered("m1", "baseline", {"content": "yes"}, (1, 1), 0.0)
                 journal.event("progress", 1, "something")
-                journal.turn({"source": "judge", "type": "AssessmentMessage"}, {}, 1)
+                journal.turn({"source": "judge", "type": "AssessmentMessage"}, 1)
         tables = [name for (name,) in ledger._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         ledger.forget("one")
         ledger.verify("two")
@@ -272,7 +272,6 @@ def test_a_run_id_is_given_once(path: Path) -> None:
         "UPDATE body SET data = x'00'",
         "UPDATE model_call SET answer = x'00'",
         "UPDATE turn SET message = x'00'",
-        "UPDATE turn SET state = x'00'",
         "UPDATE run SET report = x'00'",
         "UPDATE exchange SET url = 'https://example.org/'",
         "UPDATE exchange SET status = 404",
@@ -305,13 +304,12 @@ class Evil:
         return Path.touch, (self.trace,)
 
 
-@pytest.mark.parametrize("column", ["answer", "message", "state", "report"])
+@pytest.mark.parametrize("column", ["answer", "message", "report"])
 async def test_a_pickle_is_refused_and_never_opened(column: str, sandbox: SandboxServer, path: Path) -> None:
     evil = pickle.dumps(Evil(path.with_name("opened")))
     table, seal = {
         "answer": ("model_call", "hash"),
         "message": ("turn", "hash"),
-        "state": ("turn", "state_hash"),
         "report": ("run", "hash"),
     }[column]
     endpoints = Endpoints.sandbox(sandbox.url)
@@ -428,6 +426,68 @@ def test_a_ledger_of_the_first_version_is_brought_up_and_its_run_goes_on(path: P
         assert ledger.run("one").requests == 2
 
 
+# --- a ledger of the version that kept the team's state with every turn ---
+
+WITH_STATES = Path(__file__).parent / "ledgers" / "0.1-with-states.db.gz"
+"""Three runs on PubMed and ClinicalTrials.gov: `whole` and, stopped after its first round, `stopped` by the baseline
+analyst, `modelled` by a scripted model."""
+
+
+@pytest.fixture
+def with_states(path: Path) -> Path:
+    path.parent.mkdir()
+    path.write_bytes(gzip.decompress(WITH_STATES.read_bytes()))
+    return path
+
+
+async def test_runs_kept_with_states_are_listed_shown_and_exported(with_states: Path) -> None:
+    with Ledger(with_states) as ledger:
+        assert {run.run_id: run.status for run in ledger.runs()} == {
+            "whole": "complete",
+            "stopped": "cancelled",
+            "modelled": "complete",
+        }
+        for run in ledger.runs():
+            ledger.verify(run.run_id)
+            state = state_of(ledger, run.run_id)
+            assert (len(state.assessments), bool(state.evidence)) == (run.rounds, True)
+            assert (write_workspace(ledger, run.run_id, with_states.parent / run.run_id) / "README.md").is_file()
+            report = ResearchReport.model_validate(ledger.report(run.run_id))
+            assert report.research_question == run.question == QUESTION
+        columns = {name for _, name, *_ in ledger._database.execute("PRAGMA table_info(turn)")}
+    assert not {"state", "state_hash"} & columns
+
+
+@pytest.mark.parametrize("run_id", ["whole", "modelled"])
+async def test_runs_kept_with_states_are_replayed(run_id: str, with_states: Path) -> None:
+    with Ledger(with_states) as ledger:
+        kept = ResearchReport.model_validate(ledger.report(run_id))
+        again = await replay(run_id, ledger)
+
+    assert [reference["key"] for reference in again.references] == [r["key"] for r in kept.references]
+    assert again.drug_candidates == kept.drug_candidates
+    assert (again.stop_reason, again.search_iterations) == (kept.stop_reason, kept.search_iterations)
+    assert not any("did not answer" in line or "the model failed" in line for line in again.limitations)
+
+
+async def test_a_run_kept_with_states_is_resumed(sandbox: SandboxServer, with_states: Path) -> None:
+    before = len(sandbox.requests)
+    with Ledger(with_states) as ledger:
+        asked = ledger.run("stopped").requests
+        report = await resume("stopped", ledger, endpoints=Endpoints.sandbox(sandbox.url))
+        whole = ResearchReport.model_validate(ledger.report("whole"))
+
+        assert [r["key"] for r in report.references] == [r["key"] for r in whole.references]
+        assert ledger.run("stopped").requests == asked + len(sandbox.requests) - before
+
+
+def test_a_turn_edited_before_the_ledger_was_brought_up_is_still_refused(with_states: Path) -> None:
+    with closing(sqlite3.connect(with_states)) as old, old:
+        old.execute("UPDATE turn SET iteration = 2 WHERE run = 'whole' AND source = 'trials'")
+    with Ledger(with_states) as ledger, pytest.raises(LedgerError, match="not what was written"):
+        ledger.verify("whole")
+
+
 def test_a_locked_ledger_says_so(path: Path) -> None:
     Ledger(path).close()
     database = sqlite3.connect(path, isolation_level=None)
@@ -446,7 +506,7 @@ async def test_a_full_disk_ends_the_run_in_words_and_loses_nothing(sandbox: Sand
     endpoints = Endpoints.sandbox(sandbox.url)
     with Ledger(path) as ledger:
         pages = ledger._database.execute("PRAGMA page_count").fetchone()[0]
-        ledger._database.execute(f"PRAGMA max_page_count={pages + 30}")
+        ledger._database.execute(f"PRAGMA max_page_count={pages + 12}")
         stream = research_stream(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
         events = [event async for event in stream]
         assert [event.type for event in events[-2:]] == ["error", "complete"]

@@ -204,7 +204,7 @@ async def test_a_pickle_in_the_place_of_a_reply_is_not_loaded(tmp_path: Path) ->
         await research(QUESTION, settings=settings, endpoints=endpoints, ledger=path, run_id="one")
         with contextlib.closing(sqlite3.connect(path)) as database:
             database.execute("UPDATE run SET status = 'cancelled'")
-            database.execute("UPDATE turn SET state = ?", (zlib.compress(pickle.dumps(Evil())),))
+            database.execute("UPDATE turn SET message = ?", (zlib.compress(pickle.dumps(Evil())),))
             database.commit()
         with Ledger(path) as ledger, pytest.raises(LedgerError, match="not what was written"):
             await resume("one", ledger, endpoints=endpoints)

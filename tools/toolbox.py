@@ -7,8 +7,9 @@ failure: it answers with a reply that names it. Tools of a team share one transp
 import asyncio
 import contextlib
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, ClassVar, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
@@ -149,11 +150,14 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         )
 
 
-def replies_in(text: str) -> Iterator[SourceReply]:
-    """Read a tool's result back: the replies that its blocks hold."""
+@lru_cache(maxsize=256)  # a specialist, its analyst, the events and the hooks all read the results of one turn
+def replies_in(text: str) -> tuple[SourceReply, ...]:
+    """Read a tool's result back, once: the replies that its blocks hold."""
+    found = []
     for block in disclose(text):
         with contextlib.suppress(ValidationError):
-            yield SourceReply.model_validate({**block.head, "records": block.records})
+            found.append(SourceReply.model_validate({**block.head, "records": block.records}))
+    return tuple(found)
 
 
 class SourceToolConfig(BaseModel):

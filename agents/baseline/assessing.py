@@ -1,17 +1,13 @@
 """Assessing: scores from the appraisal of the records, gaps from what candidates lack and what is unread."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from autogen_core.models import LLMMessage
-
-from willowbark.agents.judge import SHOWN_RECORDS, AssessmentDetails, JudgeAssessment
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, known_drugs
+from willowbark.agents.judge import SHOWN_RECORDS, AssessmentDetails, AssessmentRequest, JudgeAssessment, Search
+from willowbark.tools.appraisal.candidates import Candidate, known_drugs
 from willowbark.tools.lexicon import class_members
 from willowbark.tools.questions.membership import belongs
 from willowbark.tools.questions.query import ParsedQuestion, parse_question, preprocess_query
-
-from .reading import Searches, question_in, records_in, searched_in, studies_read
 
 LEADING = 6  # candidates whose mechanisms and further evidence are asked for
 MAX_UNTRIED = 6  # drugs listed for the condition that are asked for in one round
@@ -61,17 +57,28 @@ class _Reading:
         return f"{min(self.read, self.hits)} of {self.hits} hits were read."
 
 
-def assessment(messages: Sequence[LLMMessage]) -> JudgeAssessment:
-    """Assess the records of a request; the same records give the same assessment."""
-    question = question_in(messages)
-    asked = parse_question(question)
-    records = records_in(messages, question)
-    searched = searched_in(messages)
-    candidates = [c for c in appraise_candidates(asked, records) if c.in_asked_class is not False]
+class _Searched(dict[str, dict[str, int]]):
+    """The queries asked before, each with the hits that its sources reported, by source."""
+
+    def __init__(self, searches: Iterable[Search]) -> None:
+        super().__init__()
+        for search in searches:
+            self.setdefault(search.query, {})[search.source] = search.hits
+
+    def hits(self, query: str, sources: Iterable[str]) -> int:
+        """The most hits that one of the sources reported; 0 where none was asked."""
+        return max((self.get(query, {}).get(source, 0) for source in sources), default=0)
+
+
+def assessment(request: AssessmentRequest) -> JudgeAssessment:
+    """Assess what was found; equal requests get equal assessments."""
+    asked = parse_question(request.question)
+    searched = _Searched(request.searches)
+    candidates = [c for c in request.candidates if c.in_asked_class is not False]
     decided = [candidate for candidate in candidates if candidate.has_verdict]
     leading = decided[:LEADING]
-    untried = _untried(asked, candidates, known_drugs(asked, records), searched)
-    reading = _Reading(studies_read(messages), _hits(searched))
+    untried = _untried(asked, candidates, known_drugs(asked, request.records), searched)
+    reading = _Reading(request.studies, _hits(searched))
 
     mechanism = round(10 * sum(bool(c.mechanisms) for c in leading) / len(leading)) if leading else 0
     clinical = max((_CLINICAL[c.appraisal.certainty.level.value] for c in decided), default=0)
@@ -101,7 +108,7 @@ def _plan(
     candidates: Sequence[Candidate],
     untried: Sequence[str],
     reading: _Reading,
-    searched: Searches,
+    searched: _Searched,
 ) -> _Plan:
     """What another round could ask; nothing that was asked before, and first what finds most."""
     plan, condition = _Plan(), _condition(asked)
@@ -127,13 +134,13 @@ def _plan(
     return plan
 
 
-def _unasked(drugs: Sequence[str], condition: str, searched: Searches, most: int | None = None) -> dict[str, str]:
+def _unasked(drugs: Sequence[str], condition: str, searched: _Searched, most: int | None = None) -> dict[str, str]:
     """The drugs that were not asked for on the condition, each with its query."""
     wanted = {drug: query for drug in drugs for query in _new([_query(drug, condition)], searched)}
     return dict(list(wanted.items())[:most])
 
 
-def _hits(searched: Searches) -> int:
+def _hits(searched: _Searched) -> int:
     """Publications and trials that the widest searches found; sources of publications find mostly the same ones."""
     return sum(
         max((searched.hits(query, sources) for query in searched), default=0) for sources in (_PUBLICATIONS, _TRIALS)
@@ -141,7 +148,7 @@ def _hits(searched: Searches) -> int:
 
 
 def _untried(
-    asked: ParsedQuestion, candidates: Sequence[Candidate], known: Sequence[str], searched: Searches
+    asked: ParsedQuestion, candidates: Sequence[Candidate], known: Sequence[str], searched: _Searched
 ) -> list[str]:
     """Drugs that the databases list for the condition, on which no record was read and none was asked for."""
     read = {candidate.drug for candidate in candidates if candidate.has_verdict}
@@ -175,7 +182,7 @@ def _any(names: Sequence[str]) -> str:
     return f"({' OR '.join(map(_quoted, names))})"
 
 
-def _new(queries: Sequence[str], searched: Searches) -> list[str]:
+def _new(queries: Sequence[str], searched: _Searched) -> list[str]:
     """Those of the queries that were not asked before."""
     return [query for query in queries if query not in searched and preprocess_query(query) not in searched]
 

@@ -1,9 +1,12 @@
 """The baseline analyst as an AutoGen model client: no language model, no network, no key.
 
-It tells requests apart by what is asked (a type of answer, tool results to reflect on, tools to choose queries for, a
-speaker to name), never by who asks. Deterministic: equal requests get equal answers.
+It tells requests apart by what is asked (data to assess or to report on, tool results to reflect on, tools to choose
+queries for, a speaker to name), never by who asks. It reads data alone: requests as the judge and the report agent hand
+them over, blocks of records, the user's own words; prompts can be reworded freely. Deterministic: equal requests get
+equal answers.
 """
 
+import ast
 import json
 import logging
 import re
@@ -25,14 +28,18 @@ from autogen_core.models import (
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
+from willowbark.agents.asking import REQUEST
+from willowbark.agents.judge import AssessmentRequest
+from willowbark.agents.report.writing import DraftRequest
+
 from .assessing import assessment
-from .choosing import tool_calls
 from .drafting import draft
-from .reflecting import reflection
+from .searching import reflection, tool_calls
 
 CHARACTERS_PER_TOKEN = 4  # the usual estimate for English, so that budgets mean the same as with a language model
 CONTEXT_TOKENS = 10_000_000  # nothing is cut: rules read a text of any length
-_PARTICIPANTS = re.compile(r"from \[([^\]]+)\]")
+_PARTICIPANTS = re.compile(r"\['\w+'(?:, '\w+')*\]")
+"""A list of agents as AutoGen writes it into a selector's prompt, whatever the words around it."""
 
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
@@ -56,6 +63,7 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
     component_config_schema = BaselineConfig
     component_provider_override = "willowbark.agents.baseline.client.BaselineChatCompletionClient"
     display_name = "baseline analyst (rules, no language model)"
+    reads_requests = True
 
     def __init__(self, *, estimates_tokens: bool = True) -> None:
         self._estimates_tokens = estimates_tokens
@@ -71,12 +79,18 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         extra_create_args: Mapping[str, Any] | None = None,
         cancellation_token: CancellationToken | None = None,
     ) -> CreateResult:
-        """Answer a request; `extra_create_args` and `cancellation_token` change nothing, the answer comes at once.
+        """Answer a request; `cancellation_token` changes nothing, the answer comes at once.
+
+        Args:
+            extra_create_args: under `REQUEST` the request as data, where an answer of a type is asked for.
 
         Raises:
-            ValueError: a type of answer is asked for that the baseline does not know.
+            ValueError: a type of answer is asked for without data that the baseline knows.
         """
-        content = self._answer(messages, tools if tool_choice != "none" else (), json_output)
+        request = (extra_create_args or {}).get(REQUEST)
+        if isinstance(json_output, type) and not isinstance(request, AssessmentRequest | DraftRequest):
+            raise ValueError(f"the baseline analyst cannot answer with {json_output.__name__} from words alone")
+        content = answer_of(request, messages, tools if tool_choice != "none" else ())
         text = content if isinstance(content, str) else json.dumps([call.arguments for call in content])
         usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
         if self._estimates_tokens:
@@ -97,23 +111,6 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         reason: Literal["stop", "function_calls"] = "stop" if isinstance(content, str) else "function_calls"
         return CreateResult(finish_reason=reason, content=content, usage=usage, cached=False)
 
-    def _answer(
-        self,
-        messages: Sequence[LLMMessage],
-        tools: Sequence[Tool | ToolSchema],
-        json_output: bool | type[BaseModel] | None,
-    ) -> str | list[FunctionCall]:
-        if isinstance(json_output, type):
-            answers = {"JudgeAssessment": assessment, "ReportDraft": draft}
-            if json_output.__name__ not in answers:
-                raise ValueError(f"the baseline analyst cannot answer with {json_output.__name__}")
-            return answers[json_output.__name__](messages).model_dump_json()
-        if messages and isinstance(messages[-1], FunctionExecutionResultMessage):
-            return reflection(messages)
-        if tools:
-            return tool_calls(messages, tools) or "There is nothing to search for with these tools."
-        return _speaker(messages)
-
     async def create_stream(
         self,
         messages: Sequence[LLMMessage],
@@ -125,7 +122,13 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         cancellation_token: CancellationToken | None = None,
     ) -> AsyncGenerator[str | CreateResult, None]:
         """Answer a request as a stream of one piece."""
-        result = await self.create(messages, tools=tools, tool_choice=tool_choice, json_output=json_output)
+        result = await self.create(
+            messages,
+            tools=tools,
+            tool_choice=tool_choice,
+            json_output=json_output,
+            extra_create_args=extra_create_args,
+        )
         if isinstance(result.content, str):
             yield result.content
         yield result
@@ -174,13 +177,28 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         return cls(estimates_tokens=config.estimates_tokens)
 
 
+def answer_of(
+    request: object, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]
+) -> str | list[FunctionCall]:
+    """What the baseline answers to a request that is data, else to results, to tools offered, to a selector."""
+    if isinstance(request, AssessmentRequest):
+        return assessment(request).model_dump_json()
+    if isinstance(request, DraftRequest):
+        return draft(request).model_dump_json()
+    if messages and isinstance(messages[-1], FunctionExecutionResultMessage):
+        return reflection(messages)
+    if tools:
+        return tool_calls(messages, tools) or "There is nothing to search for with these tools."
+    return _speaker(messages)
+
+
 def _speaker(messages: Sequence[LLMMessage]) -> str:
-    """Name a speaker where one is asked for: of those offered, the first whose latest turn lies furthest back."""
+    """Name a speaker where AutoGen offers some: the first of them whose latest turn lies furthest back."""
     prompt = _text_of(messages[-1]) if messages else ""
     found = _PARTICIPANTS.findall(prompt)
     if not found:
         return "The baseline analyst answers research requests; this is none."
-    offered: list[str] = [name.strip(" '\"") for name in found[-1].split(",")]
+    offered: list[str] = ast.literal_eval(found[-1])
     return min(offered, key=lambda name: prompt.rfind(f"\n{name}: "))
 
 

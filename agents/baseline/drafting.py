@@ -3,20 +3,17 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from autogen_core.models import LLMMessage
-
 from willowbark.agents.claims import Claim, Stance, objection
 from willowbark.agents.report.model import CandidateDraft, ReportDraft
+from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction, direction_of
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, is_condition
+from willowbark.tools.appraisal.candidates import Candidate, is_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions.query import ParsedQuestion, parse_question
 from willowbark.tools.reading.sentences import sentences
 from willowbark.tools.works.excerpts import tells_figures
 from willowbark.tools.works.sections import places
-
-from .reading import question_in, records_in
 
 MAX_CANDIDATES = 12
 MAX_CLAIMS = 4  # for each stance of a candidate
@@ -27,14 +24,12 @@ _NEUTRAL: Stance = "neutral"
 _STANCES: dict[Direction, Stance] = {Direction.supports: "supports", Direction.contradicts: "contradicts"}
 
 
-def draft(messages: Sequence[LLMMessage]) -> ReportDraft:
-    """Draft a report from the records of a request; the same records give the same draft."""
-    question = question_in(messages)
-    records = records_in(messages, question)
-    by_key = {record.key: record for record in records}
-    asked = parse_question(question)
-    decided = [c for c in appraise_candidates(asked, records) if c.has_verdict][:MAX_CANDIDATES]
-    diseases = [record for record in records if _is_asked_disease(record, asked)]
+def draft(request: DraftRequest) -> ReportDraft:
+    """Draft a report from the records of a request; equal requests get equal drafts."""
+    by_key = {record.key: record for record in request.records}
+    asked = parse_question(request.question)
+    decided = [candidate for candidate in request.candidates if candidate.has_verdict][:MAX_CANDIDATES]
+    diseases = [record for record in request.records if _is_asked_disease(record, asked)]
     return ReportDraft(
         claims=[claim for candidate in decided for claim in _claims(candidate, by_key)],
         candidates=[CandidateDraft(name=c.drug, proposed_mechanism=_proposal(c, diseases)) for c in decided],
@@ -48,9 +43,9 @@ def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Clai
     ):
         given = 0
         for appraised in candidate.records:
-            if appraised.key not in keys or not appraised.sentence or given == MAX_CLAIMS:
+            record = records.get(appraised.key)
+            if record is None or appraised.key not in keys or not appraised.sentence or given == MAX_CLAIMS:
                 continue
-            record = records[appraised.key]
             for quote in (appraised.sentence, _passage(record, candidate.drug, appraised.sentence)):
                 claim = Claim(
                     text=" ".join(quote.split()),
@@ -64,7 +59,7 @@ def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Clai
                     yield claim
                     break
             yield from _of_full_text(record, candidate.drug, _STANCES[Direction(stance)])
-    for key in candidate.appraisal.neutral[:MAX_UNDECIDED]:
+    for key in [key for key in candidate.appraisal.neutral if key in records][:MAX_UNDECIDED]:
         yield from _of_full_text(records[key], candidate.drug, _NEUTRAL)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
+from pydantic import BaseModel, ConfigDict
 
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker
@@ -20,6 +21,37 @@ from ..judge import SHOWN_CHARACTERS, shown_records
 from .model import ReportDraft
 
 _log = logging.getLogger(EVENT_LOGGER_NAME)
+
+
+class DraftRequest(BaseModel):
+    """What a report agent asks a model: data, and the words in which a language model gets them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question: str
+    candidates: list[Candidate]
+    """What the report deals with, best supported first."""
+    set_aside: list[str]
+    """Drugs on which, by decision, no claim is to be made."""
+    pool: int
+    """Records found."""
+    records: list[Evidence]
+    """The best of the pool, which are shown; best first, with excerpts of their full texts."""
+
+    @property
+    def text(self) -> str:
+        """The request in words."""
+        appraised = [f"- {candidate.line}" for candidate in self.candidates[:20]]
+        aside = f"Set aside by decision, make no claim on: {', '.join(self.set_aside)}"
+        return "\n".join(
+            [
+                f"Question: {self.question}",
+                "Appraisal by rule (drug: records for and against, certainty):",
+                *(appraised or ["- no drug with evidence on the condition"]),
+                *([aside] if self.set_aside else []),
+                enclose(self.records, new_marker(), head={"pool": self.pool}, text_limit=SHOWN_CHARACTERS),
+            ]
+        )
 
 
 class Writing:
@@ -53,9 +85,16 @@ class Writing:
         self._name = name
         self._approval = approval
         self._pool = pool
+        self._request = DraftRequest(
+            question=" ".join(question.split()),
+            candidates=candidates,
+            set_aside=[one.name for one in approval.set_aside],
+            pool=len(pool),
+            records=[excerpted(record) for record in shown_records(pool, candidates)],
+        )
         self._messages: list[LLMMessage] = [
             SystemMessage(content=f"{system_message}\n\n{GUIDANCE}"),
-            UserMessage(content=_request(question, pool, candidates, approval), source=name),
+            UserMessage(content=self._request.text, source=name),
         ]
         self.draft = ReportDraft()
         self.verdicts = Verdicts()
@@ -86,7 +125,7 @@ class Writing:
     async def _ask(
         self, client: ChatCompletionClient, messages: list[LLMMessage], cancellation_token: CancellationToken
     ) -> ReportDraft:
-        draft, usage = await ask(client, messages, ReportDraft, cancellation_token)
+        draft, usage = await ask(client, messages, ReportDraft, cancellation_token, request=self._request)
         add_usage(self.usage, usage)
         return draft.model_copy(update={"claims": [claim for claim in draft.claims if not self._held_back(claim)]})
 
@@ -113,19 +152,3 @@ class Writing:
         self.verdicts = Verdicts(
             kept=[*self.verdicts.kept, *new], dropped=self.verdicts.dropped[: max(0, len(lines) - len(new))]
         )
-
-
-def _request(question: str, pool: Sequence[Evidence], candidates: Sequence[Candidate], approval: Approval) -> str:
-    appraised = [f"- {candidate.line}" for candidate in candidates[:20]]
-    aside = ", ".join(one.name for one in approval.set_aside)
-    shown = [excerpted(record) for record in shown_records(pool, candidates)]
-    records = enclose(shown, new_marker(), head={"pool": len(pool)}, text_limit=SHOWN_CHARACTERS)
-    return "\n".join(
-        [
-            f"Question: {' '.join(question.split())}",
-            "Appraisal by rule (drug: records for and against, certainty):",
-            *(appraised or ["- no drug with evidence on the condition"]),
-            *([f"Set aside by decision, make no claim on: {aside}"] if aside else []),
-            records,
-        ]
-    )

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from opentelemetry import trace
 
@@ -191,12 +191,11 @@ class Journal:
     # --- turns, events, report ---
 
     @_tracer.start_as_current_span("ledger: turn", record_exception=False)
-    def turn(self, message: Mapping[str, Any], state: Mapping[str, Any] | None, iteration: int) -> None:
-        """Commit what a speaker handed to the team, and the team's state.
+    def turn(self, message: Mapping[str, Any], iteration: int) -> None:
+        """Commit what a speaker handed to the team.
 
         Args:
             message: as AutoGen dumps it.
-            state: as the team's `save_state` gave it; None where it could not be had.
             iteration: the round, from 1.
         """
         identity = (iteration, str(message["source"]), str(message["type"]))
@@ -209,9 +208,7 @@ class Journal:
 
         def keep(database: sqlite3.Connection) -> None:
             data, expected = pack(message)
-            saved, state_hash = (None, None) if state is None else pack(state)
-            row = (self.run_id, *identity, data, saved, expected, state_hash, *tokens, at)
-            database.execute(_INSERT_TURN, row)
+            database.execute(_INSERT_TURN, (self.run_id, *identity, data, expected, *tokens, at))
 
         self._write(keep)
         self._write(self._note())
@@ -220,21 +217,6 @@ class Journal:
         """The turns so far, in their order."""
         with in_words(self.path):
             return turns_of(self._reading, self.run_id)
-
-    def state(self, number: int) -> dict[str, Any] | None:
-        """The team's state at a turn, for `load_state` of a fresh team; None where it was not kept.
-
-        Args:
-            number: of the turn, from 0.
-
-        Raises:
-            LedgerError: no such turn, or a state that is not what was written.
-        """
-        kept = "SELECT state, state_hash FROM turn WHERE run = ? ORDER BY id LIMIT 1 OFFSET ?"
-        row = self._row(kept, self.run_id, number)
-        if row is None:
-            raise LedgerError(f"run {self.run_id} has no turn {number}")
-        return None if row[0] is None else cast(dict[str, Any], unpack(*row))
 
     def event(self, kind: str, iteration: int, message: str) -> None:
         """Take note of an event; it is committed with what is committed next."""
@@ -330,10 +312,7 @@ _INSERT_FAILURE = inserting("failure", "run, request, kind, source, reason, at")
 _INSERT_ANSWER = inserting(
     "model_call", "run, request, model, answer, hash, prompt_tokens, completion_tokens, cost_usd, at"
 )
-_INSERT_TURN = inserting(
-    "turn",
-    "run, iteration, source, type, message, state, hash, state_hash, prompt_tokens, completion_tokens, at",
-)
+_INSERT_TURN = inserting("turn", "run, iteration, source, type, message, hash, prompt_tokens, completion_tokens, at")
 _INSERT_EVENT = "INSERT INTO event (run, type, iteration, message, at) VALUES (?, ?, ?, ?, ?)"
 
 

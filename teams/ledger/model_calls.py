@@ -14,8 +14,10 @@ from autogen_core.tools import Tool, ToolSchema
 from autogen_ext.models.cache import CHAT_CACHE_VALUE_TYPE, ChatCompletionCache
 from pydantic import BaseModel, ValidationError
 
+from willowbark.agents.asking import REQUEST, reads_requests
 from willowbark.agents.reporter import analyst_name
 from willowbark.teams.run.budget import Budget
+from willowbark.tools.enclosure import without_statements
 
 from .journal import Journal
 
@@ -25,7 +27,7 @@ _MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
 
 
 class ModelUnavailable(Exception):
-    """A model that is not asked: the run is replayed, and the ledger does not hold its answer."""
+    """A model that gave no answer, or is not asked: the run is replayed, and the ledger does not hold its answer."""
 
 
 class JournalStore(CacheStore[CHAT_CACHE_VALUE_TYPE]):
@@ -69,7 +71,8 @@ class JournaledClient(ChatCompletionCache):
     """AutoGen's caching client on a run's journal, within a budget.
 
     Two requests count as the same when they differ only in what belongs to the moment: the marker of records, the time
-    of a search, a sandbox's address, and who of those that spoke side by side was heard first.
+    of a search, a sandbox's address, and who of those that spoke side by side was heard first; what is said twice, in
+    words and as data, counts once.
 
     Args:
         client: the model itself.
@@ -89,6 +92,7 @@ class JournaledClient(ChatCompletionCache):
     ) -> None:
         super().__init__(client, JournalStore(journal, model, budget) if journal else _Nowhere())
         self.display_name = analyst_name(client)
+        self.reads_requests = reads_requests(client)
         self._budget = budget
         self._journal = journal
         self._stop = stop
@@ -108,7 +112,6 @@ class JournaledClient(ChatCompletionCache):
         Raises:
             BudgetExceeded: nothing is left for another call.
             CancelledError: the run was stopped; AutoGen hands out turns that were due even then.
-            ModelUnavailable: while replaying, for what the journal does not hold.
         """
         if self._stop is not None and self._stop.is_cancelled():
             raise asyncio.CancelledError
@@ -130,8 +133,6 @@ class JournaledClient(ChatCompletionCache):
         journal = self._journal
         if journal is not None and (kind := journal.model_failure(key)):
             raise type(kind, (ModelUnavailable,), {})("as in the run's earlier life")
-        if journal is not None and journal.replaying:
-            raise ModelUnavailable("the answer is not in the ledger")
         if journal is not None:
             await journal.settled()
         try:
@@ -194,7 +195,7 @@ def request_key(
         "tools": [tool.schema if isinstance(tool, Tool) else tool for tool in tools],
         "json_output": json_output.model_json_schema() if isinstance(json_output, type) else json_output,
         "typed": typed,
-        "extra": dict(extra_create_args),
+        "extra": {name: value for name, value in extra_create_args.items() if name != REQUEST},
     }
     text = json.dumps(content, sort_keys=True, default=str, ensure_ascii=False)
     text = _SANDBOX.sub("", _MARKER.sub(r"\1>", _CLOCK.sub("", text)))
@@ -204,5 +205,11 @@ def request_key(
 def _in_order(messages: Sequence[LLMMessage]) -> Any:
     """The messages, with those that came side by side sorted: which one was first is chance."""
     for by_users, some in groupby(messages, key=lambda message: isinstance(message, UserMessage)):
-        dumped = [message.model_dump(mode="json") for message in some]
+        dumped = [_in_words(message).model_dump(mode="json") for message in some]
         yield from sorted(dumped, key=lambda item: json.dumps(item, sort_keys=True)) if by_users else dumped
+
+
+def _in_words(message: LLMMessage) -> LLMMessage:
+    if isinstance(message, UserMessage) and isinstance(message.content, str):
+        return message.model_copy(update={"content": without_statements(message.content)})
+    return message

@@ -43,7 +43,7 @@ def check_seals(database: sqlite3.Connection, run_id: str) -> None:
 def pack(content: Any) -> tuple[bytes, str]:
     """JSON content, compressed, and its hash."""
     try:
-        data = to_json(content)  # four times as fast as `json`, and the state of a team has a megabyte
+        data = to_json(content)  # four times as fast as `json`
     except ValueError:  # half of a surrogate pair, which a source may send
         data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     return zlib.compress(data, _LEVEL), digest(data)

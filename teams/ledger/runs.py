@@ -24,7 +24,7 @@ from .writer import Writer
 
 DEFAULT_PATH = Path(".willowbark") / "ledger.db"
 """Below the current folder, which is the workspace."""
-MAX_BYTES = 2 << 30  # of replies and states kept, 2 GiB: about a thousand runs
+MAX_BYTES = 2 << 30  # of replies kept, 2 GiB: thousands of runs
 _PRUNED_SHARE = 0.8  # of `MAX_BYTES`: what pruning leaves, so that not every run prunes
 Status = Literal["running", "interrupted", "complete", "cancelled", "failed"]
 _INSERT = inserting(
@@ -80,7 +80,7 @@ class Run(BaseModel):
     cost_usd: float | None
     """None where the price of the model is not known."""
     pruned_at: AwareDatetime | None
-    """When its replies and states were dropped to make room; None while they are kept."""
+    """When its replies were dropped to make room; None while they are kept."""
 
 
 class Ledger:
@@ -89,7 +89,7 @@ class Ledger:
     Args:
         path: the file, made where it is missing; None keeps everything in memory.
         busy_timeout_s: how long to wait for other programs that write to it.
-        max_bytes: of replies and states; above, those of the oldest complete runs are dropped when a run starts.
+        max_bytes: of replies; above, those of the oldest complete runs are dropped when a run starts.
 
     Raises:
         LedgerError: the file cannot be used.
@@ -328,7 +328,7 @@ _RUNS = """
     FROM run
 """
 _DROP_BODIES = "DELETE FROM body WHERE hash NOT IN (SELECT body FROM exchange)"
-_SIZE = "SELECT (SELECT coalesce(sum(length(data)), 0) FROM body) + (SELECT coalesce(sum(length(state)), 0) FROM turn)"
+_SIZE = "SELECT coalesce(sum(length(data)), 0) FROM body"
 
 
 def _forget(database: sqlite3.Connection, *, run_id: str) -> None:
@@ -337,14 +337,13 @@ def _forget(database: sqlite3.Connection, *, run_id: str) -> None:
 
 
 def _prune(database: sqlite3.Connection, *, max_bytes: int) -> None:
-    """Drop replies and states of the oldest complete runs; turns, answers and reports stay."""
+    """Drop the replies that the oldest complete runs got; turns, answers and reports stay."""
     size = database.execute(_SIZE).fetchone()[0]
     if size <= max_bytes:
         return
     kept = "SELECT id FROM run WHERE status = 'complete' AND pruned_at IS NULL ORDER BY created_at"
     for (run_id,) in database.execute(kept).fetchall():
         database.execute("DELETE FROM exchange WHERE run = ?", (run_id,))
-        database.execute("UPDATE turn SET state = NULL WHERE run = ?", (run_id,))
         database.execute("UPDATE run SET pruned_at = ? WHERE id = ?", (datetime.now(UTC).isoformat(), run_id))
         database.execute(_DROP_BODIES)
         size = database.execute(_SIZE).fetchone()[0]

@@ -59,6 +59,13 @@ MIGRATIONS: tuple[str, ...] = (
     UPDATE model_call SET seal = sealed(run, request, model, hash, prompt_tokens, completion_tokens, cost_usd, at);
     UPDATE turn SET seal = sealed(run, iteration, source, type, hash, state_hash, prompt_tokens, completion_tokens, at);
     """,
+    """
+    UPDATE turn SET seal = CASE
+        WHEN seal IS sealed(run, iteration, source, type, hash, state_hash, prompt_tokens, completion_tokens, at)
+        THEN sealed(run, iteration, source, type, hash, prompt_tokens, completion_tokens, at) ELSE seal END;
+    ALTER TABLE turn DROP COLUMN state;
+    ALTER TABLE turn DROP COLUMN state_hash;
+    """,
 )
 """What brings the schema from each version to the next; the version is the file's `user_version`."""
 
@@ -67,7 +74,7 @@ SEALED: Mapping[str, str] = {
     "exchange": "run, request, source, method, url, attempt, status, content_type, elapsed_s, error, body, at, sent",
     "failure": "run, request, kind, source, reason, at",
     "model_call": "run, request, model, hash, prompt_tokens, completion_tokens, cost_usd, at",
-    "turn": "run, iteration, source, type, hash, state_hash, prompt_tokens, completion_tokens, at",
+    "turn": "run, iteration, source, type, hash, prompt_tokens, completion_tokens, at",
 }
 """By table, the columns that are written once and never changed: their seal stands beside them."""
 

@@ -15,7 +15,6 @@ _TURNS = (
 _PACKED = (
     "SELECT data, hash FROM body WHERE hash IN (SELECT body FROM exchange WHERE run = ?)",
     "SELECT message, hash FROM turn WHERE run = ?",
-    "SELECT state, state_hash FROM turn WHERE run = ? AND state IS NOT NULL",
     "SELECT answer, hash FROM model_call WHERE run = ?",
 )
 

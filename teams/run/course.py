@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
-from typing import Any
 
 from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_agentchat.base import TaskResult
@@ -123,7 +122,7 @@ class Course:
                     async for message in messages:
                         if isinstance(message, TaskResult):
                             continue
-                        for event in [*narrator.tell(message), *await self._note(message, team)]:
+                        for event in [*narrator.tell(message), *await self._note(message)]:
                             yield event
                         if isinstance(message, AssessmentMessage):
                             self._warnings += rounds_warning(message.content.iteration, asked.max_iterations)
@@ -145,11 +144,11 @@ class Course:
         await tell(self._options.hooks, report)
         yield narrator.event("complete", told, report)
 
-    async def _note(self, message: BaseAgentEvent | BaseChatMessage, team: ResearchTeam) -> list[AgentEvent]:
+    async def _note(self, message: BaseAgentEvent | BaseChatMessage) -> list[AgentEvent]:
         """Keep a turn, call the hooks; gives what is to be told of it."""
         told = self._told(message)
         if self._journal is not None and isinstance(message, _TURNS):
-            self._journal.turn(message.dump(), await _state(team), _round(message, self._narrator.iteration))
+            self._journal.turn(message.dump(), _round(message, self._narrator.iteration))
         problems = [problem for one in told for problem in await tell(self._options.hooks, one)]
         lines, self._warnings[:] = [*self._warnings, *problems], []
         return [self._narrator.event("progress", line) for line in lines]
@@ -158,7 +157,7 @@ class Course:
         """What the hooks hear of a message."""
         agent, iteration = message.source, self._narrator.iteration
         if isinstance(message, ToolCallExecutionEvent):
-            return [ToolResult(agent, r.name, tuple(replies_in(r.content)), iteration) for r in message.content]
+            return [ToolResult(agent, r.name, replies_in(r.content), iteration) for r in message.content]
         if isinstance(message, _TURNS):
             usage = message.models_usage or RequestUsage(prompt_tokens=0, completion_tokens=0)
             tokens = (usage.prompt_tokens, usage.completion_tokens)
@@ -247,15 +246,6 @@ class Course:
         self._warnings.append(
             f"{WARN_SHARE:.0%} of the run's {self._settings.research.limits.max_seconds:g} s are over"
         )
-
-
-async def _state(team: ResearchTeam) -> dict[str, Any] | None:
-    """The team's state, for whoever wants to look into it; None where it cannot be had while others speak."""
-    try:
-        return dict(await team.save_state())
-    except Exception as error:  # noqa: BLE001  the journal resumes a run without it
-        _log.warning("the team's state could not be saved: %s", type(error).__name__)
-        return None
 
 
 def _round(message: BaseAgentEvent | BaseChatMessage, otherwise: int) -> int:

@@ -18,6 +18,8 @@ from willowbark.tools.http.endpoints import Endpoints
 from ..config import Settings
 from ..events import AgentEvent
 from ..ledger import Ledger, LedgerError, Model, Run
+from ..ledger.model_calls import ModelUnavailable
+from ..model_clients import BASELINE
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
 from .course import Course
@@ -98,10 +100,11 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     endpoints = Endpoints.sandbox(_NOWHERE) if run.sandboxed else Endpoints.public({})
     email = settings.tools.pubmed.email
     endpoints = endpoints.model_copy(update={"email": email}) if email and not run.sandboxed else endpoints
+    analyst = BaselineChatCompletionClient() if run.model == BASELINE else _Absent(run)
     course = Course(
         run.question,
         settings,
-        _Absent(run),
+        analyst,
         endpoints,
         RunOptions(),
         model=_model(run),
@@ -114,7 +117,7 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
 
 
 class _Absent(BaselineChatCompletionClient):
-    """Stands for a run's model while it is replayed; never asked, since the journal answers first."""
+    """Stands for a run's model while it is replayed, and answers nothing that the journal does not hold."""
 
     def __init__(self, run: Run) -> None:
         super().__init__()
@@ -128,7 +131,7 @@ class _Absent(BaselineChatCompletionClient):
 
     async def create(self, *arguments: Any, **options: Any) -> Any:
         """Refuse."""
-        raise LedgerError("a replay asks no model")
+        raise ModelUnavailable("the answer is not in the ledger")
 
 
 def _model(run: Run) -> Model:

@@ -1,0 +1,112 @@
+"""Searching: which queries to ask the tools, and what their results say of which drug."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from autogen_core import FunctionCall
+from autogen_core.models import FunctionExecutionResultMessage, LLMMessage, UserMessage
+from autogen_core.tools import Tool, ToolSchema
+
+from willowbark.agents.judge import NextSearches
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
+from willowbark.tools.enclosure import restated
+from willowbark.tools.evidence import checked_identifier, merge
+from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.questions.query import parse_question, plain_query, preprocess_query
+from willowbark.tools.ranking import rank
+from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.toolbox import replies_in
+
+MAX_NAMED = 6  # drugs in a reflection
+MAX_CALLS = 12  # of one tool in one turn
+_DATABASES = ("search_opentargets", "search_chembl")  # search by the name of a condition, not by words
+_NUMBERS = {
+    "get_paper": ("pmid", re.compile(r"\bPMID:?\s*(\d+)")),
+    "get_trial": ("nct_id", re.compile(r"\bNCT\d{8}\b")),
+}
+
+
+def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> list[FunctionCall]:
+    """Choose what to ask each tool that is offered; the same messages give the same calls."""
+    question, wanted = _question(messages), _wanted(messages)
+    calls: list[FunctionCall] = []
+    for name in (tool["name"] if isinstance(tool, dict) else tool.name for tool in tools):
+        for arguments in list(_arguments(name, question, wanted))[:MAX_CALLS]:
+            calls.append(FunctionCall(id=f"{name}-{len(calls) + 1}", name=name, arguments=json.dumps(arguments)))
+    return calls
+
+
+def _arguments(tool: str, question: str, wanted: Sequence[str]) -> Iterator[dict[str, str]]:
+    if tool == "get_mechanisms":
+        named = parse_question(question).drugs if not wanted else [canonical_drug(query) for query in wanted]
+        yield from ({"drug": drug} for drug in dict.fromkeys(named) if drug)
+    elif tool in _NUMBERS and not wanted:
+        field, pattern = _NUMBERS[tool]
+        found = (checked_identifier(field, number) for number in pattern.findall(question))
+        yield from ({field: number} for number in dict.fromkeys(found) if number)
+    elif tool in _DATABASES and not wanted:
+        conditions = parse_question(question).conditions or (plain_query(question),)
+        yield from ({"query": condition} for condition in conditions)
+    elif tool.startswith("search_") and tool not in _DATABASES:
+        queries = [query for query in wanted if canonical_drug(query) is None] if wanted else [question]
+        yield from ({"query": preprocess_query(query)} for query in queries)
+
+
+def reflection(messages: Sequence[LLMMessage]) -> str:
+    """Sum up the latest tool results in a few sentences."""
+    question, replies = _question(messages), _replies(messages)
+    records = rank(question, merge(record for reply in replies for record in reply.records))
+    lines = [_missing(reply) for reply in replies if reply.status in (Status.UNAVAILABLE, Status.BAD_QUERY)]
+    if not records:
+        return " ".join(["The searches gave no record.", *lines])
+    about = [record for record in records if record.metadata.get("record_type") == "drug"]
+    decided = [candidate for candidate in appraise_candidates(question, records) if candidate.has_verdict]
+    said = [f"{len(records)} records."]
+    said += [_sentence(candidate) for candidate in decided[:MAX_NAMED]]
+    if about:
+        named = ", ".join(sorted({str(record.metadata.get("drug")) for record in about})[:20])
+        said.append(f"Mechanisms and indications are given for {named}.")
+    if not decided and not about:
+        said.append("None speaks clearly for or against a drug.")
+    return " ".join([*said, *lines])
+
+
+def _sentence(candidate: Candidate) -> str:
+    found = candidate.appraisal
+    supporting, against = ", ".join(found.supporting[:4]), ", ".join(found.contradicting[:4])
+    parts = [f"{len(found.supporting)} for ({supporting})" if supporting else "none for"]
+    parts.append(f"{len(found.contradicting)} against ({against})" if against else "none against")
+    return f"{candidate.drug}: {', '.join(parts)}."
+
+
+def _missing(reply: SourceReply) -> str:
+    return f"{reply.source} gave no answer: {'; '.join(reply.warnings) or 'no reason given'}."
+
+
+def _replies(messages: Sequence[LLMMessage]) -> list[SourceReply]:
+    last = messages[-1]
+    assert isinstance(last, FunctionExecutionResultMessage)
+    return [reply for result in last.content for reply in replies_in(result.content)]
+
+
+def _question(messages: Sequence[LLMMessage]) -> str:
+    """The user's own latest message."""
+    return next((said for source, said in _said(messages) if source == "user"), "")
+
+
+def _wanted(messages: Sequence[LLMMessage]) -> list[str]:
+    """The queries that the judge named last; none where the user has asked something since."""
+    for source, said in _said(messages):
+        if source == "user":
+            break
+        if (wanted := restated(said, NextSearches)) is not None:
+            return wanted.next_search_queries
+    return []
+
+
+def _said(messages: Sequence[LLMMessage]) -> Iterator[tuple[str, str]]:
+    """Who said what, the latest first; what tools returned and models answered is not among it."""
+    for message in reversed(messages):
+        if isinstance(message, UserMessage) and isinstance(message.content, str):
+            yield message.source, message.content
