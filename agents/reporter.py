@@ -21,9 +21,10 @@ from .findings import Dossier, FindingsMessage
 from .judge import AssessmentMessage, JudgeAssessment
 from .prompts import prompt
 from .report.assembly import assemble
+from .report.content import OTHER_CALLS, TurnUsage
 from .report.material import Material
-from .report.model import OTHER_CALLS, ReportMessage, ResearchReport, TurnUsage
-from .report.writing import Writing
+from .report.model import ReportMessage, ResearchReport
+from .writing import Writing
 
 
 class ReportAgentConfig(AnalystConfig):

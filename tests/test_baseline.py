@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.drafting import draft
 from willowbark.agents.judge import SHOWN_RECORDS, JudgeAssessment
-from willowbark.agents.report.model import ReportDraft
+from willowbark.agents.report.content import ReportDraft
 from willowbark.tools.enclosure import enclose, new_marker
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions.query import preprocess_query

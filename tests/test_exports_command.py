@@ -11,8 +11,7 @@ from exports_sample import sample
 from typer.testing import CliRunner, Result
 
 from willowbark.teams import exports
-from willowbark.teams.exports import FORMATS
-from willowbark.teams.exports.files import write_export
+from willowbark.teams.exports import FORMATS, write_export
 from willowbark.teams.faces.cli import app
 from willowbark.tools.errors import UsageError
 

@@ -456,7 +456,7 @@ def watching() -> AnsweringClient:
     def answer(asked: Asked) -> Answer:
         if asked.answer_type:
             from willowbark.agents.judge import JudgeAssessment
-            from willowbark.agents.report.model import ReportDraft
+            from willowbark.agents.report.content import ReportDraft
 
             due = {"JudgeAssessment": JudgeAssessment, "ReportDraft": ReportDraft}[asked.answer_type]
             return baseline._answer(asked.messages, [], due)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from autogen_core.models import LLMMessage
 
 from willowbark.agents.claims import Claim, Stance, objection
-from willowbark.agents.report.model import CandidateDraft, ReportDraft
+from willowbark.agents.report.content import CandidateDraft, ReportDraft
 from willowbark.tools.appraisal import Direction, direction_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, is_condition
 from willowbark.tools.evidence import Evidence

@@ -22,7 +22,7 @@ from willowbark.agents.report.markdown import escaped, linked
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply
 
-from ..exports.files import write_export
+from ..exports import write_export
 from ..ledger import Ledger, LedgerError, Run
 from ..ledger.turns import Turn
 
