@@ -24,7 +24,7 @@ from .report.assembly import assemble
 from .report.content import OTHER_CALLS, TurnUsage
 from .report.material import Material
 from .report.model import ReportMessage, ResearchReport
-from .writing import Writing
+from .report.writing import Writing
 
 
 class ReportAgentConfig(AnalystConfig):

@@ -5,7 +5,6 @@ from typing import Any
 
 from willowbark.agents.approval import Approval, SetAside
 from willowbark.agents.claims import Claim
-from willowbark.agents.report.blocks import Cite, Details, Link, Quote, Section, Text, flow, paragraph, points, table
 from willowbark.agents.report.content import (
     OTHER_CALLS,
     DrugCandidate,
@@ -18,6 +17,18 @@ from willowbark.agents.report.content import (
     StudyLimit,
     TrialRow,
     TurnUsage,
+)
+from willowbark.agents.report.forms.blocks import (
+    Cite,
+    Details,
+    Link,
+    Quote,
+    Section,
+    Text,
+    flow,
+    paragraph,
+    points,
+    table,
 )
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.appraisal import EffectSize

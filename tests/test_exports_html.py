@@ -12,8 +12,8 @@ from exports_sample import ONE_YEAR, empty, hostile, reference, row, sample
 
 from willowbark.agents.report.content import SummaryPart
 from willowbark.agents.report.evidence_list import EvidenceList, evidence_html
-from willowbark.agents.report.html import FIGURE_STYLE
-from willowbark.agents.report.links import LINKED_HOSTS
+from willowbark.agents.report.forms.html import FIGURE_STYLE
+from willowbark.agents.report.forms.links import LINKED_HOSTS
 from willowbark.teams.exports import render
 from willowbark.tools.evidence import Citation, Evidence
 

@@ -11,9 +11,9 @@ from exports_sample import hostile, sample
 from pydantic import TypeAdapter
 from rich.console import Console
 
-from willowbark.agents.report import tree
-from willowbark.agents.report.blocks import Cite, Flow, Section, Text, flow, paragraph, points, spans, table
 from willowbark.agents.report.content import ReportContent, ReportSection
+from willowbark.agents.report.forms import tree
+from willowbark.agents.report.forms.blocks import Cite, Flow, Section, Text, flow, paragraph, points, spans, table
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import render
 from willowbark.teams.faces.terminal_report import print_report
@@ -112,7 +112,7 @@ def test_word_turns_the_page_for_wide_tables_alone() -> None:
     word = WordDocument(io.BytesIO(render(sample(), "docx")))
 
     ways = [section.orientation for section in word.sections]
-    assert ways.count(WD_ORIENT.LANDSCAPE) == 2, "candidates and trials"
+    assert ways.count(WD_ORIENT.LANDSCAPE) == 1, "registered trials"
     assert ways[-1] == WD_ORIENT.PORTRAIT
 
 

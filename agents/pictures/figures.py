@@ -17,7 +17,7 @@ from willowbark.tools.questions.query import parse_question
 from willowbark.tools.reading.numbers import RATIOS
 
 from ..report.content import NOT_REPORTED, EvidenceRow, ReportContent, TrialRow
-from ..report.links import named
+from ..report.forms.links import named
 
 LEAST_EFFECTS = 2  # one effect size is a sentence, not a picture
 MAX_EFFECTS = 20  # rows of a picture

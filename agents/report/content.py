@@ -12,7 +12,7 @@ from willowbark.tools.appraisal import EffectSize, Quality, SeriousEvents
 
 from ..approval import Approval
 from ..claims import Claim
-from .blocks import Block
+from .forms.blocks import Block
 
 DISCLAIMER = (
     "This report sums up published records for research. It is no medical advice: nobody should start, stop or change "

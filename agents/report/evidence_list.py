@@ -6,9 +6,9 @@ from willowbark.tools.evidence import Evidence, SearchResult
 from willowbark.tools.reading.records import design_of
 
 from ..pictures.figures import Years, count_by_year
-from .blocks import Flow, Link, Table, flow, table
-from .html import figure_html, table_html
-from .markdown import table as table_in_markdown
+from .forms.blocks import Flow, Link, Table, flow, table
+from .forms.html import figure_html, table_html
+from .forms.markdown import table as table_in_markdown
 
 _HEAD = ("record", "authors", "date", "source", "relevance", "flags")
 

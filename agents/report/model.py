@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 from autogen_agentchat.messages import StructuredMessage
 from autogen_core.models import UserMessage
 
-from .blocks import Document
 from .content import ReportContent
+from .forms.blocks import Document
+from .forms.html import notebook_html
+from .forms.markdown import as_markdown
+from .forms.tree import document
 from .frames import evidence_frame
-from .html import notebook_html
-from .markdown import as_markdown
-from .tree import document
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.works.sections import licence_of, places
 from willowbark.tools.works.trust import is_unchecked
 
-from .blocks import Cite
+from .forms.blocks import Cite
 
 _VERSIONS = {"preprint_versions": "preprint", "earlier_versions": "earlier version"}
 

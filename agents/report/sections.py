@@ -8,9 +8,9 @@ from willowbark.tools.evidence import Evidence
 
 from ..claims import Claim
 from ..judge import sources_breakdown
-from .blocks import Block, Flow, Text, flow, joined, paragraph, points
 from .content import EVENTS_NOTE, NOT_REPORTED, PostedResult, ReportSection
-from .markdown import blocks_in_markdown
+from .forms.blocks import Block, Flow, Text, flow, joined, paragraph, points
+from .forms.markdown import blocks_in_markdown
 from .material import Material
 from .references import References
 from .tables import posted_results

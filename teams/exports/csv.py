@@ -7,7 +7,7 @@ A cell that a spreadsheet would take for a formula gets an apostrophe in front
 import csv
 import io
 
-from willowbark.agents.report.links import url_of
+from willowbark.agents.report.forms.links import url_of
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.enclosure import visible
 

@@ -15,7 +15,7 @@ from docx.shared import Inches, Length, Pt
 from docx.text.paragraph import Paragraph as WordParagraph
 
 from willowbark.agents.pictures.plots import drawn
-from willowbark.agents.report.blocks import (
+from willowbark.agents.report.forms.blocks import (
     Block,
     Cite,
     Details,
@@ -38,7 +38,7 @@ from willowbark.tools.enclosure import visible
 TEXT_WIDTH = Inches(6)  # between the margins of python-docx's own template
 _STYLE = "Light Grid Accent 1"  # of the same template
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest moment that a zip archive can tell
-_LANDSCAPE_FROM = 7  # columns
+_LANDSCAPE_FROM = 8  # columns
 _LISTS = {"points": "List Bullet", "steps": "List Number", "references": "Normal", "lines": "Normal"}
 _BOLD = frozenset({"strong", "flag", "mark"})
 _NARROWEST, _WIDEST = 7, 60  # letters of a column that its width is reckoned from

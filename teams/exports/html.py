@@ -8,7 +8,7 @@ import base64
 import hashlib
 from importlib import resources
 
-from willowbark.agents.report.html import page_html, text
+from willowbark.agents.report.forms.html import page_html, text
 from willowbark.agents.report.model import ResearchReport
 
 

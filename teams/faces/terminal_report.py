@@ -11,7 +11,7 @@ from rich.rule import Rule
 from rich.table import Table as Grid
 from rich.text import Text as Line
 
-from willowbark.agents.report.blocks import (
+from willowbark.agents.report.forms.blocks import (
     Block,
     Cite,
     Details,

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from willowbark.agents.findings import Findings
-from willowbark.agents.report.markdown import escaped, linked
+from willowbark.agents.report.forms.markdown import escaped, linked
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply
 

@@ -18,7 +18,7 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.whole_file import write_whole
 
 if TYPE_CHECKING:
-    from willowbark.agents.report.blocks import Document
+    from willowbark.agents.report.forms.blocks import Document
 
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 ReportFormat = Literal["md", "json"]

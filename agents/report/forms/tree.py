@@ -6,7 +6,7 @@ A new section is a function from a report to a `Section` (None where there is no
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ..pictures.figures import (
+from ...pictures.figures import (
     DESIGN_GROUPS,
     RUNNING,
     outcome_of,
@@ -15,6 +15,8 @@ from ..pictures.figures import (
     status_words,
     trial_timeline,
 )
+from ..content import EVENTS_NOTE, NOT_REPORTED, DrugCandidate, PostedResult, ReportContent, SummaryPart, TrialRow
+from ..wording import listed
 from .blocks import (
     Block,
     Details,
@@ -32,11 +34,9 @@ from .blocks import (
     points,
     table,
 )
-from .candidate_cards import candidate_card, figures
-from .content import EVENTS_NOTE, NOT_REPORTED, DrugCandidate, PostedResult, ReportContent, SummaryPart, TrialRow
+from .candidates import candidate_card, figures
 from .links import url_of
 from .methods import methods, prose, references, source_title
-from .wording import listed
 
 _LOOKED_AT = 5  # candidates whose certainty is looked at; the conclusion names no more
 _WAITING = 8  # trials that have yet to report; all of them stand in the trial table

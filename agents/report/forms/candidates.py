@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from willowbark.tools.works.sections import is_full_text
 
-from ..pictures.figures import Plot, estimate, forests, mechanism_path
+from ...pictures.figures import Plot, estimate, forests, mechanism_path
+from ..content import NOT_REPORTED, DrugCandidate, EvidenceRow, ReportContent, Stance
 from .blocks import (
     Block,
     Cite,
@@ -23,7 +24,6 @@ from .blocks import (
     paragraph,
     points,
 )
-from .content import NOT_REPORTED, DrugCandidate, EvidenceRow, ReportContent, Stance
 from .links import named, url_of
 
 _MAX_INDICATIONS = 8  # of a drug; further ones are counted

@@ -9,7 +9,7 @@ from html import escape
 
 from willowbark.tools.enclosure import visible
 
-from ..pictures.figures import Plot
+from ...pictures.figures import Plot
 from .blocks import (
     Cite,
     Details,
@@ -218,7 +218,7 @@ class _Form:
             )
 
     def _figure(self, node: Figure) -> str:
-        from ..pictures.plots import drawn  # noqa: PLC0415  an extra, and slow
+        from ...pictures.plots import drawn  # noqa: PLC0415  an extra, and slow
 
         picture = drawn(node.plot)
         both = f'<div class="wide">{picture.wide}</div><div class="narrow">{picture.narrow}</div>'
@@ -263,7 +263,7 @@ class _Notebook(_Form):
 
     def _figure(self, node: Figure) -> str:
         try:
-            from ..pictures.plots import drawn  # noqa: PLC0415  an extra, and slow
+            from ...pictures.plots import drawn  # noqa: PLC0415  an extra, and slow
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "matplotlib":
                 raise

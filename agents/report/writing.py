@@ -13,11 +13,11 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.works.excerpts import excerpted
 
-from .approval import Approval
-from .asking import ModelFailure, add_usage, ask
-from .claims import Claim, Verdicts, verify
-from .judge import SHOWN_CHARACTERS, shown_records
-from .report.content import ReportDraft
+from ..approval import Approval
+from ..asking import ModelFailure, add_usage, ask
+from ..claims import Claim, Verdicts, verify
+from ..judge import SHOWN_CHARACTERS, shown_records
+from .content import ReportDraft
 
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 

@@ -1,7 +1,7 @@
 """What a report is shown as: a tree of sections, paragraphs, lists and tables that every renderer walks.
 
 Texts in it are plain; each renderer escapes them for its own form. Links carry an address, and a renderer follows only
-those that `links.safe_url` lets pass. Builders of sections stand in `tree`; renderers in `markdown`, `html`,
+those that `links.safe_url` lets pass. `tree` lists the builders of sections; renderers are `markdown`, `html`,
 `teams.exports.docx` and `teams.faces.terminal_report`.
 """
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from willowbark.tools.evidence import SOURCE_TITLES, UNKNOWN_DATE
 
+from ..content import NOT_REPORTED, OTHER_CALLS, ReportContent, ReportSection, SearchLogEntry, TurnUsage
+from ..wording import counted
 from .blocks import (
     Block,
     Details,
@@ -25,9 +27,7 @@ from .blocks import (
     points,
     table,
 )
-from .content import NOT_REPORTED, OTHER_CALLS, ReportContent, ReportSection, SearchLogEntry, TurnUsage
 from .links import named, safe_url, url_of
-from .wording import counted
 
 _MAX_AUTHORS = 6  # of a reference; further ones are `et al.`
 
