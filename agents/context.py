@@ -13,7 +13,7 @@ from willowbark.tools.http.transport import Transport
 
 from .approval import Approval
 from .checking import checked
-from .report.model import TurnUsage
+from .report.content import TurnUsage
 
 Exhausted = Literal["token_budget_exceeded", "timeout"]
 """The budget of which less than the reserve is left."""

@@ -21,8 +21,9 @@ from .findings import Dossier, FindingsMessage
 from .judge import AssessmentMessage, JudgeAssessment
 from .prompts import prompt
 from .report.assembly import assemble
+from .report.content import OTHER_CALLS, TurnUsage
 from .report.material import Material
-from .report.model import OTHER_CALLS, ReportMessage, ResearchReport, TurnUsage
+from .report.model import ReportMessage, ResearchReport
 from .report.writing import Writing
 
 

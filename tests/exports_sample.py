@@ -5,7 +5,7 @@ from typing import Any
 
 from willowbark.agents.approval import Approval, SetAside
 from willowbark.agents.claims import Claim
-from willowbark.agents.report.model import (
+from willowbark.agents.report.content import (
     OTHER_CALLS,
     DrugCandidate,
     EvidenceRow,
@@ -13,12 +13,24 @@ from willowbark.agents.report.model import (
     LookAlike,
     PostedResult,
     ReportSection,
-    ResearchReport,
     SearchLogEntry,
     StudyLimit,
     TrialRow,
     TurnUsage,
 )
+from willowbark.agents.report.forms.blocks import (
+    Cite,
+    Details,
+    Link,
+    Quote,
+    Section,
+    Text,
+    flow,
+    paragraph,
+    points,
+    table,
+)
+from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.appraisal import EffectSize
 from willowbark.tools.appraisal.posted import SeriousEvents
 
@@ -167,7 +179,7 @@ def sample(**changes: Any) -> ResearchReport:
         "executive_summary": "Two randomised trials speak for bupropion and one against it. " * 3,
         "research_question": "Which existing drugs could help people quit smoking?",
         "methodology": ReportSection(
-            title="Methodology", content="Searched.\n\n| source | query |\n|---|---|\n| a | b |"
+            title="Methodology", content="Searched.", blocks=[paragraph("Searched ", Text("widely", "strong"), ".")]
         ),
         "hypotheses_tested": [
             {
@@ -178,7 +190,11 @@ def sample(**changes: Any) -> ResearchReport:
             }
         ],
         "mechanistic_findings": ReportSection(title="Mechanistic findings", content="- **bupropion**: inhibitor [4]"),
-        "clinical_findings": ReportSection(title="Clinical findings", content="- It helped [1, 2], see [9]."),
+        "clinical_findings": ReportSection(
+            title="Clinical findings",
+            content="- It helped [1, 2], see [9].",
+            blocks=[points([flow("It helped", Cite((1, 2)), ", see", Cite((9,)), ".")])],
+        ),
         "drug_candidates": ["bupropion"],
         "candidates": [
             DrugCandidate(
@@ -188,6 +204,7 @@ def sample(**changes: Any) -> ResearchReport:
                 evidence_quality="moderate",
                 certainty="moderate",
                 certainty_reasons=["Start at high: 2 randomised records in support.", "Down one: inconsistent."],
+                held_down_by=["inconsistent"],
                 clinical_status="Marketed for smoking cessation",
                 supporting_citations=["pmid:12859700", "pmid:12714026"],
                 contradicting_citations=["pmid:23859696"],
@@ -294,6 +311,7 @@ def hostile(payload: str) -> ResearchReport:
             "certainty": payload,
             "current_indications": [payload],
             "certainty_reasons": [f"Down one: {payload}"],
+            "held_down_by": [payload],
             "study_limits": [StudyLimit(key=payload, section=payload, quote=payload)],
             "claims": [
                 Claim(text=payload, drug=payload, evidence_key="pmid:12859700", quote=payload, section=payload),
@@ -301,6 +319,9 @@ def hostile(payload: str) -> ResearchReport:
             ],
         }
     )
+    item = flow(payload, Text(payload, "code"), Link(payload, payload), Quote(payload, payload), points([payload]))
+    nested = [points([item]), table(payload, (payload,), [(item,)]), Details(payload, (Section(payload, "x", ()),))]
+    prose = ReportSection(title=payload, content=payload, blocks=nested)
     section = ReportSection(
         title=payload, content=f"{payload}\n\n- {payload}\n\n| {payload} | x |\n|---|---|\n| {payload} | y |"
     )
@@ -317,7 +338,7 @@ def hostile(payload: str) -> ResearchReport:
             "research_question": payload,
             "methodology": section,
             "mechanistic_findings": section,
-            "clinical_findings": section,
+            "clinical_findings": prose,
             "hypotheses_tested": [{"drug": payload, "target": payload, "pathway": payload, "effect": payload}],
             "drug_candidates": [payload],
             "candidates": [candidate],

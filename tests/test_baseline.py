@@ -20,7 +20,7 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import assessment
 from willowbark.agents.baseline.drafting import draft
 from willowbark.agents.judge import SHOWN_RECORDS, AssessmentMessage, AssessmentRequest, JudgeAssessment, Search
-from willowbark.agents.report.model import ReportDraft
+from willowbark.agents.report.content import ReportDraft
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import enclose, new_marker

@@ -14,7 +14,7 @@ from builders import QUESTION
 from willowbark.agents.asking import MAX_REPAIRS
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.judge import JudgeAssessment
-from willowbark.agents.report.model import OTHER_CALLS
+from willowbark.agents.report.content import OTHER_CALLS
 from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger

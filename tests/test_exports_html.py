@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 from exports_sample import ONE_YEAR, empty, hostile, reference, row, sample
 
+from willowbark.agents.report.content import SummaryPart
 from willowbark.agents.report.evidence_list import EvidenceList, evidence_html
-from willowbark.agents.report.html import FIGURE_STYLE, report_html
-from willowbark.agents.report.markdown import LINKED_HOSTS
+from willowbark.agents.report.forms.html import FIGURE_STYLE
+from willowbark.agents.report.forms.links import LINKED_HOSTS
 from willowbark.teams.exports import render
 from willowbark.tools.evidence import Citation, Evidence
 
@@ -134,7 +135,7 @@ def test_no_payload_is_live_in_the_page(payload: str) -> None:
 def test_no_payload_is_live_in_a_notebook(payload: str) -> None:
     report = hostile(payload)
     record = Evidence(content=payload, citation=Citation(source="web", title=payload, url=payload, authors=[payload]))
-    assert live_parts(report_html(report)) == []
+    assert live_parts(report._repr_html_()) == []
     assert live_parts(evidence_html([record])) == []
 
 
@@ -179,7 +180,9 @@ def test_the_same_report_gives_the_same_bytes() -> None:
 
 
 def test_the_summary_comes_first_and_the_sections_follow(page: str) -> None:
-    order = ["summary", "candidates", "trials", "publications", "conclusion", "limitations", "methods", "references"]
+    order = (
+        "summary candidates clinical mechanistic trials publications conclusion limitations methods references"
+    ).split()
     assert [attrs["id"] for attrs in Seen(page).named("section")] == order
 
 
@@ -215,20 +218,23 @@ def test_ids_are_unique_and_every_inner_link_leads_somewhere(page: str) -> None:
 
 
 def test_reference_marks_become_links_where_the_reference_exists(page: str) -> None:
-    assert '[<a href="#ref-1">1</a>, <a href="#ref-2">2</a>], see [9]' in page
+    assert (
+        re.sub(' aria-label="[^"]*"', "", page).count('[<a href="#ref-1">1</a>, <a href="#ref-2">2</a>], see [9]') == 1
+    )
 
 
 def test_every_part_that_the_report_has_is_on_the_page(page: str) -> None:
     for text in (
         "What would change the conclusion",
         "could raise it, or turn it: bupropion is at moderate (inconsistent).",
+        "Searched <strong>widely</strong>.",
         "Found missing by the judge: Mechanisms of bupropion.",
         "after PRISMA 2020",
         "bupropion AND smoking",
         "sort=relevance, retmax=10",
         "no difference from placebo",
         "Bupropion: 3 of 65",
-        "Results</span></blockquote>",
+        "Results, full text</span></blockquote>",
         "Smokers were volunteers.",
         "titles alike: 91 of 100; authors in common: tonstad",
         "a person (terminal); 1 of 2 accepted",
@@ -246,7 +252,6 @@ def test_every_part_that_the_report_has_is_on_the_page(page: str) -> None:
         "Retraction could not be checked for 2 of 3 publications",
     ):
         assert text in page, text
-    assert "<td>b</td>" not in page, "the methodology's table of searches stands in the search log"
 
 
 def test_a_report_without_findings_is_a_page_that_says_so() -> None:
@@ -298,7 +303,8 @@ def test_text_and_pictures_stand_out_from_their_ground(colours: dict[str, str], 
 def test_a_notebook_shows_the_candidates_with_their_quotes() -> None:
     html = sample()._repr_html_()
     assert "<strong>bupropion</strong>" in html
-    assert "<q>Continuous abstinence" in html
+    assert "<blockquote" in html
+    assert "Continuous abstinence" in html
     assert "<script" not in html
 
 
@@ -326,7 +332,9 @@ def test_a_passage_within_a_longer_one_is_not_repeated() -> None:
 
 
 def test_the_summary_is_shown_by_its_parts() -> None:
-    text = page_of(sample(executive_summary=f"Bupropion helps. {'So it is. ' * 9}Why: 2 trials. Not known: harms."))
+    told = {"": "Bupropion helps.", "Why": "2 trials.", "Not known": "harms."}
+    parts = [SummaryPart(label=label, text=text) for label, text in told.items()]
+    text = page_of(sample(summary_parts=parts))
 
     assert '<p class="lead">Bupropion helps.' in text
     assert "<p><strong>Why:</strong> 2 trials.</p>" in text

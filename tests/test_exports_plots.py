@@ -5,11 +5,19 @@ import re
 import pytest
 from exports_sample import ONE_YEAR, TRIALS, effect, empty, row, sample
 
-from willowbark.agents.pictures.diagrams import Step, mechanism_path
-from willowbark.agents.pictures.effects import effect_families
-from willowbark.agents.pictures.plots import forests, publications_by_year, trial_timeline, year_counts
-from willowbark.agents.pictures.svg import Picture, cleaned
-from willowbark.agents.pictures.trials import drawn_trials, phase_words
+from willowbark.agents.pictures.canvas import Picture, cleaned
+from willowbark.agents.pictures.figures import (
+    Path,
+    Step,
+    drawn_trials,
+    effect_families,
+    forests,
+    phase_words,
+    publications_by_year,
+    trial_timeline,
+    year_counts,
+)
+from willowbark.agents.pictures.plots import drawn
 from willowbark.tools.appraisal import EffectSize
 
 
@@ -60,7 +68,7 @@ def test_a_value_that_cannot_be_drawn_is_not(size: EffectSize) -> None:
 
 
 def test_the_forest_names_studies_and_estimates_in_words_too() -> None:
-    (picture,) = forests(sample(), "bupropion")
+    (picture,) = map(drawn, forests(sample(), "bupropion"))
     assert "Tønnesen 2003" in words(picture)
     assert "OR 2.82 [1.89, 4.28]" in words(picture)
     assert "Tonstad 2003: OR 3.27 [2.24, 4.84]" in picture.description
@@ -68,8 +76,7 @@ def test_the_forest_names_studies_and_estimates_in_words_too() -> None:
 
 
 def test_the_timeline_marks_stopped_trials() -> None:
-    picture = trial_timeline(sample())
-    assert picture is not None
+    picture = drawn(trial_timeline(sample()))
     assert "stopped" in words(picture)
     assert "Stopped: NCT03809897." in picture.description
 
@@ -100,16 +107,16 @@ def test_nothing_to_draw_is_no_picture() -> None:
 
 def test_the_path_shows_what_is_missing() -> None:
     steps = (Step("drug", "bupropion"), Step("target", "not reported"), Step("disease", "smoking cessation"))
-    picture = mechanism_path("path-1", steps)
+    picture = drawn(Path("path-1", steps))
     assert picture.wide.count("stroke-dasharray") == 1
     assert "target: not reported" in picture.description
     assert words(picture)[:2] == ["drug", "bupropion"]
 
 
 def test_pictures_are_the_same_every_time() -> None:
-    assert trial_timeline(sample()) == trial_timeline(sample())
-    assert forests(sample(), "bupropion") == forests(sample(), "bupropion")
-    assert publications_by_year(sample()) == publications_by_year(sample())
+    assert drawn(trial_timeline(sample())) == drawn(trial_timeline(sample()))
+    assert [*map(drawn, forests(sample(), "bupropion"))] == [*map(drawn, forests(sample(), "bupropion"))]
+    assert drawn(publications_by_year(sample())) == drawn(publications_by_year(sample()))
 
 
 def test_a_picture_keeps_no_style_script_or_foreign_address() -> None:
@@ -131,8 +138,7 @@ def test_a_picture_keeps_no_style_script_or_foreign_address() -> None:
 
 
 def test_jupyter_is_handed_a_picture_that_stands_alone() -> None:
-    picture = trial_timeline(sample())
-    assert picture is not None
+    picture = drawn(trial_timeline(sample()))
     assert picture._repr_svg_().startswith('<svg xmlns="http://www.w3.org/2000/svg"')
 
 
@@ -140,20 +146,20 @@ def test_registered_trials_stand_in_the_forest_by_their_numbers() -> None:
     sizes = [effect(0.87, 0.76, 0.98, ONE_YEAR), effect(0.83, 0.73, 0.93, ONE_YEAR)]
     report = sample(evidence_table=[row("nct:NCT02188459", "Bupropion", effects=sizes)])
 
-    assert "NCT02188459" in words(forests(report, "bupropion")[0])
+    assert "NCT02188459" in words(drawn(forests(report, "bupropion")[0]))
 
 
 def test_a_short_ratio_axis_has_marks_on_both_sides_of_no_effect() -> None:
     sizes = [effect(0.87, 0.76, 1.2, ONE_YEAR), effect(0.83, 0.73, 0.93, ONE_YEAR)]
     report = sample(evidence_table=[row("pmid:12859700", "Bupropion", effects=sizes)])
 
-    assert {"0.8", "1", "1.2"} <= set(words(forests(report, "bupropion")[0]))
+    assert {"0.8", "1", "1.2"} <= set(words(drawn(forests(report, "bupropion")[0])))
 
 
 def test_documents_get_the_same_picture_as_png_every_time() -> None:
-    path = mechanism_path("path", [Step("drug", "bupropion"), Step("target", "not reported", "inhibitor")])
+    path = Path("path", [Step("drug", "bupropion"), Step("target", "not reported", "inhibitor")])
 
-    for picture in (path, *forests(sample(), "bupropion"), publications_by_year(sample())):
-        assert picture is not None
+    for plot in (path, *forests(sample(), "bupropion"), publications_by_year(sample())):
+        picture = drawn(plot)
         assert picture.png().startswith(b"\x89PNG")
         assert picture.png() == picture.png()

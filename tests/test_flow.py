@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from willowbark.agents.claims import Verdicts
 from willowbark.agents.findings import Dossier
-from willowbark.agents.report.flow import BACKGROUND, NO_DRUG, OFF_TOPIC, RETRACTED, flow
+from willowbark.agents.report.content import Flow, ReportDraft
 from willowbark.agents.report.material import Material
-from willowbark.agents.report.model import Flow, ReportDraft
+from willowbark.agents.report.tables import BACKGROUND, NO_DRUG, OFF_TOPIC, RETRACTED, flow
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Evidence
 

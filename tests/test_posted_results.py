@@ -4,9 +4,9 @@ from builders import QUESTION
 from exports_sample import sample
 from posted_study import analysis, outcome, trial
 
-from willowbark.agents.report.model import PostedResult
-from willowbark.agents.report.posted_results import posted_lines, posted_results
-from willowbark.agents.report.tables import trial_table
+from willowbark.agents.report.content import PostedResult
+from willowbark.agents.report.sections import posted_lines
+from willowbark.agents.report.tables import posted_results, trial_table
 from willowbark.teams.exports.html import as_html
 from willowbark.tools.appraisal import SeriousEvents
 from willowbark.tools.appraisal.candidates import appraise_candidates

@@ -7,7 +7,8 @@ from autogen_core import CancellationToken
 from builders import asked, findings, record, reply, scripted, verdict
 
 from willowbark.agents.claims import Claim
-from willowbark.agents.report.model import ReportDraft, ReportMessage, ResearchReport
+from willowbark.agents.report.content import ReportDraft
+from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.evidence import Evidence
@@ -107,7 +108,7 @@ async def test_records_that_look_alike_are_listed_and_counted_apart() -> None:
     [pair] = report.look_alikes
     assert pair.keys == ("pmid:1", "pmid:2")
     assert pair.shared_authors == ["jones", "smith"]
-    assert "## Possibly the same study" in report.to_markdown()
+    assert "### Records that may be one study" in report.to_markdown()
     assert len(report.candidates[0].supporting_citations) == 2
 
 

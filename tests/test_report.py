@@ -10,7 +10,8 @@ from builders import QUESTION, asked, drug_record, findings, record, reply, scri
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.claims import Claim
-from willowbark.agents.report.model import CandidateDraft, ReportDraft, ReportMessage, ResearchReport
+from willowbark.agents.report.content import CandidateDraft, ReportDraft
+from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.search import Status
 
@@ -73,8 +74,8 @@ async def test_references_are_the_cited_records_as_they_are() -> None:
 
 async def test_an_entry_of_a_database_is_cited_by_its_name_without_an_empty_date() -> None:
     report = await written(answers=(drafted(CLAIM),))
-    (entry,) = (line for line in report.to_markdown().splitlines() if "ChEMBL: [" in line)
-    assert "ChEMBL: [Propranolol](https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL27), database entry" in entry
+    (entry,) = (line for line in report.to_markdown().splitlines() if "ChEMBL, database entry" in line)
+    assert "[Propranolol](https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL27) ChEMBL, database entry" in entry
     assert "Unknown" not in entry
     assert "url:" not in entry
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from willowbark.agents.claims import Claim, Stance, objection
-from willowbark.agents.report.model import CandidateDraft, ReportDraft
+from willowbark.agents.report.content import CandidateDraft, ReportDraft
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction, direction_of
 from willowbark.tools.appraisal.candidates import Candidate, is_condition

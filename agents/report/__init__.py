@@ -1,10 +1,6 @@
-"""The report: what it is made of, how it is put together, and the forms it takes."""
+"""The report: what it is made of, how it is put together, and the tree of blocks that all its forms show."""
 
-from .model import (
-    DrugCandidate,
-    ReportMessage,
-    ReportSection,
-    ResearchReport,
-)
+from .content import DrugCandidate, ReportSection
+from .model import ReportMessage, ResearchReport
 
 __all__ = ["DrugCandidate", "ReportMessage", "ReportSection", "ResearchReport"]

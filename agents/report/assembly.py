@@ -1,22 +1,24 @@
 """From verified claims and appraised candidates to the report: all of it code, nothing of it a model's word."""
 
-from willowbark.tools.appraisal.candidates import Candidate
+from collections.abc import Iterable, Sequence
 
+from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate
+
+from ..claims import Claim
 from ..grounding import names_unknown
 from ..judge import sources_breakdown
-from .drug_candidates import claims_on, drug_candidate
-from .flow import flow
-from .hypotheses import hypotheses_tested
+from ..mechanism import HypothesisAssessment, MechanismHypothesis
+from .content import NOT_REPORTED, DrugCandidate
 from .limitations import gaps, limitations
 from .material import Material
-from .model import DrugCandidate, ResearchReport
-from .provenance import look_alikes
+from .model import ResearchReport
 from .references import References
-from .sections import clinical_section, mechanistic_section, methodology_section
+from .sections import clinical_section, mechanism_of, mechanistic_section, methodology_section, targets_of
 from .summary import conclusion, confidence, executive_summary, title
-from .tables import evidence_table, search_log, trial_table
+from .tables import evidence_table, flow, look_alikes, search_log, study_limits, trial_table
 
 MAX_CANDIDATES = 12  # in the report; further ones are named without a section
+_STANCES = {"supports": 0, "contradicts": 1, "neutral": 2}
 
 
 def assemble(material: Material) -> ResearchReport:
@@ -27,9 +29,11 @@ def assemble(material: Material) -> ResearchReport:
     # The order of these two is the order of the references.
     clinical = clinical_section(material, shown, material.verdicts.kept, references)
     mechanistic = mechanistic_section(shown, references)
+    parts = executive_summary(material, shown, candidates)
     return ResearchReport(
         title=title(material),
-        executive_summary=executive_summary(material, shown, candidates),
+        executive_summary=" ".join(part.line for part in parts),
+        summary_parts=parts,
         research_question=material.dossier.question,
         methodology=methodology_section(material),
         hypotheses_tested=hypotheses_tested(shown),
@@ -73,4 +77,83 @@ def _candidates(material: Material, shown: list[Candidate]) -> list[DrugCandidat
         if not names_unknown(draft.proposed_mechanism, material.pool)
     }
     kept = material.verdicts.kept
-    return [drug_candidate(c, claims_on(c, kept), proposed.get(c.drug, ""), material) for c in shown]
+    return [_drug_candidate(c, _claims_on(c, kept), proposed.get(c.drug, ""), material) for c in shown]
+
+
+def _drug_candidate(candidate: Candidate, claims: list[Claim], proposed: str, material: Material) -> DrugCandidate:
+    """A candidate as the report shows it; `proposed` is a model's word of how it might act, empty for not reported."""
+    found = candidate.appraisal
+    return DrugCandidate(
+        name=candidate.drug,
+        generic_name=candidate.drug,
+        current_indications=[i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE],
+        mechanism=mechanism_of(candidate) or NOT_REPORTED,
+        proposed_mechanism=proposed or NOT_REPORTED,
+        in_asked_class=candidate.in_asked_class,
+        evidence_quality=found.quality,
+        certainty=found.certainty.level.value.replace("_", " "),
+        certainty_reasons=list(found.certainty.steps),
+        held_down_by=list(found.certainty.lowered),
+        clinical_status=_status(candidate, material),
+        supporting_citations=list(found.supporting),
+        contradicting_citations=list(found.contradicting),
+        undecided_citations=[*found.neutral, *found.unclear],
+        claims=claims,
+        study_limits=study_limits(candidate, material.records),
+    )
+
+
+def _claims_on(candidate: Candidate, kept: Iterable[Claim]) -> list[Claim]:
+    """The claims on a candidate: for, against, neither."""
+    return sorted((c for c in kept if c.drug.casefold() == candidate.drug), key=lambda c: _STANCES[c.stance])
+
+
+def _status(candidate: Candidate, material: Material) -> str:
+    """Where the drug stands for the condition, in ChEMBL's and Open Targets' phases and the registered trials."""
+    phase = candidate.phase_for_condition
+    if phase is not None and phase >= APPROVED_PHASE:
+        # The databases name a disease, not whether a drug treats or prevents it: triptans are marketed for migraine.
+        unsaid = " (for treatment or prevention)" if material.asked.intent == "prevention" else ""
+        return f"Marketed for {material.topic}{unsaid}"
+    highest = max([phase or 0, *_trial_phases(candidate, material)])
+    is_marketed = any((i.max_phase or 0) >= APPROVED_PHASE for i in candidate.indications)
+    if highest:
+        return f"Phase {highest:g} for this condition{'; marketed for other conditions' if is_marketed else ''}"
+    return "Marketed for other conditions" if is_marketed else NOT_REPORTED
+
+
+def _trial_phases(candidate: Candidate, material: Material) -> list[float]:
+    trials = [material.records[record.key] for record in candidate.records if record.item.trial_status is not None]
+    named = [str(phase) for trial in trials for phase in trial.metadata.get("phases", ())]
+    return [float(phase.removeprefix("PHASE")) for phase in named if phase.startswith("PHASE")]
+
+
+def hypotheses_on(candidates: Sequence[Candidate]) -> HypothesisAssessment:
+    """The mechanism hypotheses that the candidates give rise to, best first."""
+    hypotheses = [_hypothesis(candidate) for candidate in candidates if candidate.mechanisms]
+    return HypothesisAssessment(
+        hypotheses=hypotheses,
+        primary_hypothesis=hypotheses[0] if hypotheses else None,
+        knowledge_gaps=[f"No mechanism found for {c.drug}." for c in candidates if not c.mechanisms],
+        recommended_searches=[query for h in hypotheses[:3] for query in h.to_search_queries()],
+    )
+
+
+def hypotheses_tested(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
+    """The hypotheses as a report holds them, each with the quality of its drug's evidence as its verdict."""
+    verdicts = {candidate.drug: candidate.appraisal.quality for candidate in candidates}
+    return [{**h.model_dump(), "verdict": verdicts[h.drug]} for h in hypotheses_on(candidates).hypotheses]
+
+
+def _hypothesis(candidate: Candidate) -> MechanismHypothesis:
+    found = candidate.appraisal
+    decided = len(found.supporting) + len(found.contradicting)
+    return MechanismHypothesis(
+        drug=candidate.drug,
+        target=targets_of(candidate) or NOT_REPORTED,
+        pathway=candidate.pathways[0] if candidate.pathways else NOT_REPORTED,
+        effect="; ".join(candidate.mechanisms),
+        confidence=round(len(found.supporting) / decided, 2) if decided else 0.0,
+        supporting_evidence=list(found.supporting),
+        contradicting_evidence=list(found.contradicting),
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from willowbark.tools.errors import UsageError
 
-from .model import EvidenceRow, ResearchReport
+from .content import EvidenceRow, ReportContent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ _TRIALS = (
 ).split()
 
 
-def evidence_frame(report: ResearchReport) -> "pd.DataFrame":
+def evidence_frame(report: ReportContent) -> "pd.DataFrame":
     """One row for each record that was appraised for a drug.
 
     `measure`, `value`, `ci_low`, `ci_high` and `p` are the first effect size that the record gives; `effects` counts
@@ -39,7 +39,7 @@ def evidence_frame(report: ResearchReport) -> "pd.DataFrame":
     return _frame([_evidence(row) for row in report.evidence_table], _EVIDENCE)
 
 
-def candidates_frame(report: ResearchReport) -> "pd.DataFrame":
+def candidates_frame(report: ReportContent) -> "pd.DataFrame":
     """One row for each candidate, best supported first; records for, against and undecided are counted.
 
     Raises:
@@ -58,7 +58,7 @@ def candidates_frame(report: ResearchReport) -> "pd.DataFrame":
     return _frame(rows, _CANDIDATES)
 
 
-def trials_frame(report: ResearchReport) -> "pd.DataFrame":
+def trials_frame(report: ReportContent) -> "pd.DataFrame":
     """One row for each registered trial that names a candidate.
 
     Raises:

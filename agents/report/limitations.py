@@ -1,17 +1,19 @@
 """What a report cannot say: sources that were silent, records that could not be trusted or read, gaps that remain."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import SOURCE_TITLES
+from willowbark.tools.works.sections import licence_of
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
 from ..grounding import names_unknown
 from .material import Material
-from .provenance import reading_note
 from .wording import counted, listed
 
+_NOT_ABSENCE = "Absence of evidence here is not its absence. Harms, doses and interactions were not weighed."
 MAX_GAPS, MAX_GAP_CHARACTERS = 10, 400  # of a judge's words
 
 
@@ -29,7 +31,7 @@ def limitations(material: Material, shown: Sequence[Candidate]) -> list[str]:
         *_of_records(material),
         *_of_candidates(shown),
         *_of_classes(material),
-        *reading_note(material),
+        *_reading_note(material),
     ]
     return list(dict.fromkeys(line.replace("..", ".") for line in lines if line))
 
@@ -105,3 +107,27 @@ def _sandbox_line() -> str:
         f"Answered offline: {Library.load().summary()} Its abstracts and full texts are told in Willowbark's own "
         "words. Ask again without --offline to search the public sources."
     )
+
+
+def _reading_note(material: Material) -> list[str]:
+    """What was read of the records, and why not more, for the limitations."""
+    read = [record for record in material.pool if licence_of(record)]
+    lines = ["Abstracts and registry entries were read, not full texts."]
+    if read:
+        licences = listed(sorted({str(licence_of(record)) for record in read}))
+        lines = [
+            f"Of {counted(len(read), 'publication')} results and limitations were read in the open full text "
+            f"({licences}); of all others the abstract or the registry entry alone."
+        ]
+    unread = Counter(str(r.metadata["full_text_unread"]) for r in material.pool if r.metadata.get("full_text_unread"))
+    if unread:
+        reasons = "; ".join(f"{reason}: {number}" for reason, number in sorted(unread.items()))
+        lines.append(f"Full texts asked for and not read: {unread.total()} ({reasons}).")
+    return [*lines, *_versions_note(material), _NOT_ABSENCE]
+
+
+def _versions_note(material: Material) -> list[str]:
+    unknown = sum("published_version_unknown" in record.metadata for record in material.pool)
+    if not unknown:
+        return []
+    return [f"For {counted(unknown, 'preprint')} it could not be looked up whether it was published since."]

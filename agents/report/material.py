@@ -12,7 +12,7 @@ from ..approval import Approval
 from ..claims import Verdicts
 from ..findings import Dossier
 from ..judge import JudgeAssessment
-from .model import ReportDraft, TurnUsage
+from .content import ReportDraft, TurnUsage
 
 _ENDINGS = {
     "sufficient_evidence": "the evidence was judged sufficient",

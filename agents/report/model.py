@@ -1,300 +1,42 @@
-"""What a report is made of: its sections, candidates, tables and references, and the draft that a model may write.
+"""The report as other programs take it: its content with the forms that it has by itself, and its message."""
 
-Counts, grades and references are computed by code (`assembly.py`); the agent that has it written is in `reporter.py`.
-"""
-
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from autogen_agentchat.messages import StructuredMessage
 from autogen_core.models import UserMessage
-from pydantic import BaseModel, ConfigDict, Field
 
-from willowbark.tools.appraisal import EffectSize, Quality, SeriousEvents
-
-from ..approval import Approval
-from ..claims import Claim
+from .content import ReportContent
+from .forms.blocks import Document
+from .forms.html import notebook_html
+from .forms.markdown import as_markdown
+from .forms.tree import document
+from .frames import evidence_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DISCLAIMER = (
-    "This report sums up published records for research. It is no medical advice: nobody should start, stop or change "
-    "a treatment because of it."
-)
-NOT_REPORTED = "not reported"
-OTHER_CALLS = "other"
-"""In the account of tokens, stands for what belongs to no turn: the choice of speakers, answers that were lost."""
 
-
-class ReportSection(BaseModel):
-    """A part of the report."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    title: str
-    content: str
-    """Markdown; `[3]` points to the third reference."""
-    citations: list[str] = Field(default_factory=list)
-    """Keys of the records cited, in the order of their first mention."""
-
-
-class StudyLimit(BaseModel):
-    """What a study says itself that limits it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    key: str
-    section: str
-    """Heading of the full text under which it stands."""
-    quote: str
-    """To the letter."""
-
-
-class LookAlike(BaseModel):
-    """Two records with nearly the same title that may be one study; they are counted apart, since nothing proves it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    keys: tuple[str, str]
-    titles: tuple[str, str]
-    title_score: float = Field(ge=0.0, le=100.0)
-    """How alike the titles are, 0 to 100."""
-    shared_authors: list[str] = Field(default_factory=list)
-    """Surnames in lower case; empty where either record names no authors."""
-
-
-class DrugCandidate(BaseModel):
-    """A drug with evidence on the condition, for or against."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: str
-    generic_name: str | None = None
-    current_indications: list[str] = Field(default_factory=list)
-    """Marketed indications; empty where the sources report none."""
-    mechanism: str = NOT_REPORTED
-    """Mechanism of action and targets as the drug databases give it."""
-    proposed_mechanism: str = NOT_REPORTED
-    """How it might act on the condition."""
-    in_asked_class: bool | None = None
-    """Whether it is known to belong to a class of drugs that the question names; None where the question names none."""
-    evidence_quality: Quality
-    certainty: str = NOT_REPORTED
-    """GRADE-like level: high, moderate, low, very low."""
-    certainty_reasons: list[str] = Field(default_factory=list)
-    """Each step that led to the level."""
-    clinical_status: str = NOT_REPORTED
-    supporting_citations: list[str] = Field(default_factory=list)
-    """Keys of the records that speak for it."""
-    contradicting_citations: list[str] = Field(default_factory=list)
-    """Keys of the records that speak against it."""
-    undecided_citations: list[str] = Field(default_factory=list)
-    """Keys of the records that name it without a verdict."""
-    claims: list[Claim] = Field(default_factory=list)
-    """Verified claims, each with the passage it rests on and the section that this stands in."""
-    study_limits: list[StudyLimit] = Field(default_factory=list)
-    """What its studies say themselves that limits them; empty where no full text with such a passage was read."""
-
-
-class EvidenceRow(BaseModel):
-    """What one record says of one drug: a row of the supports/contradicts table."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    key: str
-    drug: str
-    direction: str
-    """supports, contradicts, neutral or unclear."""
-    design: str
-    """Study design in words."""
-    date: str
-    title: str
-    sentence: str = ""
-    """The passage that the direction was read from; empty where there is none."""
-    section: str | None = None
-    """Where that passage stands: `Abstract`, `Title`, `Registry entry`, or a heading of the full text; None without
-    one."""
-    sample_size: int | None = None
-    """Participants; None is not reported."""
-    followup_months: float | None = None
-    """None is not reported."""
-    effects: list[EffectSize] = Field(default_factory=list)
-    """Effect sizes with their sentences, as the abstract gives them; those of the full text's results where it gives
-    none."""
-    effects_section: str | None = None
-    """Where the effect sizes stand; None without any."""
-    is_preprint: bool = False
-    retracted: bool | None = None
-    """None means that it could not be checked."""
-    concern: bool | None = None
-    """Whether an expression of concern stands; None means that it could not be checked."""
-
-
-class PostedResult(BaseModel):
-    """What a trial's posted results say of one drug."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    drug: str
-    direction: str
-    """supports, contradicts, neutral or unclear."""
-    reason: str
-    """How the direction came about."""
-    outcome: str | None = None
-    """The primary outcome it was read from; None where none could be read."""
-    sentence: str = ""
-    """The posted analysis it was read from; empty where none could be read."""
-    serious_events: list[SeriousEvents] = Field(default_factory=list)
-    """Participants with serious adverse events by group: numbers alone, no claim that the drug caused them."""
-
-
-class TrialRow(BaseModel):
-    """A registered trial on the condition."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    key: str
-    nct_id: str
-    title: str
-    drugs: list[str] = Field(default_factory=list)
-    status: str | None = None
-    """As the registry writes it; None is not reported."""
-    phases: list[str] = Field(default_factory=list)
-    enrollment: int | None = None
-    start_date: str | None = None
-    completion_date: str | None = None
-    why_stopped: str | None = None
-    why_stopped_kind: str | None = None
-    """safety, futility, benefit or administrative; None where the trial was not stopped or gives no reason."""
-    has_results: bool = False
-    posted: list[PostedResult] = Field(default_factory=list)
-    """What its posted results say of each of its drugs; empty where none are posted."""
-
-
-class SearchLogEntry(BaseModel):
-    """One query to one source, and what came of it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    source: str
-    query: str
-    specialist: str
-    iteration: int
-    status: str
-    taken: int
-    """Records handed over."""
-    found: int
-    """Hits that the source reports."""
-    filters: dict[str, str] | None = None
-    """Limits that were sent with the query, by the source's own names; empty for none, None for not noted."""
-    asked_at: datetime | None = None
-    warnings: list[str] = Field(default_factory=list)
-
-
-class Flow(BaseModel):
-    """How many records came and went (PRISMA 2020, https://doi.org/10.1136/bmj.n71)."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    identified: dict[str, int] = Field(default_factory=dict)
-    """Records by source, before duplicates are united."""
-    duplicates: int = 0
-    """Records that were united with another one."""
-    screened: int = 0
-    excluded: dict[str, int] = Field(default_factory=dict)
-    """Records left out, by reason."""
-    included: int = 0
-    """Records appraised for a candidate."""
-
-
-class TurnUsage(BaseModel):
-    """What an agent's turn used up of the language model."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    agent: str
-    """Name of the agent, or `OTHER_CALLS`."""
-    iteration: int | None = None
-    """The round, from 1; None is all rounds."""
-    prompt_tokens: int = Field(default=0, ge=0)
-    completion_tokens: int = Field(default=0, ge=0)
-    cost_usd: float | None = None
-    """US dollars at the model's list price; None where the price is not known."""
-
-    @property
-    def tokens(self) -> int:
-        """Prompt and completion tokens."""
-        return self.prompt_tokens + self.completion_tokens
-
-
-class ResearchReport(BaseModel):
+class ResearchReport(ReportContent):
     """The answer to a question."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    title: str
-    executive_summary: str = Field(min_length=100, max_length=1000)
-    """100 to 1000 characters."""
-    research_question: str
-    methodology: ReportSection
-    hypotheses_tested: list[dict[str, Any]] = Field(default_factory=list)
-    """`MechanismHypothesis` fields and the verdict on each."""
-    mechanistic_findings: ReportSection
-    clinical_findings: ReportSection
-    drug_candidates: list[str] = Field(default_factory=list)
-    """Names, best supported first."""
-    candidates: list[DrugCandidate] = Field(default_factory=list)
-    limitations: list[str] = Field(default_factory=list)
-    gaps: list[str] = Field(default_factory=list)
-    """What the judge found missing when the search ended."""
-    conclusion: str
-    references: list[dict[str, Any]] = Field(default_factory=list)
-    """number, key, title, authors, source, date, url and flags of each record cited."""
-    sources_searched: list[str] = Field(default_factory=list)
-    total_papers_reviewed: int = Field(default=0, ge=0)
-    search_iterations: int = Field(default=0, ge=0)
-    tokens_used: int = Field(default=0, ge=0)
-    """Prompt and completion tokens; with the baseline analyst an estimate of what a language model would have read."""
-    usage: list[TurnUsage] = Field(default_factory=list)
-    """Tokens and cost by agent and round; empty where no language model was used, or nobody kept account."""
-    approval: Approval | None = None
-    """Who decided on the candidates before the report was written; None in reports older than this field."""
-    stop_reason: str
-    confidence_score: float = Field(ge=0.0, le=1.0)
-    """0 to 1, computed from the candidates' certainty."""
-    claims_kept: int = Field(default=0, ge=0)
-    claims_repaired: int = Field(default=0, ge=0)
-    """Of those kept, how many were mended before they stood."""
-    claims_dropped: int = Field(default=0, ge=0)
-    evidence_table: list[EvidenceRow] = Field(default_factory=list)
-    """Every record that was appraised for a candidate, candidates in their order."""
-    look_alikes: list[LookAlike] = Field(default_factory=list)
-    """Records behind the candidates that may be one study: for the reader to compare, never united."""
-    trials: list[TrialRow] = Field(default_factory=list)
-    search_log: list[SearchLogEntry] = Field(default_factory=list)
-    flow: Flow = Field(default_factory=Flow)
-    disclaimer: str = DISCLAIMER
-    generated_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    def to_tree(self) -> Document:
+        """The report as every form of it shows it: sections, paragraphs, lists, tables and figures."""
+        return document(self)
 
     def to_markdown(self) -> str:
         """The whole report as Markdown."""
-        from .markdown import as_markdown  # noqa: PLC0415  the renderer reads these models
-
-        return as_markdown(self)
+        return as_markdown(self.to_tree())
 
     def to_json(self) -> str:
         """The whole report as JSON, indented."""
         return self.model_dump_json(indent=2)
 
     def to_frame(self) -> "pd.DataFrame":
-        """The evidence table as a pandas frame, one row for each record and drug; see `agents.frames` for others.
+        """The evidence table as a pandas frame, one row for each record and drug; `agents.report.frames` has others.
 
         Raises:
             UsageError: pandas is not installed.
         """
-        from .frames import evidence_frame  # noqa: PLC0415  it reads these models
-
         return evidence_frame(self)
 
     def _repr_markdown_(self) -> str:
@@ -304,27 +46,7 @@ class ResearchReport(BaseModel):
         printer.text(f"<ResearchReport: {self.title}; {len(self.candidates)} candidates>")
 
     def _repr_html_(self) -> str:
-        from .html import report_html  # noqa: PLC0415  the renderer reads these models
-
-        return report_html(self)
-
-
-class CandidateDraft(BaseModel):
-    """What a model says of a drug's possible way of acting."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    name: str
-    proposed_mechanism: str = ""
-
-
-class ReportDraft(BaseModel):
-    """What a model writes; everything else in the report is computed."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    claims: list[Claim] = Field(default_factory=list)
-    candidates: list[CandidateDraft] = Field(default_factory=list)
+        return notebook_html(self.to_tree())
 
 
 class ReportMessage(StructuredMessage[ResearchReport]):

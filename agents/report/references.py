@@ -4,9 +4,12 @@ from collections.abc import Iterable, Mapping
 
 from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.works.sections import licence_of, places
 from willowbark.tools.works.trust import is_unchecked
 
-from .provenance import origin
+from .forms.blocks import Cite
+
+_VERSIONS = {"preprint_versions": "preprint", "earlier_versions": "earlier version"}
 
 
 class References:
@@ -20,11 +23,11 @@ class References:
         self._records = records
         self._numbers: dict[str, int] = {}
 
-    def cite(self, keys: Iterable[str]) -> str:
-        """Give `[1]` or `[1, 4]` for records; those outside the pool can't be cited, and none gives an empty text."""
+    def cite(self, keys: Iterable[str]) -> Cite | str:
+        """Number records where they are cited; those outside the pool can't be cited, and none gives an empty text."""
         known = [key for key in dict.fromkeys(keys) if key in self._records]
         numbers = [self._numbers.setdefault(key, len(self._numbers) + 1) for key in known]
-        return f"[{', '.join(map(str, sorted(numbers)))}]" if numbers else ""
+        return Cite(tuple(sorted(numbers))) if numbers else ""
 
     @property
     def cited(self) -> list[str]:
@@ -49,8 +52,22 @@ def _entry(number: int, record: Evidence) -> dict[str, object]:
         "url": citation.url,
         **{name: data[name] for name in ("journal", "doi", "pmid", "pmcid", "nct_id") if data.get(name)},
         "flags": _flags(record),
-        **origin(record),
+        **_origin(record),
     }
+
+
+def _origin(record: Evidence) -> dict[str, object]:
+    """What a reference says of other versions of its record, and of the full text that was read."""
+    data, found = record.metadata, dict[str, object]()
+    versions = [{"relation": word, **each} for kind, word in _VERSIONS.items() for each in data.get(kind) or ()]
+    if versions:
+        found["versions"] = versions
+    if record.is_preprint and data.get("published_version"):
+        found["published_version"] = data["published_version"]
+    if licence := licence_of(record):
+        titles = list(dict.fromkeys(place.title for place in places(record)))
+        found["full_text"] = {"pmcid": data.get("pmcid"), "licence": licence, "sections": titles}
+    return found
 
 
 def _flags(record: Evidence) -> list[str]:

@@ -1,27 +1,26 @@
 """The report's sections in sentences: what the records say, how the drugs act, how the search went."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.evidence import SOURCE_TITLES, Evidence
-from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.evidence import Evidence
 
 from ..claims import Claim
 from ..judge import sources_breakdown
-from .drug_candidates import mechanism_of
-from .markdown import escaped
+from .content import EVENTS_NOTE, NOT_REPORTED, PostedResult, ReportSection
+from .forms.blocks import Block, Flow, Text, flow, joined, paragraph, points
+from .forms.markdown import blocks_in_markdown
 from .material import Material
-from .model import NOT_REPORTED, ReportSection
-from .posted_results import posted_lines, posted_results
 from .references import References
+from .tables import posted_results
 from .wording import counted, designs_in_words, listed
 
 MAX_SHOWN_TRIALS = 12  # in sentences; the report's table has all
 MAX_OTHERS = 20  # names of drugs that no verdict was read for
 MAX_PATHWAYS = 3
-QUERIES = "Searches: "  # what the part of the methodology begins with that lists them
+MAX_TARGETS = 6  # gene symbols in a line; receptor families have dozens
+MAX_GROUPS = 8  # groups of serious adverse events in a sentence; the trial's row has all
 _KINDS = {
     "peer_reviewed": "peer-reviewed publication",
     "preprints": "preprint",
@@ -36,6 +35,13 @@ _HOW = (
 )
 
 
+def _section(title: str, blocks: Sequence[Block], citations: Sequence[str] = ()) -> ReportSection:
+    """A section as blocks, and the same as Markdown."""
+    return ReportSection(
+        title=title, content=blocks_in_markdown(blocks), citations=list(citations), blocks=list(blocks)
+    )
+
+
 def clinical_section(
     material: Material, shown: Sequence[Candidate], kept: Sequence[Claim], references: References
 ) -> ReportSection:
@@ -47,16 +53,13 @@ def clinical_section(
         kept: the verified claims, whose records are cited.
         references: takes the citations.
     """
-    lines = [_verdict(candidate, kept, references) for candidate in shown]
-    if not lines:
-        lines = [f"No record on {material.topic} speaks for or against an existing drug."]
-    parts = ["\n".join(lines), "\n".join(_trials(material, references)), _others(material, shown)]
-    return ReportSection(
-        title="Clinical findings", content="\n\n".join(filter(None, parts)), citations=references.cited
-    )
+    verdicts = [_verdict(candidate, kept, references) for candidate in shown]
+    nothing = paragraph(f"No record on {material.topic} speaks for or against an existing drug.")
+    parts = [points(verdicts) if verdicts else nothing, *_trials(material, references), *_others(material, shown)]
+    return _section("Clinical findings", parts, references.cited)
 
 
-def _verdict(candidate: Candidate, kept: Sequence[Claim], references: References) -> str:
+def _verdict(candidate: Candidate, kept: Sequence[Claim], references: References) -> Flow:
     found = candidate.appraisal
     quoted = [claim.evidence_key for claim in kept if claim.drug.casefold() == candidate.drug]
     sides = [
@@ -67,29 +70,44 @@ def _verdict(candidate: Candidate, kept: Sequence[Claim], references: References
     decided = {*found.supporting, *found.contradicting}
     undecided = [key for key in quoted if key not in decided]
     if undecided:
-        sides.append(f"quoted without a verdict {references.cite(undecided)}")
+        sides.append(flow("quoted without a verdict", references.cite(undecided)))
     level = found.certainty.level.value.replace("_", " ")
-    return f"- **{escaped(candidate.drug)}** ({level} certainty): {'; '.join(sides)}."
+    return flow(Text(candidate.drug, "strong"), f" ({level} certainty): ", *joined(sides), ".")
 
 
-def _side(records: Sequence[AppraisedRecord], keys: Sequence[str], word: str, references: References) -> str:
+def _side(records: Sequence[AppraisedRecord], keys: Sequence[str], word: str, references: References) -> Flow:
     items = [record.item for record in records if record.key in keys]
     sizes = [item.sample_size for item in items if item.sample_size is not None]
     largest = f", the largest with {max(sizes):,} participants" if len(items) > 1 and sizes else ""
     alone = f", {sizes[0]:,} participants" if len(items) == 1 and sizes else ""
-    return f"{designs_in_words(item.design for item in items)} {word} it{largest}{alone} {references.cite(keys)}"
+    designs = designs_in_words(item.design for item in items)
+    return flow(f"{designs} {word} it{largest}{alone}", references.cite(keys))
 
 
-def _trials(material: Material, references: References) -> Iterator[str]:
+def _trials(material: Material, references: References) -> Iterator[Block]:
     on_topic = {r.key for c in material.candidates for r in c.records if r.item.trial_status is not None}
     trials = [record for record in material.pool if record.key in on_topic]
     if trials:
         more = f" (the first {MAX_SHOWN_TRIALS} of {len(trials)})" if len(trials) > MAX_SHOWN_TRIALS else ""
-        yield f"Registered trials{more}:\n"
-    for trial in trials[:MAX_SHOWN_TRIALS]:
-        title, data = escaped(trial.citation.title), trial.metadata
-        yield f"- {data.get('nct_id')}: {title} ({'; '.join(_standing(trial))}) {references.cite([trial.key])}"
-        yield from posted_lines(posted_results(material.candidates, trial.key))
+        yield paragraph(f"Registered trials{more}:")
+        yield points(_trial(trial, material, references) for trial in trials[:MAX_SHOWN_TRIALS])
+
+
+def _trial(trial: Evidence, material: Material, references: References) -> Flow:
+    said = f"{trial.metadata.get('nct_id')}: {trial.citation.title} ({'; '.join(_standing(trial))})"
+    below = list(posted_lines(posted_results(material.candidates, trial.key)))
+    return flow(said, references.cite([trial.key]), *([points(below)] if below else []))
+
+
+def posted_lines(results: Sequence[PostedResult]) -> Iterator[str]:
+    """Posted results of one trial, a sentence a drug, and serious adverse events."""
+    for result in results:
+        said = f" ({result.sentence})" if result.sentence else ""
+        yield f"Posted results, {result.drug}: {result.direction}, {result.reason}{said}"
+    if results and (events := results[0].serious_events):
+        told = [f"{e.group} {e.affected} of {e.at_risk if e.at_risk is not None else '?'}" for e in events[:MAX_GROUPS]]
+        more = "; …" if len(events) > MAX_GROUPS else ""
+        yield f"Serious adverse events ({EVENTS_NOTE}): {'; '.join(told)}{more}"
 
 
 def _standing(trial: Evidence) -> Iterator[str]:
@@ -105,17 +123,14 @@ def _standing(trial: Evidence) -> Iterator[str]:
     yield counted(enrollment, "participant") if isinstance(enrollment, int) else f"enrolment {NOT_REPORTED}"
     yield "results posted" if data.get("has_results") else "no results posted"
     if data.get("why_stopped"):
-        yield f"stopped: {escaped(str(data['why_stopped']))}"
+        yield f"stopped: {data['why_stopped']}"
 
 
-def _others(material: Material, shown: Sequence[Candidate]) -> str:
-    others = [escaped(c.drug) for c in material.candidates if c not in shown]
-    if not others:
-        return ""
-    named = listed(others, most=MAX_OTHERS)
-    return (
-        f"Named in the records on {escaped(material.topic)}, with no result that could be read and verified: {named}."
-    )
+def _others(material: Material, shown: Sequence[Candidate]) -> Iterator[Block]:
+    if others := [c.drug for c in material.candidates if c not in shown]:
+        named = listed(others, most=MAX_OTHERS)
+        said = f"Named in the records on {material.topic}, with no result that could be read and verified: {named}."
+        yield paragraph(said)
 
 
 def mechanistic_section(shown: Sequence[Candidate], references: References) -> ReportSection:
@@ -125,19 +140,35 @@ def mechanistic_section(shown: Sequence[Candidate], references: References) -> R
     for candidate in shown:
         if how := mechanism_of(candidate):
             path = f"; pathways: {', '.join(candidate.pathways[:MAX_PATHWAYS])}" if candidate.pathways else ""
-            lines.append(f"- **{candidate.drug}**: {how}{path} {references.cite(candidate.drug_records)}")
+            cited = references.cite(candidate.drug_records)
+            lines.append(flow(Text(candidate.drug, "strong"), f": {how}{path}", cited))
     if missing := [candidate.drug for candidate in shown if not candidate.mechanisms]:
-        lines.append(f"- No mechanism was found for {listed(missing, most=len(missing))}.")
-    text = "\n".join(lines) or "No mechanism of a candidate was found."
-    return ReportSection(title="Mechanistic findings", content=text, citations=references.cited[start:])
+        lines.append(flow(f"No mechanism was found for {listed(missing, most=len(missing))}."))
+    block = points(lines) if lines else paragraph("No mechanism of a candidate was found.")
+    return _section("Mechanistic findings", [block], references.cited[start:])
+
+
+def mechanism_of(candidate: Candidate) -> str:
+    """Mechanisms of action and targets in a line; empty where none is known."""
+    targets = targets_of(candidate)
+    how = "; ".join(candidate.mechanisms)
+    return f"{how}{f' (targets {targets})' if targets else ''}" if how else ""
+
+
+def targets_of(candidate: Candidate) -> str:
+    """Gene symbols in a line; empty where none is known."""
+    return ", ".join(candidate.targets[:MAX_TARGETS])
 
 
 def methodology_section(material: Material) -> ReportSection:
-    """Who searched where, how it was read, and each query with what the sources gave."""
-    paragraphs = [
-        _search(material), _records(material), _HOW, *_approval(material), *_queries(material.dossier.replies)
-    ]  # fmt: skip
-    return ReportSection(title="Methodology", content="\n\n".join(paragraphs))
+    """Who searched where, how it was read, who decided; the searches themselves stand in the report's log."""
+    said = [_search(material), _records(material), _HOW, material.approval.sentence]
+    aside = [
+        f"Set aside: {one.name} ({one.supporting} for, {one.contradicting} against, {one.certainty} certainty)"
+        f"{f': {one.reason}' if one.reason else ''}"
+        for one in material.approval.set_aside
+    ]
+    return _section("Methodology", [*map(paragraph, said), *([points(aside)] if aside else [])])
 
 
 def _search(material: Material) -> str:
@@ -153,53 +184,9 @@ def _search(material: Material) -> str:
     )
 
 
-def _approval(material: Material) -> Iterator[str]:
-    """Who decided on the candidates before the report was written, and what was set aside."""
-    approval = material.approval
-    yield approval.sentence
-    if approval.set_aside:
-        yield "\n".join(
-            f"- Set aside: {escaped(one.name)} ({one.supporting} for, {one.contradicting} against, {one.certainty} "
-            f"certainty){f': {escaped(one.reason)}' if one.reason else ''}"
-            for one in approval.set_aside
-        )
-
-
 def _records(material: Material) -> str:
     came = sum(len(reply.records) for reply in material.dossier.replies)
     counts = sources_breakdown(material.pool)
     kinds = [counted(counts[kind], noun) for kind, noun in _KINDS.items() if counts[kind]]
     united = f"{counted(len(material.pool), 'record')} without duplicates"
     return f"{counted(came, 'record')} came in, {united}{f': {listed(kinds)}' if kinds else ''}."
-
-
-def _queries(replies: Sequence[SourceReply]) -> Iterator[str]:
-    """One row a query: what one source was asked, others often were too."""
-    if not replies:
-        return
-    answers: dict[str, list[SourceReply]] = {}
-    for reply in replies:
-        answers.setdefault(reply.query, []).append(reply)
-    queries = "1 query" if len(answers) == 1 else f"{len(answers)} queries"
-    yield f"{QUERIES}{len(replies)}, with {queries}. Records taken of records found:"
-    rows = [f"| `{_code(query)}` | {'; '.join(_answers(given))} |" for query, given in answers.items()]
-    yield "\n".join(["| query | answers |", "|---|---|", *rows])
-
-
-def _answers(replies: Sequence[SourceReply]) -> Iterator[str]:
-    times = Counter(reply.source for reply in replies)
-    for reply in {reply.source: reply for reply in replies}.values():
-        title = SOURCE_TITLES.get(reply.source, reply.source)
-        again = f", asked {times[reply.source]} times" if times[reply.source] > 1 else ""
-        yield f"{title}: {_outcome(reply)}{again}"
-
-
-def _outcome(reply: SourceReply) -> str:
-    if reply.status in (Status.UNAVAILABLE, Status.BAD_QUERY):
-        return reply.status.value.replace("_", " ")
-    return f"{len(reply.records)} of {reply.total}" if reply.total else "nothing"
-
-
-def _code(query: str) -> str:
-    """A query as it stands between backticks in a table."""
-    return " ".join(query.replace("|", " ").replace("`", "'").split())

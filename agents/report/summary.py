@@ -1,4 +1,8 @@
-"""Title, summary and conclusion of a report: the answer, why, what is against it, what is not known."""
+"""Title, summary and conclusion of a report: the answer, why, what is against it, what is not known.
+
+Certainty is put as GRADE has it: a drug does, probably does or may help, or the evidence is very uncertain
+(GRADE guidelines 26, J Clin Epidemiol 2020;119:126-135, https://www.jclinepi.com/article/S0895-4356(19)30416-0/fulltext).
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,9 +10,8 @@ from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import SOURCE_TITLES
 
 from ..judge import sources_breakdown
-from .answer import answer, held_back
+from .content import DrugCandidate, SummaryPart
 from .material import Material
-from .model import DrugCandidate
 from .wording import capital, counted, designs_in_words, listed, short
 
 SUMMARY_LIMIT = 1000  # characters, by contract
@@ -16,8 +19,7 @@ CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
 """Confidence in the answer by the best candidate's certainty; our convention, stated in the methodology."""
 CONFIDENCE_LOST = 0.1  # for each source that did not answer at all
 ADVICE = "This is no medical advice."
-LABELS = ("Why", "Against", "Not known", "Read")
-"""What the parts of a summary begin with, after the answer."""
+LEVELS = ("high", "moderate", "low", "very low")
 
 
 def title(material: Material) -> str:
@@ -28,7 +30,9 @@ def title(material: Material) -> str:
     return f"{short(drugs)} {material.purpose}: what the evidence says"
 
 
-def executive_summary(material: Material, shown: Sequence[Candidate], candidates: Sequence[DrugCandidate]) -> str:
+def executive_summary(
+    material: Material, shown: Sequence[Candidate], candidates: Sequence[DrugCandidate]
+) -> list[SummaryPart]:
     """The answer first, then why, what is against, what is not known, and what was read; 100 to 1000 characters.
 
     Args:
@@ -36,13 +40,115 @@ def executive_summary(material: Material, shown: Sequence[Candidate], candidates
         shown: the candidates of the report as they were appraised.
         candidates: the same as the report shows them.
     """
-    kept = [*answer(material, candidates)]
-    kept += [*_why(material, shown), *_against(candidates)] if candidates else []
-    kept += [_aside(material).strip()] if candidates and material.aside else []
-    kept += [*_unknown(material, candidates), _read(material), ADVICE]
-    while len(" ".join(kept)) > SUMMARY_LIMIT:  # the answer and the advice stay; of the rest the last goes first
+    told = [("", sentence) for sentence in answer(material, candidates)]
+    if candidates:
+        told += [
+            *(("Why", why) for why in _why(material, shown)),
+            *(("Against", line) for line in _against(candidates)),
+        ]
+        told += [("", _aside(material).strip())] if material.aside else []
+    told += [*(("Not known", line) for line in _unknown(material, candidates)), ("Read", _read(material)), ("", ADVICE)]
+    kept = [SummaryPart(label=label, text=text) for label, text in told]
+    while len(" ".join(part.line for part in kept)) > SUMMARY_LIMIT:  # the answer and the advice stay; the last goes
         del kept[-2]
-    return " ".join(kept)
+    return _joined(kept)
+
+
+def _joined(parts: Sequence[SummaryPart]) -> list[SummaryPart]:
+    """Sentences without a label go on from the part before, as the answer's do."""
+    found: list[SummaryPart] = []
+    for part in parts:
+        if found and not part.label:
+            found[-1] = SummaryPart(label=found[-1].label, text=f"{found[-1].text} {part.text}")
+        else:
+            found.append(part)
+    return found
+
+
+def answer(material: Material, candidates: Sequence[DrugCandidate]) -> Iterator[str]:
+    """The answer, a sentence each.
+
+    Args:
+        material: what the report is made of.
+        candidates: those of the report, best supported first.
+    """
+    by_name = [c for c in candidates if c.name in material.asked.drugs]
+    outside = [c for c in candidates if c not in by_name and c.in_asked_class is False]
+    others = [c for c in candidates if c not in by_name and c not in outside]
+    aim = "to prevent" if material.asked.intent == "prevention" else "in"
+    sentences = [*_asked_by_name(by_name, material, f" {aim} {short(material.topic)}")]
+    if not candidates:
+        yield from [*sentences, _nothing(material)]
+        return
+    classes = listed(material.asked.drug_classes)
+    if material.asked.drug_classes and not others:
+        sentences.append(f"On {short(classes)}, asked about as a class, nothing could be verified.")
+    if not any(map(_is_supported, candidates)):
+        sentences.insert(0, f"No existing drug is supported {short(material.purpose)}.")
+    named = any(map(_is_supported, by_name))
+    sentences += _by_level(others, "" if named else f" {aim} {short(material.topic)}")
+    if refuted := [c for c in others if c.evidence_quality == "refuted"]:
+        sentences.append(f"The evidence speaks against {listed([_tally(c) for c in refuted], most=3)}.")
+    if beside := [f"{short(c.name)} ({c.certainty} certainty)" for c in outside if _is_supported(c)]:
+        sentences.append(f"Also found, not known to be {short(classes)}: {listed(beside, most=3)}.")
+    yield from sentences
+
+
+def held_back(material: Material) -> str:
+    """How many candidates the report does not deal with by decision, and whose decision that was."""
+    were = "was" if len(material.aside) == 1 else "were"
+    number = counted(len(material.aside), "candidate")
+    return f"{number} {were} set aside by {material.approval.who} before the report was written"
+
+
+def _nothing(material: Material) -> str:
+    if material.aside:
+        return f"No answer: {held_back(material)}, so it names no candidate {short(material.purpose)}."
+    return (
+        f"No answer: no existing drug was found with verifiable evidence {short(material.purpose)}, so the report "
+        "names no candidate. That is no evidence that none works."
+    )
+
+
+def _asked_by_name(found: Sequence[DrugCandidate], material: Material, what: str) -> Iterator[str]:
+    yield from _by_level(found, what)
+    if refuted := [c for c in found if c.evidence_quality == "refuted"]:
+        yield f"The evidence speaks against {listed([_tally(c) for c in refuted])}."
+    for each in found:
+        if not each.supporting_citations and each.evidence_quality != "refuted":
+            against = counted(len(each.contradicting_citations), "record")
+            yield f"Nothing found supports {short(each.name)}{what}: {against} against, too little to refute it."
+    known = {*(c.name for c in found), *(c.drug for c in material.aside)}
+    if unanswered := [short(drug) for drug in material.asked.drugs if drug not in known]:
+        yield f"On {listed(unanswered)}, asked about by name, nothing could be verified."
+
+
+def _by_level(candidates: Sequence[DrugCandidate], what: str) -> Iterator[str]:
+    """One sentence a level of certainty, the highest first; only the first says what for."""
+    for level in LEVELS:
+        if names := [short(c.name) for c in candidates if _is_supported(c) and c.certainty == level]:
+            yield _sentence(names, level, what)
+            what = ""
+
+
+def _is_supported(candidate: DrugCandidate) -> bool:
+    return bool(candidate.supporting_citations) and candidate.evidence_quality != "refuted"
+
+
+def _sentence(names: Sequence[str], level: str, what: str) -> str:
+    drugs, help_ = listed(names), "help" if len(names) > 1 else "helps"
+    said = {
+        "high": f"{drugs} {help_}{what}",
+        "moderate": f"{drugs} probably {help_}{what}",
+        "low": f"{drugs} may help{what}",
+        "very low": f"Whether {drugs} {help_}{what} is very uncertain",
+    }[level]
+    return f"{capital(said)} ({level} certainty)."
+
+
+def _tally(candidate: DrugCandidate) -> str:
+    against, support = len(candidate.contradicting_citations), len(candidate.supporting_citations)
+    return f"{short(candidate.name)} ({against} against, {support} for)"
 
 
 def conclusion(material: Material, candidates: Sequence[DrugCandidate]) -> str:
@@ -99,16 +205,16 @@ def _why(material: Material, shown: Sequence[Candidate]) -> Iterator[str]:
     sizes = [item.sample_size for item in items if item.sample_size is not None]
     largest = f", the largest with {max(sizes):,} participants" if len(items) > 1 and sizes else ""
     single = f" with {sizes[0]:,} participants" if len(items) == 1 and sizes else ""
-    yield f"Why: {short(best.drug)} rests on {designs_in_words(i.design for i in items)}{largest}{single}."
+    yield f"{short(best.drug)} rests on {designs_in_words(i.design for i in items)}{largest}{single}."
 
 
 def _against(candidates: Sequence[DrugCandidate]) -> Iterator[str]:
     opposed = [c for c in candidates if c.contradicting_citations and c.evidence_quality != "refuted"]
     if opposed:
         told = [f"{short(c.name)} ({len(c.contradicting_citations)})" for c in opposed]
-        yield f"Against: records on {listed(told)}."
+        yield f"records on {listed(told)}."
     elif all(c.evidence_quality != "refuted" for c in candidates):
-        yield "Against: no record was read as speaking against these drugs."
+        yield "no record was read as speaking against these drugs."
 
 
 def _unknown(material: Material, candidates: Sequence[DrugCandidate]) -> Iterator[str]:
@@ -121,7 +227,7 @@ def _unknown(material: Material, candidates: Sequence[DrugCandidate]) -> Iterato
     if candidates:
         parts.append("harms and doses were not weighed")
     if parts:
-        yield f"Not known: {'; '.join(parts)}."
+        yield f"{'; '.join(parts)}."
 
 
 def _read(material: Material) -> str:
@@ -129,9 +235,9 @@ def _read(material: Material) -> str:
     publications = counts["peer_reviewed"] + counts["preprints"]
     where = "Willowbark's bundled library" if material.sandboxed else "public sources"
     if not publications and not counts["clinical_trials"]:
-        return f"Read: no publication or trial was found in {where}; the search ended because {material.ending}."
+        return f"no publication or trial was found in {where}; the search ended because {material.ending}."
     return (
-        f"Read: {counted(publications, 'publication')} and {counted(counts['clinical_trials'], 'registered trial')} "
+        f"{counted(publications, 'publication')} and {counted(counts['clinical_trials'], 'registered trial')} "
         f"from {where}; the search ended because {material.ending}."
     )
 

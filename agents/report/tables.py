@@ -1,26 +1,43 @@
-"""The report's tables: evidence for and against, trials, search log."""
+"""The report's tables: evidence for and against, trials, searches, and the flow of records.
 
+The flow follows PRISMA 2020 (https://doi.org/10.1136/bmj.n71). Its numbers add up by making: all that was identified is
+a duplicate or screened, all that was screened is excluded or included.
+"""
+
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl, urlsplit
 
 from willowbark.tools.appraisal import EffectSize, effect_sizes, followup_months, readable
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal.candidates import Candidate, on_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
+from willowbark.tools.questions.query import ParsedQuestion
+from willowbark.tools.works.excerpts import stated_limits
+from willowbark.tools.works.identity import propose
 from willowbark.tools.works.sections import places, section_of
 
 from ..claims import plain
 from ..findings import Dossier
-from .model import EvidenceRow, SearchLogEntry, TrialRow
-from .posted_results import posted_results
+from .content import EvidenceRow, Flow, LookAlike, PostedResult, SearchLogEntry, StudyLimit, TrialRow
+from .material import Material
 
+MAX_LIMITS = 4  # quotes for one candidate: two studies with two each
 MAX_EFFECTS = 4  # of a full text's results, which hold many: the first are those of the primary outcome
 _WITHOUT_FILTERS = ("chembl", "opentargets")  # these sources take a name and no limits
 _FILTERS = frozenset(
     "filter.advanced filter.overallStatus datetype mindate maxdate synonym sort retmax pageSize".split()
 )
 """Parameters of requests that limit what comes, beside the query itself."""
+RETRACTED = "retracted"
+BACKGROUND = "drug or disease database entry, used for mechanisms"
+OFF_TOPIC = "not on the condition asked about"
+NO_DRUG = "names no drug"
+NOTICE = "notice on another article (retraction, concern or correction)"
+VERSION = "preprint or earlier version of a record that was read"
+_VERSIONS = ("preprint_versions", "earlier_versions")
+SET_ASIDE = "on drugs that were set aside before the report"
 
 
 def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
@@ -133,3 +150,86 @@ def filters_sent(source: str, url: str) -> dict[str, str] | None:
     if not sent and source not in _WITHOUT_FILTERS:
         return None
     return {name: value for name, value in sent if name in _FILTERS}
+
+
+def posted_results(candidates: Sequence[Candidate], key: str) -> list[PostedResult]:
+    """What a trial's posted results say of each drug that it names; empty where none are posted."""
+    found = ((candidate.drug, _record(candidate, key)) for candidate in candidates)
+    return [
+        PostedResult(
+            drug=drug,
+            direction=record.item.direction.value,
+            reason=record.posted.reason,
+            outcome=record.posted.outcome,
+            sentence=record.posted.sentence,
+            serious_events=record.posted.serious_events,
+        )
+        for drug, record in found
+        if record and record.posted
+    ]
+
+
+def _record(candidate: Candidate, key: str) -> AppraisedRecord | None:
+    return next((record for record in candidate.records if record.key == key), None)
+
+
+def study_limits(candidate: Candidate, records: Mapping[str, Evidence]) -> list[StudyLimit]:
+    """What the studies on a candidate say themselves that limits them, strongest design first; retracted ones don't."""
+    read = [records[appraised.key] for appraised in candidate.records if not appraised.item.retracted]
+    return [
+        StudyLimit(key=record.key, section=passage.section, quote=passage.quote)
+        for record in read
+        for passage in stated_limits(record)
+    ][:MAX_LIMITS]
+
+
+def look_alikes(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[LookAlike]:
+    """Records behind the report's candidates that may be one study; nothing was united for it."""
+    keys = dict.fromkeys(appraised.key for candidate in shown for appraised in candidate.records)
+    return [
+        LookAlike(
+            keys=(each.one, each.other),
+            titles=(records[each.one].citation.title, records[each.other].citation.title),
+            title_score=each.title_score,
+            shared_authors=list(each.shared_authors),
+        )
+        for each in propose([records[key] for key in keys])
+    ]
+
+
+def flow(material: Material) -> Flow:
+    """Count the records from identification to inclusion."""
+    identified: Counter[str] = Counter()
+    for reply in material.dossier.replies:
+        identified[reply.source] += len(reply.records)
+    for record in material.pool:
+        identified[record.citation.source] += "fetched_as" in record.metadata
+    appraised = {record.key for candidate in (*material.candidates, *material.aside) for record in candidate.records}
+    aside = {record.key for candidate in material.aside for record in candidate.records}
+    reasons = [
+        SET_ASIDE if record.key in aside - appraised else _reason(record, appraised, material.asked)
+        for record in material.pool
+    ]
+    excluded = Counter(reason for reason in reasons if reason)
+    screened = len(material.pool)
+    if united := sum(len(r.metadata.get(kind) or ()) for r in material.pool for kind in _VERSIONS):
+        excluded[VERSION] = united
+        screened += united
+    return Flow(
+        identified={source: number for source, number in sorted(identified.items()) if number},
+        duplicates=identified.total() - screened,
+        screened=screened,
+        excluded=dict(sorted(excluded.items())),
+        included=screened - excluded.total(),
+    )
+
+
+def _reason(record: Evidence, appraised: set[str], asked: ParsedQuestion) -> str | None:
+    """Why a record was left out; None where it was appraised for a candidate."""
+    if record.key in appraised:
+        return RETRACTED if record.metadata.get("retracted") else None
+    if record.metadata.get("record_type") in ("drug", "disease"):
+        return BACKGROUND
+    if record.metadata.get("record_type") == "notice":
+        return NOTICE
+    return NO_DRUG if on_condition(record, asked) else OFF_TOPIC

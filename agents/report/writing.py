@@ -18,7 +18,7 @@ from ..approval import Approval
 from ..asking import ModelFailure, add_usage, ask
 from ..claims import Claim, Verdicts, verify
 from ..judge import SHOWN_CHARACTERS, shown_records
-from .model import ReportDraft
+from .content import ReportDraft
 
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 

@@ -1,23 +1,23 @@
 """A report in other forms: `render(report, "html")` gives one, `write(report, folder, names)` leaves them in a folder.
 
-An export is a module with one function from a report to bytes, and one line in `FORMATS`. Each is a function of the
+An export is a function from a report to bytes, and one line in `FORMATS`. Each is a function of the
 report alone: the same report gives the same bytes. What a format needs beyond Willowbark itself comes with
 `pip install 'willowbark[report]'` and is imported when that format is asked for.
 """
 
+import json
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from willowbark.tools.errors import UsageError
-
-from .files import write_export
+from willowbark.tools.whole_file import write_whole
 
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
 
-EXTRA_MODULES = frozenset({"jinja2", "markupsafe", "markdown_it", "nh3", "matplotlib", "docx", "lxml"})
+EXTRA_MODULES = frozenset({"matplotlib", "docx", "lxml"})
 
 
 class Format(NamedTuple):
@@ -27,7 +27,7 @@ class Format(NamedTuple):
     """What `--to` takes."""
     file_name: str
     writer: str
-    """`module:function`; the function takes a report and gives bytes."""
+    """`module:function`, or `:function` for one here; the function takes a report and gives bytes."""
 
 
 FORMATS = (
@@ -37,9 +37,9 @@ FORMATS = (
     Format("csl", "references.csl.json", "citations:as_csl_json"),
     Format("docx", "report.docx", "docx:as_docx"),
     Format("csv", "evidence.csv", "csv:as_csv"),
-    Format("md", "report.md", "plain:as_markdown"),
-    Format("json", "report.json", "plain:as_json"),
-    Format("schema", "report.schema.json", "plain:as_schema"),
+    Format("md", "report.md", ":as_markdown"),
+    Format("json", "report.json", ":as_json"),
+    Format("schema", "report.schema.json", ":as_schema"),
 )
 """Every form there is, in the order in which they are shown."""
 
@@ -64,7 +64,7 @@ def render(report: "ResearchReport", name: str) -> bytes:
     """
     module, _, function = format_of(name).writer.partition(":")
     try:
-        content: bytes = getattr(import_module(f".{module}", __name__), function)(report)
+        content: bytes = getattr(import_module(f".{module}" if module else __name__, __name__), function)(report)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in EXTRA_MODULES:
             raise
@@ -83,3 +83,35 @@ def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[
     formats = [format_of(name) for name in dict.fromkeys(names)]
     contents = {known.file_name: render(report, known.name) for known in formats}
     return [write_export(folder / file_name, content) for file_name, content in contents.items()]
+
+
+def write_export(target: Path, content: bytes) -> Path:
+    """Write one file whole, and make its folder where that is missing; gives its path.
+
+    Raises:
+        UsageError: the folder cannot be made or written to.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return write_whole(target, content)
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written ({error.strerror or error}); name another with --out") from None
+
+
+def as_markdown(report: "ResearchReport") -> bytes:
+    """The report as Markdown."""
+    return report.to_markdown().encode()
+
+
+def as_json(report: "ResearchReport") -> bytes:
+    """The report as JSON, with a line break at its end."""
+    return f"{report.to_json()}\n".encode()
+
+
+def as_schema(report: "ResearchReport") -> bytes:
+    """The JSON Schema (draft 2020-12) that every report's JSON follows."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **type(report).model_json_schema(mode="serialization"),
+    }
+    return f"{json.dumps(schema, indent=2)}\n".encode()

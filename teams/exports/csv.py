@@ -7,11 +7,9 @@ A cell that a spreadsheet would take for a formula gets an apostrophe in front
 import csv
 import io
 
-from willowbark.agents.report.links import url_of
+from willowbark.agents.report.forms.links import url_of
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.enclosure import visible
-
-from .view import stance_of
 
 COLUMNS = (
     "drug",
@@ -41,7 +39,7 @@ def as_csv(report: ResearchReport) -> bytes:
     urls = {str(reference["key"]): str(reference.get("url") or "") for reference in report.references}
     for row in report.evidence_table:
         candidate = candidates.get(row.drug)
-        stance = stance_of(row, candidate) if candidate else row.direction
+        stance = candidate.stance_of(row) if candidate else row.direction
         effects = "; ".join(
             f"{size.measure} {size.value:g}"
             + (f" [{size.ci_low:g}, {size.ci_high:g}]" if size.ci_low is not None and size.ci_high is not None else "")

@@ -1,226 +1,186 @@
-"""A report as a Word document: headings, tables, pictures with alternative texts, references.
+"""A report's tree as a Word document: headings, tables, pictures with alternative texts, references.
 
-https://python-docx.readthedocs.io
+Tables of many columns stand on landscape pages. https://python-docx.readthedocs.io
 """
 
-from docx import Document
-from docx.document import Document as DocumentType
-from docx.shared import Pt
+import io
+import zipfile
+from collections.abc import Iterable
 
-from willowbark.agents.pictures.diagrams import mechanism_path
-from willowbark.agents.pictures.plots import forests, publications_by_year, trial_timeline
-from willowbark.agents.pictures.trials import outcome_of, phase_words, status_words
-from willowbark.agents.report.links import named, url_of
-from willowbark.agents.report.markdown import is_database_entry
-from willowbark.agents.report.model import NOT_REPORTED, ResearchReport, TrialRow
-from willowbark.agents.report.posted_results import EVENTS_NOTE
-from willowbark.tools.evidence import UNKNOWN_DATE
+import docx
+from docx.document import Document as WordDocument
+from docx.enum.section import WD_ORIENT, WD_SECTION
+from docx.oxml import OxmlElement
+from docx.shared import Inches, Length, Pt
+from docx.text.paragraph import Paragraph as WordParagraph
 
-from .outlook import what_would_change
-from .searches import by_query, filters_in_words, source_title
-from .view import CandidateView, Record, candidate_views, summary_parts
-from .word import bullets, line, pair, picture, same_bytes, table
+from willowbark.agents.pictures.plots import drawn
+from willowbark.agents.report.forms.blocks import (
+    Block,
+    Cite,
+    Details,
+    Figure,
+    Flow,
+    Items,
+    Pairs,
+    Paragraph,
+    Quote,
+    Section,
+    Stages,
+    Table,
+    Text,
+    flow,
+    spans,
+)
+from willowbark.agents.report.model import ResearchReport
+from willowbark.tools.enclosure import visible
+
+TEXT_WIDTH = Inches(6)  # between the margins of python-docx's own template
+_STYLE = "Light Grid Accent 1"  # of the same template
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest moment that a zip archive can tell
+_LANDSCAPE_FROM = 8  # columns
+_LISTS = {"points": "List Bullet", "steps": "List Number", "references": "Normal", "lines": "Normal"}
+_BOLD = frozenset({"strong", "flag", "mark"})
+_NARROWEST, _WIDEST = 7, 60  # letters of a column that its width is reckoned from
 
 
 def as_docx(report: ResearchReport) -> bytes:
     """The report as a document; the same report gives the same bytes."""
-    document = Document()
-    _properties(document, report)
-    document.add_heading(line(report.title), 0)
-    document.add_paragraph().add_run(line(report.research_question)).italic = True
-    document.add_paragraph(line(report.disclaimer))
-    document.add_heading("Summary", 1)
-    for label, text in summary_parts(report.executive_summary):
-        pair(document, label, text)
-    document.add_paragraph(
-        f"Confidence {report.confidence_score:.2f} of 1; {report.total_papers_reviewed} records read in "
-        f"{report.search_iterations} rounds; claims kept {report.claims_kept}, repaired {report.claims_repaired}, "
-        f"dropped {report.claims_dropped}; the search ended: {line(report.stop_reason).replace('_', ' ')}."
-    )
-    _candidates(document, report)
-    _trials(document, report)
-    document.add_heading("Publications", 1)
-    if years := publications_by_year(report):
-        picture(document, years)
-    else:
-        document.add_paragraph("No appraised publication has a date.")
-    document.add_heading("Conclusion", 1)
-    document.add_paragraph(line(report.conclusion))
-    document.add_heading("What would change the conclusion", 2)
-    bullets(document, what_would_change(report))
-    document.add_heading("Limitations", 1)
-    bullets(document, report.limitations)
-    _methods(document, report)
-    _decisions(document, report)
-    _references(document, report)
-    return same_bytes(document)
+    tree, word = report.to_tree(), docx.Document()
+    _properties(word, report)
+    word.add_heading(line(tree.title), 0)
+    word.add_paragraph().add_run(line(tree.question)).italic = True
+    for blocks in (tree.opening, tree.sections, tree.closing):
+        _write(word, blocks, 1)
+    return _same_bytes(word)
 
 
-def _properties(document: DocumentType, report: ResearchReport) -> None:
-    properties, when = document.core_properties, report.generated_at.replace(tzinfo=None)
+def _properties(word: WordDocument, report: ResearchReport) -> None:
+    properties, when = word.core_properties, report.generated_at.replace(tzinfo=None)
     properties.title, properties.subject = line(report.title)[:255], line(report.research_question)[:255]
     properties.author = properties.last_modified_by = "Willowbark"
     properties.comments, properties.language = "", "en"
     properties.created = properties.modified = when
-    document.styles["Normal"].font.size = Pt(10.5)
+    word.styles["Normal"].font.size = Pt(10.5)
 
 
-def _candidates(document: DocumentType, report: ResearchReport) -> None:
-    document.add_heading("Candidates and certainty", 1)
-    if not report.candidates:
-        document.add_paragraph("None: no existing drug has evidence here that could be verified.")
-        return
-    table(
-        document,
-        ("drug", "certainty", "evidence", "for", "against", "undecided", "status"),
-        (
-            (
-                c.name,
-                c.certainty,
-                c.evidence_quality,
-                len(c.supporting_citations),
-                len(c.contradicting_citations),
-                len(c.undecided_citations),
-                c.clinical_status,
-            )
-            for c in report.candidates
-        ),
-    )
-    for view in candidate_views(report):
-        _candidate(document, view)
-        for forest in forests(report, view.candidate.name):
-            picture(document, forest)
+def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
+    for block in blocks:
+        match block:
+            case Section():
+                note = f" ({line(block.note)})" if block.note else ""
+                word.add_heading(f"{line(block.title)}{note}", level)
+                _write(word, block.blocks, level + 1)
+            case Details():
+                word.add_paragraph().add_run(line(block.summary)).bold = True
+                _write(word, block.blocks, level)
+            case Paragraph():
+                _runs(word.add_paragraph(), block.content)
+            case Items():
+                _list(word, block)
+            case Pairs():
+                for name, content in block.pairs:
+                    _runs(word.add_paragraph(), (Text(f"{name}: ", "strong"), *content))
+            case Quote():
+                _runs(word.add_paragraph(style="Quote"), flow(block))
+            case Figure():
+                _picture(word, block)
+            case Table():
+                _table(word, block)
+            case Stages():
+                _table(word, block.table)
 
 
-def _candidate(document: DocumentType, view: CandidateView) -> None:
-    candidate = view.candidate
-    document.add_heading(line(candidate.name), 2)
-    marketed = ", ".join(candidate.current_indications[:8]) or NOT_REPORTED
-    for name, value in (
-        ("Status", candidate.clinical_status),
-        ("Marketed for", marketed),
-        ("Mechanism", candidate.mechanism),
-        ("Certainty", " ".join([f"{candidate.certainty}.", *candidate.certainty_reasons])),
-    ):
-        pair(document, name, value)
-    if view.proposed:
-        pair(document, "Proposed here", view.proposed)
-    if view.steps:
-        picture(document, mechanism_path(f"path-{view.place}", view.steps))
-    rows = [_record_cells(record) for records in view.records.values() for record in records]
-    if rows:
-        table(document, ("stance", "record", "design", "participants", "effect as reported", "passage"), rows)
+def _list(word: WordDocument, block: Items, depth: int = 1) -> None:
+    for number, item in enumerate(block.items, 1):
+        style = _LISTS[block.look] + (" 2" if depth > 1 and block.look in ("points", "steps") else "")
+        paragraph = word.add_paragraph(f"{number}. " if block.look == "references" else "", style=style)
+        inner = [node for node in item if isinstance(node, Items) and node.look != "lines"]
+        _runs(paragraph, tuple(node for node in item if node not in inner))
+        for each in inner:
+            _list(word, each, depth + 1)
 
 
-def _record_cells(record: Record) -> tuple[object, ...]:
-    number = f" [{record.number}]" if record.number else ""
-    flags = f" — {', '.join(record.flags)}" if record.flags else ""
-    effects = "; ".join(f"{size.measure} {size.value:g}" for size in record.row.effects[:4])
-    return (
-        record.stance,
-        f"{record.row.title} ({record.byline}; {record.name}){number}{flags}",
-        record.row.design,
-        record.row.sample_size,
-        effects or None,
-        " … ".join(f"{quote} ({section})" if section else quote for quote, section in record.quotes) or "none",
-    )
+def _picture(word: WordDocument, figure: Figure) -> None:
+    """A picture as wide as the text, described for those who don't see it, with its caption."""
+    shape = word.add_picture(io.BytesIO(drawn(figure.plot).png()), TEXT_WIDTH)
+    shape._inline.docPr.set("descr", line(figure.description))
+    word.paragraphs[-1].paragraph_format.keep_with_next = True
+    word.add_paragraph(line(figure.caption), style="Caption")
 
 
-def _trials(document: DocumentType, report: ResearchReport) -> None:
-    document.add_heading("Registered trials", 1)
-    if not report.trials:
-        document.add_paragraph("No registered trial on the condition names a drug.")
-        return
-    if timeline := trial_timeline(report):
-        picture(document, timeline)
-    rows = []
-    for trial in report.trials:
-        status = status_words(trial)
-        if outcome_of(trial) == "stopped":
-            status = f"{status} ({trial.why_stopped_kind or 'reason'}: {trial.why_stopped or NOT_REPORTED})"
-        rows.append((f"{trial.nct_id}: {trial.title}", ", ".join(trial.drugs), phase_words(trial), status,
-                     trial.enrollment, trial.start_date, trial.completion_date, _posted(trial)))  # fmt: skip
-    table(document, ("trial", "drugs", "phase", "status", "enrolment", "start", "completion", "results"), rows)
+def _table(word: WordDocument, block: Table) -> None:
+    """A table whose first row is repeated on every page and told to screen readers as its head."""
+    wide = len(block.columns) >= _LANDSCAPE_FROM
+    if wide:
+        _turn(word, WD_ORIENT.LANDSCAPE)
+    caption = word.add_paragraph(line(block.caption), style="Caption")
+    caption.paragraph_format.keep_with_next = True
+    rows = block.lines
+    made = word.add_table(rows=1 + len(rows), cols=len(block.columns), style=_STYLE)
+    made.autofit = False
+    widths = _widths(block, TEXT_WIDTH if not wide else Inches(8.5))
+    made.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
+    for row, cells in zip(made.rows, [[flow(name) for name in block.columns], *rows], strict=True):
+        for cell, content, width in zip(row.cells, cells, widths, strict=True):
+            cell.width = width
+            _runs(cell.paragraphs[0], content)
+            for run in cell.paragraphs[0].runs:
+                run.font.size = Pt(8.5)
+    word.add_paragraph()
+    if wide:
+        _turn(word, WD_ORIENT.PORTRAIT)
 
 
-def _posted(trial: TrialRow) -> str:
-    """A trial's posted results, and its serious adverse events, in a cell."""
-    if not trial.posted:
-        return "posted" if trial.has_results else "none posted"
-    told = [f"{result.drug}: {result.direction}, {result.reason}" for result in trial.posted]
-    events = [
-        f"{e.group} {e.affected} of {NOT_REPORTED if e.at_risk is None else e.at_risk}"
-        for e in trial.posted[0].serious_events
-    ]
-    if events:
-        told.append(f"Serious adverse events ({EVENTS_NOTE}): {', '.join(events)}")
-    return "; ".join(told)
+def _widths(block: Table, whole: Length) -> list[Length]:
+    """Widths of columns by what they hold: as the longest word needs, and more where texts are longer."""
+    columns = zip(*([flow(name) for name in block.columns], *block.lines), strict=True)
+    letters = []
+    for column in columns:
+        texts = ["".join(node.text for node in spans(cell)) for cell in column]
+        word = max(len(part) for text in texts for part in [*text.split(), ""])
+        mean = sum(map(len, texts)) / len(texts)
+        letters.append(min(_WIDEST, max(_NARROWEST, min(word, 16), mean)))
+    return [Length(int(whole * each / sum(letters))) for each in letters]
 
 
-def _methods(document: DocumentType, report: ResearchReport) -> None:
-    document.add_heading("Methods", 1)
-    flow = report.flow
-    document.add_heading("Flow of records (after PRISMA 2020)", 2)
-    identified = [(f"identified in {source_title(source)}", count) for source, count in flow.identified.items()]
-    excluded = [(f"excluded: {reason}", count) for reason, count in flow.excluded.items()]
-    steps = [*identified, ("duplicates united", flow.duplicates), ("screened", flow.screened), *excluded]
-    table(document, ("step", "records"), [*steps, ("included", flow.included)])
-    document.add_heading("Search log", 2)
-    if not report.search_log:
-        document.add_paragraph("No source was asked.")
-        return
-    table(
-        document,
-        ("query", "source", "filters", "asked (UTC)", "answer", "hits", "taken"),
-        (
-            (
-                asked.query if n == 0 else "as above",
-                source_title(entry.source),
-                filters_in_words(entry),
-                f"{entry.asked_at:%Y-%m-%d %H:%M}" if entry.asked_at else None,
-                "; ".join([entry.status.replace("_", " "), *entry.warnings]),
-                entry.found,
-                entry.taken,
-            )
-            for asked in by_query(report.search_log)
-            for n, entry in enumerate(asked.answers)
-        ),
-    )
+def _turn(word: WordDocument, way: WD_ORIENT) -> None:
+    """Begin a page that stands the other way."""
+    section = word.add_section(WD_SECTION.NEW_PAGE)
+    if section.orientation != way:
+        section.orientation = way
+        section.page_width, section.page_height = section.page_height, section.page_width
 
 
-def _decisions(document: DocumentType, report: ResearchReport) -> None:
-    """Who decided, what looks like one study, what the language model used up: each where there is any."""
-    if report.approval and report.approval.decided_by != "nobody":
-        document.add_heading("Who decided on the candidates", 2)
-        document.add_paragraph(line(report.approval.sentence))
-        aside = report.approval.set_aside
-        bullets(document, (f"{one.name} was set aside: {one.reason or 'no reason given'}" for one in aside))
-    if report.look_alikes:
-        document.add_heading("Records that may be one study", 2)
-        pairs = (zip(alike.keys, alike.titles, strict=True) for alike in report.look_alikes)
-        bullets(document, (" and ".join(f"{title} ({named(key)})" for key, title in pair) for pair in pairs))
-    if report.usage:
-        document.add_heading("What the language model used up", 2)
-        head = ("agent", "round", "prompt tokens", "completion tokens", "cost (US$)")
-        turns = [
-            (t.agent, t.iteration or "all", t.prompt_tokens, t.completion_tokens, t.cost_usd) for t in report.usage
-        ]
-        table(document, head, turns)
+def _runs(paragraph: WordParagraph, content: Flow) -> None:
+    """Write content into one paragraph."""
+    for node in spans(content):
+        style = node.style if isinstance(node, Text) else "plain"
+        run = paragraph.add_run(f" {node.text}" if isinstance(node, Cite) else _spaced(node.text))
+        run.bold, run.italic = style in _BOLD or None, style == "emphasis" or None
+        if style == "code":
+            run.font.name = "Consolas"
 
 
-def _references(document: DocumentType, report: ResearchReport) -> None:
-    document.add_heading("References", 1)
-    if not report.references:
-        document.add_paragraph("None.")
-    for reference in report.references:
-        authors = [str(author) for author in reference.get("authors") or []]
-        listed = (", ".join(authors[:6]) or "No authors listed") + (" et al." if len(authors) > 6 else "")
-        key, date = str(reference["key"]), str(reference.get("date") or UNKNOWN_DATE)
-        when = "date not reported" if date == UNKNOWN_DATE else date
-        url = url_of(key, str(reference.get("url") or ""))
-        flags = ", ".join(map(str, reference.get("flags") or []))
-        said_by, name = f"{listed} ({when}).", named(key)
-        if is_database_entry(reference):
-            said_by, name = f"{source_title(str(reference['source']))}, database entry:", ""
-        parts = [said_by, str(reference["title"]), name, url or "", f"[{flags}]" if flags else ""]
-        document.add_paragraph(f"{reference['number']}. {line(' '.join(filter(None, parts)))}")
+def _spaced(text: str) -> str:
+    """A text in one line; a space at either end stays."""
+    said = line(text)
+    return f"{' ' if text[:1].isspace() else ''}{said}{' ' if said and text[-1:].isspace() else ''}"
+
+
+def line(value: str) -> str:
+    """A text in one line, of characters that XML can hold."""
+    text = " ".join(visible(value).split())
+    return "".join(c for c in text if not 0xD800 <= ord(c) <= 0xDFFF and ord(c) & 0xFFFE != 0xFFFE)
+
+
+def _same_bytes(word: WordDocument) -> bytes:
+    """The document's archive without the time at which it was packed."""
+    packed, again = io.BytesIO(), io.BytesIO()
+    word.save(packed)
+    with zipfile.ZipFile(packed) as source, zipfile.ZipFile(again, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.compress_type, entry.create_system = zipfile.ZIP_DEFLATED, 3
+            target.writestr(entry, source.read(name))
+    return again.getvalue()

@@ -11,7 +11,7 @@ from ..model_clients import BASELINE
 from .terminal import one_line, write_out
 
 if TYPE_CHECKING:
-    from willowbark.agents.report.model import TurnUsage
+    from willowbark.agents.report.content import TurnUsage
 
 _ESTIMATED = "The baseline analyst costs nothing; its tokens are what a language model would have read and written."
 _HEAD = ("agent", "round", "tokens in", "tokens out", "cost")
@@ -181,7 +181,7 @@ def _account_of(run: Run) -> "Callable[[Sequence[TurnUsage]], list[TurnUsage]]":
 
 
 def _usage_of(turn: Turn) -> "TurnUsage":
-    from willowbark.agents.report.model import TurnUsage  # noqa: PLC0415
+    from willowbark.agents.report.content import TurnUsage  # noqa: PLC0415
 
     tokens = {"prompt_tokens": turn.prompt_tokens, "completion_tokens": turn.completion_tokens}
     return TurnUsage(agent=turn.source, iteration=turn.iteration, **tokens)

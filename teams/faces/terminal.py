@@ -96,7 +96,7 @@ def complain(message: object) -> None:
 
 
 def show_report(report: "Report", *, as_json: bool = False) -> None:
-    """Print a report on stdout: JSON, or Markdown, which a terminal shows laid out.
+    """Print a report on stdout: JSON, or Markdown; on a terminal laid out.
 
     A reader that goes away early (`| head`) is no failure.
     """
@@ -104,9 +104,9 @@ def show_report(report: "Report", *, as_json: bool = False) -> None:
         if as_json:
             write_out(report.to_json())
         elif sys.stdout.isatty():
-            from rich.markdown import Markdown  # noqa: PLC0415  a tenth of a second that pipes need not wait for
+            from .terminal_report import print_report  # noqa: PLC0415  pipes need not wait for it
 
-            Console().print(Markdown(visible(report.to_markdown())))
+            print_report(report.to_tree(), Console(highlight=False, markup=False, emoji=False))
         else:
             write_out(report.to_markdown())
         sys.stdout.flush()

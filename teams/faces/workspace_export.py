@@ -18,11 +18,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from willowbark.agents.findings import Findings
-from willowbark.agents.report.markdown import escaped, linked
+from willowbark.agents.report.forms.markdown import escaped, linked
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply
 
-from ..exports.files import write_export
+from ..exports import write_export
 from ..ledger import Ledger, LedgerError, Run
 from ..ledger.turns import Turn
 

@@ -14,7 +14,7 @@ from autogen_core.models import RequestUsage
 
 from willowbark.agents.asking import add_usage
 from willowbark.agents.judge import BUDGET_RESERVE
-from willowbark.agents.report.model import OTHER_CALLS, TurnUsage
+from willowbark.agents.report.content import OTHER_CALLS, TurnUsage
 from willowbark.tools.errors import WillowbarkError
 
 from ..config import Price

@@ -12,10 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol, Self
+from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from willowbark.agents.report.forms.blocks import Document
 
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 ReportFormat = Literal["md", "json"]
@@ -31,6 +34,9 @@ class Report(Protocol):
 
     def to_json(self) -> str:
         """The report for programs."""
+
+    def to_tree(self) -> "Document":
+        """The report for terminals."""
 
 
 def new_run_id(question: str, now: datetime | None = None) -> str:

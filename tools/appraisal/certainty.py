@@ -103,6 +103,8 @@ class Certainty(BaseModel):
 
     level: CertaintyLevel
     steps: list[str] = Field(default_factory=list)
+    lowered: list[str] = Field(default_factory=list)
+    """Reasons of those steps that lowered the level."""
 
 
 class CandidateAppraisal(BaseModel):
@@ -239,11 +241,13 @@ def appraise(items: Sequence[AppraisedItem]) -> Certainty:
     down, reasons = _inconsistency(supporting, against)
     if body.level(down) < max(0, body.rank - down):
         reasons = [_alone(body), *reasons]
-    steps = [
-        _start(names, start, len(kind), body, left_out(kind, body, randomised=start == _RANDOMISED_START)),
-        *(f"{DOWN[n]}: {reason}." for n, reason in body.steps),
-    ]
-    return Certainty(level=_LEVELS[body.level(down)], steps=[*steps, *reasons, *excluded])
+    started = _start(names, start, len(kind), body, left_out(kind, body, randomised=start == _RANDOMISED_START))
+    taken = [*body.steps, *reasons]
+    return Certainty(
+        level=_LEVELS[body.level(down)],
+        steps=[started, *(f"{DOWN[n] or 'No step for inconsistency'}: {reason}." for n, reason in taken), *excluded],
+        lowered=[reason for n, reason in taken if n],
+    )
 
 
 def _kinds(supporting: Sequence[AppraisedItem]) -> list[tuple[tuple[str, str], int, list[AppraisedItem]]]:
@@ -272,13 +276,16 @@ def _start(names: tuple[str, str], start: int, of: int, body: Body, others: str)
     return f"Start at {_LEVELS[start].value.replace('_', ' ')}: {share} {names[of > 1]} in support{rest}."
 
 
-def _alone(body: Body) -> str:
+def _alone(body: Body) -> tuple[int, str]:
     if len(body.items) == 1:
-        return "Down one: a single trial, which no other one here repeats."
-    return "Down one: nearly all participants are of a single trial, and the others are too small to repeat it."
+        return 1, "a single trial, which no other one here repeats"
+    return 1, "nearly all participants are of a single trial, and the others are too small to repeat it"
 
 
-def _inconsistency(supporting: Sequence[AppraisedItem], against: Sequence[AppraisedItem]) -> tuple[int, list[str]]:
+def _inconsistency(
+    supporting: Sequence[AppraisedItem], against: Sequence[AppraisedItem]
+) -> tuple[int, list[tuple[int, str]]]:
+    """Steps down in all, and each number of steps with its reason."""
     opposed, whole = sum(map(weight, against)), sum(map(weight, [*supporting, *against]))
     reasons, down = [], 0
     if opposed * VERY_SERIOUS >= whole:
@@ -288,14 +295,10 @@ def _inconsistency(supporting: Sequence[AppraisedItem], against: Sequence[Apprai
     if against:
         told = f"{len(against)} of {len(against) + len(supporting)} records {_speak(len(against))} against it"
         share = f"{opposed * 100 // whole} % of the weight"
-        reasons.append(
-            f"{DOWN[down]}: inconsistent, {told} ({share})."
-            if down
-            else f"No step for inconsistency: {told} ({share}, less than a quarter)."
-        )
+        reasons.append((down, f"inconsistent, {told} ({share})" if down else f"{told} ({share}, less than a quarter)"))
     harmful = sorted(i.key for i in against if i.why_stopped_kind == "safety")
     if harmful:
-        reasons.append(f"Down one: stopped for safety: {', '.join(harmful)}.")
+        reasons.append((1, f"stopped for safety: {', '.join(harmful)}"))
     return down + bool(harmful), reasons
 
 

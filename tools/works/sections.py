@@ -60,7 +60,7 @@ def section_of(record: Evidence, quote: str, same: Callable[[str], str] = _space
         `Title`, `Abstract`, `Registry entry` or `Database entry`, or a heading of the full text; None where the quote
         stands nowhere.
 
-    >>> from willowbark.tools.evidence import Citation
+    >>> from willowbark.tools.evidence import Citation, Evidence
     >>> cited = Citation(source="pubmed", title="A trial", url="https://pubmed.ncbi.nlm.nih.gov/1/")
     >>> section_of(Evidence(content="A trial\\n\\nPain  fell.", citation=cited), "Pain fell.")
     'Abstract'

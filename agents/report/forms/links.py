@@ -5,7 +5,17 @@ from urllib.parse import urlsplit
 
 from willowbark.tools.evidence import checked_identifier
 
-from .markdown import LINKED_HOSTS
+LINKED_HOSTS = frozenset(
+    {
+        "pubmed.ncbi.nlm.nih.gov",
+        "clinicaltrials.gov",
+        "europepmc.org",
+        "www.ebi.ac.uk",
+        "platform.opentargets.org",
+        "doi.org",
+    }
+)
+"""Hosts that a report links to: the sources' public pages."""
 
 _PAGES = {
     "pmid": "https://pubmed.ncbi.nlm.nih.gov/{}/",
@@ -22,7 +32,7 @@ def safe_url(url: str) -> str | None:
     >>> safe_url("javascript:alert(1)") is None, safe_url("https://doi.org@evil.example/") is None
     (True, True)
     """
-    if re.search(r"[\s<>()\[\]{}\"'`\\]|[^\x21-\x7e]", url):
+    if re.search(r"[\s<>()\[\]{}\"'`\\|]|[^\x21-\x7e]", url):
         return None
     try:
         parts = urlsplit(url)
@@ -43,14 +53,9 @@ def url_of(key: str, url: str = "") -> str | None:
     'https://clinicaltrials.gov/study/NCT02188459'
     """
     kind, _, value = key.partition(":")
-    known = identifier(kind, value)
-    return safe_url(url) or (safe_url(_PAGES[kind].format(known)) if known else None)
-
-
-def identifier(kind: str, value: str) -> str | None:
-    """A PMID, NCT number or DOI in its one written form; None for anything else."""
     names = {"pmid": "pmid", "nct": "nct_id", "doi": "doi"}
-    return checked_identifier(names[kind], value) if kind in names else None
+    known = checked_identifier(names[kind], value) if kind in names else None
+    return safe_url(url) or (safe_url(_PAGES[kind].format(known)) if known else None)
 
 
 def named(key: str) -> str:

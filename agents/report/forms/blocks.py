@@ -1,0 +1,274 @@
+"""What a report is shown as: a tree of sections, paragraphs, lists and tables that every renderer walks.
+
+Texts in it are plain; each renderer escapes them for its own form. Links carry an address, and a renderer follows only
+those that `links.safe_url` lets pass. `tree` lists the builders of sections; renderers are `markdown`, `html`,
+`teams.exports.docx` and `teams.faces.terminal_report`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+Style = Literal["plain", "strong", "emphasis", "code", "small", "flag", "mark", "level"]
+"""`flag`: what a reader must know before trusting a record; `mark`: a stance; `level`: one of certainty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words, as anyone may have written them."""
+
+    text: str
+    style: Style = "plain"
+    kind: Literal["text"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Words that lead to a page of a source, or by `#…` to a section; bare words where the address is None."""
+
+    text: str
+    url: str | None
+    kind: Literal["link"] = "link"
+
+
+@dataclass(frozen=True, slots=True)
+class Cite:
+    """`[1, 4]`: places among the references."""
+
+    numbers: tuple[int, ...]
+    kind: Literal["cite"] = "cite"
+
+    @property
+    def text(self) -> str:
+        """As it stands in a text."""
+        return f"[{', '.join(map(str, self.numbers))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Sentences."""
+
+    content: "Flow"
+    look: Literal["plain", "lead", "small"] = "plain"
+    kind: Literal["paragraph"] = "paragraph"
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list: of points, of steps in order, of the references (from 1 on), or of short lines in a table's cell."""
+
+    items: "tuple[Flow, ...]"
+    look: Literal["points", "steps", "references", "lines"] = "points"
+    kind: Literal["items"] = "items"
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Names with what belongs to each; `facts` are the figures of a run."""
+
+    pairs: "tuple[tuple[str, Flow], ...]"
+    look: Literal["plain", "facts"] = "plain"
+    kind: Literal["pairs"] = "pairs"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a table."""
+
+    cells: "tuple[Flow, ...]"
+    below: "Flow" = ()
+    """What stands below the line, as wide as the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Lines of a table that stand together, under a title where they have one."""
+
+    rows: tuple[Row, ...]
+    title: "Flow" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; columns whose names are in `numbers` hold figures, `look` names its form on the page."""
+
+    caption: str
+    columns: tuple[str, ...]
+    groups: tuple[Group, ...]
+    look: Literal["plain", "overview", "records", "trials", "searches"] = "plain"
+    numbers: tuple[str, ...] = ()
+    kind: Literal["table"] = "table"
+
+    @property
+    def lines(self) -> "list[tuple[Flow, ...]]":
+        """One line after another for forms without groups; what stands below a line joins its last cell."""
+        found: list[tuple[Flow, ...]] = []
+        for group in self.groups:
+            if group.title:
+                found.append((group.title, *((),) * (len(self.columns) - 1)))
+            for row in group.rows:
+                below = (Text("; "), *row.below) if row.below else ()
+                found.append((*row.cells[:-1], (*row.cells[-1], *below)))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A passage to the letter, with where it stands; an empty place is not known."""
+
+    text: str
+    place: str = ""
+    kind: Literal["quote"] = "quote"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture, drawn where a form can hold one and told in words everywhere else."""
+
+    name: str
+    """Unique in a report: letters, digits and dashes."""
+    caption: str
+    description: str
+    plot: object = None
+    """What `agents.pictures.plots.drawn` draws."""
+    kind: Literal["figure"] = "figure"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of a flow: how many there are, of what kinds, and what leaves the flow there."""
+
+    name: str
+    count: int
+    notes: tuple[str, ...] = ()
+    aside: str = ""
+    aside_count: int = 0
+    aside_notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """A flow from stage to stage."""
+
+    caption: str
+    stages: tuple[Stage, ...]
+    kind: Literal["stages"] = "stages"
+
+    @property
+    def table(self) -> Table:
+        """The same for forms without boxes."""
+        told = [
+            each
+            for stage in self.stages
+            for each in (
+                (stage.name, stage.count, stage.notes),
+                (stage.aside, stage.aside_count, stage.aside_notes),
+            )
+            if each[0]
+        ]
+        rows = [(flow(name), flow(str(count)), flow("; ".join(notes))) for name, count, notes in told]
+        return table(self.caption, ("step", "records", "of these"), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What a reader can open: its title always shows."""
+
+    summary: str
+    blocks: "tuple[Block, ...]"
+    kind: Literal["details"] = "details"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a report; sections within it are one level deeper."""
+
+    title: str
+    id: str
+    blocks: "tuple[Block, ...]"
+    note: str = ""
+    """A few words beside the title."""
+    look: Literal["plain", "card"] = "plain"
+    kind: Literal["section"] = "section"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole report."""
+
+    title: str
+    question: str
+    opening: tuple[Paragraph, ...]
+    """What must be read first."""
+    sections: tuple[Section, ...]
+    closing: tuple[Paragraph, ...]
+
+
+Span = Text | Link | Cite
+Block = Annotated[
+    Paragraph | Items | Pairs | Table | Quote | Figure | Stages | Details | Section, Field(discriminator="kind")
+]
+Node = Annotated[
+    Text | Link | Cite | Paragraph | Items | Pairs | Table | Quote | Figure | Stages | Details | Section,
+    Field(discriminator="kind"),
+]
+Flow = tuple[Node, ...]
+"""What a paragraph, a point of a list or a table's cell holds: words, and blocks among them."""
+
+
+def flow(*parts: "str | Node") -> Flow:
+    """Words and blocks in one line of content; plain words may be given as they are.
+
+    >>> flow("a ", Text("b", "strong"), "")
+    (Text(text='a ', style='plain', kind='text'), Text(text='b', style='strong', kind='text'))
+    """
+    return tuple(Text(part) if isinstance(part, str) else part for part in parts if part != "")
+
+
+def joined(parts: "Iterable[Flow]", by: str = "; ") -> Flow:
+    """Pieces of content with words between them."""
+    found: list[Node] = []
+    for part in parts:
+        found += [*flow(by), *part] if found else part
+    return tuple(found)
+
+
+def spans(content: Flow) -> Iterator[Span]:
+    """Content in one line, for forms whose cells hold words alone; what can be opened stands open."""
+    for node in content:
+        match node:
+            case Text() | Link() | Cite():
+                yield node
+            case Quote():
+                yield Text(f"“{' '.join(node.text.split())}” ")
+                yield Text(f"({node.place}) " if node.place else "", "emphasis")
+            case Paragraph():
+                yield from spans((*node.content, Text(" ")))
+            case Items():
+                yield from spans(joined(node.items))
+            case Pairs():
+                yield from spans(joined((Text(f"{name}: ", "strong"), *pair) for name, pair in node.pairs))
+            case Details() | Section():
+                yield from spans(node.blocks)
+            case Table() | Stages():
+                table = node if isinstance(node, Table) else node.table
+                yield from spans(joined(joined(cells, ", ") for cells in table.lines))
+            case Figure():
+                yield Text(f" {node.description} ")
+
+
+def paragraph(*parts: "str | Node", look: Literal["plain", "lead", "small"] = "plain") -> Paragraph:
+    """A paragraph of words."""
+    return Paragraph(flow(*parts), look)
+
+
+def points(items: "Iterable[str | Flow]", look: Literal["points", "steps", "references", "lines"] = "points") -> Items:
+    """A list of words or of pieces of content."""
+    return Items(tuple(flow(item) if isinstance(item, str) else item for item in items), look)
+
+
+def table(caption: str, columns: Iterable[str], rows: "Iterable[Iterable[Flow]]", numbers: Iterable[str] = ()) -> Table:
+    """A plain table."""
+    return Table(caption, tuple(columns), (Group(tuple(Row(tuple(row)) for row in rows)),), numbers=tuple(numbers))

@@ -1,0 +1,130 @@
+"""A report's tree as Markdown; texts of records are escaped, so none can become markup, a link or a heading."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from .blocks import (
+    Block,
+    Cite,
+    Details,
+    Document,
+    Figure,
+    Flow,
+    Items,
+    Pairs,
+    Paragraph,
+    Quote,
+    Section,
+    Span,
+    Stages,
+    Table,
+    Text,
+    spans,
+)
+from .links import safe_url
+
+_SPECIAL = re.compile(r"([\\`*\[\]|]|<(?=[A-Za-z/!?])|:(?=//)|(?<!\w)_|_(?!\w)|^(?=[#>+-]))")
+_AROUND = {"strong": "**", "emphasis": "*", "flag": "**", "mark": "**"}
+
+
+def escaped(text: str) -> str:
+    """A record's text in one line, without live markup.
+
+    >>> escaped("p<0.001 | <b>bold</b> [x](y)")
+    'p<0.001 \\\\| \\\\<b>bold\\\\</b> \\\\[x\\\\](y)'
+    """
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def linked(text: str, url: str) -> str:
+    """A link to one of the sources' pages; the bare text where the address is anything else."""
+    address = safe_url(url)
+    return f"[{text}]({address})" if address else text
+
+
+def as_markdown(document: Document) -> str:
+    """The whole report."""
+    parts = [
+        f"# {escaped(document.title)}",
+        *(f"> {inline(paragraph.content)}" for paragraph in document.opening),
+        f"**Question.** {escaped(document.question)}",
+        *_blocks(document.sections, 2),
+        *(f"*{inline(paragraph.content)}*" for paragraph in document.closing),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def blocks_in_markdown(blocks: Iterable[Block]) -> str:
+    """Some blocks of a report."""
+    return "\n\n".join(_blocks(blocks, 3))
+
+
+def _blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
+    for block in blocks:
+        if isinstance(block, Section):
+            note = f" ({escaped(block.note)})" if block.note else ""
+            yield f"{'#' * level} {escaped(block.title)}{note}"
+            yield from _blocks(block.blocks, min(level + 1, 6))
+        elif isinstance(block, Details):
+            yield f"**{escaped(block.summary)}**"
+            yield from _blocks(block.blocks, level)
+        else:
+            yield _block(block)
+
+
+def _block(block: Paragraph | Items | Pairs | Table | Quote | Figure | Stages) -> str:
+    match block:
+        case Paragraph():
+            return inline(block.content)
+        case Items():
+            return "\n".join(_list(block, ""))
+        case Pairs():
+            return "\n".join(f"- **{escaped(name)}:** {inline(content)}" for name, content in block.pairs)
+        case Table():
+            return table(block)
+        case Stages():
+            return table(block.table)
+        case Quote():
+            return f"> {inline((block,))}"
+        case Figure():
+            return f"*Figure: {escaped(block.caption.rstrip('.'))}.* {escaped(block.description)}"
+
+
+def _list(block: Items, indent: str) -> Iterator[str]:
+    for number, item in enumerate(block.items, 1):
+        mark = "- " if block.look in ("points", "lines") else f"{number}. "
+        inner = [node for node in item if isinstance(node, Items) and node.look != "lines"]
+        yield f"{indent}{mark}{inline(tuple(node for node in item if node not in inner))}"
+        for each in inner:
+            yield from _list(each, indent + " " * len(mark))
+
+
+def table(block: Table) -> str:
+    """A table with its caption above it."""
+    head = f"| {' | '.join(map(escaped, block.columns))} |\n{'|---' * len(block.columns)}|"
+    rows = [f"| {' | '.join(map(inline, cells))} |" for cells in block.lines]
+    caption = f"*{escaped(block.caption)}*\n\n" if block.caption else ""
+    return caption + "\n".join([head, *rows])
+
+
+def inline(content: Flow) -> str:
+    """Content in one line."""
+    return re.sub(" +", " ", "".join(map(_span, spans(content)))).strip()
+
+
+def _span(node: Span) -> str:
+    if isinstance(node, Text):
+        return _text(node)
+    return f" {node.text}" if isinstance(node, Cite) else linked(escaped(node.text), node.url or "")
+
+
+def _text(node: Text) -> str:
+    core = escaped(node.text)
+    if node.style == "code":
+        core = f"`{' '.join(node.text.replace('|', ' ').replace('`', chr(39)).split())}`"
+    if not core:
+        return " " if node.text else ""
+    around = _AROUND.get(node.style, "")
+    before, after = (" " if node.text[:1].isspace() else ""), (" " if node.text[-1:].isspace() else "")
+    shown = f"[{core}]" if node.style == "flag" else core
+    return f"{before}{around}{shown}{around}{after}"

@@ -1,0 +1,258 @@
+"""The parts of the tree on how it was done: records' way, searches, decisions, what was used up; and the references."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from willowbark.tools.evidence import SOURCE_TITLES, UNKNOWN_DATE
+
+from ..content import NOT_REPORTED, OTHER_CALLS, ReportContent, ReportSection, SearchLogEntry, TurnUsage
+from ..wording import counted
+from .blocks import (
+    Block,
+    Details,
+    Flow,
+    Group,
+    Link,
+    Row,
+    Section,
+    Stage,
+    Stages,
+    Table,
+    Text,
+    flow,
+    joined,
+    paragraph,
+    points,
+    table,
+)
+from .links import named, safe_url, url_of
+
+_MAX_AUTHORS = 6  # of a reference; further ones are `et al.`
+
+
+def methods(report: ReportContent) -> Section:
+    """How the records came and went, what was searched, who decided, what it cost."""
+    parts = (_flow, _log, _look_alikes, _decision, _account, _how)
+    return Section("Methods", "methods", tuple(part for build in parts for part in build(report)))
+
+
+def prose(section: ReportSection) -> tuple[Block, ...]:
+    """A section's own blocks; of reports older than blocks its lines, without their marks."""
+    if section.blocks:
+        return tuple(section.blocks)
+    lines = (line.strip() for line in section.content.splitlines())
+    plain = (re.sub(r"\\(.)|\*\*", r"\1", line) for line in lines if line and not line.startswith("|"))
+    return tuple(points([line[2:]]) if line.startswith("- ") else paragraph(line) for line in plain)
+
+
+def _flow(report: ReportContent) -> Iterator[Section]:
+    flow_ = report.flow
+    sources = tuple(f"{source_title(source)}: {count}" for source, count in flow_.identified.items())
+    stages = (
+        Stage(
+            "Identified",
+            sum(flow_.identified.values()),
+            sources or ("no source gave a record",),
+            "Duplicates united",
+            flow_.duplicates,
+        ),
+        Stage(
+            "Screened",
+            flow_.screened,
+            (),
+            "Excluded",
+            sum(flow_.excluded.values()),
+            tuple(f"{reason}: {count}" for reason, count in flow_.excluded.items()),
+        ),
+        Stage("Included", flow_.included, ("appraised for a candidate",)),
+    )
+    yield Section("Flow of records", "flow", (Stages("Flow of records, after PRISMA 2020", stages),))
+
+
+def _log(report: ReportContent) -> Iterator[Section]:
+    if not report.search_log:
+        yield Section("Search log", "log", (paragraph("No source was asked."),))
+        return
+    by_source: dict[str, list[SearchLogEntry]] = {}
+    by_query: dict[str, list[SearchLogEntry]] = {}
+    for entry in report.search_log:
+        by_source.setdefault(entry.source, []).append(entry)
+        by_query.setdefault(entry.query, []).append(entry)
+    sources = Table(
+        "Sources and what they were asked; a record can be a hit of several searches",
+        ("source", "searches", "hits", "records taken", "filters", "asked (UTC)"),
+        (Group(tuple(_source(source, entries) for source, entries in by_source.items())),),
+        "searches",
+        ("searches", "hits", "records taken"),
+    )
+    asked = [flow(Text(query, "code"), points(map(_answer, entries))) for query, entries in by_query.items()]
+    queries = Details("Every query as it was sent, with each answer", (points(asked, "steps"),))
+    yield Section("Search log", "log", (sources, queries))
+
+
+def _source(source: str, entries: Sequence[SearchLogEntry]) -> Row:
+    """One source's share of the search."""
+    times = sorted({_moment(entry.asked_at) for entry in entries if entry.asked_at is not None})
+    failed = sum(entry.status in ("unavailable", "bad_query") for entry in entries)
+    filters = "; ".join(dict.fromkeys(_filters(entry) for entry in entries))
+    return Row(
+        (
+            flow(source_title(source)),
+            flow(str(len(entries)), Text(f" {failed} without an answer", "small") if failed else ""),
+            flow(str(sum(entry.found for entry in entries))),
+            flow(str(sum(entry.taken for entry in entries))),
+            flow(filters if filters in ("none", NOT_REPORTED) else Text(filters, "code")),
+            flow(" to ".join(dict.fromkeys((times[0], times[-1]))) if times else NOT_REPORTED),
+        )
+    )
+
+
+def _answer(entry: SearchLogEntry) -> Flow:
+    failed = entry.status not in ("ok", "empty")
+    when = "" if entry.asked_at is None else _moment(entry.asked_at)
+    told = [when or NOT_REPORTED, f"round {entry.iteration}, {entry.specialist}", f"filters: {_filters(entry)}"]
+    return flow(
+        f"{source_title(entry.source)}: ",
+        Text(entry.status.replace("_", " "), "flag") if failed else "",
+        f"{' ' if failed else ''}{counted(entry.found, 'hit')}, {entry.taken} taken",
+        Text(f" {' · '.join([*told, *entry.warnings])}", "small"),
+    )
+
+
+def _filters(entry: SearchLogEntry) -> str:
+    """The limits of one search: `sort=relevance, retmax=10`; `none` where there were none."""
+    if entry.filters is None:
+        return NOT_REPORTED
+    return ", ".join(f"{name}={value}" for name, value in entry.filters.items()) or "none"
+
+
+def _moment(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M}"
+
+
+def source_title(source: str) -> str:
+    """A source's name as people write it.
+
+    >>> source_title("clinicaltrials"), source_title("mine")
+    ('ClinicalTrials.gov', 'mine')
+    """
+    return SOURCE_TITLES.get(source, source)
+
+
+def _look_alikes(report: ReportContent) -> Iterator[Section]:
+    pairs = []
+    for each in report.look_alikes:
+        titles = [
+            flow(Link(title, url_of(key)), f" ({named(key)})")
+            for key, title in zip(each.keys, each.titles, strict=True)
+        ]
+        authors = ", ".join(each.shared_authors)
+        common = f"authors in common: {authors}" if authors else "no author known to be in common"
+        alike = f" titles alike: {each.title_score:.0f} of 100; {common}"
+        pairs.append((*joined(titles, " and "), Text(alike, "small")))
+    if pairs:
+        why = "Their titles are nearly the same, but no identifier ties them together: they are counted apart."
+        yield Section("Records that may be one study", "alike", (paragraph(why), points(pairs)))
+
+
+def _decision(report: ReportContent) -> Iterator[Section]:
+    approval = report.approval
+    if approval is None or approval.decided_by == "nobody":
+        return
+    aside = [
+        flow(
+            Text(one.name, "strong"),
+            f" was set aside ({one.supporting} for, {one.contradicting} against, {one.certainty} certainty): "
+            f"{one.reason or 'no reason given'}",
+        )
+        for one in approval.set_aside
+    ]
+    listed = (points(aside),) if aside else ()
+    yield Section("Who decided on the candidates", "decision", (paragraph(approval.sentence), *listed))
+
+
+def _account(report: ReportContent) -> Iterator[Section]:
+    """Tokens and cost by agent and round; nothing where no language model was used."""
+    if not report.usage:
+        return
+    rows = []
+    for agent in dict.fromkeys(turn.agent for turn in report.usage):
+        own = [turn for turn in report.usage if turn.agent == agent]
+        name = "choice of speakers, answers that were lost" if agent == OTHER_CALLS else agent
+        rows += [_spent(Text(name), str(turn.iteration or "all"), [turn]) for turn in own]
+        rows += [_spent(Text(name), "all", own)] if len(own) > 1 else []
+    rows.append(_spent(Text("total", "strong"), "all", report.usage))
+    columns = ("agent", "round", "tokens in", "tokens out", "cost (US$)")
+    spent = table("Tokens and cost by agent and round", columns, rows, columns[1:])
+    unknown = any(turn.cost_usd is None for turn in report.usage)
+    note = (paragraph("The model's price is not known: tokens only.", look="small"),) if unknown else ()
+    yield Section("What the language model used up", "usage", (spent, *note))
+
+
+def _spent(name: Text, which: str, turns: Sequence[TurnUsage]) -> tuple[Flow, ...]:
+    costs = [turn.cost_usd for turn in turns if turn.cost_usd is not None]
+    return (
+        flow(name),
+        flow(which),
+        flow(f"{sum(turn.prompt_tokens for turn in turns):,}"),
+        flow(f"{sum(turn.completion_tokens for turn in turns):,}"),
+        flow(f"{sum(costs):.4f}" if len(costs) == len(turns) else "price not known"),
+    )
+
+
+def _how(report: ReportContent) -> Iterator[Section]:
+    yield Section("How it was done", "how", prose(report.methodology))
+
+
+def references(report: ReportContent) -> Section:
+    """The records cited, each as its source gives it."""
+    listed = points([_reference(each, report) for each in report.references], "references")
+    return Section("References", "references", (listed if report.references else paragraph("None."),))
+
+
+def _reference(reference: Mapping[str, Any], report: ReportContent) -> Flow:
+    key, flags = str(reference["key"]), [str(flag) for flag in reference.get("flags") or ()]
+    link = Link(str(reference["title"]), url_of(key, str(reference.get("url") or "")))
+    told = _entry(reference, report) if is_database_entry(reference) else _cited(reference)
+    marks = [node for flag in flags for node in flow(" ", Text(flag, "flag"))]
+    return flow(link, Text(f" {told}", "small"), *marks, *_origin(reference))
+
+
+def is_database_entry(reference: Mapping[str, Any]) -> bool:
+    """Whether a reference is a drug or a disease of a database, which has neither authors nor a date of its own."""
+    return reference.get("source") in ("chembl", "opentargets")
+
+
+def _entry(reference: Mapping[str, Any], report: ReportContent) -> str:
+    """A database's entry, with the day on which the database last answered."""
+    source = str(reference["source"])
+    answered = [each.asked_at for each in report.search_log if each.source == source and each.asked_at is not None]
+    return f"{source_title(source)}, database entry{f', accessed {max(answered):%Y-%m-%d}' if answered else ''}"
+
+
+def _cited(reference: Mapping[str, Any]) -> str:
+    authors = [str(author) for author in reference.get("authors") or ()]
+    named_ = ", ".join(authors[:_MAX_AUTHORS]) or "No authors listed"
+    more = " et al." if len(authors) > _MAX_AUTHORS else ""
+    date = str(reference.get("date") or UNKNOWN_DATE)
+    when = "date not reported" if date == UNKNOWN_DATE else date
+    return f"{named_}{more} · {when} · {source_title(str(reference['source']))} · {named(str(reference['key']))}"
+
+
+def _origin(reference: Mapping[str, Any]) -> Flow:
+    """Other versions of a record, and what of its full text was read."""
+    said: list[Flow] = [
+        flow(
+            f" {str(each['relation']).capitalize()}: ",
+            Link(str(each["title"]), safe_url(str(each["url"]))),
+            f" ({each['date']}).",
+        )
+        for each in reference.get("versions") or ()
+    ]
+    if reference.get("published_version"):
+        said.append(flow(f" Published since as {reference['published_version']}, which was not read."))
+    if read := reference.get("full_text"):
+        said.append(flow(f" Full text read ({read['pmcid']}, {read['licence']}): {', '.join(read['sections'])}."))
+    return joined(said, "")

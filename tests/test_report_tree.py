@@ -1,0 +1,122 @@
+"""One tree, five forms: what a section says is in all of them, and nothing in it is live in any."""
+
+import io
+import json
+from collections.abc import Callable
+
+import pytest
+from docx import Document as WordDocument
+from docx.enum.section import WD_ORIENT
+from exports_sample import hostile, sample
+from pydantic import TypeAdapter
+from rich.console import Console
+
+from willowbark.agents.report.content import ReportContent, ReportSection
+from willowbark.agents.report.forms import tree
+from willowbark.agents.report.forms.blocks import Cite, Flow, Section, Text, flow, paragraph, points, spans, table
+from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.exports import render
+from willowbark.teams.faces.terminal_report import print_report
+
+
+def word_text(report: ResearchReport) -> str:
+    word = WordDocument(io.BytesIO(render(report, "docx")))
+    cells = [cell.text for each in word.tables for row in each.rows for cell in row.cells]
+    return "\n".join([*(each.text for each in word.paragraphs), *cells])
+
+
+def terminal_text(report: ResearchReport) -> str:
+    console = Console(file=io.StringIO(), width=200, force_terminal=True, color_system="standard")
+    print_report(report.to_tree(), console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+FORMS: dict[str, Callable[[ResearchReport], str]] = {
+    "markdown": ResearchReport.to_markdown,
+    "page": lambda report: render(report, "html").decode(),
+    "word": word_text,
+    "notebook": ResearchReport._repr_html_,
+    "terminal": terminal_text,
+}
+
+
+def doses(report: ReportContent) -> Section:
+    """A section as somebody may add it."""
+    rows = [(flow("weekly"), flow(f"{len(report.candidates)} tablets"))]
+    return Section(
+        "Doses tried",
+        "doses",
+        (
+            paragraph("How much was ", Text("given", "strong"), " varied."),
+            points(["Point of doses"]),
+            table("Doses by interval", ("interval", "dose"), rows),
+        ),
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_section_added_once_shows_in_every_form(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "SECTIONS", (*tree.SECTIONS, doses))
+
+    shown = FORMS[form](sample())
+
+    for said in ("Doses tried", "given", "varied.", "Point of doses", "interval", "weekly", "1 tablets"):
+        assert said in shown, said
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_section_of_a_report_is_in_every_form(form: str) -> None:
+    shown = FORMS[form](sample())
+
+    for section in sample().to_tree().sections:
+        assert section.title in shown, section.title
+    for said in ("It helped", "Smokers were volunteers.", "Mechanisms of bupropion", "clonidine"):
+        assert said in shown, said
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_report_older_than_blocks_and_parts_has_every_form(form: str) -> None:
+    stored = json.loads(sample().to_json())
+    del stored["summary_parts"], stored["candidates"][0]["held_down_by"]
+    for name in ("methodology", "clinical_findings", "mechanistic_findings"):
+        del stored[name]["blocks"]
+    stored["clinical_findings"]["content"] = (
+        "Read:\n\n- **aspirin \\[x\\]** helped [1].\n\n| a | b |\n|---|---|\n| c | d |"
+    )
+
+    shown = FORMS[form](ResearchReport.model_validate(stored))
+
+    assert "helped" in shown
+    assert "**aspirin" not in shown
+    assert "Two randomised trials speak for bupropion" in shown
+    assert "could raise it" not in shown
+
+
+def test_a_sections_blocks_come_back_from_json_as_they_were() -> None:
+    report = sample()
+
+    assert ResearchReport.model_validate_json(report.to_json()).clinical_findings == report.clinical_findings
+    assert "blocks" in ReportSection.model_json_schema()["properties"]
+
+
+def test_a_terminal_obeys_no_record() -> None:
+    shown = terminal_text(hostile("\x1b[31mred\x1b[0m\x07 [link=https://evil.example]x[/link]"))
+
+    assert "\x1b[31mred" not in shown
+    assert "\x07" not in shown
+    assert "\x1b]8" not in shown, "no hyperlink"
+
+
+def test_word_turns_the_page_for_wide_tables_alone() -> None:
+    word = WordDocument(io.BytesIO(render(sample(), "docx")))
+
+    ways = [section.orientation for section in word.sections]
+    assert ways.count(WD_ORIENT.LANDSCAPE) == 1, "registered trials"
+    assert ways[-1] == WD_ORIENT.PORTRAIT
+
+
+def test_what_stands_below_a_line_is_told_in_forms_without_room_for_it() -> None:
+    told = TypeAdapter(Flow).validate_python(flow("a", points([flow("b", Cite((1,))), "c"])))
+
+    assert [node.text for node in spans(told)] == ["a", "b", "[1]", "; ", "c"]
