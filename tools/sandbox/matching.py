@@ -22,6 +22,12 @@ def words(text: str) -> list[str]:
     return stems(text.replace("-", " ").replace("_", ""))
 
 
+def likeness(wanted: set[str], *names: str) -> float:
+    """How much of the best of the names the wanted words are: 1 for all of it, 0 where each lacks one of them."""
+    held = (set(words(name)) for name in names)
+    return max((len(wanted) / len(each) for each in held if wanted and wanted <= each), default=0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """What can be searched of a record."""
