@@ -14,10 +14,10 @@ from typing import Any
 from willowbark.tools.errors import SearchError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Reply, RetryPolicy, Transport
-from willowbark.tools.sandbox.faults import Fault, FaultPlan, Kind
 from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
 
+from .breakage import FaultySandbox
+from .plan import Fault, FaultPlan, Kind
 from .verdict import Figure, Row, exactly
 
 KINDS: tuple[Kind, ...] = (
@@ -87,7 +87,7 @@ def _serve(seed: int) -> None:
         library = Library.load()
         plans = {_NONE: FaultPlan()}
         plans |= {kind: FaultPlan(seed=seed, faults=(Fault(kind=kind),)) for kind in KINDS}
-        servers = {kind: stack.enter_context(SandboxServer(library, plan)) for kind, plan in plans.items()}
+        servers = {kind: stack.enter_context(FaultySandbox(library, plan)) for kind, plan in plans.items()}
         print(json.dumps({kind: server.url for kind, server in servers.items()}), flush=True)
         threading.Event().wait()
 

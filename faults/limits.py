@@ -12,10 +12,10 @@ from pathlib import Path
 from willowbark.tools.http.endpoints import Endpoint, Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.sandbox.faults import FaultPlan
 from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
 
+from .breakage import FaultySandbox
+from .plan import FaultPlan
 from .verdict import Figure, Row, exactly
 
 PROCESSES, TASKS = 4, 8
@@ -32,8 +32,8 @@ def limited(scale: float, seed: int) -> Row:
     before, seconds = time.perf_counter(), max(_SHORTEST_S, _SECONDS * scale)
     plan = FaultPlan(seed=seed, limits=LIMITS)
     with (  # limits are kept by host and port, so each source gets a server of its own
-        SandboxServer(Library(), plan) as first,
-        SandboxServer(Library(), plan) as second,
+        FaultySandbox(Library(), plan) as first,
+        FaultySandbox(Library(), plan) as second,
         tempfile.TemporaryDirectory() as folder,
     ):
         servers = dict(zip(LIMITS, (first, second), strict=True))
