@@ -160,7 +160,7 @@ async def test_a_text_that_can_not_be_had_is_named_and_the_record_stays(faults: 
     given = paper("PMC99999952")
     with FaultySandbox(LIBRARY, faults) as server:
         async with transport(server) as way:
-            [read] = await read_full_texts([given], way, deadline_s=0.2)
+            [read] = await read_full_texts([given], way, deadline_s=1)
 
     assert read.content == given.content
     assert reason in read.metadata["full_text_unread"]
