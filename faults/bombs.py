@@ -35,6 +35,10 @@ _SOURCES = ("europepmc", "clinicaltrials")  # one over httpx, one over requests
 _FACTOR = 0.05
 _GROWTH_MB = 64.0
 _ATTEMPTS = 2  # each ends the same way; more say nothing new
+_ASKED: Mapping[str, tuple[str, dict[str, object]]] = {
+    "europepmc": ("search", {"query": "migraine", "format": "json", "resultType": "core"}),
+    "clinicaltrials": ("studies", {}),
+}
 _NONE = "none"  # stands for a kind of fault where nothing is to fail
 _GRACE_S = 1.0  # for a busy machine
 
@@ -114,7 +118,8 @@ async def _before(url: str) -> float:
 async def _ask(transport: Transport, source: str) -> str:
     """The kind of error that came; what is no `SearchError` by its own name."""
     try:
-        await transport.get(source, "search" if source == "europepmc" else "studies", read=Reply.json)
+        path, params = _ASKED[source]
+        await transport.get(source, path, params=params, read=Reply.json)
     except SearchError:
         return "SearchError"
     except Exception as error:  # noqa: BLE001  any other exception is what must not happen

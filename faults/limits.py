@@ -22,6 +22,7 @@ PROCESSES, TASKS = 4, 8
 LIMITS = {"pubmed": 3.0, "europepmc": 10.0}
 """Requests a second that the server enforces."""
 _PATHS = {"pubmed": "esearch.fcgi", "europepmc": "search"}
+_QUERY = {"term": "x", "retmode": "json", "query": "x", "format": "json", "resultType": "core"}  # in both languages
 _SECONDS = 30.0
 _SHORTEST_S = 4.0
 _USED = 0.75
@@ -94,7 +95,7 @@ async def _work(urls: Sequence[str], file: str, start: float, seconds: float) ->
 
         async def ask(source: str) -> None:
             while time.time() < start + seconds:
-                await transport.get(source, _PATHS[source], read=lambda reply: reply.status, params={"term": "x"})
+                await transport.get(source, _PATHS[source], read=lambda reply: reply.status, params=_QUERY)
 
         tasks = [ask(source) for source in LIMITS for _ in range(TASKS // len(LIMITS))]
         await asyncio.gather(*tasks)

@@ -97,7 +97,7 @@ async def _once(case: _Case, status: int) -> _Outcome:
         return await _timed(transport, server)
 
 
-_QUERY = {"query": "migraine", "format": "json"}
+_QUERY = {"query": "migraine", "format": "json", "resultType": "core"}
 
 
 async def _timed(transport: Transport, server: SandboxServer) -> _Outcome:

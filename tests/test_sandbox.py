@@ -257,7 +257,7 @@ def test_a_search_goes_by_post_too(client: httpx.Client) -> None:
 def test_what_willowbark_never_asks_for_is_refused(client: httpx.Client) -> None:
     for path in ("pubmed/esearch.fcgi?term=x", "europepmc/search?query=x&format=json"):
         reply = client.get(f"/{path}")
-        assert (reply.status_code, reply.text.startswith("The sandbox answers")) == (501, True)
+        assert (reply.status_code, reply.text.startswith("The sandbox answers")) == (400, True)
 
 
 def test_an_article_holds_what_the_library_knows(client: httpx.Client) -> None:

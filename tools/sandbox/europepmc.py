@@ -34,7 +34,7 @@ def routes(publications: Publications) -> list[Route]:
     async def search(request: Request) -> Response:
         asked = {name.lower(): value for name, value in request.query_params.items()}
         if (asked.get("format"), asked.get("resulttype")) != ("json", "core"):
-            return PlainTextResponse("The sandbox answers with format=json and resultType=core only.", status_code=501)
+            return PlainTextResponse("The sandbox answers with format=json and resultType=core only.", status_code=400)
         return JSONResponse(_searched(publications, asked, str(request.url.replace(query=None))))
 
     async def full_text(request: Request) -> Response:

@@ -56,7 +56,7 @@ async def _asked(request: Request) -> dict[str, str]:
 
 def _esearch(publications: Publications, asked: Mapping[str, str]) -> Response:
     if asked.get("retmode") != "json":
-        return PlainTextResponse("The sandbox answers ESearch in JSON only.", status_code=501)
+        return PlainTextResponse("The sandbox answers ESearch in JSON only.", status_code=400)
     if problem := _problem(asked):
         return JSONResponse({"header": _HEADER, "esearchresult": {"ERROR": problem}})
     node = parse(_SPLIT_RANGE.sub(r"\1:\3[\2]", asked["term"]), flat=True)
