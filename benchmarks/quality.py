@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import verdicts
+from answer import answer_of
 
 from willowbark.tools.appraisal import (
     EffectSize,
-    answer_of,
     classify_design,
     conclusion_of,
     direction_of,
@@ -39,7 +39,7 @@ from willowbark.tools.appraisal import (
     sample_size,
     why_stopped_kind,
 )
-from willowbark.tools.reading import arms
+from willowbark.tools.reading.reporting import arms
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT / "tests" / "cases" / "appraisal.jsonl"

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.lexicon import canonical_drug
-from willowbark.tools.sandbox.faults import DeadBy, FaultPlan
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
 
 from .answering import Answer, AnsweringClient, Asked, calls
+from .breakage import FaultySandbox
 from .networks import SOURCES
+from .plan import DeadBy, FaultPlan
 from .running import FACTOR, QUESTIONS, RunResult, run
 from .verdict import Row, exactly
 
@@ -78,7 +79,7 @@ def nobody_home(runs: int, seed: int) -> Row:
             found = asyncio.run(run(QUESTIONS[0], endpoints, factor=1.0, client=AnsweringClient(answer)))
             notes += [f"{name}: {problem}" for problem in _about_model(found, usual)]
     for death in _DEATHS:
-        with SandboxServer(faults=FaultPlan(seed=seed, dead=dict.fromkeys(SOURCES, death)).scaled(FACTOR)) as server:
+        with FaultySandbox(faults=FaultPlan(seed=seed, dead=dict.fromkeys(SOURCES, death)).scaled(FACTOR)) as server:
             for _ in range(each):
                 found = asyncio.run(run(QUESTIONS[0], Endpoints.sandbox(server.url)))
                 notes += [f"all dead by {death}: {problem}" for problem in _about_sources(found)]
@@ -121,7 +122,7 @@ def _about_sources(found: RunResult) -> list[str]:
 def _command_line(seed: int) -> list[str]:
     """Ask on the command line with every source answering 503."""
     with (
-        SandboxServer(faults=FaultPlan(seed=seed, dead=dict.fromkeys(SOURCES, "status"))) as server,
+        FaultySandbox(faults=FaultPlan(seed=seed, dead=dict.fromkeys(SOURCES, "status"))) as server,
         tempfile.TemporaryDirectory() as folder,
     ):
         done = subprocess.run(

@@ -14,10 +14,10 @@ from typing import Any
 from willowbark.tools.errors import SearchError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Reply, RetryPolicy, Transport
-from willowbark.tools.sandbox.faults import Fault, FaultPlan, Kind
 from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
 
+from .breakage import FaultySandbox
+from .plan import Fault, FaultPlan, Kind
 from .verdict import Figure, Row, exactly
 
 KINDS: tuple[Kind, ...] = (
@@ -35,6 +35,10 @@ _SOURCES = ("europepmc", "clinicaltrials")  # one over httpx, one over requests
 _FACTOR = 0.05
 _GROWTH_MB = 64.0
 _ATTEMPTS = 2  # each ends the same way; more say nothing new
+_ASKED: Mapping[str, tuple[str, dict[str, object]]] = {
+    "europepmc": ("search", {"query": "migraine", "format": "json", "resultType": "core"}),
+    "clinicaltrials": ("studies", {}),
+}
 _NONE = "none"  # stands for a kind of fault where nothing is to fail
 _GRACE_S = 1.0  # for a busy machine
 
@@ -87,7 +91,7 @@ def _serve(seed: int) -> None:
         library = Library.load()
         plans = {_NONE: FaultPlan()}
         plans |= {kind: FaultPlan(seed=seed, faults=(Fault(kind=kind),)) for kind in KINDS}
-        servers = {kind: stack.enter_context(SandboxServer(library, plan)) for kind, plan in plans.items()}
+        servers = {kind: stack.enter_context(FaultySandbox(library, plan)) for kind, plan in plans.items()}
         print(json.dumps({kind: server.url for kind, server in servers.items()}), flush=True)
         threading.Event().wait()
 
@@ -114,7 +118,8 @@ async def _before(url: str) -> float:
 async def _ask(transport: Transport, source: str) -> str:
     """The kind of error that came; what is no `SearchError` by its own name."""
     try:
-        await transport.get(source, "search" if source == "europepmc" else "studies", read=Reply.json)
+        path, params = _ASKED[source]
+        await transport.get(source, path, params=params, read=Reply.json)
     except SearchError:
         return "SearchError"
     except Exception as error:  # noqa: BLE001  any other exception is what must not happen

@@ -12,16 +12,17 @@ from pathlib import Path
 from willowbark.tools.http.endpoints import Endpoint, Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.sandbox.faults import FaultPlan
 from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
 
+from .breakage import FaultySandbox
+from .plan import FaultPlan
 from .verdict import Figure, Row, exactly
 
 PROCESSES, TASKS = 4, 8
 LIMITS = {"pubmed": 3.0, "europepmc": 10.0}
 """Requests a second that the server enforces."""
 _PATHS = {"pubmed": "esearch.fcgi", "europepmc": "search"}
+_QUERY = {"term": "x", "retmode": "json", "query": "x", "format": "json", "resultType": "core"}  # in both languages
 _SECONDS = 30.0
 _SHORTEST_S = 4.0
 _USED = 0.75
@@ -32,8 +33,8 @@ def limited(scale: float, seed: int) -> Row:
     before, seconds = time.perf_counter(), max(_SHORTEST_S, _SECONDS * scale)
     plan = FaultPlan(seed=seed, limits=LIMITS)
     with (  # limits are kept by host and port, so each source gets a server of its own
-        SandboxServer(Library(), plan) as first,
-        SandboxServer(Library(), plan) as second,
+        FaultySandbox(Library(), plan) as first,
+        FaultySandbox(Library(), plan) as second,
         tempfile.TemporaryDirectory() as folder,
     ):
         servers = dict(zip(LIMITS, (first, second), strict=True))
@@ -94,7 +95,7 @@ async def _work(urls: Sequence[str], file: str, start: float, seconds: float) ->
 
         async def ask(source: str) -> None:
             while time.time() < start + seconds:
-                await transport.get(source, _PATHS[source], read=lambda reply: reply.status, params={"term": "x"})
+                await transport.get(source, _PATHS[source], read=lambda reply: reply.status, params=_QUERY)
 
         tasks = [ask(source) for source in LIMITS for _ in range(TASKS // len(LIMITS))]
         await asyncio.gather(*tasks)

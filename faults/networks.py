@@ -6,9 +6,10 @@ from collections import Counter
 from functools import cache, partial
 
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.faults import DeadBy, FaultPlan
 from willowbark.tools.sandbox.server import SandboxServer
 
+from .breakage import FaultySandbox
+from .plan import DeadBy, FaultPlan
 from .running import FACTOR, QUESTIONS, RunResult, run, side_by_side, silent_losses, unnamed_losses
 from .verdict import Figure, Row, exactly
 
@@ -29,7 +30,7 @@ def clean_runs() -> dict[str, RunResult]:
 
 def faulty(runs: int, seed: int, *, row: str) -> list[RunResult]:
     """Runs under a row's faults, against a server of their own."""
-    with SandboxServer(faults=_PLANS[row](seed).scaled(FACTOR)) as server:
+    with FaultySandbox(faults=_PLANS[row](seed).scaled(FACTOR)) as server:
         endpoints = Endpoints.sandbox(server.url)
         return [asyncio.run(run(QUESTIONS[number % len(QUESTIONS)], endpoints)) for number in range(runs)]
 
@@ -64,7 +65,7 @@ def deadly(runs: int, seed: int, *, source: str) -> list[RunResult]:
     for place, death in enumerate(DEATHS):
         share = runs // len(DEATHS) + (place < runs % len(DEATHS))
         plan = FaultPlan(seed=seed, dead={source: death} if death else {}).scaled(FACTOR)
-        with SandboxServer(faults=plan) as server:
+        with FaultySandbox(faults=plan) as server:
             endpoints = Endpoints.sandbox(server.url)
             if death is None:
                 nowhere = endpoints[source].model_copy(update={"base_url": "http://nowhere.invalid/api"})
@@ -75,7 +76,7 @@ def deadly(runs: int, seed: int, *, source: str) -> list[RunResult]:
 
 def undisturbed(runs: int, seed: int) -> list[RunResult]:
     """Runs of two rounds without faults, to compare with."""
-    with SandboxServer(faults=FaultPlan(seed=seed)) as server:
+    with FaultySandbox(faults=FaultPlan(seed=seed)) as server:
         return [asyncio.run(run(QUESTIONS[0], Endpoints.sandbox(server.url), rounds=2)) for _ in range(runs)]
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.faults import FaultPlan
-from willowbark.tools.sandbox.server import SandboxServer
 
+from .breakage import FaultySandbox
+from .plan import FaultPlan
 from .running import FACTOR, QUESTIONS, run
 from .verdict import Figure, Row, exactly
 
@@ -74,7 +74,7 @@ async def _soak(seconds: float, seed: int) -> tuple[list[Sample], list[str], lis
     failures: list[str] = []
     samples: list[Sample] = []
     start, runs = time.monotonic(), 0
-    with SandboxServer(faults=FaultPlan(seed=seed, faults=halved).scaled(FACTOR)) as server:
+    with FaultySandbox(faults=FaultPlan(seed=seed, faults=halved).scaled(FACTOR)) as server:
         endpoints = Endpoints.sandbox(server.url)
         while time.monotonic() - start < seconds or len(samples) < 4:
             asked = [QUESTIONS[(runs + place) % len(QUESTIONS)] for place in range(SIDE_BY_SIDE)]

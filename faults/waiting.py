@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from willowbark.tools.errors import SearchError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Reply, RetryPolicy, Transport
-from willowbark.tools.sandbox.faults import Fault, FaultPlan, RetryAfter
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
 
+from .breakage import FaultySandbox
+from .plan import Fault, FaultPlan, RetryAfter
 from .verdict import Figure, Row, exactly
 
 _ASKED_S = 2.0
@@ -90,13 +91,13 @@ def _statuses(number: int, seed: int) -> list[int]:
 async def _once(case: _Case, status: int) -> _Outcome:
     fault = Fault(kind="status", status=status, retry_after=case.form, retry_after_s=case.asked_s, times=1)
     async with (
-        SandboxServer(Library(), FaultPlan(faults=(fault,))) as server,
+        FaultySandbox(Library(), FaultPlan(faults=(fault,))) as server,
         Transport(Endpoints.sandbox(server.url), policy=_POLICY) as transport,
     ):
         return await _timed(transport, server)
 
 
-_QUERY = {"query": "migraine", "format": "json"}
+_QUERY = {"query": "migraine", "format": "json", "resultType": "core"}
 
 
 async def _timed(transport: Transport, server: SandboxServer) -> _Outcome:

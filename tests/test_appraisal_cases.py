@@ -17,7 +17,7 @@ from willowbark.tools.appraisal import (
     sample_size,
     why_stopped_kind,
 )
-from willowbark.tools.reading import arms
+from willowbark.tools.reading.reporting import arms
 
 ALL = [
     json.loads(line)

@@ -13,7 +13,6 @@ from willowbark.tools.appraisal import (
     Direction,
     Effect,
     StudyDesign,
-    answer_of,
     appraised_item,
     classify_design,
     conclusion_of,
@@ -29,7 +28,7 @@ from willowbark.tools.appraisal import (
     why_stopped_kind,
 )
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.reading import arms
+from willowbark.tools.reading.reporting import arms
 
 WORDS = st.sampled_from(
     (
@@ -51,7 +50,6 @@ def test_any_text_can_be_read(text: str) -> None:
     direction_of(text, "drug", "pain")
     conclusion_of("drug for pain", text, "drug", "pain")
     classify_design(text, text)
-    answer_of("Is drug effective?", text)
     effect_of(text, "drug", "pain", "placebo")
     effect_in(text, "drug", "pain", "placebo")
     why_stopped_kind(text)
@@ -87,28 +85,6 @@ def test_an_abstract_is_read_for_the_outcome_that_is_asked_about() -> None:
     text = "AIM: To see if A1 lowers pain or fever. RESULTS: Pain was lower with A1 (p=0.01). No change in fever."
     assert effect_in(text, "A1", "fever", "placebo").effect is Effect.no_difference
     assert effect_in(text, "A1", "pain", "placebo").effect is Effect.decrease
-
-
-@pytest.mark.parametrize(
-    ("question", "text", "verdict"),
-    [
-        ("Does A1 reduce pain?", "Conclusion: A1 reduced pain significantly.", "yes"),
-        ("Does A1 reduce pain?", "Conclusion: A1 did not reduce pain.", "no"),
-        ("Is A1 as safe as B2?", "Conclusion: A1 and B2 had similar complication rates.", "yes"),
-        ("Does hospital type affect cost?", "Conclusion: Costs were similar across hospital types.", "no"),
-        ("Is old age a contraindication to surgery?", "Conclusion: Surgery is safe and effective in old age.", "no"),
-        ("Is heparin safe here?", "Conclusion: Heparin led to significant complication rates.", "no"),
-        ("Do we need a full dose?", "Conclusion: A half dose may be sufficient.", "no"),
-        ("Are A1 and B2 the same?", "Conclusion: A1 was 50% longer than B2.", "no"),
-        ("Does A1 reduce pain?", "Results: Pain did not differ. Scores were not changed. Use was not lower.", "no"),
-    ],
-)
-def test_what_denies_depends_on_the_question(question: str, text: str, verdict: str) -> None:
-    assert answer_of(question, text).verdict == verdict
-
-
-def test_no_text_answers_maybe() -> None:
-    assert answer_of("Is it?", "").verdict == "maybe"
 
 
 def test_the_record_of_another_condition_is_unclear() -> None:

@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from faults.breakage import FaultySandbox
+from faults.plan import FaultPlan
 from trust_sample import LIBRARY, PREPRINT_DOI, PUBLISHED_DOI, transport
 
 from willowbark.tools.errors import SearchError, UnreadableReply
-from willowbark.tools.sandbox import FaultPlan, SandboxServer
+from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.works.biorxiv import is_theirs, parse_publication, published_version
 
 
@@ -39,7 +41,7 @@ async def test_what_is_not_theirs_is_not_asked_about(doi: str) -> None:
 
 
 async def test_a_server_that_is_down_is_no_word_on_the_preprint() -> None:
-    with SandboxServer(LIBRARY, FaultPlan(dead={"biorxiv": "html"})) as server:
+    with FaultySandbox(LIBRARY, FaultPlan(dead={"biorxiv": "html"})) as server:
         async with transport(server) as way:
             with pytest.raises(SearchError):
                 await published_version(PREPRINT_DOI, way)

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 from builders import QUESTION, record
+from faults.breakage import FaultySandbox
+from faults.plan import Fault, FaultPlan
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI, transport
 
 from willowbark.agents.checking import checked
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.sandbox import Fault, FaultPlan, Library, SandboxServer
-from willowbark.tools.sandbox.library import FullText, Publication
+from willowbark.tools.sandbox.library import FullText, Library, Publication
+from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.works.sections import places
 
 SAID = "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001)."
@@ -55,7 +57,7 @@ def preprint() -> Evidence:
 
 
 async def check(pool: Sequence[Evidence], faults: FaultPlan | None = None) -> tuple[dict[str, Evidence], list[str]]:
-    with SandboxServer(LIBRARY, faults or FaultPlan()) as server:
+    with FaultySandbox(LIBRARY, faults or FaultPlan()) as server:
         async with transport(server) as way:
             known, candidates = await checked(QUESTION, pool, way)
         asked = [f"{request.source}/{request.path}" for request in server.requests]

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faults.breakage import FaultySandbox
+from faults.plan import Fault, FaultPlan
 from hypothesis import given
 from hypothesis import strategies as st
 from trust_sample import CLEAN_DOI, LIBRARY, NOTICES, RETRACTED_DOI, SILENT_DOI, transport
 
 from willowbark.tools.errors import SearchError, SourceRefused, UnreadableReply
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox import Fault, FaultPlan, SandboxServer
+from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.works.crossref import DOIS_PER_REQUEST, Notice, parse_work, parse_works, updates
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "crossref"
@@ -61,13 +63,13 @@ async def test_a_doi_with_a_comma_is_asked_about_alone() -> None:
 
 async def test_a_refused_batch_is_cut_until_the_culprit_is_alone() -> None:
     faults = FaultPlan(faults=(Fault(kind="status", status=400, times=1, source="crossref"),))
-    with SandboxServer(LIBRARY, faults) as server:
+    with FaultySandbox(LIBRARY, faults) as server:
         async with transport(server) as way:
             assert set(await updates([CLEAN_DOI, RETRACTED_DOI], way)) == {CLEAN_DOI, RETRACTED_DOI}
 
 
 async def test_crossref_being_down_is_no_clean_record() -> None:
-    with SandboxServer(LIBRARY, FaultPlan(dead={"crossref": "status"})) as server:
+    with FaultySandbox(LIBRARY, FaultPlan(dead={"crossref": "status"})) as server:
         async with transport(server) as way:
             with pytest.raises(SearchError):
                 await updates([CLEAN_DOI], way)
@@ -75,7 +77,7 @@ async def test_crossref_being_down_is_no_clean_record() -> None:
 
 async def test_a_refusal_of_everything_is_raised() -> None:
     faults = FaultPlan(faults=(Fault(kind="status", status=400, source="crossref"),))
-    with SandboxServer(LIBRARY, faults) as server:
+    with FaultySandbox(LIBRARY, faults) as server:
         async with transport(server) as way:
             with pytest.raises(SourceRefused):
                 await updates([CLEAN_DOI, RETRACTED_DOI], way)

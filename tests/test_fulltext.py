@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 from builders import record
+from faults.breakage import FaultySandbox
+from faults.plan import Fault, FaultPlan
 from trust_sample import ARTICLE_XML, LIBRARY, transport
 
 from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.sandbox import Fault, FaultPlan, SandboxServer
+from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.works.fulltext import extended, read_full_texts
 from willowbark.tools.works.jats import MAX_SECTION_CHARS, MAX_XML_BYTES, FullText, parse_full_text
 from willowbark.tools.works.sections import licence_of, places, section_of
@@ -156,9 +158,9 @@ async def test_no_more_than_the_limit_are_asked_for_and_closed_ones_not_at_all()
 )
 async def test_a_text_that_can_not_be_had_is_named_and_the_record_stays(faults: FaultPlan, reason: str) -> None:
     given = paper("PMC99999952")
-    with SandboxServer(LIBRARY, faults) as server:
+    with FaultySandbox(LIBRARY, faults) as server:
         async with transport(server) as way:
-            [read] = await read_full_texts([given], way, deadline_s=0.2)
+            [read] = await read_full_texts([given], way, deadline_s=1)
 
     assert read.content == given.content
     assert reason in read.metadata["full_text_unread"]

@@ -11,6 +11,8 @@ import pytest
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import CreateResult, RequestUsage
 from builders import QUESTION, asked, reply, scripted
+from faults.breakage import FaultySandbox
+from faults.plan import FaultPlan
 from pydantic import BaseModel
 
 from willowbark.agents.context import RunContext
@@ -33,8 +35,6 @@ from willowbark.teams.run.research import research_stream
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
-from willowbark.tools.sandbox.faults import FaultPlan
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.toolbox import SourceTool
 
 TURN = TurnTaken("judge", 1, "Round 1: continue", 100, 10)
@@ -42,7 +42,7 @@ TURN = TurnTaken("judge", 1, "Round 1: continue", 100, 10)
 
 @pytest.fixture
 def endpoints() -> Iterator[Endpoints]:
-    with SandboxServer(faults=FaultPlan(dead={"chembl": "reset"})) as server:
+    with FaultySandbox(faults=FaultPlan(dead={"chembl": "reset"})) as server:
         yield Endpoints.sandbox(server.url)
 
 

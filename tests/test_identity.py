@@ -3,13 +3,15 @@
 from typing import Any
 
 import pytest
+from faults.breakage import FaultySandbox
+from faults.plan import FaultPlan
 from hypothesis import given
 from hypothesis import strategies as st
 from trust_sample import LIBRARY, PREPRINT_DOI, PUBLISHED_DOI, transport
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.sandbox import FaultPlan, SandboxServer
 from willowbark.tools.sandbox.library import Publication
+from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.works.identity import propose, published_articles, resolve, title_score
 from willowbark.tools.works.versions import settle
 
@@ -104,7 +106,7 @@ async def test_likely_preprints_are_asked_about_first_and_no_more_than_the_limit
 
 async def test_a_failure_is_kept_as_such_and_the_pool_stays_whole() -> None:
     pool = [preprint(doi=PREPRINT_DOI), article(doi=PUBLISHED_DOI)]
-    with SandboxServer(LIBRARY, FaultPlan(dead={"biorxiv": "status"})) as server:
+    with FaultySandbox(LIBRARY, FaultPlan(dead={"biorxiv": "status"})) as server:
         async with transport(server) as way:
             resolved = await resolve(pool, way)
 
@@ -146,7 +148,7 @@ async def test_the_article_that_a_preprint_became_is_fetched_where_the_pool_lack
 
 async def test_an_article_that_can_not_be_fetched_leaves_the_preprint_as_it_is() -> None:
     waiting = preprint(doi=PREPRINT_DOI, published_version=PUBLISHED_DOI)
-    with SandboxServer(LIBRARY, FaultPlan(dead={"europepmc": "status"})) as server:
+    with FaultySandbox(LIBRARY, FaultPlan(dead={"europepmc": "status"})) as server:
         async with transport(server) as way:
             assert await published_articles([waiting], [waiting], way) == []
 

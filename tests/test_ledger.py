@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 from builders import QUESTION
+from faults.breakage import FaultySandbox
+from faults.plan import Fault, FaultPlan
 from pydantic import SecretStr
 from unprivileged import read_only_folder
 
@@ -36,7 +38,6 @@ from willowbark.tools.errors import SourceRefused, SourceUnavailable
 from willowbark.tools.http.endpoints import LOOKUPS, PUBLIC, Endpoints
 from willowbark.tools.http.transport import Exchange
 from willowbark.tools.http.wire import WireReply
-from willowbark.tools.sandbox.faults import Fault, FaultPlan
 from willowbark.tools.sandbox.server import SandboxServer
 
 CANARY = "canary0123456789abcdef"
@@ -589,7 +590,7 @@ async def test_text_that_no_database_takes_ends_in_words(path: Path) -> None:
 async def test_a_key_is_nowhere_in_the_ledger(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCBI_API_KEY", CANARY)
     refused = FaultPlan(faults=(Fault(kind="status", status=429, source="pubmed", times=3),))
-    with SandboxServer(faults=refused) as server:
+    with FaultySandbox(faults=refused) as server:
         endpoints = Endpoints.sandbox(server.url)
         pubmed = endpoints["pubmed"].model_copy(update={"key": SecretStr(CANARY)})
         keyed = endpoints.model_copy(update={"by_source": {**endpoints.by_source, "pubmed": pubmed}})

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from trust_sample import transport
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.sandbox import Library, SandboxServer
+from willowbark.tools.sandbox.library import Library
+from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.sources.clinicaltrials import ClinicalTrials
 from willowbark.tools.works.linking import link
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from autogen_core.logging import LLMCallEvent
 from builders import QUESTION
+from faults.breakage import FaultySandbox
+from faults.plan import Fault, FaultPlan
 from typer.testing import CliRunner, Result
 
 from willowbark.teams.config import Settings
@@ -18,7 +20,6 @@ from willowbark.teams.run.research import research_stream
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Exchange, ExchangeLog
-from willowbark.tools.sandbox.faults import Fault, FaultPlan
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
 
@@ -104,7 +105,7 @@ async def test_events_and_report_are_the_same_with_spans_and_without(sandbox: Sa
 
 async def test_a_failed_request_is_a_span_with_an_error(tmp_path: Path) -> None:
     faults = FaultPlan(faults=[Fault(kind="status", status=500, source="chembl")])
-    with SandboxServer(faults=faults) as server, trace_file(tmp_path / "t.jsonl"):
+    with FaultySandbox(faults=faults) as server, trace_file(tmp_path / "t.jsonl"):
         settings = Settings().overridden({**QUICK, "research.search_timeout": 5})
         endpoints = Endpoints.sandbox(server.url)
         events = research_stream(QUESTION, settings=settings, endpoints=endpoints, recorder=span_recorder())

@@ -16,7 +16,7 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import Exchange, RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
-from willowbark.tools.sandbox import SandboxServer
+from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
 from willowbark.tools.sources.openalex import OpenAlex, parse_page, parse_record, parse_work, rebuilt, work
 

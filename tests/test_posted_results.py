@@ -12,7 +12,7 @@ from willowbark.tools.appraisal import SeriousEvents
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.sandbox import SandboxServer
+from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.sources.clinicaltrials import ClinicalTrials
 from willowbark.tools.sources.pubmed import PubMed
 

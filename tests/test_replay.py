@@ -9,6 +9,8 @@ import pytest
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import CreateResult, RequestUsage
 from builders import QUESTION, scripted
+from faults.breakage import FaultySandbox
+from faults.plan import Fault, FaultPlan
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
@@ -16,7 +18,6 @@ from willowbark.teams.ledger import Ledger, LedgerError
 from willowbark.teams.run.research import research, research_stream
 from willowbark.teams.run.resume import replay, resume
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.faults import Fault, FaultPlan
 from willowbark.tools.sandbox.server import SandboxServer
 
 
@@ -64,7 +65,7 @@ async def test_a_replay_asks_nobody_and_gives_the_same_report(sandbox: SandboxSe
     ids=["a-source-fails", "a-source-times-out", "faults-all-over"],
 )
 async def test_a_replay_meets_the_same_failures(plan: FaultPlan, told: str, tmp_path: Path) -> None:
-    with SandboxServer(faults=plan) as broken, Ledger(tmp_path / "ledger.db") as ledger:
+    with FaultySandbox(faults=plan) as broken, Ledger(tmp_path / "ledger.db") as ledger:
         report = await run(broken, ledger, settings=settings(**{"research.max_iterations": 1}))
         again = await replay("one", ledger)
 
@@ -75,7 +76,7 @@ async def test_a_replay_meets_the_same_failures(plan: FaultPlan, told: str, tmp_
 async def test_a_replay_of_a_run_that_ran_out_of_time_ends_the_same(tmp_path: Path) -> None:
     silent = FaultPlan(dead={"clinicaltrials": "hang"})
     late = settings(**{"research.limits.max_seconds": 3})
-    with SandboxServer(faults=silent) as server, Ledger(tmp_path / "ledger.db") as ledger:
+    with FaultySandbox(faults=silent) as server, Ledger(tmp_path / "ledger.db") as ledger:
         report = await run(server, ledger, settings=late)
         again = await replay("one", ledger)
 

@@ -11,6 +11,8 @@ import pytest
 from autogen_core import CancellationToken
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from builders import QUESTION
+from faults.breakage import FaultySandbox
+from faults.plan import Fault, FaultPlan
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.model import ResearchReport
@@ -20,7 +22,6 @@ from willowbark.teams.research_team import ResearchTeam
 from willowbark.teams.run.research import research, research_stream
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.faults import Fault, FaultPlan
 from willowbark.tools.sandbox.server import SandboxServer
 
 
@@ -93,7 +94,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("plan", FAULTS.values(), ids=list(FAULTS))
 async def test_a_source_that_fails_is_named_and_the_others_report(plan: FaultPlan) -> None:
-    with SandboxServer(faults=plan) as broken:
+    with FaultySandbox(faults=plan) as broken:
         report = await research(
             QUESTION, settings=settings(research__max_iterations=1), endpoints=Endpoints.sandbox(broken.url)
         )
@@ -106,7 +107,7 @@ async def test_a_source_that_fails_is_named_and_the_others_report(plan: FaultPla
 
 async def test_with_every_source_down_the_report_says_so_and_invents_nothing() -> None:
     everything = FaultPlan(faults=(Fault(kind="status", status=503),))
-    with SandboxServer(faults=everything) as dead:
+    with FaultySandbox(faults=everything) as dead:
         report = await research(QUESTION, settings=settings(), endpoints=Endpoints.sandbox(dead.url))
 
     assert (report.references, report.drug_candidates, report.total_papers_reviewed) == ([], [], 0)
@@ -191,7 +192,7 @@ async def test_the_last_round_ends_the_search(endpoints: Endpoints) -> None:
 async def test_cancelling_stops_at_once_and_still_reports(endpoints: Endpoints) -> None:
     token, events, cancelled_at = CancellationToken(), list[AgentEvent](), 0.0
     hanging = FaultPlan(faults=(Fault(kind="hang", source="clinicaltrials"),))
-    with SandboxServer(faults=hanging) as slow:
+    with FaultySandbox(faults=hanging) as slow:
         async for event in research_stream(
             QUESTION, settings=settings(), endpoints=Endpoints.sandbox(slow.url), cancellation_token=token
         ):

@@ -3,6 +3,8 @@
 import gzip
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 import zlib
@@ -16,11 +18,11 @@ from typing import Any
 
 import httpx
 import pytest
+from faults.breakage import FaultySandbox, brotli, gzip_bomb, zstd_bomb
+from faults.plan import KINDS, Fault, FaultPlan, FaultRun
 
-from willowbark.tools.errors import UsageError
-from willowbark.tools.sandbox import Fault, FaultPlan, Library, SandboxServer
-from willowbark.tools.sandbox.breakage import brotli, gzip_bomb, zstd_bomb
-from willowbark.tools.sandbox.faults import KINDS, FaultRun
+from willowbark.tools.sandbox.library import Library
+from willowbark.tools.sandbox.server import SandboxServer
 
 SYNTHETIC = Library.load(Path(__file__).parent / "library")
 SEARCH = "pubmed/esearch.fcgi?term=placebinol&retmode=json&sort=relevance"
@@ -28,8 +30,8 @@ FETCH = "pubmed/efetch.fcgi?id=99999901,99999902&retmode=xml"
 
 
 @contextmanager
-def spoilt(*faults: Fault, **plan: Any) -> Iterator[SandboxServer]:
-    with SandboxServer(SYNTHETIC, FaultPlan(faults=faults, **plan)) as sandbox:
+def spoilt(*faults: Fault, **plan: Any) -> Iterator[FaultySandbox]:
+    with FaultySandbox(SYNTHETIC, FaultPlan(faults=faults, **plan)) as sandbox:
         yield sandbox
 
 
@@ -73,7 +75,7 @@ def test_a_status(status: int) -> None:
 
     assert reply.status_code == status
     assert "retry-after" not in reply.headers
-    assert (sandbox.requests[0].status, sandbox.requests[0].fault) == (status, "status")
+    assert (sandbox.requests[0].status, sandbox.faults) == (status, ["status"])
 
 
 def test_pubmeds_429_is_in_pubmeds_form_and_chembls_500_is_a_web_page() -> None:
@@ -107,7 +109,7 @@ def test_a_reset_is_a_reset_and_no_end() -> None:
         with pytest.raises(httpx.ReadError):
             get(sandbox)
 
-    assert [(each.status, each.fault) for each in sandbox.requests] == [(None, "reset")] * 2
+    assert ([each.status for each in sandbox.requests], sandbox.faults) == ([None, None], ["reset", "reset"])
 
 
 def test_a_truncated_body_is_shorter_than_it_says(whole: bytes) -> None:
@@ -302,7 +304,7 @@ def test_every_kind_spoils_a_post_as_well_and_leaves_the_server_whole(
             client.post("/pubmed/esearch.fcgi", data={"term": "placebinol", "retmode": "json"})
         second = client.post("/pubmed/esearch.fcgi", data={"term": "placebinol", "retmode": "json"})
 
-    assert sandbox.requests[0].fault == kind
+    assert sandbox.faults == [kind, None]
     assert second.json()["esearchresult"]["count"] == "4"
     assert [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
 
@@ -423,24 +425,20 @@ def test_a_scaled_limit_lets_through_as_many_in_a_shorter_window() -> None:
     ]
 
 
-def test_a_plan_survives_its_file(tmp_path: Path) -> None:
-    plan = FaultPlan(seed=3, faults=FaultPlan.treacherous().faults, dead={"chembl": "hang"}, limits={"pubmed": 3})
+def test_a_plan_in_a_file_is_served(tmp_path: Path) -> None:
+    plan = FaultPlan(faults=(Fault(kind="status", source="pubmed", status=404),), dead={"biorxiv": "status"})
     path = tmp_path / "plan.json"
     path.write_text(plan.model_dump_json())
+    command = [sys.executable, "-m", "faults.serve", str(path), "--library", str(Path(__file__).parent / "library")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent) as program:
+        assert program.stdout is not None
+        url = program.stdout.readline().strip()
+        paths = ("chembl/molecule.json", "pubmed/esearch.fcgi", "biorxiv/pubs/biorxiv/10.1/x")
+        statuses = [httpx.get(f"{url}/{path}").status_code for path in paths]
+        program.send_signal(2)
+        assert program.wait(10) == 0
 
-    assert FaultPlan.load(path) == plan
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "[]", '{"faults": [{"kind": "earthquake"}]}', '{"faults": [{"kind": "hang", "rate": 2}]}', '{"sead": 1}'],
-)
-def test_a_plan_at_fault_is_the_users_error(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "plan.json"
-    path.write_text(text)
-
-    with pytest.raises(UsageError, match="fault plan"):
-        FaultPlan.load(path)
+    assert statuses == [200, 404, 503]
 
 
 def test_a_bombs_parts_are_what_they_seem() -> None:

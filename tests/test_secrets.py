@@ -14,6 +14,8 @@ from typing import Any
 import httpx
 import pytest
 from builders import QUESTION
+from faults.breakage import FaultySandbox
+from faults.plan import FaultPlan
 from pydantic import SecretStr
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
@@ -25,7 +27,6 @@ from willowbark.tools.errors import SearchError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Exchange, Reply, RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
-from willowbark.tools.sandbox.faults import FaultPlan
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
 
@@ -83,7 +84,7 @@ async def test_keys_are_found_nowhere_they_do_not_belong(
     keeper = Keeper()
     settings = Settings(research=ResearchSettings(max_iterations=1, max_results_per_tool=3), output=OutputSettings())
     ledger = tmp_path / "ledger" / "ledger.db"
-    with caplog.at_level(logging.DEBUG), SandboxServer(faults=FaultPlan.rough(3).scaled(0.01)) as server:
+    with caplog.at_level(logging.DEBUG), FaultySandbox(faults=FaultPlan.rough(3).scaled(0.01)) as server:
         endpoints = keyed(server)
         stream = research_stream(QUESTION, settings=settings, endpoints=endpoints, recorder=keeper, ledger=ledger)
         async for event in stream:
@@ -150,7 +151,7 @@ async def test_a_key_that_a_server_says_back_is_not_kept(
 
 @pytest.mark.parametrize("death", ["reset", "status", "hang", "html"])
 async def test_keys_are_in_no_exceptions_text(death: Any) -> None:
-    with SandboxServer(Library(), FaultPlan(dead={"pubmed": death})) as server:
+    with FaultySandbox(Library(), FaultPlan(dead={"pubmed": death})) as server:
         async with Transport(keyed(server), policy=RetryPolicy(attempts=2).scaled(0.02)) as transport:
             with pytest.raises(SearchError) as caught:
                 await transport.get("pubmed", "esearch.fcgi", read=Reply.json, params={"term": "x"})

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from autogen_core import CancellationToken
 from builders import QUESTION
+from faults.breakage import FaultySandbox
+from faults.plan import Fault, FaultPlan
 from pydantic import ValidationError
 
 from willowbark.teams.config import ResearchSettings, Settings
@@ -23,7 +25,6 @@ from willowbark.teams.run.resume import resume
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Reply, RetryPolicy, Transport
-from willowbark.tools.sandbox.faults import Fault, FaultPlan
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.toolbox import GetMechanisms, GetPaper, GetTrial, SourceTool
@@ -114,7 +115,7 @@ async def test_an_argument_that_is_no_identifier_reaches_no_source(tool: Any, na
 )
 @pytest.mark.parametrize("source", ["europepmc", "clinicaltrials"])
 async def test_a_redirect_leads_to_no_other_host(to: str, source: str) -> None:
-    with SandboxServer(Library(), FaultPlan(faults=(Fault(kind="redirect", to=to),))) as server:
+    with FaultySandbox(Library(), FaultPlan(faults=(Fault(kind="redirect", to=to),))) as server:
         async with Transport(Endpoints.sandbox(server.url), policy=QUICK) as transport:
             with pytest.raises(SearchError) as caught:
                 await transport.get(source, "x", read=Reply.json)
@@ -157,7 +158,7 @@ async def test_a_reply_of_a_thousand_records_gives_as_many_as_were_asked_for() -
 
 async def test_a_run_ends_within_its_wall_time() -> None:
     settings = Settings(research=ResearchSettings.model_validate({"limits": {"max_seconds": 1.0}}))
-    with SandboxServer(faults=FaultPlan(faults=(Fault(kind="hang"),))) as server:
+    with FaultySandbox(faults=FaultPlan(faults=(Fault(kind="hang"),))) as server:
         report = await asyncio.wait_for(
             research(QUESTION, settings=settings, endpoints=Endpoints.sandbox(server.url)), 120
         )  # its hanging servers would hold it for an hour

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 from builders import drug_record, record
+from faults.breakage import FaultySandbox
+from faults.plan import Fault, FaultPlan
 from trust_sample import CLEAN_DOI, LIBRARY, RETRACTED_DOI, RETRACTED_PMID, SILENT_DOI, transport
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.sandbox import Fault, FaultPlan, SandboxServer
+from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.works.trust import TrustState, check_trust, is_unchecked, retraction_note, trust_summary
 from willowbark.tools.works.trust_lookup import FLAGS
 
@@ -21,7 +23,7 @@ def bare(pmid: str | None = None, doi: str | None = None, **more: Any) -> Eviden
 
 
 async def checked(*records: Evidence, faults: FaultPlan | None = None, **more: Any) -> list[Evidence]:
-    with SandboxServer(LIBRARY, faults) as server:
+    with FaultySandbox(LIBRARY, faults) as server:
         async with transport(server) as way:
             return await check_trust(records, way, **more)
 

@@ -9,8 +9,8 @@ from typing import Any
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
-from willowbark.tools.sandbox import Library, SandboxServer
-from willowbark.tools.sandbox.library import Publication
+from willowbark.tools.sandbox.library import Library, Publication
+from willowbark.tools.sandbox.server import SandboxServer
 
 RETRACTED_DOI = "10.1016/s0140-6736(97)11096-0"
 RETRACTED_PMID = "9500320"

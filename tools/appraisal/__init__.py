@@ -1,6 +1,5 @@
 """Appraisal: what kind of study a record reports, what it found, and how sure one can be of a candidate."""
 
-from ..reading.answer import Answer, answer_of
 from ..reading.conclusion import conclusion_of
 from ..reading.design import DesignFinding, StudyDesign, classify_design
 from ..reading.direction import Direction, DirectionFinding, direction_of
@@ -24,7 +23,6 @@ from .registered import RegisteredTrial, registered_trial
 from .stopping import StoppingKind, why_stopped_kind
 
 __all__ = [
-    "Answer",
     "AppraisedItem",
     "CandidateAppraisal",
     "Certainty",
@@ -45,7 +43,6 @@ __all__ = [
     "StoppingKind",
     "StudyDesign",
     "addressed_to_machines",
-    "answer_of",
     "appraise",
     "appraise_candidate",
     "appraised_item",

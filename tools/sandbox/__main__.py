@@ -3,31 +3,25 @@
 import argparse
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from willowbark.tools.errors import UsageError
 
-from .faults import FaultPlan
 from .library import Library
 from .server import SandboxServer
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, serving: Callable[..., SandboxServer] = SandboxServer) -> int:
     """Print the server's address and serve; give the exit status."""
     parser = argparse.ArgumentParser(prog="python -m willowbark.tools.sandbox", description=__doc__)
     parser.add_argument("--port", type=int, default=0, metavar="N", help="port on 127.0.0.1; 0 takes a free one")
     parser.add_argument("--latency-ms", type=float, default=0.0, metavar="N", help="milliseconds before each answer")
-    parser.add_argument("--faults", type=Path, metavar="FILE.json", help="what goes wrong: a fault plan")
     parser.add_argument("--library", type=Path, metavar="DIR", help="records to serve; the bundled ones by default")
     asked = parser.parse_args(arguments)
     try:
-        server = SandboxServer(
-            Library.load(asked.library),
-            FaultPlan.load(asked.faults) if asked.faults else None,
-            asked.latency_ms / 1000,
-            port=asked.port,
-        )
+        server = serving(Library.load(asked.library), latency_s=asked.latency_ms / 1000, port=asked.port)
         with suppress(KeyboardInterrupt), server:
             print(server.url, flush=True)
             threading.Event().wait()

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from .library import Drug, Library
-from .matching import words
+from .matching import likeness, words
 
 _DEFAULT_LIMIT, _LARGEST_LIMIT = 20, 1000
 _NOT_FILTERS = frozenset({"format", "limit", "offset", "only", "order_by", "q"})
@@ -61,7 +61,7 @@ class Tables:
         for row in self.molecules:
             names = [row["pref_name"], *(each["molecule_synonym"] for each in row["molecule_synonyms"])]
             ids = [row["molecule_chembl_id"]] if q.strip().upper() == row["molecule_chembl_id"] else []
-            best = max((_likeness(wanted, name) for name in names), default=0.0)
+            best = likeness(wanted, *names)
             if best or ids:
                 scored.append({**row, "score": 20.0 if ids else round(20 * best, 1)})
         return sorted(scored, key=lambda row: (-row["score"], row["molecule_chembl_id"]))
@@ -169,12 +169,6 @@ def _figure(text: str) -> float:
         return float(text)
     except ValueError:
         return float("nan")
-
-
-def _likeness(wanted: set[str], name: str) -> float:
-    """How much of a name the words are: 1 for all of it, 0 where one is missing."""
-    held = set(words(name))
-    return len(wanted) / len(held) if wanted and wanted <= held else 0.0
 
 
 def _phase(phase: float | None) -> str | None:

@@ -1,8 +1,8 @@
-"""Europe PMC's search: articles of PubMed (MED) and preprints (PPR), by GET and POST, paged by cursor; full texts.
+"""Europe PMC's search: articles of PubMed (MED) and preprints (PPR), paged by cursor; full texts.
 
-https://europepmc.org/RestfulWebService. An empty query gives status 200 with an `errCode`, an undocumented sort order a
-reply without a count, as the public service does. Fields that the library does not know are left out; articles whose
-full text it does not hold are answered 404, as those outside of Europe PMC's open collection are.
+https://europepmc.org/RestfulWebService. An empty query gives status 200 with an `errCode`, as the public service does;
+only whole records (`core`) in JSON are served, by relevance. Fields that the library does not know are left out;
+articles whose full text it does not hold are answered 404, as those outside of Europe PMC's open collection are.
 """
 
 import base64
@@ -10,11 +10,11 @@ import binascii
 import calendar
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import xmltodict
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from .library import OWN_FULL_TEXT, FullText, Publication
@@ -24,8 +24,6 @@ from .syntax import parse
 _VERSION = "6.9"
 _SEC_TYPES = ("introduction", "methods", "results", "discussion")
 _DEFAULT_PAGE, _LARGEST_PAGE = 25, 1000
-_SORTS = {"": None, "relevance": None, "cited": None, "p_pdate_d": "date", "first_pdate_d": "date", "pub_year": "date"}
-"""Citations are not known here: that order is the order of relevance."""
 
 
 def routes(publications: Publications) -> list[Route]:
@@ -35,13 +33,9 @@ def routes(publications: Publications) -> list[Route]:
 
     async def search(request: Request) -> Response:
         asked = {name.lower(): value for name, value in request.query_params.items()}
-        if request.method == "POST":
-            form = parse_qsl((await request.body()).decode(errors="replace"), keep_blank_values=True)
-            asked.update({name.lower(): value for name, value in form})
-        answer = _searched(publications, asked, str(request.url.replace(query=None)))
-        if asked.get("format", "xml").lower() == "json":
-            return JSONResponse(answer)
-        return Response(xmltodict.unparse({"responseWrapper": answer}), media_type="application/xml;charset=UTF-8")
+        if (asked.get("format"), asked.get("resulttype")) != ("json", "core"):
+            return PlainTextResponse("The sandbox answers with format=json and resultType=core only.", status_code=400)
+        return JSONResponse(_searched(publications, asked, str(request.url.replace(query=None))))
 
     async def full_text(request: Request) -> Response:
         found = texts.get(request.path_params["pmcid"])
@@ -50,7 +44,6 @@ def routes(publications: Publications) -> list[Route]:
     return [
         Route("/europepmc/{pmcid}/fullTextXML", full_text, methods=["GET"]),
         Route("/europepmc/search", search, methods=["GET"]),
-        Route("/europepmc/searchPOST", search, methods=["POST"]),
     ]
 
 
@@ -75,33 +68,24 @@ def _searched(publications: Publications, asked: Mapping[str, str], url: str) ->
     query = asked.get("query", "").strip()
     if not query:
         return {"version": _VERSION, "errCode": 404, "errMsg": "The query parameter is empty"}
-    sort, _, direction = asked.get("sort", "").strip().partition(" ")
-    if sort.lower() not in _SORTS:
-        return {"version": _VERSION}
     found = publications.found(parse(query))
-    if _SORTS[sort.lower()] == "date":
-        found.sort(key=lambda each: each.date or "", reverse=direction.lower() != "asc")
     size = min(int(asked["pagesize"]) if asked.get("pagesize", "").isdecimal() else _DEFAULT_PAGE, _LARGEST_PAGE)
     mark = asked.get("cursormark") or "*"
     start = _start(mark)
-    kind = asked.get("resulttype", "lite")
-    write = {"core": _core, "idlist": _ids}.get(kind, _lite)
     answer: dict[str, Any] = {"version": _VERSION, "hitCount": len(found)}
     if start + size < len(found):
         answer["nextCursorMark"] = following = _mark(start + size)
-        again = {"query": query, "cursorMark": following, "resultType": kind, "format": "json"}
+        again = {"query": query, "cursorMark": following, "resultType": "core", "format": "json"}
         answer["nextPageUrl"] = f"{url}?{urlencode(again)}"
     answer["request"] = {
         "queryString": query,
-        "resultType": kind,
+        "resultType": "core",
         "cursorMark": mark,
         "pageSize": size,
-        "sort": asked.get("sort", ""),
         "synonym": asked.get("synonym", "").lower() == "true",
     }
     hits = found[start : start + size]
-    open_ones = [_openness(each, publications) if kind == "core" else {} for each in hits]
-    answer["resultList"] = {"result": [write(each) | more for each, more in zip(hits, open_ones, strict=True)]}
+    answer["resultList"] = {"result": [_core(each) | _openness(each, publications) for each in hits]}
     return answer
 
 
@@ -118,49 +102,31 @@ def _start(mark: str) -> int:
         return 0
 
 
-def _ids(record: Publication) -> dict[str, Any]:
+def _core(record: Publication) -> dict[str, Any]:
     known = {
         "id": record.number,
         "source": "PPR" if record.is_preprint else "MED",
         "pmid": record.pmid,
         "pmcid": record.pmcid,
-    }
-    found: dict[str, Any] = {name: value for name, value in known.items() if value}
-    if record.pmcid:
-        found["fullTextIdList"] = {"fullTextId": [record.pmcid]}
-    return found
-
-
-def _shared(record: Publication) -> dict[str, Any]:
-    """What `lite` and `core` have in common."""
-    known = {
         "doi": record.doi.lower() if record.doi else None,
         "title": record.title,
         "authorString": f"{', '.join(record.authors)}." if record.authors else None,
         "pubYear": record.date[:4] if record.date else None,
         "firstPublicationDate": record.date if record.date and len(record.date) == len("2000-01-01") else None,
     }
-    return _ids(record) | {name: value for name, value in known.items() if value}
-
-
-def _lite(record: Publication) -> dict[str, Any]:
-    found = _shared(record)
-    if record.journal:
-        found["journalTitle"] = record.journal
-    if record.publication_types:
-        found["pubType"] = "; ".join(record.publication_types).lower()
-    return found
-
-
-def _core(record: Publication) -> dict[str, Any]:
-    found = _shared(record)
+    found: dict[str, Any] = {name: value for name, value in known.items() if value}
+    if record.pmcid:
+        found["fullTextIdList"] = {"fullTextId": [record.pmcid]}
     if record.authors:
         found["authorList"] = {"author": [_author(name) for name in record.authors]}
     if record.nct_ids:
         found["dataCrossReferenceList"] = {"dbName": ["ClinicalTrials.gov"]}
     if record.is_preprint:
         if record.journal:
-            found["bookOrReportDetails"] = {"publisher": record.journal, "yearOfPublication": _year(record)}
+            found["bookOrReportDetails"] = {
+                "publisher": record.journal,
+                "yearOfPublication": int(record.date[:4]) if record.date else None,
+            }
     elif issue := _issue(record):
         found["journalInfo"] = issue
     if record.abstract:
@@ -186,10 +152,6 @@ def _author(name: str) -> dict[str, str]:
     if not last or not initials.isupper() or len(initials) > 4:
         return {"collectiveName": name}
     return {"fullName": name, "lastName": last, "initials": initials}
-
-
-def _year(record: Publication) -> int | None:
-    return int(record.date[:4]) if record.date else None
 
 
 def _issue(record: Publication) -> dict[str, Any]:

@@ -22,6 +22,12 @@ def words(text: str) -> list[str]:
     return stems(text.replace("-", " ").replace("_", ""))
 
 
+def likeness(wanted: set[str], *names: str) -> float:
+    """How much of the best of the names the wanted words are: 1 for all of it, 0 where each lacks one of them."""
+    held = (set(words(name)) for name in names)
+    return max((len(wanted) / len(each) for each in held if wanted and wanted <= each), default=0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """What can be searched of a record."""
@@ -52,13 +58,15 @@ class Index:
         self._texts: dict[str, dict[str, str]] = {}  # field -> id -> stems with blanks around each
         self._counts: dict[str, dict[str, int]] = {}  # stem -> id -> times
         self._lengths: dict[str, int] = {}
-        self._dated = frozenset(name for document in self.documents.values() for name in document.dates)
+        self._days: dict[str, dict[str, str]] = {}  # field -> id -> first day that its date can mean
         for document in self.documents.values():
             self._add(document)
         self._mean_length = sum(self._lengths.values()) / max(1, len(self._lengths)) or 1.0
 
     def _add(self, document: Document) -> None:
         counted: Counter[str] = Counter()
+        for name, date in document.dates.items():
+            self._days.setdefault(name, {})[document.id] = _day(date, "-01-01")
         for name, text in document.fields.items():
             found = words(text)
             self._texts.setdefault(name, {})[document.id] = f" {' '.join(found)} "
@@ -73,7 +81,7 @@ class Index:
 
     def knows_field(self, name: str) -> bool:
         """Whether a field of that name, lower case, can be searched."""
-        return name in self._aliases or name in self._places or name in self._dated
+        return name in self._aliases or name in self._places or name in self._days
 
     def search(self, node: Node | None) -> list[str]:
         """The ids of the documents that a query matches, best first; ties by id."""
@@ -105,7 +113,7 @@ class Index:
         names = self._aliases.get(term.field, (term.field,)) if term.field is not None else self._default
         if term.low is not None and term.high is not None:
             return self._within(names, term.low, term.high)
-        if self._dated.intersection(names):
+        if any(name in self._days for name in names):
             return self._within(names, term.text, term.text)
         if not any(name in self._places for name in names):
             names = self._default
@@ -134,12 +142,8 @@ class Index:
 
     def _within(self, names: Sequence[str], low: str, high: str) -> set[str]:
         first, last = _day(low, "-01-01"), _day(high, "-12-31")
-        return {
-            document.id
-            for document in self.documents.values()
-            for name in names
-            if name in document.dates and first <= _day(document.dates[name], "-01-01") <= last
-        }
+        days = (item for name in names for item in self._days.get(name, {}).items())
+        return {each for each, day in days if first <= day <= last}
 
     def _scores(self, node: Node | None, found: set[str]) -> dict[str, float]:
         """BM25, in which the words of a phrase count where the phrase stands."""

@@ -1,21 +1,22 @@
-"""PubMed's E-utilities: ESearch, EFetch and ESummary, by GET and POST, in JSON and XML.
+"""PubMed's E-utilities: ESearch in JSON, EFetch in XML, by GET and POST.
 
 https://www.ncbi.nlm.nih.gov/books/NBK25499/. Numbers that PubMed does not hold are silently missing from EFetch; a
 search without hits names what was not found; a search that fails says so with status 200.
+https://dtd.nlm.nih.gov/ncbi/pubmed/out/pubmed_250101.dtd: what is not known of a record is left out.
 """
 
+import calendar
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl
 from xml.sax.saxutils import escape
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from .library import Publication
+from .library import OWN_WORDS, Publication
 from .publications import Publications
-from .pubmed_record import article, docsum, summary
 from .syntax import Combined, Node, Term, parse
 
 _DEFAULT_RETMAX, _LARGEST_RETMAX = 20, 10_000
@@ -25,11 +26,13 @@ _DOCTYPE = (
     '<!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle, 1st January 2025//EN"'
     ' "https://dtd.nlm.nih.gov/ncbi/pubmed/out/pubmed_250101.dtd">\n'
 )
+_HEADER = {"type": "esearch", "version": "0.3"}
+_INITIALS = re.compile(r"(.+?) ([A-Z][A-Za-z]{0,3})(?: (Jr|Sr|2nd|3rd|I{2,3}))?")
 _SPLIT_RANGE = re.compile(r'"?([\d/]+)"?\s*\[([^\[\]]+)\]\s*:\s*"?([\d/]+)"?\s*\[\2\]')
 
 
 def routes(publications: Publications) -> list[Route]:
-    """The three programs below `/pubmed`."""
+    """The two programs below `/pubmed`."""
 
     async def esearch(request: Request) -> Response:
         return _esearch(publications, await _asked(request))
@@ -37,13 +40,9 @@ def routes(publications: Publications) -> list[Route]:
     async def efetch(request: Request) -> Response:
         return _efetch(publications, await _asked(request))
 
-    async def esummary(request: Request) -> Response:
-        return _esummary(publications, await _asked(request))
-
     return [
         Route("/pubmed/esearch.fcgi", esearch, methods=["GET", "POST"]),
         Route("/pubmed/efetch.fcgi", efetch, methods=["GET", "POST"]),
-        Route("/pubmed/esummary.fcgi", esummary, methods=["GET", "POST"]),
     ]
 
 
@@ -56,11 +55,10 @@ async def _asked(request: Request) -> dict[str, str]:
 
 
 def _esearch(publications: Publications, asked: Mapping[str, str]) -> Response:
-    in_json = asked.get("retmode") == "json"
+    if asked.get("retmode") != "json":
+        return PlainTextResponse("The sandbox answers ESearch in JSON only.", status_code=400)
     if problem := _problem(asked):
-        if in_json:
-            return JSONResponse({"header": _header("esearch"), "esearchresult": {"ERROR": problem}})
-        return _xml(f"<eSearchResult><ERROR>{escape(problem)}</ERROR></eSearchResult>")
+        return JSONResponse({"header": _HEADER, "esearchresult": {"ERROR": problem}})
     node = parse(_SPLIT_RANGE.sub(r"\1:\3[\2]", asked["term"]), flat=True)
     if "mindate" in asked and "maxdate" in asked:
         dated = Term("", field="pdat", low=asked["mindate"], high=asked["maxdate"])
@@ -70,31 +68,23 @@ def _esearch(publications: Publications, asked: Mapping[str, str]) -> Response:
         found.sort(key=lambda each: (each.date or "", each.pmid or ""), reverse=True)
     start, most = _number(asked, "retstart", 0), min(_number(asked, "retmax", _DEFAULT_RETMAX), _LARGEST_RETMAX)
     page = [each.pmid or "" for each in found[start : start + most]]
-    shown = _translation(node)
-    missing = [] if found else [_phrase(term) for term in publications.index.missing(node)]
-    unknown = [] if found else _unknown_fields(publications, node)
-    if not in_json:
-        return _xml(_search_xml(len(found), start, page, shown, missing))
     result: dict[str, object] = {
         "count": str(len(found)),
         "retmax": str(len(page)),
         "retstart": str(start),
         "idlist": page,
         "translationset": [],
-        "querytranslation": shown,
+        "querytranslation": _translation(node),
     }
     if not found:
-        result["errorlist"] = {"phrasesnotfound": missing, "fieldsnotfound": unknown}
+        missing = [f'"{term.text}"' if term.phrase else term.text for term in publications.index.missing(node)]
+        result["errorlist"] = {"phrasesnotfound": missing, "fieldsnotfound": _unknown_fields(publications, node)}
         result["warninglist"] = {
             "phrasesignored": [],
             "quotedphrasesnotfound": [],
             "outputmessages": ["No items found."],
         }
-    return JSONResponse({"header": _header("esearch"), "esearchresult": result})
-
-
-def _header(program: str) -> dict[str, str]:
-    return {"type": program, "version": "0.3"}
+    return JSONResponse({"header": _HEADER, "esearchresult": result})
 
 
 def _problem(asked: Mapping[str, str]) -> str | None:
@@ -116,19 +106,6 @@ def _number(asked: Mapping[str, str], name: str, otherwise: int) -> int:
     return int(text) if text.isascii() and text.isdecimal() else otherwise
 
 
-def _search_xml(count: int, start: int, page: list[str], shown: str, missing: list[str]) -> str:
-    ids = "".join(f"<Id>{pmid}</Id>\n" for pmid in page)
-    errors = "".join(f"<PhraseNotFound>{escape(phrase)}</PhraseNotFound>" for phrase in missing)
-    notes = f"<ErrorList>{errors}</ErrorList>" if errors else ""
-    if not count:
-        notes += "<WarningList><OutputMessage>No items found.</OutputMessage></WarningList>"
-    return (
-        f"<eSearchResult><Count>{count}</Count><RetMax>{len(page)}</RetMax><RetStart>{start}</RetStart>"
-        f"<IdList>{ids}</IdList><TranslationSet/><QueryTranslation>{escape(shown)}</QueryTranslation>{notes}"
-        "</eSearchResult>"
-    )
-
-
 def _translation(node: Node | None) -> str:
     """The query as PubMed says it understood it."""
     if node is None:
@@ -146,10 +123,6 @@ def _field(term: Term) -> str:
     return "All Fields" if term.field is None else term.field
 
 
-def _phrase(term: Term) -> str:
-    return f'"{term.text}"' if term.phrase else term.text
-
-
 def _unknown_fields(publications: Publications, node: Node | None) -> list[str]:
     if node is None:
         return []
@@ -158,19 +131,12 @@ def _unknown_fields(publications: Publications, node: Node | None) -> list[str]:
     return [node.field] if node.field and not publications.index.knows_field(node.field) else []
 
 
-def _asked_for(publications: Publications, asked: Mapping[str, str]) -> tuple[list[str], list[Publication]]:
-    """The numbers asked for, each once, and the records among them."""
-    pmids = list(dict.fromkeys(re.findall(r"\d+", asked.get("id", ""))))
-    start, most = _number(asked, "retstart", 0), _number(asked, "retmax", _LARGEST_RETMAX)
-    pmids = pmids[start : start + most]
-    return pmids, [publications.by_pmid[pmid] for pmid in pmids if pmid in publications.by_pmid]
-
-
 def _efetch(publications: Publications, asked: Mapping[str, str]) -> Response:
-    pmids, records = _asked_for(publications, asked)
+    pmids = dict.fromkeys(re.findall(r"\d+", asked.get("id", "")))
     if not pmids:
         return _xml("<eFetchResult>\n\t<ERROR>Empty id list - nothing todo</ERROR>\n</eFetchResult>", status=400)
-    articles = "".join(map(article, records))
+    known = publications.by_pmid
+    articles = "".join(_article(known[pmid]) for pmid in pmids if pmid in known)
     return _xml(f"{_DOCTYPE}<PubmedArticleSet>\n{articles}</PubmedArticleSet>")
 
 
@@ -178,16 +144,75 @@ def _xml(body: str, status: int = 200) -> Response:
     return Response(_XML + body, status, media_type="text/xml; charset=UTF-8")
 
 
-def _esummary(publications: Publications, asked: Mapping[str, str]) -> Response:
-    pmids, records = _asked_for(publications, asked)
-    if asked.get("retmode") != "json":
-        if not pmids:
-            return _xml("<eSummaryResult><ERROR>Empty id list - nothing todo</ERROR></eSummaryResult>")
-        return _xml(f"<eSummaryResult>\n{''.join(map(docsum, records))}</eSummaryResult>")
-    if not pmids:
-        return JSONResponse({"header": _header("esummary"), "esummaryresult": ["Empty id list - nothing todo"]})
-    result: dict[str, object] = {"uids": pmids}
-    for pmid in pmids:
-        record = publications.by_pmid.get(pmid)
-        result[pmid] = summary(record) if record else {"uid": pmid, "error": "cannot get document summary"}
-    return JSONResponse({"header": _header("esummary"), "result": result})
+def _article(record: Publication) -> str:
+    """One `PubmedArticle`, in the order of PubMed's DTD."""
+    journal = f"<Title>{escape(record.journal)}</Title>" if record.journal else ""
+    date = _date(record.date)
+    doi = f'<ELocationID EIdType="doi" ValidYN="Y">{escape(record.doi)}</ELocationID>' if record.doi else ""
+    abstract = ""
+    if record.abstract:
+        abstract = (
+            f"<Abstract><AbstractText>{escape(record.abstract)}</AbstractText>"
+            f"<CopyrightInformation>{OWN_WORDS}</CopyrightInformation></Abstract>"
+        )
+    return (
+        f'<PubmedArticle><MedlineCitation Status="MEDLINE" Owner="NLM"><PMID Version="1">{record.pmid}</PMID>'
+        f'<Article PubModel="Print"><Journal><JournalIssue CitedMedium="Print"><PubDate>{date}</PubDate></JournalIssue>'
+        f"{journal}</Journal><ArticleTitle>{escape(record.title)}</ArticleTitle>{doi}{abstract}{_authors(record)}"
+        f"{_trials(record)}"
+        f"{_each('PublicationTypeList', 'PublicationType', record.publication_types)}</Article>{_headings(record)}"
+        f"</MedlineCitation><PubmedData><PublicationStatus>ppublish</PublicationStatus>{_identifiers(record)}"
+        "</PubmedData></PubmedArticle>\n"
+    )
+
+
+def _date(date: str | None) -> str:
+    """Year, month and day as PubMed writes them, as far as they are known."""
+    year, month, day = [*(date or "").split("-"), "", ""][:3]
+    parts = (("Year", year), ("Month", calendar.month_abbr[int(month)] if month else ""), ("Day", day))
+    return "".join(f"<{name}>{value}</{name}>" for name, value in parts if value)
+
+
+def _authors(record: Publication) -> str:
+    if not record.authors:
+        return ""
+    return f'<AuthorList CompleteYN="Y">{"".join(map(_author, record.authors))}</AuthorList>'
+
+
+def _author(name: str) -> str:
+    person = _INITIALS.fullmatch(name)
+    if person is None:
+        return f'<Author ValidYN="Y"><CollectiveName>{escape(name)}</CollectiveName></Author>'
+    initials = " ".join(re.findall("[A-Z][a-z]*", person[2]))
+    suffix = f"<Suffix>{person[3]}</Suffix>" if person[3] else ""
+    return (
+        f'<Author ValidYN="Y"><LastName>{escape(person[1])}</LastName><ForeName>{initials}</ForeName>'
+        f"<Initials>{person[2]}</Initials>{suffix}</Author>"
+    )
+
+
+def _trials(record: Publication) -> str:
+    if not record.nct_ids:
+        return ""
+    numbers = _each("AccessionNumberList", "AccessionNumber", record.nct_ids)
+    bank = f"<DataBank><DataBankName>ClinicalTrials.gov</DataBankName>{numbers}</DataBank>"
+    return f'<DataBankList CompleteYN="Y">{bank}</DataBankList>'
+
+
+def _headings(record: Publication) -> str:
+    headings = "".join(
+        f'<MeshHeading><DescriptorName MajorTopicYN="N">{escape(term)}</DescriptorName></MeshHeading>'
+        for term in record.mesh_terms
+    )
+    return f"<MeshHeadingList>{headings}</MeshHeadingList>" if headings else ""
+
+
+def _identifiers(record: Publication) -> str:
+    known = (("pubmed", record.pmid), ("doi", record.doi), ("pmc", record.pmcid))
+    ids = "".join(f'<ArticleId IdType="{kind}">{escape(value)}</ArticleId>' for kind, value in known if value)
+    return f"<ArticleIdList>{ids}</ArticleIdList>"
+
+
+def _each(container: str, name: str, values: Iterable[str]) -> str:
+    inner = "".join(f"<{name}>{escape(value)}</{name}>" for value in values)
+    return f"<{container}>{inner}</{container}>" if inner else ""

@@ -5,6 +5,7 @@ import logging
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,11 +18,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from . import biorxiv, chembl, clinicaltrials, crossref, europepmc, openalex, opentargets, pubmed
-from .breakage import CONNECTION, Exchange, apply
-from .faults import FaultPlan, FaultRun, Kind
 from .library import Library
 from .publications import Publications
 
+CONNECTION = "willowbark.connection"
+"""Where the scope holds the bare connection, an `asyncio.Transport`."""
 _HOST = "127.0.0.1"
 _STOP_S = 0.1  # for requests under way to notice that the server stops
 _MARK = (b"x-willowbark-sandbox", b"a library of real records with summaries in Willowbark's own words")
@@ -41,16 +42,14 @@ class SeenRequest:
     moment: float
     """When it arrived, in seconds of `time.monotonic`."""
     status: int | None = None
-    """What was answered; None before, and where a fault broke HTTP itself."""
+    """What was answered; None before, and where HTTP itself was broken."""
     method: str = "GET"
     query: str = ""
     """As it was sent, without `?`."""
-    fault: Kind | None = None
-    """What was done to it; None for nothing."""
 
 
 def application(library: Library) -> ASGIApp:
-    """All sources over one library, without faults; starting needs no event loop."""
+    """All sources over one library; starting needs no event loop."""
     publications = Publications(library)
     routes = [
         *pubmed.routes(publications),
@@ -70,13 +69,12 @@ class SandboxServer:
 
     Args:
         library: what to serve; None is the bundled library.
-        faults: what goes wrong; None is nothing.
         latency_s: seconds before each answer.
         port: 0 takes a free one.
+        around: ASGI middleware around the answers; it finds the bare connection in the scope, under `CONNECTION`.
 
     Attributes:
         requests: every request in the order of arrival.
-        refused: requests above a limit of the fault plan, by source.
 
     Raises:
         OSError: on entering, where the port is taken.
@@ -85,15 +83,14 @@ class SandboxServer:
     def __init__(
         self,
         library: Library | None = None,
-        faults: FaultPlan | None = None,
         latency_s: float = 0.0,
         *,
         port: int = 0,
+        around: Callable[[ASGIApp], ASGIApp] = lambda app: app,
     ) -> None:
         self.requests: list[SeenRequest] = []
         self._library = library
-        self._run = FaultRun(faults)
-        self.refused = self._run.refused
+        self._around = around
         self._latency_s = latency_s
         self._port = port
         self._app: ASGIApp
@@ -119,7 +116,7 @@ class SandboxServer:
         self._socket = _bound(self._port)
         self._port = self._socket.getsockname()[1]
         try:
-            self._app = application(self._library or Library.load())
+            self._app = self._around(application(self._library or Library.load()))
         except BaseException:
             self._socket.close()
             raise
@@ -177,7 +174,7 @@ class SandboxServer:
             await asyncio.wait(state.tasks, timeout=_STOP_S)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Note the request, wait the latency, do what the fault plan says or answer."""
+        """Note the request, wait the latency, answer."""
         source, _, path = scope["path"].lstrip("/").partition("/")
         query = scope["query_string"].decode("latin-1")
         seen = SeenRequest(source, path, time.monotonic(), method=scope["method"], query=query)
@@ -190,14 +187,9 @@ class SandboxServer:
             await send(message)
 
         try:
-            fault = self._run.next(source, path, seen.moment)
             if self._latency_s:
                 await asyncio.sleep(self._latency_s)
-            if fault is None:
-                await self._app(scope, receive, noted)
-            else:
-                seen.fault = fault.kind
-                await apply(Exchange(fault, source, self._app, scope, receive, noted))
+            await self._app(scope, receive, noted)
         except ClientDisconnect:
             pass  # while it was still sending its request
         except asyncio.CancelledError:
@@ -206,7 +198,7 @@ class SandboxServer:
 
 
 class _Protocol(H11Protocol):
-    """uvicorn's HTTP over h11, which shows the bare connection to faults and keeps its log to itself."""
+    """uvicorn's HTTP over h11, which shows the bare connection to middleware and keeps its log to itself."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -7,25 +7,37 @@ binds tighter than OR.
 """
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, Literal, cast
 
-_PIECE = re.compile(
-    r"""\s*(?:
-      (?P<quoted>"[^"]*")
-    | AREA\[(?P<area>[^\[\]]*)\]
-    | RANGE\[(?P<range>[^\[\],]*),(?P<range_end>[^\[\]]*)\]
-    | (?:EXPANSION|COVERAGE|SEARCH|TILT)\[[^\[\]]*\]
-    | \[(?P<low>[^\[\]]*?)\ TO\ (?P<high>[^\[\]]*)\]
-    | \[(?P<tag>[^\[\]]*)\]
-    | (?P<prefix>[A-Z][A-Za-z_]+):(?=[^\s:])
-    | (?P<bracket>[()])
-    | (?P<word>[^\s()"\[\]]+)
-    | (?P<stray>["\[\]])
-    )""",
-    re.VERBOSE,
-)
-_OPERATORS = frozenset({"AND", "OR", "NOT"})
+from lark import Lark, Token, Transformer, UnexpectedInput, v_args
+
+_UNPAIRED = re.compile(r'("[^"]*"|\[[^\[\]]*\])|["\[\]]')
+_CLOSING, _NOTHING = Token("RPAR", ")"), Token("WORD", "")
+_FLAT = """
+?start: first | start "AND"? item -> both | start "AND"? "NOT" item -> but_not | start "OR" first -> either
+"""
+_NESTED = """
+?start: all | start "OR" all -> either
+?all: first | all "AND"? item -> both | all "AND"? "NOT" item -> but_not
+"""
+_TERMS = r"""
+?first: item | "NOT" item -> without
+?item: words -> run | words TAG -> tagged | QUOTED TAG -> tagged | operand | (AREA | PREFIX) (word | operand) -> scoped
+words: WORD | words WORD
+word: WORD -> run
+?operand: QUOTED -> phrase | RANGE -> span | "(" start ")"
+AREA.1: /AREA\[[^\[\]]*\]/
+RANGE.1: /RANGE\[[^\[\],]*,[^\[\]]*\]|\[[^\[\]]*? TO [^\[\]]*\]/
+PREFIX.1: /[A-Z][A-Za-z_]+:(?=[^\s:])/
+TAG: /\[[^\[\]]*\]/
+QUOTED: /"[^"]*"/
+WORD: /[^\s()"\[\]]+/
+HINT.1: /(EXPANSION|COVERAGE|SEARCH|TILT)\[[^\[\]]*\]/
+%ignore HINT
+%ignore /\s+/
+"""
 
 
 class QueryError(ValueError):
@@ -59,13 +71,6 @@ class Combined:
 Node = Term | Combined
 
 
-@dataclass(slots=True)
-class _Token:
-    kind: Literal["term", "operator", "bracket", "field", "stray"]
-    text: str
-    term: Term | None = None
-
-
 def parse(query: str, *, flat: bool = False, strict: bool = False) -> Node | None:
     """Read a query; None where it holds no term.
 
@@ -80,14 +85,26 @@ def parse(query: str, *, flat: bool = False, strict: bool = False) -> Node | Non
     >>> parse("a OR b AND c").operator, parse("a OR b AND c", flat=True).operator
     ('OR', 'AND')
     """
-    parser = _Parser(_tokens(query, strict), flat, strict)
-    node = parser.expression()
-    while parser.tokens:
-        if strict:
-            raise QueryError(f"no viable alternative at input '{parser.tokens[0].text}'")
-        parser.tokens.pop(0)  # a bracket that nothing opened
-        node = _joined("AND", node, parser.expression())
-    return node
+    grammar = _LEFT_TO_RIGHT if flat else _BY_RANK
+    try:
+        found: Any = grammar.parse(query)
+    except UnexpectedInput as error:
+        if not strict:
+            return _mended(grammar, query)
+        at = query[error.pos_in_stream :].partition(" ")[0] if error.pos_in_stream is not None else ""
+        raise QueryError(f"no viable alternative at input '{at or '<EOF>'}'") from error
+    return cast(Node | None, found)
+
+
+def _mended(grammar: Lark, query: str) -> Node | None:
+    """What a query says that is not well formed: what does not belong is passed over, what lacks at its end put in."""
+    parser: Any = grammar.parse_interactive("")
+    for token in grammar.lex(_UNPAIRED.sub(lambda match: match[1] or " ", query)):
+        if token.type in parser.accepts():
+            parser.feed_token(token)
+    while "$END" not in (due := parser.accepts()):
+        parser.feed_token(_CLOSING if _CLOSING.type in due else _NOTHING)
+    return cast(Node | None, parser.feed_eof())
 
 
 def terms(node: Node | None) -> list[Term]:
@@ -105,124 +122,54 @@ def _joined(operator: Literal["AND", "OR", "NOT"], left: Node | None, right: Nod
     return Combined(operator, left, right)
 
 
-def _tokens(query: str, strict: bool) -> list[_Token]:
-    found: list[_Token] = []
-    for match in _PIECE.finditer(query.strip()):
-        kind = match.lastgroup
-        if kind == "quoted":
-            found.append(_Token("term", match[0], Term(match["quoted"][1:-1], phrase=True)))
-        elif kind in ("area", "prefix"):
-            found.append(_Token("field", match[kind].lower()))
-        elif kind in ("range_end", "high"):
-            low, high = ("range", "range_end") if kind == "range_end" else ("low", "high")
-            found.append(_Token("term", match[0], Term("", low=match[low].strip(), high=match[high].strip())))
-        elif kind == "tag":
-            _tag(found, match["tag"].strip().lower())
-        elif kind == "bracket":
-            found.append(_Token("bracket", match["bracket"]))
-        elif kind == "stray" and strict:
-            raise QueryError(f"token recognition error at: '{match['stray']}'")
-        elif kind == "word" and match["word"] in _OPERATORS:
-            found.append(_Token("operator", match["word"]))
-        elif kind == "word":
-            found.append(_Token("term", match["word"], Term(match["word"])))
-    return found
+def _within(field: str, node: Node | None) -> Node | None:
+    """A part of a query in a field, but for those of its terms that name another."""
+    if isinstance(node, Combined):
+        return _joined(node.operator, _within(field, node.left), _within(field, node.right))
+    return replace(node, field=field) if node and node.field is None else node
 
 
-def _tag(found: list[_Token], tag: str) -> None:
-    """Give the words before a tag to its field: one phrase, as `long covid[tiab]` means it."""
-    words: list[Term] = []
-    while found and found[-1].term and found[-1].term.field is None and (not words or not found[-1].term.phrase):
-        term = found.pop().term
-        assert term is not None
-        words.insert(0, term)
-        if term.phrase:
-            break
-    if not words:
-        return
-    text = " ".join(term.text for term in words)
-    if years := re.fullmatch(r"([\d/]+)\s*:\s*([\d/]+)", text):
-        found.append(_Token("term", text, Term("", field=tag, low=years[1], high=years[2])))
-    else:
-        phrase = len(words) > 1 or words[0].phrase
-        found.append(_Token("term", text, Term(text, phrase=phrase, field=tag)))
+@v_args(inline=True)
+class _Reader(Transformer[Token, Node | None]):
+    """What each rule of the grammar means."""
+
+    def both(self, left: Node | None, right: Node | None) -> Node | None:
+        return _joined("AND", left, right)
+
+    def either(self, left: Node | None, right: Node | None) -> Node | None:
+        return _joined("OR", left, right)
+
+    def but_not(self, left: Node | None, right: Node | None) -> Node | None:
+        return _joined("NOT", left, right)
+
+    def without(self, right: Node | None) -> Node | None:
+        return _joined("NOT", None, right)
+
+    def words(self, *words: Token) -> str:
+        return " ".join(words)
+
+    def run(self, words: str) -> Node | None:
+        found: list[Node | None] = [Term(word) for word in words.split()]
+        return reduce(lambda left, right: _joined("AND", left, right), found, None)
+
+    def phrase(self, quoted: str) -> Node:
+        return Term(quoted[1:-1], phrase=True)
+
+    def tagged(self, words: str, tag: str) -> Node:
+        """The words before a tag are one phrase, as `long covid[tiab]` means it, or a range of years."""
+        field, text = tag[1:-1].strip().lower(), words.strip('"')
+        if years := re.fullmatch(r"([\d/]+)\s*:\s*([\d/]+)", text):
+            return Term("", field=field, low=years[1], high=years[2])
+        return Term(text, phrase=text != words or " " in text, field=field)
+
+    def span(self, written: str) -> Node:
+        low, high = re.split(r",| TO ", written[written.index("[") + 1 : -1], maxsplit=1)
+        return Term("", low=low.strip(), high=high.strip())
+
+    def scoped(self, field: str, node: Node | None) -> Node | None:
+        return _within(re.sub(r"^AREA\[|[\]:]$", "", field).lower(), node)
 
 
-class _Parser:
-    """Recursive descent over the tokens; takes them from the front."""
-
-    def __init__(self, tokens: list[_Token], flat: bool, strict: bool) -> None:
-        self.tokens = tokens
-        self._flat = flat
-        self._strict = strict
-
-    def expression(self, scope: str | None = None) -> Node | None:
-        left = self._conjunction(scope)
-        while self._takes("OR"):
-            left = _joined("OR", left, self._operand(scope) if self._flat else self._conjunction(scope))
-            if self._flat:
-                left = self._conjunction(scope, left)
-        return left
-
-    def _conjunction(self, scope: str | None, left: Node | None = None) -> Node | None:
-        left = left if left is not None else self._operand(scope)
-        while self.tokens:
-            if self._takes("AND"):
-                operator: Literal["AND", "NOT"] = "NOT" if self._takes("NOT") else "AND"
-            elif self._takes("NOT"):
-                operator = "NOT"
-            elif self._begins_operand():
-                operator = "AND"
-            else:
-                break
-            left = _joined(operator, left, self._operand(scope))
-        return left
-
-    def _operand(self, scope: str | None) -> Node | None:
-        if self._takes("NOT"):
-            return _joined("NOT", None, self._operand(scope))
-        if not self._begins_operand():
-            if self._strict:
-                raise QueryError(f"no viable alternative at input '{self.tokens[0].text if self.tokens else '<EOF>'}'")
-            return None
-        token = self.tokens.pop(0)
-        if token.kind == "field":
-            return self._operand(token.text)
-        if token.kind == "bracket":
-            return self._group(scope)
-        return self._run(token, scope)
-
-    def _group(self, scope: str | None) -> Node | None:
-        inner = self.expression(scope)
-        if self.tokens and self.tokens[0].text == ")":
-            self.tokens.pop(0)
-        elif self._strict:
-            raise QueryError("missing ')' at '<EOF>'")
-        return inner
-
-    def _run(self, token: _Token, scope: str | None) -> Node | None:
-        """A term, with the plain words beside it: side by side they belong together, whatever stands around them."""
-        node: Node | None = _scoped(token.term, scope)
-        while self._is_plain(token) and self.tokens and self._is_plain(self.tokens[0]) and scope is None:
-            token = self.tokens.pop(0)
-            node = _joined("AND", node, token.term)
-        return node
-
-    @staticmethod
-    def _is_plain(token: _Token) -> bool:
-        return token.term is not None and token.term.field is None and not token.term.phrase
-
-    def _begins_operand(self) -> bool:
-        return bool(self.tokens) and (self.tokens[0].kind in ("term", "field") or self.tokens[0].text == "(")
-
-    def _takes(self, operator: str) -> bool:
-        if self.tokens and self.tokens[0].kind == "operator" and self.tokens[0].text == operator:
-            self.tokens.pop(0)
-            return True
-        return False
-
-
-def _scoped(term: Term | None, scope: str | None) -> Term | None:
-    if term is None or scope is None or term.field is not None:
-        return term
-    return Term(term.text, term.phrase, scope, term.low, term.high)
+_LEFT_TO_RIGHT, _BY_RANK = (
+    Lark(start + _TERMS, parser="lalr", lexer="basic", transformer=_Reader()) for start in (_FLAT, _NESTED)
+)

@@ -9,10 +9,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from .effect import null_statement, ranked_results
-from .numbers import p_values_in
-from .passages import concluding_sentences, has_conclusion
-from .sentences import clauses, plain, sentences, stems
+from willowbark.tools.reading.effect import null_statement, ranked_results
+from willowbark.tools.reading.numbers import p_values_in
+from willowbark.tools.reading.passages import concluding_sentences, has_conclusion
+from willowbark.tools.reading.sentences import clauses, plain, sentences, stems
 
 Verdict = Literal["yes", "no", "maybe"]
 

@@ -1,4 +1,4 @@
-"""What goes wrong, how often, and for whom: a plan that a sandbox server follows to the letter, every run alike.
+"""What goes wrong, how often, and for whom: a plan that a `FaultySandbox` follows to the letter, every run alike.
 
 Which request fails is drawn from the seed, the source, the endpoint and the request's number there, so parallel sources
 do not disturb each other's fate. `breakage` holds how each kind of fault is done.
@@ -8,12 +8,9 @@ import random
 from collections import Counter, deque
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from willowbark.tools.errors import UsageError
+from pydantic import BaseModel, ConfigDict, Field
 
 Kind = Literal[
     "status",
@@ -108,18 +105,6 @@ class FaultPlan(BaseModel):
     """Length of the sliding window in which a limit of N lets through N times this many requests."""
 
     @classmethod
-    def load(cls, path: Path) -> "FaultPlan":
-        """Read a plan from a JSON file.
-
-        Raises:
-            UsageError: there is none, or it is no plan.
-        """
-        try:
-            return cls.model_validate_json(path.read_bytes())
-        except (OSError, ValidationError) as error:
-            raise UsageError(f"the fault plan {path} cannot be read: {error}") from error
-
-    @classmethod
     def rough(cls, seed: int = 0) -> "FaultPlan":
         """A bad day: 42 % of all requests fail in ways that clients notice."""
         return cls(
@@ -162,8 +147,8 @@ class FaultRun:
         refused: requests above the limit, by source.
     """
 
-    def __init__(self, plan: FaultPlan | None) -> None:
-        self.plan = plan or FaultPlan()
+    def __init__(self, plan: FaultPlan) -> None:
+        self.plan = plan
         self.refused: Counter[str] = Counter()
         self._asked: Counter[tuple[str, str]] = Counter()
         self._used: Counter[int] = Counter()

@@ -1,4 +1,7 @@
-"""How faults are done: as ASGI replies where HTTP holds them, on the bare connection where HTTP itself must break."""
+"""How faults are done: as ASGI replies where HTTP holds them, on the bare connection where HTTP itself must break.
+
+`FaultySandbox` is the sandbox with a plan of faults around its answers.
+"""
 
 import asyncio
 import gzip
@@ -19,10 +22,10 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .faults import Fault, Kind
+from willowbark.tools.sandbox.library import Library
+from willowbark.tools.sandbox.server import CONNECTION, SandboxServer
 
-CONNECTION = "willowbark.connection"
-"""Where the scope holds the bare connection, an `asyncio.Transport`."""
+from .plan import Fault, FaultPlan, FaultRun, Kind
 
 _MEGABYTE = 1 << 20
 _ZSTD_BLOCK = 128 * 1024  # the largest that zstd allows
@@ -90,11 +93,6 @@ class Exchange:
             headers["content-encoding"] = encoding
         await self.send({"type": "http.response.start", "status": status, "headers": headers.raw})
         await self.send({"type": "http.response.body", "body": spoilt})
-
-
-async def apply(exchange: Exchange) -> None:
-    """Do to a request what its fault says."""
-    await _DEEDS[exchange.fault.kind](exchange)
 
 
 async def _status(exchange: Exchange) -> None:
@@ -306,3 +304,41 @@ _DEEDS: Mapping[Kind, Callable[[Exchange], Awaitable[None]]] = {
     "zstd": _zstd,
     "redirect": _redirect,
 }
+
+
+class FaultySandbox(SandboxServer):
+    """A sandbox that misbehaves by a plan.
+
+    Args:
+        library: as for `SandboxServer`, like the rest.
+        faults: what goes wrong; None is nothing.
+
+    Attributes:
+        faults: what was done to each request, in the order of arrival; None for nothing.
+        refused: requests above a limit of the plan, by source.
+    """
+
+    def __init__(
+        self,
+        library: Library | None = None,
+        faults: FaultPlan | None = None,
+        latency_s: float = 0.0,
+        *,
+        port: int = 0,
+    ) -> None:
+        super().__init__(library, latency_s, port=port, around=self._spoilt)
+        self._run = FaultRun(faults or FaultPlan())
+        self.refused = self._run.refused
+        self.faults: list[Kind | None] = []
+
+    def _spoilt(self, app: ASGIApp) -> ASGIApp:
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            source, _, path = scope["path"].lstrip("/").partition("/")
+            fault = self._run.next(source, path, time.monotonic())
+            self.faults.append(fault.kind if fault else None)
+            if fault is None:
+                await app(scope, receive, send)
+            else:
+                await _DEEDS[fault.kind](Exchange(fault, source, app, scope, receive, send))
+
+        return answer
