@@ -19,7 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker, stated, unmarked
 from willowbark.tools.evidence import Evidence, SourceName
+from willowbark.tools.registry import kind_of
 from willowbark.tools.search import Status
+from willowbark.tools.sources.card import ENTRIES
 
 from .analyst import Analyst, AnalystConfig, made_of
 from .asking import ModelFailure, add_usage, ask
@@ -335,11 +337,11 @@ def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> 
 
 
 def _is_disease(record: Evidence) -> bool:
-    return record.metadata.get("record_type") == "disease"
+    return kind_of(record) == "disease"
 
 
 def _is_entry(record: Evidence) -> bool:
-    return _is_disease(record) or record.metadata.get("record_type") == "drug"
+    return kind_of(record) in ENTRIES
 
 
 def _unassessed() -> JudgeAssessment:
@@ -428,9 +430,9 @@ def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:
     for record in pool:
         if record.is_preprint:
             counts["preprints"] += 1
-        elif record.citation.source == "clinicaltrials":
+        elif kind_of(record) == "trial":
             counts["clinical_trials"] += 1
-        elif record.citation.source in ("pubmed", "europepmc", "openalex") and not record.metadata.get("record_type"):
+        elif kind_of(record) == "publication":
             counts["peer_reviewed"] += 1
         else:
             counts["other"] += 1

@@ -5,21 +5,18 @@ from typing import Any
 
 from autogen_core.models import ChatCompletionClient
 
+from willowbark.tools.registry import offered
 from willowbark.tools.toolbox import GetPaper, SourceTool
 
 from .prompts import prompt
 from .specialist import SpecialistAgent
-
-LITERATURE_SOURCES = ("pubmed", "europepmc")
-KEYED_LITERATURE_SOURCES = ("openalex",)
-"""Searched as well where they are asked for, since they need a key."""
 
 
 def literature_agent(
     model_client: ChatCompletionClient,
     *,
     max_results: int = 10,
-    sources: Sequence[str] = LITERATURE_SOURCES,
+    sources: Sequence[str] | None = None,
     **options: Any,
 ) -> SpecialistAgent:
     """Build the literature specialist.
@@ -27,13 +24,14 @@ def literature_agent(
     Args:
         model_client: chooses queries and reflects.
         max_results: records of each search, 1 to 50.
-        sources: which of them to search.
+        sources: which of its sources to ask; None asks those that need no key.
         options: as `SpecialistAgent` takes them.
     """
+    own = offered("literature") if sources is None else sources
     return SpecialistAgent(
         "literature",
         model_client,
-        tools=[*(SourceTool(name, max_results) for name in sources), GetPaper()],
+        tools=[*(SourceTool(name, max_results) for name in own), GetPaper()],
         description="Searches PubMed and Europe PMC for publications on drugs for the condition.",
         system_message=prompt("literature.md"),
         **options,

@@ -6,12 +6,11 @@ from typing import Any
 from autogen_core.models import ChatCompletionClient
 from pydantic import BaseModel, ConfigDict, Field
 
+from willowbark.tools.registry import offered
 from willowbark.tools.toolbox import GetMechanisms, SourceTool
 
 from .prompts import prompt
 from .specialist import SpecialistAgent
-
-MECHANISM_SOURCES = ("opentargets", "chembl")
 
 
 class MechanismHypothesis(BaseModel):
@@ -58,14 +57,15 @@ def mechanism_agent(
     model_client: ChatCompletionClient,
     *,
     max_results: int = 10,
-    sources: Sequence[str] = MECHANISM_SOURCES,
+    sources: Sequence[str] | None = None,
     **options: Any,
 ) -> SpecialistAgent:
     """Build the mechanism specialist; arguments as `literature_agent`."""
+    own = offered("mechanism") if sources is None else sources
     return SpecialistAgent(
         "mechanism",
         model_client,
-        tools=[*(SourceTool(name, max_results) for name in sources), GetMechanisms()],
+        tools=[*(SourceTool(name, max_results) for name in own), GetMechanisms()],
         description="Connects drugs to targets and targets to the condition, from ChEMBL and Open Targets.",
         system_message=prompt("mechanism.md"),
         **options,

@@ -10,9 +10,10 @@ import requests
 
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog, Transport
+from willowbark.tools.registry import offered
 from willowbark.tools.sandbox.server import SandboxServer, SeenRequest
 from willowbark.tools.search import SearchHandler
-from willowbark.tools.toolbox import SOURCES
+from willowbark.tools.toolbox import source_class
 
 from .verdict import Figure, Row, exactly, percentile
 
@@ -71,7 +72,7 @@ async def _measure(server: SandboxServer, runs: int) -> list[Figure]:
     log, bare = ExchangeLog(), _Bare(endpoints)
     whole, added = 0, list[float]()
     async with Transport(endpoints, recorder=log) as transport:
-        handler = SearchHandler([source(transport) for source in SOURCES])
+        handler = SearchHandler([source_class(name)(transport) for name in offered()])
         sent = {query: await _requests_of(server, handler, query) for query in _QUERIES}
         await bare.send_all(sent[_QUERIES[0]])  # connections open, as the handler's are
         log.exchanges.clear()
@@ -81,7 +82,7 @@ async def _measure(server: SandboxServer, runs: int) -> list[Figure]:
             started = time.perf_counter()
             found = await handler.execute(query, _RESULTS)
             added.append(time.perf_counter() - started - least)
-            whole += len(found.sources_searched) == len(SOURCES) and not found.errors
+            whole += len(found.sources_searched) == len(offered()) and not found.errors
     await bare.close()
     calls = sum(exchange.attempt == 1 for exchange in log.exchanges)
     return [

@@ -25,7 +25,7 @@ from pydantic_settings import (
 )
 
 from willowbark.tools.errors import UsageError
-from willowbark.tools.http.endpoints import KEYED, PUBLIC
+from willowbark.tools.registry import cards, offered, searchable
 
 FILE_NAME = "willowbark.toml"
 ENV_PREFIX = "WILLOWBARK_"
@@ -60,11 +60,13 @@ def _email(value: str) -> str:
 
 
 def _known_sources(names: tuple[str, ...]) -> tuple[str, ...]:
-    known = (*PUBLIC, *KEYED)
+    known = searchable()
     for name in names:
         if name not in known:
-            keyed = ", ".join(f"{source} (with {variable})" for source, variable in KEYED.items())
-            raise ValueError(f"has no source {name!r}{nearest(name, known)}; there are {', '.join(PUBLIC)} and {keyed}")
+            keyed = ", ".join(f"{card.name} (with {card.key})" for card in cards().values() if card.needs_key)
+            raise ValueError(
+                f"has no source {name!r}{nearest(name, known)}; there are {', '.join(offered())} and {keyed}"
+            )
     return tuple(dict.fromkeys(names))
 
 
@@ -127,8 +129,10 @@ class ToolSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    sources: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_known_sources)] = tuple(PUBLIC)
-    """The sources to search; `openalex` too where `OPENALEX_API_KEY` is set."""
+    sources: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_known_sources)] = Field(
+        default_factory=offered
+    )
+    """The sources to ask: all that need no key; `openalex` too where `OPENALEX_API_KEY` is set."""
     pubmed: PubMedSettings = Field(default_factory=PubMedSettings)
 
 

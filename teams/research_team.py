@@ -15,15 +15,15 @@ from willowbark.agents.autogen import PolicyGroupChat, SelectorGroupChatConfig
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Joins, RunContext
 from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeLimits
-from willowbark.agents.literature import KEYED_LITERATURE_SOURCES, LITERATURE_SOURCES, literature_agent
-from willowbark.agents.mechanism import MECHANISM_SOURCES, mechanism_agent
+from willowbark.agents.literature import literature_agent
+from willowbark.agents.mechanism import mechanism_agent
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
 from willowbark.agents.specialist import TURN_TIMEOUT_S
-from willowbark.agents.trials import TRIAL_SOURCES, trials_agent
+from willowbark.agents.trials import trials_agent
 from willowbark.tools.errors import UsageError
-from willowbark.tools.http.endpoints import PUBLIC
 from willowbark.tools.http.transport import Transport
+from willowbark.tools.registry import offered, searchable
 
 from .config import Settings
 from .rounds import Thread, next_speakers
@@ -141,7 +141,7 @@ def default_participants(
     *,
     limits: JudgeLimits | None = None,
     max_results: int = 10,
-    sources: Collection[str] = tuple(PUBLIC),
+    sources: Collection[str] | None = None,
     turn_timeout_s: float = TURN_TIMEOUT_S,
     approver: ApproverAgent | None = None,
 ) -> list[ChatAgent | Team]:
@@ -151,26 +151,27 @@ def default_participants(
         model_client: the model of all of them.
         limits: when the judge ends the search.
         max_results: records of each search, 1 to 50.
-        sources: names of the sources to search.
+        sources: names of the sources to ask; None asks all that need no key.
         turn_timeout_s: seconds for a specialist's turn.
         approver: asks a person before the report; None asks nobody.
     """
+    wanted = offered() if sources is None else sources
     is_baseline = isinstance(model_client, BaselineChatCompletionClient)
     fallback = None if is_baseline else BaselineChatCompletionClient(estimates_tokens=False)
     specialists: list[ChatAgent | Team] = [
         specialist(
             model_client,
             max_results=max_results,
-            sources=[name for name in own if name in sources],
+            sources=own,
             fallback=fallback,
             turn_timeout_s=turn_timeout_s,
         )
         for specialist, own in (
-            (literature_agent, (*LITERATURE_SOURCES, *KEYED_LITERATURE_SOURCES)),
-            (trials_agent, TRIAL_SOURCES),
-            (mechanism_agent, MECHANISM_SOURCES),
+            (literature_agent, [name for name in searchable("literature") if name in wanted]),
+            (trials_agent, [name for name in searchable("trials") if name in wanted]),
+            (mechanism_agent, [name for name in searchable("mechanism") if name in wanted]),
         )
-        if any(name in sources for name in own)
+        if own
     ]
     return [
         *specialists,

@@ -13,21 +13,15 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-SourceName = Literal["pubmed", "clinicaltrials", "europepmc", "preprint", "openalex", "web", "chembl", "opentargets"]
-"""Where a record comes from; `preprint` marks records that Europe PMC hands out without peer review."""
+SourceName = Literal["clinicaltrials", "pubmed", "europepmc", "openalex", "opentargets", "chembl", "preprint", "web"]
+"""Where a record comes from: the list of the sources, each the name of its file in `tools/sources/` (see `registry`).
+
+The order is that of authority and of search: of records that are one, the first source's speaks for all. Two names
+have no file: `preprint` marks records that Europe PMC hands out without peer review, `web` those of a source of the
+user's own.
+"""
 
 SOURCE_NAMES: tuple[str, ...] = get_args(SourceName)
-SOURCE_TITLES = {
-    "pubmed": "PubMed",
-    "clinicaltrials": "ClinicalTrials.gov",
-    "europepmc": "Europe PMC",
-    "preprint": "preprint servers",
-    "openalex": "OpenAlex",
-    "web": "the web",
-    "chembl": "ChEMBL",
-    "opentargets": "Open Targets",
-}
-"""The sources by the names they give themselves, for people to read."""
 UNKNOWN_DATE = "Unknown"
 
 _TITLE_LIMIT = 500  # characters, by contract
@@ -249,11 +243,10 @@ def _united(name: str, kept: Any, other: Any) -> Any:
 
 def _authority(record: Evidence) -> tuple[Any, ...]:
     """Sort key: the record that should speak for its group comes first; ties end in the content, never in the order."""
-    order = ("clinicaltrials", "pubmed", "europepmc", "openalex", "chembl", "opentargets", "preprint", "web")
     return (
         record.is_preprint,
         not record.has_abstract,
-        _rank(record.citation.source, order),
+        SOURCE_NAMES.index(record.citation.source),
         -len(record.content),
         repr(record),  # unlike JSON, fails on nothing that metadata may hold
     )

@@ -16,6 +16,7 @@ from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableRep
 from .evidence import SOURCE_NAMES, Evidence, SearchResult, SourceName, merge
 from .http.transport import Transport
 from .ranking import rank
+from .sources.card import SourceCard
 
 Filters = Mapping[str, Any]
 
@@ -95,9 +96,16 @@ class Source:
         transport: the way out, shared by all sources of a run.
     """
 
+    card: ClassVar[SourceCard | None] = None
+    """None for a source of the user's own, which says `name` and `description` itself."""
     name: ClassVar[SourceName]
     description: ClassVar[str]
     """One sentence for the models that choose among tools."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.card is not None:
+            cls.name, cls.description = cast(SourceName, cls.card.name), cls.card.purpose
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
@@ -125,6 +133,7 @@ class Source:
             name=self.name,
             description=self.description,
             rate_limit=self.transport.endpoints[self.name].per_second,
+            requires_api_key=self.card is not None and self.card.needs_key,
         )
 
 

@@ -19,24 +19,30 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from .enclosure import disclose, enclose, new_marker
 from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
 from .http.transport import Transport
+from .registry import cards, module_of, searchable
 from .search import Source, SourceReply
 from .sources.chembl import ChEMBL
 from .sources.clinicaltrials import ClinicalTrials
-from .sources.europepmc import EuropePMC
-from .sources.openalex import OpenAlex
 from .sources.opentargets import OpenTargets
 from .sources.pubmed import PubMed
 
-SOURCES: tuple[type[Source], ...] = (PubMed, EuropePMC, ClinicalTrials, ChEMBL, OpenTargets)
-"""Every source that the agents can search; a new one is added here."""
-
 SEARCH_TIMEOUT_S = 90.0  # one tool call, all its requests and retries included
-_BY_NAME: Mapping[str, type[Source]] = {**{source.name: source for source in SOURCES}, OpenAlex.name: OpenAlex}
-"""OpenAlex is searched where it is asked for: it needs a key."""
-
 Args = TypeVar("Args", bound=BaseModel)
 Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]
 """What to ask, by source name."""
+
+
+def source_class(name: str) -> type[Source]:
+    """The class of a source that can be searched.
+
+    Raises:
+        UsageError: there is no such source.
+    """
+    if name not in searchable():
+        raise UsageError(f"no source named {name!r}; there are {', '.join(searchable())}")
+    module = module_of(name)
+    classes = (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Source))
+    return next(each for each in classes if each.card is module.CARD)
 
 
 class SearchArgs(BaseModel):
@@ -168,11 +174,11 @@ class SourceToolConfig(BaseModel):
     timeout_s: float = Field(default=SEARCH_TIMEOUT_S, gt=0)
 
 
-class SourceTool(EvidenceTool[SearchArgs], Component[SourceToolConfig]):
-    """Search one source.
+class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig]):
+    """Search one source: `search_pubmed` and its like take a query, the tool of one that is asked on demand a drug.
 
     Args:
-        source: `pubmed`, `europepmc`, `clinicaltrials`, `chembl`, `opentargets` or, with a key, `openalex`.
+        source: a name of `registry.searchable()`.
         max_results: records to give, 1 to 50.
         timeout_s: seconds for one call, retries included.
 
@@ -184,17 +190,18 @@ class SourceTool(EvidenceTool[SearchArgs], Component[SourceToolConfig]):
     component_provider_override = "willowbark.tools.toolbox.SourceTool"
 
     def __init__(self, source: str, max_results: int = 10, timeout_s: float = SEARCH_TIMEOUT_S) -> None:
-        if source not in _BY_NAME:
-            raise UsageError(f"no source named {source!r}; there are {', '.join(_BY_NAME)}")
-        self._source = _BY_NAME[source]
+        self._source = source_class(source)
         self._max_results = max_results
         self._timeout_s = timeout_s
         self._marker = new_marker()
-        super().__init__(SearchArgs, ToolReply, f"search_{source}", self._source.description)
+        card = cards()[source]
+        args: type[SearchArgs | DrugArgs] = DrugArgs if card.use == "on_demand" else SearchArgs
+        super().__init__(args, ToolReply, card.tool or f"search_{source}", card.purpose)
 
-    def _questions(self, args: SearchArgs, transport: Transport) -> Questions:
+    def _questions(self, args: SearchArgs | DrugArgs, transport: Transport) -> Questions:
         source = self._source(transport)
-        return {source.name: lambda: source.find(args.query, self._max_results)}
+        asked = args.drug if isinstance(args, DrugArgs) else args.query
+        return {source.name: lambda: source.find(asked, self._max_results)}
 
     def _to_config(self) -> SourceToolConfig:
         return SourceToolConfig(source=self._source.name, max_results=self._max_results, timeout_s=self._timeout_s)

@@ -12,6 +12,7 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions.query import ParsedQuestion, parse_question
 from willowbark.tools.reading.sentences import sentences
+from willowbark.tools.registry import kind_of
 from willowbark.tools.works.excerpts import tells_figures
 from willowbark.tools.works.sections import places
 
@@ -91,7 +92,7 @@ def _passage(record: Evidence, drug: str, sentence: str) -> str:
 
 
 def _is_asked_disease(record: Evidence, asked: ParsedQuestion) -> bool:
-    return record.metadata.get("record_type") == "disease" and is_condition(str(record.metadata.get("disease")), asked)
+    return kind_of(record) == "disease" and is_condition(str(record.metadata.get("disease")), asked)
 
 
 def _proposal(candidate: Candidate, diseases: Sequence[Evidence]) -> str:

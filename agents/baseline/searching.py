@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from autogen_core import FunctionCall
 from autogen_core.models import FunctionExecutionResultMessage, LLMMessage, UserMessage
@@ -15,40 +15,39 @@ from willowbark.tools.evidence import checked_identifier, merge
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions.query import parse_question, plain_query, preprocess_query
 from willowbark.tools.ranking import rank
+from willowbark.tools.registry import kind_of, takes_names
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import replies_in
 
 MAX_NAMED = 6  # drugs in a reflection
 MAX_CALLS = 12  # of one tool in one turn
-_DATABASES = ("search_opentargets", "search_chembl")  # search by the name of a condition, not by words
-_NUMBERS = {
-    "get_paper": ("pmid", re.compile(r"\bPMID:?\s*(\d+)")),
-    "get_trial": ("nct_id", re.compile(r"\bNCT\d{8}\b")),
-}
+_NUMBERS = {"pmid": re.compile(r"\bPMID:?\s*(\d+)"), "nct_id": re.compile(r"\bNCT\d{8}\b")}
 
 
 def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> list[FunctionCall]:
     """Choose what to ask each tool that is offered; the same messages give the same calls."""
     question, wanted = _question(messages), _wanted(messages)
     calls: list[FunctionCall] = []
-    for name in (tool["name"] if isinstance(tool, dict) else tool.name for tool in tools):
-        for arguments in list(_arguments(name, question, wanted))[:MAX_CALLS]:
+    for schema in (tool if isinstance(tool, dict) else tool.schema for tool in tools):
+        name, fields = schema["name"], schema.get("parameters", {}).get("properties", {})
+        for arguments in list(_arguments(name, fields, question, wanted))[:MAX_CALLS]:
             calls.append(FunctionCall(id=f"{name}-{len(calls) + 1}", name=name, arguments=json.dumps(arguments)))
     return calls
 
 
-def _arguments(tool: str, question: str, wanted: Sequence[str]) -> Iterator[dict[str, str]]:
-    if tool == "get_mechanisms":
+def _arguments(tool: str, fields: Collection[str], question: str, wanted: Sequence[str]) -> Iterator[dict[str, str]]:
+    """What to fill a tool's fields with: a drug, a number, or a query in the form that its source takes."""
+    source = tool.removeprefix("search_")
+    if "drug" in fields:
         named = parse_question(question).drugs if not wanted else [canonical_drug(query) for query in wanted]
         yield from ({"drug": drug} for drug in dict.fromkeys(named) if drug)
-    elif tool in _NUMBERS and not wanted:
-        field, pattern = _NUMBERS[tool]
-        found = (checked_identifier(field, number) for number in pattern.findall(question))
+    elif (field := next((each for each in _NUMBERS if each in fields), None)) is not None:
+        found = (checked_identifier(field, number) for number in _NUMBERS[field].findall(question) if not wanted)
         yield from ({field: number} for number in dict.fromkeys(found) if number)
-    elif tool in _DATABASES and not wanted:
+    elif "query" in fields and takes_names(source):
         conditions = parse_question(question).conditions or (plain_query(question),)
-        yield from ({"query": condition} for condition in conditions)
-    elif tool.startswith("search_") and tool not in _DATABASES:
+        yield from ({"query": condition} for condition in conditions if not wanted)
+    elif "query" in fields and source != tool:
         queries = [query for query in wanted if canonical_drug(query) is None] if wanted else [question]
         yield from ({"query": preprocess_query(query)} for query in queries)
 
@@ -60,7 +59,7 @@ def reflection(messages: Sequence[LLMMessage]) -> str:
     lines = [_missing(reply) for reply in replies if reply.status in (Status.UNAVAILABLE, Status.BAD_QUERY)]
     if not records:
         return " ".join(["The searches gave no record.", *lines])
-    about = [record for record in records if record.metadata.get("record_type") == "drug"]
+    about = [record for record in records if kind_of(record) == "drug"]
     decided = [candidate for candidate in appraise_candidates(question, records) if candidate.has_verdict]
     said = [f"{len(records)} records."]
     said += [_sentence(candidate) for candidate in decided[:MAX_NAMED]]

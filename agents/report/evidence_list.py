@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from willowbark.tools.evidence import Evidence, SearchResult
 from willowbark.tools.reading.records import design_of
+from willowbark.tools.registry import kind_of
+from willowbark.tools.sources.card import PAPERS
 
 from ..pictures.figures import Years, count_by_year
 from .forms.blocks import Flow, Link, Table, flow, table
@@ -24,7 +26,7 @@ class EvidenceList(list[Evidence]):
         super().__init__(records.evidence if isinstance(records, SearchResult) else records)
 
     def _repr_html_(self) -> str:
-        papers = [r for r in self if not r.metadata.get("record_type") and r.citation.source != "clinicaltrials"]
+        papers = [r for r in self if kind_of(r) in PAPERS]
         counts = count_by_year((r.citation.date, design_of(r).design.label) for r in papers)
         years = figure_html(Years(counts, "Publications by year and study design")) if counts else ""
         return evidence_html(self) + years

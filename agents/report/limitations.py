@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.evidence import SOURCE_TITLES
+from willowbark.tools.registry import title_of
 from willowbark.tools.works.sections import licence_of
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
@@ -56,7 +56,7 @@ def _read_in_part(material: Material) -> Iterator[str]:
     """How much of the widest search each source's records are, where that is not all."""
     widest = {reply.source: reply for reply in sorted(material.dossier.replies, key=lambda r: r.total - len(r.records))}
     parts = [
-        f"{SOURCE_TITLES.get(reply.source, reply.source)} {len(reply.records)} of {reply.total}"
+        f"{title_of(reply.source)} {len(reply.records)} of {reply.total}"
         for reply in widest.values()
         if reply.total > len(reply.records)
     ]

@@ -7,7 +7,7 @@ Certainty is put as GRADE has it: a drug does, probably does or may help, or the
 from collections.abc import Iterator, Sequence
 
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.evidence import SOURCE_TITLES
+from willowbark.tools.registry import title_of
 
 from ..judge import sources_breakdown
 from .content import DrugCandidate, SummaryPart
@@ -219,7 +219,7 @@ def _against(candidates: Sequence[DrugCandidate]) -> Iterator[str]:
 
 def _unknown(material: Material, candidates: Sequence[DrugCandidate]) -> Iterator[str]:
     silent = sorted({reply.source for reply in material.dossier.replies} - set(material.dossier.answered))
-    parts = [f"{listed([SOURCE_TITLES.get(name, name) for name in silent])} did not answer"] if silent else []
+    parts = [f"{listed(list(map(title_of, silent)))} did not answer"] if silent else []
     named = {c.name for c in candidates}
     if others := sum(c.drug not in named for c in material.candidates):
         are = "is" if others == 1 else "are"

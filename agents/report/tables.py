@@ -14,6 +14,7 @@ from willowbark.tools.appraisal.candidates import Candidate, on_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions.query import ParsedQuestion
+from willowbark.tools.registry import kind_of, takes_names
 from willowbark.tools.works.excerpts import stated_limits
 from willowbark.tools.works.identity import propose
 from willowbark.tools.works.sections import places, section_of
@@ -25,12 +26,12 @@ from .material import Material
 
 MAX_LIMITS = 4  # quotes for one candidate: two studies with two each
 MAX_EFFECTS = 4  # of a full text's results, which hold many: the first are those of the primary outcome
-_WITHOUT_FILTERS = ("chembl", "opentargets")  # these sources take a name and no limits
 _FILTERS = frozenset(
     "filter.advanced filter.overallStatus datetype mindate maxdate synonym sort retmax pageSize".split()
 )
 """Parameters of requests that limit what comes, beside the query itself."""
 RETRACTED = "retracted"
+LABEL = "drug label, which reports no study"
 BACKGROUND = "drug or disease database entry, used for mechanisms"
 OFF_TOPIC = "not on the condition asked about"
 NO_DRUG = "names no drug"
@@ -90,7 +91,7 @@ def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]
     kinds = {}
     for candidate in candidates:
         for appraised in candidate.records:
-            if records[appraised.key].citation.source == "clinicaltrials":
+            if kind_of(records[appraised.key]) == "trial":
                 drugs.setdefault(appraised.key, []).append(candidate.drug)
                 kinds[appraised.key] = appraised.item.why_stopped_kind
     ordered = sorted(drugs, key=lambda key: (-records[key].relevance, key))
@@ -147,7 +148,7 @@ def filters_sent(source: str, url: str) -> dict[str, str] | None:
     ({}, None)
     """
     sent = parse_qsl(urlsplit(url).query)
-    if not sent and source not in _WITHOUT_FILTERS:
+    if not sent and not takes_names(source):
         return None
     return {name: value for name, value in sent if name in _FILTERS}
 
@@ -228,8 +229,7 @@ def _reason(record: Evidence, appraised: set[str], asked: ParsedQuestion) -> str
     """Why a record was left out; None where it was appraised for a candidate."""
     if record.key in appraised:
         return RETRACTED if record.metadata.get("retracted") else None
-    if record.metadata.get("record_type") in ("drug", "disease"):
-        return BACKGROUND
-    if record.metadata.get("record_type") == "notice":
-        return NOTICE
+    set_aside = {"drug": BACKGROUND, "disease": BACKGROUND, "label": LABEL, "notice": NOTICE}
+    if reason := set_aside.get(kind_of(record)):
+        return reason
     return NO_DRUG if on_condition(record, asked) else OFF_TOPIC

@@ -15,6 +15,8 @@ from typing import Any, Literal
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import checked_identifier
+from willowbark.tools.registry import cards, given_by, gives
+from willowbark.tools.sources.card import ENTRIES
 
 Kind = Literal["article", "preprint", "trial", "entry", "page"]
 
@@ -28,15 +30,6 @@ _CSL_TYPES = {
     "page": "webpage",
 }
 _GENRES = {"preprint": "Preprint", "trial": "Clinical trial registration"}
-_DATABASES = {
-    "pubmed": "PubMed",
-    "clinicaltrials": "ClinicalTrials.gov",
-    "europepmc": "Europe PMC",
-    "preprint": "Europe PMC",
-    "openalex": "OpenAlex",
-    "chembl": "ChEMBL",
-    "opentargets": "Open Targets",
-}
 _INITIALS = re.compile(r"(?P<family>.+?) (?P<given>[A-Z](?:-?[A-Z]){0,3})(?: (?P<suffix>Jr|Sr|2nd|3rd|4th|II|III))?")
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -121,7 +114,7 @@ def _entry(reference: Mapping[str, Any]) -> Entry:
         date=_date(str(reference.get("date") or "")),
         journal=_line(reference.get("journal") or "") or None,
         url=_url(str(reference.get("url") or "")),
-        database=_DATABASES.get(source),
+        database=cards()[given].title if (given := given_by(source)) in cards() else None,
         note="; ".join(flags) or None,
         **ids,
     )
@@ -141,12 +134,11 @@ def citation_key(name: str) -> str:
 
 
 def _kind(source: str, nct_id: str | None, flags: list[str]) -> Kind:
-    if source == "clinicaltrials" or (nct_id and not source):
+    if gives(source) == "trial" or (nct_id and not source):
         return "trial"
     if source == "preprint" or "preprint" in flags:
         return "preprint"
-    kinds: dict[str, Kind] = {"chembl": "entry", "opentargets": "entry", "web": "page"}
-    return kinds.get(source, "article")
+    return "entry" if gives(source) in ENTRIES else "page" if source == "web" else "article"
 
 
 def _identifier(reference: Mapping[str, Any], name: str, kind: str) -> str | None:

@@ -32,14 +32,8 @@ _PACKAGES = (
     "starlette",
     "uvicorn",
 )
-_WITHOUT = {
-    "NCBI_API_KEY": "PubMed is asked 3 times a second, not 10",
-    "NCBI_EMAIL": "Crossref is asked once a second, not 3 times",
-    "OPENALEX_API_KEY": "OpenAlex is left out; PubMed, Europe PMC and Crossref still tell what was retracted",
-}
-"""What goes on without a key or address that a source would take."""
-_KEYS = (
-    *_WITHOUT,
+_WITHOUT_EMAIL = "Crossref is asked once a second, not 3 times"
+_MODEL_KEYS = (
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
     "AZURE_OPENAI_API_KEY",
@@ -132,9 +126,17 @@ def about_here(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
     yield f"Packages    {', '.join(f'{name} {_version(name)}' for name in _PACKAGES)}"
     for name, installed in extras().items():
         yield f"Extra       {name}: " + ("installed" if installed else f"pip install 'willowbark[{name}]'")
-    for name in _KEYS:
-        missing = f"not set ({_WITHOUT[name]})" if name in _WITHOUT else "not set"
+    without = {**without_keys(), "NCBI_EMAIL": _WITHOUT_EMAIL}
+    for name in (*without, *_MODEL_KEYS):
+        missing = f"not set ({without[name]})" if name in without else "not set"
         yield f"Environment {name}: {'set' if environ.get(name, '').strip() else missing}"
+
+
+def without_keys() -> dict[str, str]:
+    """What goes on without the keys that sources would take, by variable."""
+    from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
+
+    return {card.key: card.without_key for card in cards().values() if card.key and card.without_key}
 
 
 def about_settings(settings: "Settings", file: Path | None) -> Iterator[str]:

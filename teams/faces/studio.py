@@ -22,7 +22,8 @@ from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import UsageError
-from willowbark.tools.toolbox import SOURCES, GetMechanisms, GetPaper, GetTrial, SourceTool
+from willowbark.tools.registry import offered
+from willowbark.tools.toolbox import GetMechanisms, GetPaper, GetTrial, SourceTool
 
 from ..config import LLMSettings, Settings
 from ..model_clients import BASELINE, FORMS, PROVIDERS
@@ -222,7 +223,7 @@ def _agents(options: RunOptions) -> Sequence[ChatAgent]:
 
 
 def _tools() -> Sequence[BaseTool[Any, Any]]:
-    return [*(SourceTool(source.name) for source in SOURCES), GetPaper(), GetTrial(), GetMechanisms()]
+    return [*(SourceTool(name) for name in offered()), GetPaper(), GetTrial(), GetMechanisms()]
 
 
 def _terminations() -> Sequence[tuple[TerminationCondition, str]]:

@@ -5,6 +5,7 @@
         papers/             a file a publication: pmid-….md
         trials/             a file a registered study
         mechanisms/         a file a drug or target
+        labels/             a file a drug label
         search_results/     a file a search: query, status, warnings, keys of the records
         analysis/           what each specialist reported, and the judge's verdict, round by round
 
@@ -20,6 +21,7 @@ from pathlib import Path
 from willowbark.agents.findings import Findings
 from willowbark.agents.report.forms.markdown import escaped, linked
 from willowbark.tools.evidence import Evidence, merge
+from willowbark.tools.registry import kind_of
 from willowbark.tools.search import SourceReply
 
 from ..exports import write_export
@@ -27,7 +29,7 @@ from ..ledger import Ledger, LedgerError, Run
 from ..ledger.turns import Turn
 
 FOLDER = "workspace"
-_FOLDERS = {"clinicaltrials": "trials", "chembl": "mechanisms", "opentargets": "mechanisms"}
+_FOLDERS = {"trial": "trials", "drug": "mechanisms", "disease": "mechanisms", "label": "labels"}  # by kind of record
 _LONGEST_NAME = 80  # characters of a key in a file name; the longest DOIs have more
 
 
@@ -52,7 +54,7 @@ def workspace_files(run: Run, turns: Sequence[Turn]) -> Iterator[tuple[str, str]
     found = [Findings.model_validate(turn.message["content"]) for turn in turns if turn.type == "FindingsMessage"]
     records = merge(record for one in found for record in one.records)
     for record in records:
-        kind = _FOLDERS.get(record.citation.source, "papers")
+        kind = _FOLDERS.get(kind_of(record), "papers")
         yield f"{kind}/{file_name(_short(record))}.md", _told(record)
     for one in found:
         for number, reply in enumerate(one.replies, start=1):
@@ -113,8 +115,8 @@ def _reported(found: Findings) -> str:
 
 
 def _overview(run: Run, records: Iterable[Evidence], searches: int) -> str:
-    kinds = [_FOLDERS.get(record.citation.source, "papers") for record in records]
-    counts = ", ".join(f"{kinds.count(kind)} in `{kind}/`" for kind in ("papers", "trials", "mechanisms"))
+    kinds = [_FOLDERS.get(kind_of(record), "papers") for record in records]
+    counts = ", ".join(f"{kinds.count(kind)} in `{kind}/`" for kind in ("papers", "trials", "mechanisms", "labels"))
     ended = (run.stop_reason or run.status).replace("_", " ")
     return (
         f"# {escaped(run.question)}\n\n"

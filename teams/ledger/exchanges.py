@@ -1,26 +1,15 @@
 """Exchanges with the sources: kept by their run, and for a while good for other runs that ask the same."""
 
 import sqlite3
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from willowbark.tools.http.transport import Exchange
+from willowbark.tools.registry import fresh_days
 
 from .rows import inserting, pack_bytes
 from .writer import Job
 
-FRESH_DAYS: Mapping[str, float] = {
-    "pubmed": 1,  # new records every day
-    "europepmc": 1,
-    "clinicaltrials": 1,  # updated on weekdays
-    "crossref": 1,  # a retraction should show on the next day
-    "openalex": 1,
-    "biorxiv": 1,
-    "chembl": 30,  # released a few times a year
-    "opentargets": 30,  # released every three months
-}
-"""Days for which a source's reply may answer the same request of another run."""
 _COLUMNS = "run, request, source, method, url, attempt, status, content_type, elapsed_s, error, body, at, sent"
 _INSERT = inserting("exchange", _COLUMNS)
 _OWN = (
@@ -68,7 +57,7 @@ def take_over(database: sqlite3.Connection, run_id: str, source: str, request: s
 
     It is taken over as attempt 0: a run can be replayed when the one that asked is forgotten.
     """
-    since = (datetime.now(UTC) - timedelta(days=FRESH_DAYS.get(source, 0))).isoformat()
+    since = (datetime.now(UTC) - timedelta(days=fresh_days(source))).isoformat()
     found = database.execute(_FRESH, (request, since)).fetchone()
     if found is None:
         return None

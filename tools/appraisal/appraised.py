@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
+from willowbark.tools.registry import kind_of
+
 from ..evidence import Evidence
 from ..lexicon import condition_synonyms, drug_synonyms, find_drugs
 from ..questions.query import ParsedQuestion
@@ -86,7 +88,7 @@ def _appraise(record: Evidence, drug: str, asked: ParsedQuestion) -> AppraisedRe
     finding = finding_of(record, drug, condition, synonyms, intent=asked.intent)
     item = appraised_item(record, drug, condition, synonyms, intent=asked.intent)
     sentence = finding.sentence if finding.direction in _TOLD else ""
-    if record.citation.source == "clinicaltrials":
+    if kind_of(record) == "trial":
         meant = asked.intent != "prevention" or prevents(record, drug, synonyms)
         trial = registered_trial(record, item, drug, synonyms, on_purpose=meant)
         direct = _with_directness(record, trial.item, drug, asked, trial.sentence, trial.posted)

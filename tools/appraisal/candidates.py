@@ -10,6 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from willowbark.tools.registry import kind_of
+from willowbark.tools.sources.card import STUDIES
+
 from ..evidence import Evidence
 from ..lexicon import canonical_drug, find_drugs
 from ..questions.membership import belongs
@@ -20,7 +23,6 @@ from . import AppraisedItem, CandidateAppraisal, CertaintyLevel, Direction, appr
 from .appraised import AppraisedRecord, appraise_record, condition_names, digest
 
 APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitbook.io/chembl-interface-documentation
-_NO_STUDIES = ("drug", "disease", "notice")  # records of these types report no study
 
 
 class Indication(BaseModel):
@@ -82,7 +84,7 @@ def appraise_candidates(question: str | ParsedQuestion, pool: Sequence[Evidence]
     drug_records = _drug_records(pool)
     found: dict[str, list[AppraisedRecord]] = {}
     for record in map(readable, pool):
-        if record.metadata.get("record_type") in _NO_STUDIES or not on_condition(record, asked):
+        if kind_of(record) not in STUDIES or not on_condition(record, asked):
             continue
         known_as = digest(record)
         for drug in _drugs_of(record):
@@ -127,11 +129,11 @@ def known_drugs(question: str | ParsedQuestion, pool: Sequence[Evidence]) -> lis
     phases: dict[str, float] = {}
     for record in pool:
         data = record.metadata
-        if data.get("record_type") == "drug":
+        if kind_of(record) == "drug":
             for entry in data.get("indications", ()):
                 if is_condition(str(entry.get("name") or ""), asked):
                     _note_phase(phases, data.get("drug"), entry.get("max_phase"))
-        elif data.get("record_type") == "disease" and is_condition(str(data.get("disease") or ""), asked):
+        elif kind_of(record) == "disease" and is_condition(str(data.get("disease") or ""), asked):
             for entry in data.get("drugs", ()):
                 _note_phase(phases, entry.get("name"), entry.get("max_phase"))
     return sorted(phases, key=lambda name: (-phases[name], name))
@@ -153,7 +155,7 @@ def on_condition(record: Evidence, asked: ParsedQuestion) -> bool:
 
 def _drugs_of(record: Evidence) -> list[str]:
     interventions = record.metadata.get("interventions")
-    if record.citation.source == "clinicaltrials" and interventions:
+    if kind_of(record) == "trial" and interventions:
         text = " ; ".join(str(entry.get("name", "")) for entry in interventions)
     else:
         text = record.content
@@ -169,7 +171,7 @@ def _named(text: str) -> tuple[str, ...]:
 def _drug_records(pool: Iterable[Evidence]) -> Mapping[str, list[Evidence]]:
     found: dict[str, list[Evidence]] = {}
     for record in pool:
-        if record.metadata.get("record_type") == "drug" and (name := record.metadata.get("drug")):
+        if kind_of(record) == "drug" and (name := record.metadata.get("drug")):
             found.setdefault(canonical_drug(str(name)) or str(name).lower(), []).append(record)
     return found
 

@@ -1,11 +1,8 @@
 """Where each source answers, how often it may be asked, and with which key.
 
-The one place in the tools that reads the environment:
-
-* `WILLOWBARK_SANDBOX_URL` sends every source to a sandbox server (`http://127.0.0.1:PORT`);
-* `NCBI_API_KEY` raises PubMed's limit from 3 to 10 requests a second; `NCBI_EMAIL` tells NCBI and Crossref whom to
-  write to, which raises Crossref's limit from 1 to 3;
-* `OPENALEX_API_KEY` turns OpenAlex on, which answers next to nothing without one.
+The one place in the tools that reads the environment: `WILLOWBARK_SANDBOX_URL` sends every source to a sandbox server
+(`http://127.0.0.1:PORT`); `NCBI_EMAIL` tells NCBI and Crossref whom to write to; the sources' cards name the variables
+of their keys. Keys and address raise the limits that the cards say they raise.
 """
 
 import os
@@ -17,6 +14,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from ..errors import UsageError
+from ..registry import cards, offered
+from ..sources.card import SourceCard
 
 LIMIT_SHARE = 0.8
 """Share of a published limit that is used: requests bunch up on their way, and others may share the address."""
@@ -34,9 +33,23 @@ class Endpoint(BaseModel):
     wire: Literal["httpx", "requests"] = "httpx"
     """The HTTP client to use; ClinicalTrials.gov's firewall is reported to refuse httpx's TLS fingerprint."""
     key: SecretStr | None = None
-    """Never sent in a URL; None works, with a lower limit."""
-    key_in: Literal["body", "header"] = "body"
-    """Where the key is sent: as `api_key` in the body of a request, or as a bearer in its `Authorization` header."""
+    """Shown in no URL; None works, with a lower limit."""
+    key_in: Literal["body", "parameter"] = "body"
+    """Where the key is sent, as `api_key`: in the body of a request, or as a parameter that only the wire adds."""
+
+    @classmethod
+    def public(cls, card: SourceCard, environ: Mapping[str, str]) -> "Endpoint":
+        """A public source, with the key and at the limit that the environment gives it."""
+        key = environ.get(card.key, "").strip() if card.key else ""
+        email = environ.get("NCBI_EMAIL", "").strip()
+        with_key, with_email = key and card.per_second_with_key, email and card.per_second_with_email
+        return cls(
+            base_url=card.address,
+            per_second=with_key or with_email or card.per_second,
+            wire=card.wire,
+            key=SecretStr(key) if key else None,
+            key_in=card.key_in,
+        )
 
     @property
     def host(self) -> str:
@@ -44,41 +57,12 @@ class Endpoint(BaseModel):
         return urlsplit(self.base_url).netloc.lower()
 
 
-PUBLIC: Mapping[str, Endpoint] = {
-    # https://www.ncbi.nlm.nih.gov/books/NBK25497/ : 3 requests a second, 10 with a key
-    "pubmed": Endpoint(base_url="https://eutils.ncbi.nlm.nih.gov/entrez/eutils", per_second=3),
-    # https://clinicaltrials.gov/data-api/api : none published; robots.txt asks for one a second
-    "clinicaltrials": Endpoint(base_url="https://clinicaltrials.gov/api/v2", per_second=1.25, wire="requests"),
-    # https://europepmc.org/RestfulWebService : none published
-    "europepmc": Endpoint(base_url="https://www.ebi.ac.uk/europepmc/webservices/rest", per_second=8),
-    # https://chembl.gitbook.io/chembl-interface-documentation/web-services : none published
-    "chembl": Endpoint(base_url="https://www.ebi.ac.uk/chembl/api/data", per_second=5),
-    # https://platform-docs.opentargets.org/data-access/graphql-api : none published
-    "opentargets": Endpoint(base_url="https://api.platform.opentargets.org/api/v4", per_second=4),
-}
-"""The sources that are searched."""
-LOOKUPS: Mapping[str, Endpoint] = {
-    # https://doi.org/10.64000/wadve-3tj60 : lists of works 1 a second, 3 with an e-mail address
-    "crossref": Endpoint(base_url="https://api.crossref.org", per_second=1),
-    # https://api.biorxiv.org : none published
-    "biorxiv": Endpoint(base_url="https://api.biorxiv.org", per_second=1),
-}
-"""The sources that are only asked about records at hand: were they retracted, were they published?"""
-# https://developers.openalex.org/guides/authentication : paid by the day, single works are free. The key in a header
-# is what OpenAlex's support says it takes beside the parameter that its guide names.
-OPENALEX = Endpoint(base_url="https://api.openalex.org", per_second=8, key_in="header")
-KEYED: Mapping[str, str] = {"openalex": "OPENALEX_API_KEY"}
-"""Sources that can be searched with a key alone, and the variable that holds it."""
-KEYED_PER_SECOND = {"pubmed": 10.0}  # requests a second with NCBI_API_KEY
-POLITE_PER_SECOND = {"crossref": 3.0}  # requests a second with NCBI_EMAIL
-
-
 class Endpoints(BaseModel):
     """The addresses of all sources; the hosts named here are the only ones that tools talk to."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    by_source: dict[str, Endpoint] = Field(default_factory=lambda: {**PUBLIC, **LOOKUPS})
+    by_source: dict[str, Endpoint] = Field(default_factory=lambda: _public({}))
     email: str | None = None
     """Contact that NCBI and Crossref ask for; None sends none."""
     sandboxed: bool = False
@@ -101,11 +85,16 @@ class Endpoints(BaseModel):
             UsageError: one of them needs a key that is not there; one line, with the way out.
         """
         for source in sources:
-            if source not in self.by_source and source in KEYED:
+            if not self.may_search(source):
                 raise UsageError(
-                    f"tools.sources: {source} is not searched without a key: set {KEYED[source]} in the environment, "
-                    f"or leave it out; without one there are {', '.join(PUBLIC)}"
+                    f"tools.sources: {source} is not searched without a key: set {cards()[source].key} in the "
+                    f"environment, or leave it out; without one there are {', '.join(offered())}"
                 )
+
+    def may_search(self, source: str) -> bool:
+        """Whether a source can be searched: it needs no key, has one, or is a sandbox's."""
+        card = cards().get(source)
+        return card is None or not card.needs_key or self.sandboxed or self[source].key is not None
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -115,17 +104,7 @@ class Endpoints(BaseModel):
     @classmethod
     def public(cls, environ: Mapping[str, str] = os.environ) -> "Endpoints":
         """The public sources, with the keys that the environment holds."""
-        found = {**PUBLIC, **LOOKUPS}
-        email = environ.get("NCBI_EMAIL", "").strip() or None
-        if key := environ.get("NCBI_API_KEY", "").strip():
-            found["pubmed"] = found["pubmed"].model_copy(
-                update={"key": SecretStr(key), "per_second": KEYED_PER_SECOND["pubmed"]}
-            )
-        if key := environ.get("OPENALEX_API_KEY", "").strip():
-            found["openalex"] = OPENALEX.model_copy(update={"key": SecretStr(key)})
-        if email:
-            found["crossref"] = found["crossref"].model_copy(update={"per_second": POLITE_PER_SECOND["crossref"]})
-        return cls(by_source=found, email=email)
+        return cls(by_source=_public(environ), email=environ.get("NCBI_EMAIL", "").strip() or None)
 
     @classmethod
     def sandbox(cls, url: str) -> "Endpoints":
@@ -137,9 +116,8 @@ class Endpoints(BaseModel):
         root = url.rstrip("/")
         if not re.fullmatch(r"https?://[^/\s\[\]]+|https?://\[[0-9a-f:]+\](:\d+)?", root):
             raise UsageError(f"WILLOWBARK_SANDBOX_URL is {url!r}; give an address such as http://127.0.0.1:8000")
-        every = {**PUBLIC, **LOOKUPS, "openalex": OPENALEX}
         return cls(
-            by_source={name: Endpoint(base_url=f"{root}/{name}", wire=public.wire) for name, public in every.items()},
+            by_source={name: Endpoint(base_url=f"{root}/{name}", wire=card.wire) for name, card in cards().items()},
             sandboxed=True,
         )
 
@@ -148,3 +126,7 @@ class Endpoints(BaseModel):
         """A sandbox when `WILLOWBARK_SANDBOX_URL` is set, the public sources otherwise."""
         url = environ.get("WILLOWBARK_SANDBOX_URL", "").strip()
         return cls.sandbox(url) if url else cls.public(environ)
+
+
+def _public(environ: Mapping[str, str]) -> dict[str, Endpoint]:
+    return {name: Endpoint.public(card, environ) for name, card in cards().items()}

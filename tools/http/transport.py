@@ -219,9 +219,9 @@ class Transport:
         endpoint = self.endpoints[source]
         url = f"{endpoint.base_url}/{path}"
         if _in_body(endpoint) or (post_if_long and len(urlencode(clean)) > _LONG_URL_BYTES):
-            request = WireRequest("POST", url, form={**clean, **_secret(endpoint)}, headers=_authorization(endpoint))
+            request = WireRequest("POST", url, form={**clean, **_secret(endpoint)})
         else:
-            request = WireRequest("GET", url, params=clean, headers=_authorization(endpoint))
+            request = WireRequest("GET", url, params=clean, secret=_parameter(endpoint))
         shown = f"{url}?{urlencode(clean)}" if clean else url
         asked = self._request(source, path, clean)
         return await self._call(_Call(source, endpoint, request, shown, read, frozenset(also), asked))
@@ -365,7 +365,7 @@ class Transport:
         known = {call.endpoint.host} if call.endpoint.key else self.endpoints.hosts
         if there.netloc.lower() not in known or there.scheme != here.scheme:
             raise SourceRefused(call.source, "redirected to a host that is not one of the sources")
-        return WireRequest(request.method, target, form=request.form, json=request.json, headers=request.headers)
+        return WireRequest(request.method, target, form=request.form, json=request.json, secret=request.secret)
 
 
 def _in_body(endpoint: Endpoint) -> bool:
@@ -376,9 +376,9 @@ def _secret(endpoint: Endpoint) -> dict[str, str]:
     return {"api_key": endpoint.key.get_secret_value()} if endpoint.key and endpoint.key_in == "body" else {}
 
 
-def _authorization(endpoint: Endpoint) -> dict[str, str]:
-    in_header = endpoint.key is not None and endpoint.key_in == "header"
-    return {"Authorization": f"Bearer {endpoint.key.get_secret_value()}"} if in_header and endpoint.key else {}
+def _parameter(endpoint: Endpoint) -> dict[str, str]:
+    in_url = endpoint.key is not None and endpoint.key_in == "parameter"
+    return {"api_key": endpoint.key.get_secret_value()} if in_url and endpoint.key else {}
 
 
 @dataclass(frozen=True, slots=True)

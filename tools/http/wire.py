@@ -5,6 +5,7 @@ raw here and decoded under a cap, and the compressed stream's end is required.
 """
 
 import asyncio
+import logging
 import mmap
 import zlib
 from collections.abc import Mapping
@@ -24,6 +25,22 @@ _HEADERS = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"}
 _CHUNK_BYTES = 64 * 1024
 _MAX_MEMBERS = 1024  # of a gzip stream: 32 MB in the 64 kB members that block gzip writes, twice over
 _INFLATED_BYTES = 1024 * 1024  # decoded at a time, so that a small bomb takes little room before it is refused
+
+
+class _WithoutKeys(logging.Filter):
+    """Takes keys out of the addresses that httpx logs."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(_redacted(each) if isinstance(each, httpx.URL) else each for each in record.args)
+        return True
+
+
+def _redacted(url: httpx.URL) -> httpx.URL:
+    return url.copy_set_param("api_key", "[key]") if "api_key" in url.params else url
+
+
+logging.getLogger("httpx").addFilter(_WithoutKeys())
 
 
 class WireError(Exception):
@@ -48,8 +65,8 @@ class WireRequest:
     form: Mapping[str, str] | None = field(default=None, repr=False)
     """Sent in the body; keys travel here, so it is never shown."""
     json: Any = None
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Beside the wire's own; keys travel here where a source takes them in no body, so they are never shown."""
+    secret: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Parameters that join the others on the wire alone: keys of sources that take them in no body. Over httpx only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +112,9 @@ class HttpxWire:
             async with asyncio.timeout(timeout_s):
                 async with self._client.stream(
                     request.method,
-                    request.url,
-                    params=request.params or None,
+                    httpx.URL(request.url).copy_merge_params({**request.params, **request.secret}),
                     data=dict(request.form) if request.form else None,
                     json=request.json,
-                    headers=dict(request.headers) or None,
                     timeout=timeout_s,
                 ) as reply:
                     body = await _body(reply)
@@ -151,7 +166,6 @@ class RequestsWire:
                 params=dict(request.params) or None,
                 data=dict(request.form) if request.form else None,
                 json=request.json,
-                headers=dict(request.headers) or None,
                 timeout=timeout_s,
                 allow_redirects=False,
                 stream=True,

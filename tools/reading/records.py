@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from willowbark.tools.evidence import Evidence, checked_identifier
+from willowbark.tools.registry import kind_of
 from willowbark.tools.works.linking import named_trials, trial_number
 from willowbark.tools.works.sections import places
 
@@ -30,7 +31,7 @@ _PRECLINICAL = frozenset({StudyDesign.in_vivo, StudyDesign.in_vitro, StudyDesign
 
 def design_of(record: Evidence) -> DesignFinding:
     """Tell the study design of a record; a record of a trial registry is a registry entry."""
-    if record.citation.source == "clinicaltrials":
+    if kind_of(record) == "trial":
         return DesignFinding(design=StudyDesign.registry_entry, reason="record of a trial registry")
     return classify_design(
         record.citation.title,

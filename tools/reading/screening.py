@@ -16,6 +16,7 @@ from typing import Any
 
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.registry import kind_of
 
 from . import screening_words as say
 
@@ -71,7 +72,7 @@ def readable(record: Evidence) -> Evidence:
 
     Title, text, the reason why a trial was stopped, and the sections of a full text are looked at.
     """
-    if record.metadata.get("record_type"):  # of a drug or disease: identifiers and names, no prose
+    if kind_of(record) in ("drug", "disease"):  # a drug or disease: identifiers and names, no prose
         return record
     title, content = visible(record.citation.title), visible(record.content)
     clean, body = _title_set_aside(title), set_aside(content)

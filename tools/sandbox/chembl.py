@@ -67,8 +67,9 @@ class Tables:
         return sorted(scored, key=lambda row: (-row["score"], row["molecule_chembl_id"]))
 
 
-def routes(tables: Tables) -> list[Route]:
+def routes(library: Library) -> list[Route]:
     """The resources below `/chembl`."""
+    tables = Tables(library)
     lists: dict[str, tuple[str, list[Row], str]] = {
         "molecule": ("molecules", tables.molecules, "molecule_chembl_id"),
         "mechanism": ("mechanisms", tables.mechanisms, ""),

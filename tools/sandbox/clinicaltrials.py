@@ -83,8 +83,9 @@ class Trials:
         self.index = Index(map(_document, library.trials), default=_DEFAULT, aliases=_ALIASES)
 
 
-def routes(trials: Trials) -> list[Route]:
+def routes(library: Library) -> list[Route]:
     """The two resources below `/clinicaltrials`."""
+    trials = Trials(library)
 
     async def studies(request: Request) -> Response:
         try:

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from .library import OWN_FULL_TEXT, FullText, Publication
+from .library import OWN_FULL_TEXT, FullText, Library, Publication
 from .publications import Publications
 from .syntax import parse
 
@@ -26,8 +26,9 @@ _SEC_TYPES = ("introduction", "methods", "results", "discussion")
 _DEFAULT_PAGE, _LARGEST_PAGE = 25, 1000
 
 
-def routes(publications: Publications) -> list[Route]:
+def routes(library: Library) -> list[Route]:
     """The search and the full texts below `/europepmc`."""
+    publications = Publications(library)
     texts = {each.pmcid: each.full_text for each in publications.by_id.values() if each.pmcid and each.full_text}
     texts |= {each.pmcid: jats(each) for each in publications.full_texts.values()}
 

@@ -12,6 +12,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from .library import Library
+from .matching import Document, Index
+from .syntax import parse
 
 _DEFAULT_PAGE, _LARGEST_PAGE = 25, 100
 _DOI = "https://doi.org/"
@@ -24,6 +26,11 @@ def routes(library: Library) -> list[Route]:
     by_name = {f"doi:{work['doi'].removeprefix(_DOI)}": work for work in works}
     by_name |= {f"pmid:{work['ids']['pmid'].removeprefix(_PMID)}": work for work in works if "pmid" in work["ids"]}
 
+    index = Index(
+        (Document(work["id"], {"title": str(work.get("title", ""))}) for work in works), default=("title",), aliases={}
+    )
+    by_id = {work["id"]: work for work in works}
+
     async def one(request: Request) -> Response:
         name = request.path_params["name"].lower().replace(f"doi:{_DOI}", "doi:")
         found = by_name.get(name)
@@ -32,8 +39,7 @@ def routes(library: Library) -> list[Route]:
         return JSONResponse(_selected(found, request))
 
     async def search(request: Request) -> Response:
-        words = request.query_params.get("search", "").lower().split()
-        found = [work for work in works if all(word in str(work.get("title", "")).lower() for word in words)]
+        found = [by_id[each] for each in index.search(parse(request.query_params.get("search", "")))]
         asked = request.query_params.get("per_page") or request.query_params.get("per-page") or ""
         size = min(int(asked) if asked.isdecimal() else _DEFAULT_PAGE, _LARGEST_PAGE)
         meta = {"count": len(found), "db_response_time_ms": 1, "page": 1, "per_page": size, "groups_count": None}

@@ -127,8 +127,9 @@ class Graph:
         }
 
 
-def routes(graph: Graph) -> list[Route]:
+def routes(library: Library) -> list[Route]:
     """The one address below `/opentargets`."""
+    graph = Graph(library)
     schema = build_schema(_SCHEMA)
 
     async def graphql(request: Request) -> Response:

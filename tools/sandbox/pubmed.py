@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from .library import OWN_WORDS, Publication
+from .library import OWN_WORDS, Library, Publication
 from .publications import Publications
 from .syntax import Combined, Node, Term, parse
 
@@ -31,8 +31,9 @@ _INITIALS = re.compile(r"(.+?) ([A-Z][A-Za-z]{0,3})(?: (Jr|Sr|2nd|3rd|I{2,3}))?"
 _SPLIT_RANGE = re.compile(r'"?([\d/]+)"?\s*\[([^\[\]]+)\]\s*:\s*"?([\d/]+)"?\s*\[\2\]')
 
 
-def routes(publications: Publications) -> list[Route]:
+def routes(library: Library) -> list[Route]:
     """The two programs below `/pubmed`."""
+    publications = Publications(library)
 
     async def esearch(request: Request) -> Response:
         return _esearch(publications, await _asked(request))

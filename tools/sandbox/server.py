@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
 from typing import Any, Self
 
 import uvicorn
@@ -17,9 +19,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from . import biorxiv, chembl, clinicaltrials, crossref, europepmc, openalex, opentargets, pubmed
+from willowbark.tools.registry import cards
+
 from .library import Library
-from .publications import Publications
 
 CONNECTION = "willowbark.connection"
 """Where the scope holds the bare connection, an `asyncio.Transport`."""
@@ -48,19 +50,18 @@ class SeenRequest:
     """As it was sent, without `?`."""
 
 
+def module_of(name: str) -> ModuleType:
+    """The file that speaks a source's protocol; its `routes` take the library.
+
+    Raises:
+        ModuleNotFoundError: the source has none, and would be missing offline without a word.
+    """
+    return import_module(f".{name}", __package__)
+
+
 def application(library: Library) -> ASGIApp:
     """All sources over one library; starting needs no event loop."""
-    publications = Publications(library)
-    routes = [
-        *pubmed.routes(publications),
-        *europepmc.routes(publications),
-        *clinicaltrials.routes(clinicaltrials.Trials(library)),
-        *chembl.routes(chembl.Tables(library)),
-        *opentargets.routes(opentargets.Graph(library)),
-        *crossref.routes(library),
-        *openalex.routes(library),
-        *biorxiv.routes(library),
-    ]
+    routes = [route for name in cards() for route in module_of(name).routes(library)]
     return GZipMiddleware(Starlette(routes=routes), minimum_size=1000, compresslevel=1)
 
 

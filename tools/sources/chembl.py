@@ -23,17 +23,34 @@ import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import ClassVar
 
 from ..errors import SearchError, UnreadableReply
-from ..evidence import Evidence, SourceName
+from ..evidence import Evidence
 from ..http.transport import Reply
 from ..lexicon import canonical_drug, condition_synonyms
 from ..questions.naming import asked_for, essence, words_of
 from ..ranking import rank
 from ..search import Filters, Source, SourceReply, Status
+from .card import SourceCard
 from .chembl_record import Row, indication_name, molecule_names, parent_id, parse_drug, parse_phase
 from .publications import check_filters
+
+CARD = SourceCard(
+    name="chembl",
+    title="ChEMBL",
+    purpose="Drugs of ChEMBL by name or by condition: mechanisms of action, targets, indications with the highest"
+    " phase.",
+    address="https://www.ebi.ac.uk/chembl/api/data",
+    documentation="https://chembl.gitbook.io/chembl-interface-documentation/web-services",
+    per_second=5,  # none published
+    fresh_days=30,  # released a few times a year
+    hosts=("www.ebi.ac.uk",),
+    gives="drug",
+    entries="Database entry",
+    dialect="names",
+    use="searched",
+    specialist="mechanism",
+)
 
 _LIMIT = 1000  # rows of a page; the API's own limit
 _MAX_PAGES = 3  # of one list: "cancer" alone has tens of thousands of indications
@@ -46,10 +63,7 @@ _ENDING = re.compile(r"(?<=\w{6})(?:ies|s|y)$")
 class ChEMBL(Source):
     """Drugs with their mechanisms of action, and the conditions they were developed for."""
 
-    name: ClassVar[SourceName] = "chembl"
-    description: ClassVar[str] = (
-        "Drugs of ChEMBL by name or by condition: mechanisms of action, targets, indications with the highest phase."
-    )
+    card = CARD
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
         """Give the drugs that the query names; else those that went furthest for the condition it names.

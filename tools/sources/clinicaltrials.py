@@ -13,16 +13,34 @@ A refusal is 400 with one line of plain text. `clinicaltrials_record` reads the 
 import re
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from ..errors import SearchError, SourceRefused, UnreadableReply
-from ..evidence import Evidence, SourceName, checked_identifier
+from ..evidence import Evidence, checked_identifier
 from ..http.transport import Reply
 from ..questions.query import plain_query
 from ..ranking import rank
 from ..search import Filters, Source, SourceReply, Status
+from .card import SourceCard
 from .clinicaltrials_record import parse_study
 from .publications import check_filters
+
+CARD = SourceCard(
+    name="clinicaltrials",
+    title="ClinicalTrials.gov",
+    purpose="Interventional trials of ClinicalTrials.gov: design, phase, size, status, why stopped, posted results.",
+    address="https://clinicaltrials.gov/api/v2",
+    documentation="https://clinicaltrials.gov/data-api/api",
+    per_second=1.25,  # none published; robots.txt asks for one a second
+    wire="requests",  # its firewall is reported to refuse httpx's TLS fingerprint
+    fresh_days=1,  # updated on weekdays
+    hosts=("clinicaltrials.gov",),
+    gives="trial",
+    entries="Registry entry",
+    dialect="boolean",
+    use="searched",
+    specialist="trials",
+)
 
 STATUSES = frozenset(
     "ACTIVE_NOT_RECRUITING COMPLETED ENROLLING_BY_INVITATION NOT_YET_RECRUITING RECRUITING SUSPENDED TERMINATED"
@@ -41,10 +59,7 @@ _ADDRESS = re.compile(r"\S*(?:://|www\.)\S*")
 class ClinicalTrials(Source):
     """Registered trials, with the reasons for which some were stopped and the results that were posted."""
 
-    name: ClassVar[SourceName] = "clinicaltrials"
-    description: ClassVar[str] = (
-        "Interventional trials of ClinicalTrials.gov: design, phase, size, status, why stopped, posted results."
-    )
+    card = CARD
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
         """Search interventional trials of every status: one that was stopped is evidence too.

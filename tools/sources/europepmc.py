@@ -12,8 +12,25 @@ from ..evidence import Evidence
 from ..http.transport import Reply
 from ..ranking import rank
 from ..search import Filters, Source, SourceReply, Status
+from .card import SourceCard
 from .europepmc_record import parse_record
 from .publications import boundary, check_filters, plain_words, redacted
+
+CARD = SourceCard(
+    name="europepmc",
+    title="Europe PMC",
+    purpose="Search Europe PMC for published studies and for preprints, which are marked as not peer-reviewed; gives"
+    " abstracts, citation counts and licences.",
+    address="https://www.ebi.ac.uk/europepmc/webservices/rest",
+    documentation="https://europepmc.org/RestfulWebService",
+    per_second=8,  # none published
+    fresh_days=1,
+    hosts=("europepmc.org",),
+    gives="publication",
+    dialect="boolean",
+    use="searched",
+    specialist="literature",
+)
 
 _PAGE_SIZE = 100  # records a request; the server allows 1,000, whose abstracts would fill the reply's cap
 _FIELDS = {
@@ -56,11 +73,7 @@ class Page:
 class EuropePMC(Source):
     """Europe PMC: PubMed's literature and more, with preprints."""
 
-    name = "europepmc"
-    description = (
-        "Search Europe PMC for published studies and for preprints, which are marked as not peer-reviewed; gives"
-        " abstracts, citation counts and licences."
-    )
+    card = CARD
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
         """Search Europe PMC, most relevant first.

@@ -1,7 +1,7 @@
-"""OpenAlex: retraction flag and citation count by DOI, and a search; off without `OPENALEX_API_KEY`.
+"""OpenAlex: retraction flag and citation count by DOI, and a search; searched with `OPENALEX_API_KEY` alone.
 
-Single works are free with a key, searches are paid from a daily allowance, and without a key next to nothing is
-answered: https://developers.openalex.org/guides/authentication. The key travels in a header.
+Single works are free, with and without a key; searches are paid from a daily allowance, which lasts for next to none
+without one: https://developers.openalex.org/guides/authentication.
 """
 
 import re
@@ -12,11 +12,28 @@ from urllib.parse import quote
 
 from ..errors import SourceRefused, UnreadableReply
 from ..evidence import Citation, Evidence, checked_identifier
-from ..http.endpoints import Endpoints
 from ..http.transport import Reply, Transport
 from ..ranking import rank
 from ..search import Filters, Source, SourceReply, Status
+from .card import SourceCard
 from .publications import NO_TITLE, boundary, check_filters, date_of, plain_words, reported, trial_numbers, written
+
+CARD = SourceCard(
+    name="openalex",
+    title="OpenAlex",
+    purpose="Search OpenAlex for scholarly works of every field, with citation counts and retraction flags.",
+    address="https://api.openalex.org",
+    documentation="https://developers.openalex.org/guides/authentication",
+    per_second=8,
+    key="OPENALEX_API_KEY",
+    key_in="parameter",
+    without_key="OpenAlex is not searched; it still tells what was retracted, as PubMed, Europe PMC and Crossref do",
+    fresh_days=1,
+    gives="publication",
+    dialect="boolean",
+    use="named",
+    specialist="literature",
+)
 
 _FIELDS = (
     "id,doi,ids,title,display_name,publication_date,publication_year,type,is_retracted,cited_by_count,authorships,"
@@ -24,6 +41,7 @@ _FIELDS = (
 )
 _MAX_PAGE = 100  # records a request
 _MAX_POSITIONS = 20_000  # words of an abstract; real ones stay below 2,000
+_TAGS = re.compile(r"\[[^\[\]]*\]|\b[A-Z_]{2,}:|\*")
 _DOTS = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")  # would name another path
 
 
@@ -41,40 +59,32 @@ class Work:
 class OpenAlex(Source):
     """OpenAlex: every field's literature, with citation counts."""
 
-    name = "openalex"
-    description = "Search OpenAlex for scholarly works of every field, with citation counts and retraction flags."
-
-    @staticmethod
-    def is_on(endpoints: Endpoints) -> bool:
-        """Whether there is a key, or a sandbox that needs none."""
-        return "openalex" in endpoints.by_source
+    card = CARD
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
         """Search OpenAlex, most relevant first.
 
         Args:
-            query: words; operators and field tags are taken off.
+            query: words, or a boolean form; field tags are taken off.
             max_results: records to give, up to 100.
             filters: `mindate`, `maxdate` (years or dates).
 
         Raises:
             SearchError: no answer, or no readable one.
         """
-        words = plain_words(query)
-        params = _asked(words, max_results, filters or {})
+        if not self.transport.endpoints.may_search(self.name):
+            raise SourceRefused(self.name, f"is not searched without a key ({CARD.key})")
+        sent = without_tags(query)
+        params = _asked(sent, max_results, filters or {})
         total, records, url = await self.transport.get(self.name, "works", params=params, read=_page)
         return SourceReply(
             source=self.name,
-            query=words,
+            query=sent,
             status=Status.OK if records else Status.EMPTY,
-            records=rank(words, records),
+            records=rank(plain_words(query), records),
             total=total,
             url=url,
         )
-
-    def get_metadata(self) -> Any:
-        """Say what this source is and how often it may be asked."""
-        return super().get_metadata().model_copy(update={"requires_api_key": True})
 
 
 async def work(doi: str, transport: Transport) -> Work | None:
@@ -89,6 +99,15 @@ async def work(doi: str, transport: Transport) -> Work | None:
     params = {"select": "id,doi,ids,is_retracted,cited_by_count"}
     path = f"works/doi:{quote(checked, safe='/')}"
     return await transport.get("openalex", path, params=params, read=_work, also=(404,))
+
+
+def without_tags(query: str) -> str:
+    """A boolean query without other sources' field tags and stars.
+
+    >>> without_tags('("long covid"[tiab] OR PASC*) NOT TITLE:mice')
+    '("long covid" OR PASC) NOT mice'
+    """
+    return " ".join(_TAGS.sub("", query).split())
 
 
 def _asked(words: str, max_results: int, filters: Filters) -> dict[str, object]:

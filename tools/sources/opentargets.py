@@ -23,17 +23,34 @@ import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from ..errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
-from ..evidence import Evidence, SourceName
+from ..evidence import Evidence
 from ..http.transport import Reply
 from ..lexicon import canonical_drug, condition_synonyms, same_drug
 from ..questions.naming import asked_for, essence, words_of
 from ..ranking import rank
 from ..search import Filters, Source, SourceReply, Status
+from .card import SourceCard
 from .opentargets_record import parse_disease, parse_drug
 from .publications import check_filters
+
+CARD = SourceCard(
+    name="opentargets",
+    title="Open Targets",
+    purpose="Open Targets by condition or drug: known drugs and associated targets of a disease; mechanisms of a drug.",
+    address="https://api.platform.opentargets.org/api/v4",
+    documentation="https://platform-docs.opentargets.org/data-access/graphql-api",
+    per_second=4,  # none published
+    fresh_days=30,  # released every three months
+    hosts=("platform.opentargets.org",),
+    gives="drug",  # and diseases, which say so
+    entries="Database entry",
+    dialect="names",
+    use="searched",
+    specialist="mechanism",
+)
 
 _MAX_DISEASES = 3  # entries for one condition: the disease itself and near relations
 _MAX_NAMES = 4  # of one condition that are searched for, until one is found
@@ -80,10 +97,7 @@ class SchemaChanged(SourceRefused):
 class OpenTargets(Source):
     """Diseases with their known drugs and associated targets; drugs with their mechanisms and indications."""
 
-    name: ClassVar[SourceName] = "opentargets"
-    description: ClassVar[str] = (
-        "Open Targets by condition or drug: known drugs and associated targets of a disease; mechanisms of a drug."
-    )
+    card = CARD
     _schema = 0
     """Which form of the queries the server understood last."""
 

@@ -102,7 +102,7 @@ def reported(fields: Mapping[str, Any]) -> Metadata:
 
 
 def plain_words(query: str) -> str:
-    """A boolean query's words, without operators, field tags and what it excludes.
+    """A boolean query's words, without operators, field tags and what it excludes: to rank by, never to search with.
 
     >>> plain_words('("long covid"[tiab] OR PASC) AND metformin NOT (mice OR rats)')
     'long covid PASC metformin'

@@ -14,8 +14,28 @@ from ..evidence import checked_identifier
 from ..http.transport import Reply
 from ..ranking import rank
 from ..search import Filters, Source, SourceReply, Status
+from .card import SourceCard
 from .publications import boundary, check_filters, plain_words, redacted
 from .pubmed_record import Articles, parse_articles
+
+CARD = SourceCard(
+    name="pubmed",
+    title="PubMed",
+    purpose="Search PubMed for published studies, reviews and meta-analyses; gives abstracts, publication types and"
+    " MeSH terms.",
+    address="https://eutils.ncbi.nlm.nih.gov/entrez/eutils",
+    documentation="https://www.ncbi.nlm.nih.gov/books/NBK25497/",
+    per_second=3,
+    per_second_with_key=10,
+    key="NCBI_API_KEY",
+    without_key="PubMed is asked 3 times a second, not 10",
+    fresh_days=1,  # new records every day
+    hosts=("pubmed.ncbi.nlm.nih.gov",),
+    gives="publication",
+    dialect="boolean",
+    use="searched",
+    specialist="literature",
+)
 
 IDS_PER_FETCH = 90  # above 200 NCBI asks for POST; its servers are reported to fail GETs from 100 on
 _EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch heeds a date range only when it has both ends
@@ -36,11 +56,7 @@ class Hits:
 class PubMed(Source):
     """PubMed: abstracts of the biomedical literature."""
 
-    name = "pubmed"
-    description = (
-        "Search PubMed for published studies, reviews and meta-analyses; gives abstracts, publication types and"
-        " MeSH terms."
-    )
+    card = CARD
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
         """Search PubMed, most relevant first.

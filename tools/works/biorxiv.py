@@ -10,7 +10,21 @@ from typing import Any, Literal
 from ..errors import UnreadableReply
 from ..evidence import checked_identifier
 from ..http.transport import Reply, Transport
+from ..sources.card import SourceCard
 from ..sources.publications import date_of
+
+CARD = SourceCard(
+    name="biorxiv",
+    title="bioRxiv and medRxiv",
+    purpose="Tells which article a preprint became.",
+    address="https://api.biorxiv.org",
+    documentation="https://api.biorxiv.org/pubs/help",
+    per_second=1,  # none published
+    fresh_days=1,
+    gives="publication",
+    dialect="identifiers",
+    use="looked_up",
+)
 
 Server = Literal["medrxiv", "biorxiv"]
 SERVERS: tuple[Server, ...] = ("medrxiv", "biorxiv")

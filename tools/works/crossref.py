@@ -13,7 +13,22 @@ from urllib.parse import quote
 from ..errors import SourceRefused, UnreadableReply
 from ..evidence import checked_identifier
 from ..http.transport import Reply, Transport
+from ..sources.card import SourceCard
 from ..sources.publications import iso_date
+
+CARD = SourceCard(
+    name="crossref",
+    title="Crossref",
+    purpose="Tells what was later said of a work.",
+    address="https://api.crossref.org",
+    documentation="https://doi.org/10.64000/wadve-3tj60",
+    per_second=1,  # lists of works
+    per_second_with_email=3,
+    fresh_days=1,  # a retraction should show on the next day
+    gives="publication",
+    dialect="identifiers",
+    use="looked_up",
+)
 
 DOIS_PER_REQUEST = 20  # keeps the URL below 2,000 bytes
 _KINDS: Mapping[str, "NoticeKind"] = {

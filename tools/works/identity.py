@@ -15,6 +15,8 @@ from rapidfuzz import fuzz, utils
 from ..errors import SearchError
 from ..evidence import Evidence
 from ..http.transport import Transport
+from ..registry import kind_of
+from ..sources.card import PAPERS
 from ..sources.europepmc import parse_page
 from ..sources.publications import PREPRINT_MARK
 from .biorxiv import is_theirs, published_version
@@ -170,7 +172,7 @@ def _is_open(record: Evidence) -> bool:
 
 def _is_study(record: Evidence) -> bool:
     """Whether it is a publication of its own: no trial's, drug's or disease's record, and no notice."""
-    return not record.metadata.get("record_type") and not record.metadata.get("nct_id")
+    return kind_of(record) in PAPERS and not record.metadata.get("nct_id")
 
 
 def _surnames(record: Evidence) -> frozenset[str]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..evidence import Evidence, Metadata, checked_identifier
+from ..registry import kind_of
+from ..sources.card import PAPERS
 from ..sources.publications import trial_numbers
 
 _LINKS = ("linked_trials", "linked_papers")
@@ -47,7 +49,7 @@ def trial_number(record: Evidence) -> str | None:
 
 def named_trials(record: Evidence) -> list[str]:
     """The trials that a paper names, in its registration or its text; none for a trial's or a drug's own record."""
-    if trial_number(record) or record.metadata.get("record_type"):
+    if trial_number(record) or kind_of(record) not in PAPERS:
         return []
     return list(dict.fromkeys([*_numbers("nct_id", record, "nct_ids"), *trial_numbers(record.content)]))
 

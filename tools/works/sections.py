@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..evidence import Evidence
+from ..registry import cards
 from .jats import Kind
 
 ABSTRACT, TITLE = "Abstract", "Title"
-OWN_PARTS = {"clinicaltrials": "Registry entry", "chembl": "Database entry", "opentargets": "Database entry"}
-"""What the text of a record is called where it is no abstract, by its source."""
 
 
 class Place(NamedTuple):
@@ -71,10 +70,16 @@ def section_of(record: Evidence, quote: str, same: Callable[[str], str] = _space
     if wanted in same(record.citation.title):
         return TITLE
     if wanted in same(record.content):
-        return OWN_PARTS.get(record.citation.source, ABSTRACT)
+        return _own_part(record)
     return next((place.title for place in places(record) if wanted in same(place.text)), None)
+
+
+def _own_part(record: Evidence) -> str:
+    """What the text of a record is called."""
+    card = cards().get(record.citation.source)
+    return card.entries if card else ABSTRACT
 
 
 def is_full_text(section: str | None) -> bool:
     """Whether a part that `section_of` gave is one of the full text."""
-    return section is not None and section not in (ABSTRACT, TITLE, *OWN_PARTS.values())
+    return section is not None and section not in (ABSTRACT, TITLE, *(card.entries for card in cards().values()))

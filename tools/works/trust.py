@@ -10,12 +10,14 @@ from typing import Any
 
 from ..evidence import Evidence
 from ..http.transport import Transport
+from ..registry import given_by, kind_of, title_of
+from ..sources.card import PAPERS
 from .crossref import Notice
 from .trust_lookup import FLAGS, Answer, Word, answers, identifier
 
 MAX_RECORDS = 200  # a call; a report cites a few dozen
 DEADLINE_S = 20.0  # for each source; all are asked at once
-_TITLES = {"pubmed": "PubMed", "europepmc": "Europe PMC", "crossref": "Crossref", "openalex": "OpenAlex"}
+_ASKED = ("pubmed", "europepmc", "crossref", "openalex")
 _REASONS_SHOWN = 4
 
 
@@ -65,7 +67,7 @@ async def check_trust(
 
 def is_paper(record: Evidence) -> bool:
     """Whether a record is a publication that can be looked up: it has a PMID or a DOI, and is no trial or drug."""
-    if record.metadata.get("record_type") or record.metadata.get("nct_id"):
+    if kind_of(record) not in PAPERS or record.metadata.get("nct_id"):
         return False
     return bool(identifier("pmid", record) or identifier("doi", record))
 
@@ -98,7 +100,7 @@ def _judged(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
 
 def _raised_by(record: Evidence, words: Mapping[str, Word]) -> dict[str, list[str]]:
     """The sources that raise each flag; the record's own source where it came with one."""
-    own = "europepmc" if record.citation.source == "preprint" else record.citation.source
+    own = given_by(record.citation.source)
     found = {name: {source for source, word in words.items() if name in word.flags} for name in FLAGS}
     before = record.metadata.get("trust_flagged")
     for name in FLAGS:
@@ -114,7 +116,7 @@ def retraction_note(record: Evidence) -> str:
     flagged = record.metadata.get("trust_flagged")
     raised = flagged.get("retracted", ()) if isinstance(flagged, Mapping) else ()
     sources = raised or (record.citation.source,)
-    said_by = [_TITLES[name] for name in _TITLES if name in sources] or list(sources)
+    said_by = [title_of(name) for name in _ASKED if name in sources] or list(sources)
     notices = [each for each in record.metadata.get("trust_notices", ()) if each.get("kind") == "retraction"]
     told = [
         "notice " + ", ".join(filter(None, (f"doi:{each['doi']}" if each.get("doi") else None, each.get("date"))))
@@ -146,7 +148,7 @@ def trust_summary(records: Iterable[Evidence]) -> str:
     if not papers:
         return ""
     unchecked = [record for record in papers if record.metadata["trust_state"] == TrustState.UNCHECKED]
-    sources = [title for name, title in _TITLES.items() if any(name in r.metadata["trust_checked"] for r in papers)]
+    sources = [title_of(name) for name in _ASKED if any(name in r.metadata["trust_checked"] for r in papers)]
     counts = {state: sum(r.metadata["trust_state"] == state for r in papers) for state in _WORDS}
     flagged = _listed([f"{count} {_WORDS[state]}" for state, count in counts.items() if count])
     line = (
@@ -164,7 +166,7 @@ def trust_summary(records: Iterable[Evidence]) -> str:
 
 def _reasons(records: Iterable[Evidence]) -> list[str]:
     every = dict.fromkeys(reason for record in records for reason in record.metadata["trust_unanswered"])
-    told = [f"{_TITLES.get(name, name)}{colon}{why}" for name, colon, why in (each.partition(": ") for each in every)]
+    told = [f"{title_of(name)}{colon}{why}" for name, colon, why in (each.partition(": ") for each in every)]
     return told[:_REASONS_SHOWN] or ["no source was asked"]
 
 

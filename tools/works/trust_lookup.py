@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from ..errors import SearchError
 from ..evidence import Evidence, checked_identifier
 from ..http.transport import Transport
+from ..registry import given_by
 from ..sources import openalex
 from ..sources.europepmc import parse_page
 from ..sources.pubmed_record import parse_articles
@@ -62,9 +63,12 @@ async def answers(papers: Sequence[Evidence], transport: Transport, deadline_s: 
         transport: the way out.
         deadline_s: seconds for each source.
     """
-    asks: dict[str, Ask] = {"pubmed": _ask_pubmed, "europepmc": _ask_europepmc, "crossref": _ask_crossref}
-    if openalex.OpenAlex.is_on(transport.endpoints):
-        asks["openalex"] = _ask_openalex
+    asks: dict[str, Ask] = {
+        "pubmed": _ask_pubmed,
+        "europepmc": _ask_europepmc,
+        "crossref": _ask_crossref,
+        "openalex": _ask_openalex,
+    }
     lookups = (_ask(ask, papers, Answer(source), transport, deadline_s) for source, ask in asks.items())
     return list(await asyncio.gather(*lookups))
 
@@ -87,8 +91,7 @@ async def _ask(ask: Ask, papers: Sequence[Evidence], answer: Answer, transport: 
 
 def _given_by(paper: Evidence, source: str) -> bool:
     """Whether the source has just given the record with its flags; of a merged one, only the first has for sure."""
-    said_by = "europepmc" if paper.citation.source == "preprint" else paper.citation.source
-    return said_by == source and "retracted" in paper.metadata
+    return given_by(paper.citation.source) == source and "retracted" in paper.metadata
 
 
 def _raised(record: Evidence) -> frozenset[str]:

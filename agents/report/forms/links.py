@@ -4,17 +4,9 @@ import re
 from urllib.parse import urlsplit
 
 from willowbark.tools.evidence import checked_identifier
+from willowbark.tools.registry import linked_hosts
 
-LINKED_HOSTS = frozenset(
-    {
-        "pubmed.ncbi.nlm.nih.gov",
-        "clinicaltrials.gov",
-        "europepmc.org",
-        "www.ebi.ac.uk",
-        "platform.opentargets.org",
-        "doi.org",
-    }
-)
+LINKED_HOSTS = linked_hosts()
 """Hosts that a report links to: the sources' public pages."""
 
 _PAGES = {

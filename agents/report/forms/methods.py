@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from willowbark.tools.evidence import SOURCE_TITLES, UNKNOWN_DATE
+from willowbark.tools.evidence import UNKNOWN_DATE
+from willowbark.tools.registry import gives, title_of
+from willowbark.tools.sources.card import ENTRIES
 
 from ..content import NOT_REPORTED, OTHER_CALLS, ReportContent, ReportSection, SearchLogEntry, TurnUsage
 from ..wording import counted
@@ -49,7 +51,7 @@ def prose(section: ReportSection) -> tuple[Block, ...]:
 
 def _flow(report: ReportContent) -> Iterator[Section]:
     flow_ = report.flow
-    sources = tuple(f"{source_title(source)}: {count}" for source, count in flow_.identified.items())
+    sources = tuple(f"{title_of(source)}: {count}" for source, count in flow_.identified.items())
     stages = (
         Stage(
             "Identified",
@@ -99,7 +101,7 @@ def _source(source: str, entries: Sequence[SearchLogEntry]) -> Row:
     filters = "; ".join(dict.fromkeys(_filters(entry) for entry in entries))
     return Row(
         (
-            flow(source_title(source)),
+            flow(title_of(source)),
             flow(str(len(entries)), Text(f" {failed} without an answer", "small") if failed else ""),
             flow(str(sum(entry.found for entry in entries))),
             flow(str(sum(entry.taken for entry in entries))),
@@ -114,7 +116,7 @@ def _answer(entry: SearchLogEntry) -> Flow:
     when = "" if entry.asked_at is None else _moment(entry.asked_at)
     told = [when or NOT_REPORTED, f"round {entry.iteration}, {entry.specialist}", f"filters: {_filters(entry)}"]
     return flow(
-        f"{source_title(entry.source)}: ",
+        f"{title_of(entry.source)}: ",
         Text(entry.status.replace("_", " "), "flag") if failed else "",
         f"{' ' if failed else ''}{counted(entry.found, 'hit')}, {entry.taken} taken",
         Text(f" {' · '.join([*told, *entry.warnings])}", "small"),
@@ -130,15 +132,6 @@ def _filters(entry: SearchLogEntry) -> str:
 
 def _moment(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M}"
-
-
-def source_title(source: str) -> str:
-    """A source's name as people write it.
-
-    >>> source_title("clinicaltrials"), source_title("mine")
-    ('ClinicalTrials.gov', 'mine')
-    """
-    return SOURCE_TITLES.get(source, source)
 
 
 def _look_alikes(report: ReportContent) -> Iterator[Section]:
@@ -221,15 +214,15 @@ def _reference(reference: Mapping[str, Any], report: ReportContent) -> Flow:
 
 
 def is_database_entry(reference: Mapping[str, Any]) -> bool:
-    """Whether a reference is a drug or a disease of a database, which has neither authors nor a date of its own."""
-    return reference.get("source") in ("chembl", "opentargets")
+    """Whether a reference is an entry of a database, such as a drug, which has no authors."""
+    return gives(str(reference.get("source"))) in ENTRIES
 
 
 def _entry(reference: Mapping[str, Any], report: ReportContent) -> str:
     """A database's entry, with the day on which the database last answered."""
     source = str(reference["source"])
     answered = [each.asked_at for each in report.search_log if each.source == source and each.asked_at is not None]
-    return f"{source_title(source)}, database entry{f', accessed {max(answered):%Y-%m-%d}' if answered else ''}"
+    return f"{title_of(source)}, database entry{f', accessed {max(answered):%Y-%m-%d}' if answered else ''}"
 
 
 def _cited(reference: Mapping[str, Any]) -> str:
@@ -238,7 +231,7 @@ def _cited(reference: Mapping[str, Any]) -> str:
     more = " et al." if len(authors) > _MAX_AUTHORS else ""
     date = str(reference.get("date") or UNKNOWN_DATE)
     when = "date not reported" if date == UNKNOWN_DATE else date
-    return f"{named_}{more} · {when} · {source_title(str(reference['source']))} · {named(str(reference['key']))}"
+    return f"{named_}{more} · {when} · {title_of(str(reference['source']))} · {named(str(reference['key']))}"
 
 
 def _origin(reference: Mapping[str, Any]) -> Flow:

@@ -6,6 +6,8 @@ A new section is a function from a report to a `Section` (None where there is no
 
 from collections.abc import Callable, Iterator, Sequence
 
+from willowbark.tools.registry import title_of
+
 from ...pictures.figures import (
     DESIGN_GROUPS,
     RUNNING,
@@ -36,7 +38,7 @@ from .blocks import (
 )
 from .candidates import candidate_card, figures
 from .links import url_of
-from .methods import methods, prose, references, source_title
+from .methods import methods, prose, references
 
 _LOOKED_AT = 5  # candidates whose certainty is looked at; the conclusion names no more
 _WAITING = 8  # trials that have yet to report; all of them stand in the trial table
@@ -227,7 +229,7 @@ def document(report: ReportContent) -> Document:
     """Build the whole tree."""
     when = f"{report.generated_at:%Y-%m-%d %H:%M} UTC"
     tokens = "tokens used" if report.usage else "tokens, estimated"
-    sources = ", ".join(map(source_title, report.sources_searched)) or "none answered"
+    sources = ", ".join(map(title_of, report.sources_searched)) or "none answered"
     generated = f"Generated {when} by Willowbark · {tokens}: {report.tokens_used:,} · sources: {sources}"
     return Document(
         report.title,

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from willowbark.tools.errors import UsageError
 
+_KINDS = ("full_texts", "trials", "mechanisms", "diseases")
 OWN_FULL_TEXT = "Told in Willowbark's own words after the article, which is not reproduced."
 """Stands in every served full text."""
 OWN_WORDS = "Summary in Willowbark's own words, not the publisher's abstract."
@@ -195,6 +196,8 @@ class Library(BaseModel):
     trials: tuple[Trial, ...] = ()
     drugs: tuple[Drug, ...] = ()
     diseases: tuple[Disease, ...] = ()
+    others: Mapping[str, tuple[dict[str, Any], ...]] = Field(default_factory=dict)
+    """Records of the remaining files as they are, by file name without `.jsonl`, for the sources that know them."""
 
     @field_validator("publications")
     @classmethod
@@ -210,7 +213,8 @@ class Library(BaseModel):
 
         Args:
             folder: holds `publications_*.jsonl`, `full_texts.jsonl`, `trials.jsonl`, `mechanisms.jsonl`,
-                `diseases.jsonl`, none of which need be there; None is the bundled library.
+                `diseases.jsonl`, none of which need be there, and further `.jsonl` files for sources that know them;
+                None is the bundled library.
 
         Raises:
             UsageError: there is no such folder, or a record in it is not of the library's form.
@@ -223,6 +227,7 @@ class Library(BaseModel):
                 trials=tuple(map(_trial, _read(place, "trials."))),
                 drugs=tuple(_read(place, "mechanisms.")),
                 diseases=tuple(_read(place, "diseases.")),
+                others={name: tuple(_read(place, f"{name}.")) for name in _others(place)},
             )
         except (OSError, ValidationError, ValueError, KeyError, TypeError) as error:
             raise UsageError(f"the sandbox library in {place} cannot be read: {error}") from error
@@ -240,6 +245,11 @@ class Library(BaseModel):
         topics = f"{', '.join(some)} and {last}" if some else last
         publications = sum(publication.number is not None for publication in self.publications)
         return f"{publications} publications and {len(self.trials)} trials on {topics}; {len(self.drugs)} drugs."
+
+
+def _others(folder: Traversable) -> list[str]:
+    names = (file.name.removesuffix(".jsonl") for file in folder.iterdir() if file.name.endswith(".jsonl"))
+    return sorted(name for name in names if name not in _KINDS and not name.startswith("publications_"))
 
 
 def _read(folder: Traversable, start: str) -> Iterator[Any]:

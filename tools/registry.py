@@ -1,0 +1,96 @@
+"""The sources there are, found by name: `tools.evidence.SourceName` is the list, each name's file holds the card.
+
+Everything else that differs between sources is read off the cards here. A file is imported when a card is first asked
+for, so that nothing below the sources depends on them.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+from .evidence import SOURCE_NAMES, Evidence
+from .sources.card import Kind, SourceCard, Specialist
+
+LOOKUPS = ("crossref", "biorxiv")
+"""Sources that give no records and are only asked about those at hand (`tools/works/`)."""
+OF_NO_SOURCE: Mapping[str, tuple[str, Kind]] = {
+    "preprint": ("preprint servers", "publication"),
+    "web": ("the web", "page"),
+}
+"""Names that records bear although no file is called so (see `SourceName`): title and kind."""
+
+
+@cache
+def module_of(name: str) -> ModuleType:
+    """The file of a source.
+
+    Raises:
+        ModuleNotFoundError: there is none.
+        TypeError: it holds no card of that name.
+    """
+    folder = "works" if name in LOOKUPS else "sources"
+    module = import_module(f".{folder}.{name}", __package__)
+    card = getattr(module, "CARD", None)
+    if not isinstance(card, SourceCard) or card.name != name:
+        raise TypeError(f"tools/{folder}/{name}.py holds no CARD of that name")
+    return module
+
+
+@cache
+def cards() -> Mapping[str, SourceCard]:
+    """The cards by name: what is searched first, in the order of authority; then what is only looked up."""
+    names = [name for name in SOURCE_NAMES if name not in OF_NO_SOURCE]
+    return {name: module_of(name).CARD for name in (*names, *LOOKUPS)}
+
+
+def offered(specialist: Specialist | None = None) -> tuple[str, ...]:
+    """The sources of a run whose settings name none: all that need no key, of one specialist or of all."""
+    return tuple(card.name for card in _of(specialist) if card.use in ("searched", "on_demand"))
+
+
+def searchable(specialist: Specialist | None = None) -> tuple[str, ...]:
+    """The sources that settings may name, of one specialist or of all."""
+    return tuple(card.name for card in _of(specialist))
+
+
+def _of(specialist: Specialist | None) -> Iterable[SourceCard]:
+    found = (card for card in cards().values() if card.specialist is not None)
+    return (card for card in found if specialist in (None, card.specialist))
+
+
+def title_of(name: str) -> str:
+    """A source's name for people; the name itself where it is of a source unknown here."""
+    return cards()[name].title if name in cards() else OF_NO_SOURCE.get(name, (name,))[0]
+
+
+def given_by(name: str) -> str:
+    """The source that hands out the records of a name: Europe PMC for preprints, any other its own."""
+    return "europepmc" if name == "preprint" else name
+
+
+def fresh_days(name: str) -> float:
+    """Days for which a source's reply may answer another run; 0 for a source unknown here."""
+    return cards()[name].fresh_days if name in cards() else 0
+
+
+@cache
+def linked_hosts() -> frozenset[str]:
+    """Hosts that a report may link to: the sources' public pages, and the resolver of DOIs."""
+    return frozenset({"doi.org"}.union(*(card.hosts for card in cards().values())))
+
+
+def gives(name: str) -> Kind:
+    """What a source's records are, where they don't say otherwise; a page for a source unknown here."""
+    return cards()[name].gives if name in cards() else OF_NO_SOURCE.get(name, OF_NO_SOURCE["web"])[1]
+
+
+def kind_of(record: Evidence) -> Kind:
+    """What a record is: as it says itself, else what its source gives."""
+    said: Kind | None = record.metadata.get("record_type")
+    return said or gives(record.citation.source)
+
+
+def takes_names(name: str) -> bool:
+    """Whether a source is asked by names of conditions and drugs, not in boolean form."""
+    return name in cards() and cards()[name].dialect == "names"

@@ -1,0 +1,89 @@
+"""The card of a source: everything that is said of it in one place, its file.
+
+Every table is derived from the cards by `tools.registry`: addresses and limits, keys, titles, tools, links, freshness,
+what the doctor looks at. A card is a module's `CARD`, in `tools/sources/` for what is searched, in `tools/works/` for
+what is only asked about records at hand.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Kind = Literal["publication", "trial", "drug", "disease", "label", "notice", "page"]
+"""What a record is."""
+ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "label"})
+"""Entries of databases, which have no authors and report no study."""
+PAPERS: frozenset[Kind] = frozenset({"publication", "page"})
+"""What may report a study beside the trials' own records."""
+STUDIES = PAPERS | frozenset[Kind]({"trial"})
+"""What is appraised."""
+Dialect = Literal["boolean", "names", "identifiers"]
+"""How a source is asked: in boolean form (the source itself reads AND, OR, NOT and quotes), by the names of conditions
+and drugs, one at a time (`questions.naming.asked_for` gives them), or by identifiers, never in words. None of them is a
+bag of words: without its operators, `migraine OR headache` would ask for both."""
+Use = Literal["searched", "on_demand", "named", "looked_up"]
+"""`searched` for every question; `on_demand`, a tool for single drugs, offered in every run; `named`, searched where
+settings name it; `looked_up`, asked about records at hand alone."""
+Specialist = Literal["literature", "trials", "mechanism"]
+
+
+class SourceCard(BaseModel):
+    """What a source is, where it answers, how it may be asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z]+$")
+    """The module's own; tools, endpoints, settings and the sandbox know it by this name."""
+    title: str
+    """For people."""
+    purpose: str
+    """One sentence for the models that choose among tools."""
+    address: str = Field(pattern=r"^https://[^\s?#]+[^/\s?#]$")
+    """Base URL, without a slash at its end."""
+    documentation: str
+    """Where its protocol and limits are published."""
+    per_second: float = Field(gt=0)
+    """Requests a second without key or e-mail address: the published limit, or a modest one where none is published."""
+    per_second_with_key: float | None = Field(default=None, gt=0)
+    """None where a key changes nothing."""
+    per_second_with_email: float | None = Field(default=None, gt=0)
+    """None where an address (`NCBI_EMAIL`) changes nothing."""
+    key: str | None = None
+    """Environment variable that holds its key; None where it takes none."""
+    key_in: Literal["body", "parameter"] = "body"
+    """Where the key is sent, as `api_key`: in the body of a request, or as a parameter that is shown nowhere."""
+    without_key: str | None = None
+    """What goes on without the key, for the doctor."""
+    wire: Literal["httpx", "requests"] = "httpx"
+    """The HTTP client to use."""
+    fresh_days: float = Field(ge=0)
+    """Days for which a reply may answer the same request of another run."""
+    hosts: tuple[str, ...] = ()
+    """Hosts of its public pages, to which reports may link."""
+    gives: Kind
+    """What its records are, where they don't say otherwise."""
+    entries: str = "Abstract"
+    """What the text of its records is called."""
+    dialect: Dialect
+    use: Use
+    tool: str | None = Field(default=None, pattern=r"^get_[a-z_]+$")
+    """Name of the tool of a source that is asked on demand; None for the others, which have `search_NAME`."""
+    specialist: Specialist | None = None
+    """Whose it is; None for one that is only looked up."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "SourceCard":
+        if (self.use == "looked_up") is not (self.specialist is None):
+            raise ValueError(f"{self.name}: a source that is searched belongs to a specialist, any other to none")
+        if (self.use == "on_demand") is not (self.tool is not None):
+            raise ValueError(f"{self.name}: a source that is asked on demand names its tool, and no other does")
+        if (self.key is None) is not (self.without_key is None):
+            raise ValueError(f"{self.name}: a key comes with what goes on without it")
+        if self.key is not None and self.key_in == "parameter" and self.wire != "httpx":
+            raise ValueError(f"{self.name}: requests' own log would show a key among the parameters")
+        return self
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether it is searched with a key alone."""
+        return self.use == "named" and self.key is not None
