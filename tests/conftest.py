@@ -7,10 +7,11 @@ from typing import Any
 import hypothesis
 import pytest
 
+from willowbark.tools.registry import cards
+
 LOOPBACK = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "::", None)
 FOREIGN_SETTINGS = (
-    "WILLOWBARK_SANDBOX_URL NCBI_API_KEY NCBI_EMAIL OPENALEX_API_KEY"
-    " HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy"
+    "WILLOWBARK_SANDBOX_URL NCBI_EMAIL HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy"
 ).split()
 
 hypothesis.settings.register_profile(
@@ -49,6 +50,6 @@ def _alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket, "getaddrinfo", guarded)
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-        for name in FOREIGN_SETTINGS:
+        for name in (*FOREIGN_SETTINGS, *(card.key for card in cards().values() if card.key)):
             patch.delenv(name, raising=False)
         yield

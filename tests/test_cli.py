@@ -254,7 +254,7 @@ def test_the_doctor_tells_that_keys_are_set_and_never_what_they_are(monkeypatch:
     assert result.exit_code == 3
     assert "OPENAI_API_KEY: set" in result.stdout
     assert "NCBI_API_KEY: not set" in result.stdout
-    assert "OPENALEX_API_KEY: not set (OpenAlex is left out; PubMed, Europe PMC and Crossref still" in result.stdout
+    assert "OPENALEX_API_KEY: not set (OpenAlex is not searched; it still tells what was retracted" in result.stdout
     assert "ollama/llama3.1" in result.stdout
     assert "pubmed: OUT OF REACH" in result.stdout
     assert "hush" not in result.stdout + result.stderr

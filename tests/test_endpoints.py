@@ -3,7 +3,7 @@
 import pytest
 
 from willowbark.tools.errors import UsageError
-from willowbark.tools.http.endpoints import PUBLIC, Endpoints
+from willowbark.tools.http.endpoints import Endpoints
 
 KEY = "canary-3f9a"
 
@@ -21,7 +21,7 @@ def test_a_key_of_one_set_up_does_not_reach_the_next() -> None:
     Endpoints.public({"NCBI_API_KEY": KEY})
 
     assert Endpoints.public({})["pubmed"].key is None
-    assert PUBLIC["pubmed"].key is None
+    assert Endpoints()["pubmed"].key is None
 
 
 @pytest.mark.parametrize("blank", [{}, {"NCBI_API_KEY": "", "NCBI_EMAIL": " "}, {"WILLOWBARK_SANDBOX_URL": " "}])
@@ -55,7 +55,9 @@ def test_an_unknown_source_is_named_with_those_there_are() -> None:
 
 
 def test_a_source_that_needs_a_key_is_refused_without_one_in_a_line_that_names_the_variable() -> None:
-    with pytest.raises(UsageError, match=r"openalex is not searched.*OPENALEX_API_KEY.*there are pubmed, ") as caught:
+    with pytest.raises(
+        UsageError, match=r"openalex is not searched.*OPENALEX_API_KEY.*there are clinicaltrials, pubmed, "
+    ) as caught:
         Endpoints.public({}).require(["pubmed", "openalex"])
 
     assert "\n" not in str(caught.value)
@@ -67,5 +69,5 @@ def test_a_key_or_a_sandbox_is_enough_for_a_source_that_needs_one(environ: dict[
 
 
 def test_public_sources_are_asked_over_tls() -> None:
-    assert all(endpoint.base_url.startswith("https://") for endpoint in PUBLIC.values())
-    assert not any(endpoint.base_url.endswith("/") for endpoint in PUBLIC.values())
+    assert all(endpoint.base_url.startswith("https://") for endpoint in Endpoints().by_source.values())
+    assert not any(endpoint.base_url.endswith("/") for endpoint in Endpoints().by_source.values())

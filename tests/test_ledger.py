@@ -30,12 +30,11 @@ from willowbark.teams.config import Settings
 from willowbark.teams.faces.workspace_export import write_workspace
 from willowbark.teams.ledger import Journal, Ledger, LedgerError, Model
 from willowbark.teams.ledger.database import MIGRATIONS
-from willowbark.teams.ledger.exchanges import FRESH_DAYS
 from willowbark.teams.run.research import research, research_stream
 from willowbark.teams.run.resume import replay, resume
 from willowbark.teams.state import state_of
 from willowbark.tools.errors import SourceRefused, SourceUnavailable
-from willowbark.tools.http.endpoints import LOOKUPS, PUBLIC, Endpoints
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Exchange
 from willowbark.tools.http.wire import WireReply
 from willowbark.tools.sandbox.server import SandboxServer
@@ -168,10 +167,6 @@ def test_how_long_a_reply_is_good_for_other_runs_depends_on_its_source(
         ledger._database.execute("UPDATE exchange SET at = ?", (when,))
         with started(ledger, "two", reuse=True) as other:
             assert (other.recall(source, "r1") is not None) == fresh
-
-
-def test_every_source_has_its_freshness() -> None:
-    assert set(FRESH_DAYS) == {*PUBLIC, *LOOKUPS, "openalex"}
 
 
 def test_a_reply_taken_over_keeps_its_age_and_outlives_the_run_that_asked(path: Path) -> None:

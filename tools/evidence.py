@@ -13,7 +13,16 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-SourceName = Literal["clinicaltrials", "pubmed", "europepmc", "openalex", "opentargets", "chembl", "preprint", "web"]
+SourceName = Literal[
+    "clinicaltrials",
+    "pubmed",
+    "europepmc",
+    "openalex",
+    "opentargets",
+    "chembl",
+    "preprint",
+    "web",
+]
 """Where a record comes from: the list of the sources, each the name of its file in `tools/sources/` (see `registry`).
 
 The order is that of authority and of search: of records that are one, the first source's speaks for all. Two names
