@@ -20,6 +20,7 @@ SourceName = Literal[
     "openalex",
     "opentargets",
     "chembl",
+    "openfda",
     "preprint",
     "web",
 ]

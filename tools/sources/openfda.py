@@ -1,0 +1,250 @@
+"""openFDA, the labels of drugs on the United States market (https://open.fda.gov/apis/drug/label/).
+
+Asked with GET `drug/label.json`, answered in JSON. `search` is Lucene's: `field:("a" OR "b")`; words without an
+operator between them are alternatives, so OR is always written. `limit` gives up to 1000, `sort=effective_time:desc`
+the newest first. A reply has `meta.results.total` and `results[]` of `set_id` (DailyMed's number of the label),
+`effective_time` (`20250317`), `openfda` (`generic_name[]`, `brand_name[]`, `manufacturer_name[]`; may be empty) and the
+label's sections, each a list of texts. No hit is 404 with `{"error": {"code": "NOT_FOUND", "message": "No matches
+found!"}}`; any other 404 is a failure. A query that it can't read is 400. 240 requests a minute, and 1,000 a day
+without a key.
+
+A label says what a drug is approved for and warned of. It reports no study.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..errors import UnreadableReply
+from ..evidence import Citation, Evidence
+from ..http.transport import Reply
+from ..lexicon import canonical_drug, common_drug_names, condition_synonyms, same_drug
+from ..questions.naming import asked_for, words_of
+from ..ranking import rank
+from ..search import Filters, Source, SourceReply, Status
+from .card import SourceCard
+from .publications import check_filters, date_of, redacted, reported
+
+CARD = SourceCard(
+    name="openfda",
+    title="openFDA",
+    purpose="The United States label of one drug, by its generic name: approved uses, boxed warning, contraindications,"
+    " interactions, warnings, pregnancy, mechanism.",
+    address="https://api.fda.gov",
+    documentation="https://open.fda.gov/apis/authentication/",
+    per_second=4,  # 240 a minute
+    key="OPENFDA_API_KEY",
+    key_in="parameter",
+    without_key="openFDA gives 1,000 drug labels a day, not 120,000",
+    fresh_days=7,  # updated every week
+    hosts=("dailymed.nlm.nih.gov",),
+    gives="label",
+    entries="Drug label",
+    dialect="names",
+    use="on_demand",
+    tool="get_label",
+    specialist="mechanism",
+)
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "Indications and usage": ("indications_and_usage",),
+    "Boxed warning": ("boxed_warning",),
+    "Contraindications": ("contraindications",),
+    "Drug interactions": ("drug_interactions",),
+    "Warnings": ("warnings_and_cautions", "warnings"),  # since 2006, and before
+    "Pregnancy": ("pregnancy",),
+    "Mechanism of action": ("mechanism_of_action",),
+}
+"""The sections that are quoted, by heading, each with the fields that may hold it."""
+MAX_SECTION = 1200  # characters of a section that are quoted; whole labels have 100,000
+
+_CHOICE = 10  # labels of one drug, newest first, of which the fullest is taken
+_MAX_NAMES = 5  # of a drug or a condition that are asked for
+_SET_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_NO_MATCH = {"code": "NOT_FOUND", "message": "No matches found!"}
+_SENTENCE_END = re.compile(r"(?<=[.!?;:])\s")
+
+Label = Mapping[str, Any]
+
+
+class OpenFDA(Source):
+    """Drug labels: what a drug is approved for, and what it is warned of."""
+
+    card = CARD
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Give one label of each drug that the query names; else labels of drugs for the condition it names.
+
+        Args:
+            query: names of drugs or conditions; a name that is neither is taken for a drug's.
+            max_results: 1 to 50 records.
+            filters: none are known.
+
+        Raises:
+            SourceRefused: filters were given, or the query holds no words.
+            SearchError: no answer, or no readable one.
+        """
+        check_filters(self.name, filters or {}, ())
+        asked, words = asked_for(query), words_of(self.name, query)
+        found: list[Label]
+        if asked.drugs or not asked.conditions:
+            drugs = (asked.drugs or (words,))[:max_results]
+            pages = await asyncio.gather(*(self._ask(_of_drug(drug), _CHOICE) for drug in drugs))
+            chosen = {drug: chosen_label(page[1], drug) for drug, page in zip(drugs, pages, strict=True)}
+            found = [label for label in chosen.values() if label is not None]
+            total = len(found)
+            warnings = [
+                f"no label is of {drug!r}{' alone' if label else ''}"
+                for drug, label in chosen.items()
+                if label is None or not _is_of(label, drug)
+            ]
+        else:
+            pages = [await self._ask(_for_condition(asked.conditions[0]), max_results)]
+            total, found, warnings = pages[0][0], [*pages[0][1]], []
+        records = list({record.key: record for record in map(parse_label, found) if record is not None}.values())
+        return SourceReply(
+            source=self.name,
+            query=query,
+            status=Status.OK if records else Status.EMPTY,
+            records=rank(words, records),
+            total=total,
+            warnings=warnings,
+            url=pages[0][2],
+        )
+
+    async def _ask(self, search: str, limit: int) -> tuple[int, list[Label], str]:
+        """Labels that a search gives, with how many there are and what was asked."""
+        params = {"search": search, "limit": limit, "sort": "effective_time:desc"}
+        return await self.transport.get(self.name, "drug/label.json", params=params, also=(404,), read=parse_page)
+
+
+def _of_drug(drug: str) -> str:
+    either = _any(dict.fromkeys((drug, *common_drug_names(drug))))
+    return f"openfda.generic_name:{either} OR openfda.brand_name:{either}"
+
+
+def _for_condition(condition: str) -> str:
+    return f"indications_and_usage:{_any(dict.fromkeys((condition, *condition_synonyms(condition))))}"
+
+
+def _any(names: Iterable[str]) -> str:
+    """Names as alternatives, each a phrase; what Lucene would read as syntax is taken out.
+
+    >>> _any(["valproic acid", 'a "b"'])
+    '("valproic acid" OR "a b")'
+    """
+    plain = (" ".join(re.sub(r"[^\w\s'.,+-]", " ", name).split()) for name in list(names)[:_MAX_NAMES])
+    phrases = (f'"{name}"' for name in plain if name)
+    return f"({' OR '.join(phrases)})"
+
+
+def parse_page(reply: Reply) -> tuple[int, list[Label], str]:
+    """Read a reply: how many labels match, those that came, and what was asked.
+
+    Raises:
+        UnreadableReply: not a list of labels; also a 404 that does not say that nothing matches.
+    """
+    data = reply.json()
+    if reply.status == 404:
+        if isinstance(data, dict) and data.get("error") == _NO_MATCH:
+            return 0, [], reply.url
+        raise UnreadableReply(reply.source, "answered 404 without saying that nothing matches")
+    meta, labels = (data.get("meta"), data.get("results")) if isinstance(data, dict) else (None, None)
+    counted = meta.get("results") if isinstance(meta, dict) else None
+    total = counted.get("total") if isinstance(counted, dict) else None
+    if not isinstance(total, int) or not isinstance(labels, list):
+        raise UnreadableReply(reply.source, f"answered without a count or a list of labels: {redacted(data)}")
+    return total, [label for label in labels if isinstance(label, dict)], reply.url
+
+
+def chosen_label(labels: Sequence[Label], drug: str) -> Label | None:
+    """The label to read for a drug: of those of it alone the one with most sections, else of its combinations.
+
+    The labels stand newest first, and the newer one is taken where two are equal. None where none can be read.
+    """
+    readable = [label for label in labels if _set_id(label)]
+    return max(readable, key=lambda label: (_is_of(label, drug), len(_sections(label))), default=None)
+
+
+def _is_of(label: Label, drug: str) -> bool:
+    """Whether every generic name of a label is the drug's."""
+    names = _names(label, "generic_name")
+    return bool(names) and all(same_drug(name, drug) for name in names)
+
+
+def parse_label(label: Label) -> Evidence | None:
+    """Read a label as evidence; None where it has no number to find it by."""
+    set_id = _set_id(label)
+    if set_id is None:
+        return None
+    generic, brand = _names(label, "generic_name"), _names(label, "brand_name")
+    own = next(iter([*generic, *_texts(label, "spl_product_data_elements")]), "")
+    name = " ".join(own.split())[:100] or f"number {set_id}"
+    known_as = f" ({brand[0]})" if brand and brand[0].lower() != name.lower() else ""
+    title = f"{name[0].upper()}{name[1:].lower() if name.isupper() else name[1:]}{known_as}: drug label"
+    sections = _sections(label)
+    return Evidence(
+        content="\n\n".join([title, *(f"{heading}: {text}" for heading, text in sections.items())]),
+        citation=Citation(
+            source="openfda",
+            title=title,
+            url=f"https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid={set_id}",
+            date=_date(label.get("effective_time")),
+        ),
+        metadata=reported(
+            {
+                "drug": (canonical_drug(name) or name.lower()) if generic else None,
+                "generic_names": generic,
+                "brand_names": brand,
+                "manufacturers": _names(label, "manufacturer_name"),
+                "set_id": set_id,
+                "sections": list(sections),
+                "has_boxed_warning": "Boxed warning" in sections,
+                "has_abstract": bool(sections),
+            }
+        ),
+    )
+
+
+def _sections(label: Label) -> dict[str, str]:
+    """What is quoted of a label, by heading: the first of a section's fields that holds text, cut at a sentence."""
+    found = {}
+    for heading, fields in SECTIONS.items():
+        if text := next((text for field in fields if (text := " ".join(_texts(label, field)))), ""):
+            found[heading] = quoted(" ".join(text.split()))
+    return found
+
+
+def quoted(text: str) -> str:
+    """The beginning of a section in whole sentences, with `[…]` where it goes on.
+
+    >>> quoted("For migraine.")
+    'For migraine.'
+    """
+    if len(text) <= MAX_SECTION:
+        return text
+    ends = [end.start() for end in _SENTENCE_END.finditer(text, 0, MAX_SECTION)]
+    return f"{text[: ends[-1] if ends else MAX_SECTION].rstrip()} […]"
+
+
+def _set_id(label: Label) -> str | None:
+    given = next(iter([*_texts(label, "set_id"), *_names(label, "spl_set_id")]), "")
+    return given.lower() if _SET_ID.fullmatch(given) else None
+
+
+def _date(effective: object) -> str:
+    """`20250317` as a date; `Unknown` where it is none."""
+    day = re.fullmatch(r"(\d{4})(\d{2})(\d{2})", str(effective))
+    return (date_of("-".join(day.groups())) if day else None) or "Unknown"
+
+
+def _names(label: Label, field: str) -> list[str]:
+    """A field of the label's `openfda` block, which may be empty or missing."""
+    block = label.get("openfda")
+    return _texts(block, field) if isinstance(block, Mapping) else []
+
+
+def _texts(holder: Label, field: str) -> list[str]:
+    given = holder.get(field)
+    listed = given if isinstance(given, list) else [given]
+    return [text for text in listed if isinstance(text, str) and text.strip()]
