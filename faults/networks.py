@@ -6,6 +6,7 @@ from collections import Counter
 from functools import cache, partial
 
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.registry import cards, offered
 from willowbark.tools.sandbox.server import SandboxServer
 
 from .breakage import FaultySandbox
@@ -13,7 +14,7 @@ from .plan import DeadBy, FaultPlan
 from .running import FACTOR, QUESTIONS, RunResult, run, side_by_side, silent_losses, unnamed_losses
 from .verdict import Figure, Row, exactly
 
-SOURCES = ("pubmed", "europepmc", "clinicaltrials", "chembl", "opentargets")
+SOURCES = tuple(name for name in offered() if cards()[name].use == "searched")
 DEATHS: tuple[DeadBy | None, ...] = ("reset", "status", "hang", None)
 """How a source is dead; None has no host of its name."""
 _PLANS = {"F1": FaultPlan.rough, "F2": FaultPlan.treacherous}

@@ -8,6 +8,7 @@ from willowbark.tools.appraisal.candidates import Candidate, known_drugs
 from willowbark.tools.lexicon import class_members
 from willowbark.tools.questions.membership import belongs
 from willowbark.tools.questions.query import ParsedQuestion, parse_question, preprocess_query
+from willowbark.tools.registry import gives, offered
 
 LEADING = 6  # candidates whose mechanisms and further evidence are asked for
 MAX_UNTRIED = 6  # drugs listed for the condition that are asked for in one round
@@ -19,7 +20,6 @@ ENOUGH_CANDIDATES = 5  # with a verdict: full score
 ENOUGH_READ = SHOWN_RECORDS  # publications and trials: of more hits, the best so many stand for all
 UNREAD_COSTS = 0.5  # share of the confidence that is lost where nothing of the hits was read
 _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the best candidate's certainty
-_PUBLICATIONS, _TRIALS = ("pubmed", "europepmc"), ("clinicaltrials",)
 _READERS = ("literature", "trials")  # specialists who search for records on the condition
 
 
@@ -142,9 +142,8 @@ def _unasked(drugs: Sequence[str], condition: str, searched: _Searched, most: in
 
 def _hits(searched: _Searched) -> int:
     """Publications and trials that the widest searches found; sources of publications find mostly the same ones."""
-    return sum(
-        max((searched.hits(query, sources) for query in searched), default=0) for sources in (_PUBLICATIONS, _TRIALS)
-    )
+    by_kind = ([name for name in offered() if gives(name) == kind] for kind in ("publication", "trial"))
+    return sum(max((searched.hits(query, sources) for query in searched), default=0) for sources in by_kind)
 
 
 def _untried(
