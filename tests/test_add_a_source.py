@@ -32,10 +32,11 @@ async def ask(query):
             return await source_class("examplebase")(transport).find(query)
 
 team = default_participants(BaselineChatCompletionClient())
-tools = {tool.name for agent in team for tool in getattr(agent, "_evidence_tools", list)()}
+[mechanism] = [agent for agent in team if agent.name == "mechanism"]
+tools = mechanism.dump_component().model_dump_json()
 found = asyncio.run(ask("propranolol OR topiramate"))
 print(json.dumps({
-    "tool": "search_examplebase" in tools,
+    "tool": '"source":"examplebase"' in tools,
     "order": offered(),
     "searched": Settings().tools.sources,
     "title": title_of("examplebase"),
