@@ -7,9 +7,9 @@ from typing import Any
 
 import httpx
 import pytest
-from willowbark.agents.report.links import safe_url
 
 from willowbark.agents.judge import sources_breakdown
+from willowbark.agents.report.forms.links import safe_url
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.http.endpoints import Endpoints
