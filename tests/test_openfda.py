@@ -17,7 +17,7 @@ from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.reading.screening import readable
-from willowbark.tools.sandbox import SandboxServer
+from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
 from willowbark.tools.sources.openfda import MAX_SECTION, OpenFDA, parse_label
 from willowbark.tools.toolbox import DrugArgs, SourceTool
