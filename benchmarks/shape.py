@@ -3,10 +3,10 @@
     python benchmarks/shape.py [FOLDER] [--against REV]
 
 Counts the modules below `agents`, `teams` and `tools`. An import is counted wherever it stands: at the top, in a
-function, under `TYPE_CHECKING`. A name that an `__init__.py` hands on counts for the package and for the module that the
-name comes from; the lines by which an `__init__.py` hands on names of its own package make it no importer of theirs. So
-a module that one other module uses has one importer, whether or not its package hands it on. A cycle is a set of modules
-of which each reaches each other one; here handing on counts as an import, but lying in a package does not.
+function, under `TYPE_CHECKING`. A name that an `__init__.py` hands on counts for the package and for the module that
+the name comes from; the lines by which an `__init__.py` hands on names of its package make it no importer of theirs. So
+a module that one other module uses has one importer, whether or not its package hands it on. A cycle is a set of
+modules that all reach each other; here handing on counts as an import, but lying in a package does not.
 
 A regular expression is the first argument of a call such as `re.compile`; its pattern is put together from literals,
 sums, f-strings, joins and names of the module as far as these can be read, and what cannot counts as nothing.
@@ -212,11 +212,8 @@ def at(revision: str, folder: Path) -> Path:
     Raises:
         SystemExit: git does not know it.
     """
-    told = subprocess.run(  # noqa: S603
-        ["git", "archive", "--format=tar", revision, "--", *ROOMS],
-        capture_output=True,
-        check=False,  # noqa: S607
-    )
+    command = ["git", "archive", "--format=tar", revision, "--", *ROOMS]
+    told = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
     if told.returncode:
         raise SystemExit(told.stderr.decode().strip())
     with tarfile.open(fileobj=BytesIO(told.stdout)) as archive:
