@@ -60,6 +60,27 @@ format: dev ## Put the code into its form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+.PHONY: shape
+shape: ## Count modules, imports, cycles and patterns (ARGS="--against REV" beside another commit, "--names" with names)
+	$(PYTHON) benchmarks/shape.py $(ARGS)
+
+MUTANTS := .venvs/mutants
+
+$(MUTANTS)/.ready: .ci/mutants.txt requirements.txt requirements-dev.txt pyproject.toml
+	$(PYTHON) -m venv $(MUTANTS) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
+	$(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements.txt -r requirements-dev.txt -r .ci/mutants.txt
+	$(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: mutants
+mutants: $(MUTANTS)/.ready ## Break a sample of the code, at most 10 minutes, and count what the tests notice (SEED=1, ARGS)
+	$(MUTANTS)/bin/python benchmarks/mutants.py --seed $(or $(SEED),1) $(ARGS)
+
+.PHONY: mutants-lock
+mutants-lock: ## Renew the locked requirements of the mutants
+	$(LOCK) .ci/mutants.in -c requirements.txt -c requirements-dev.txt -o .ci/mutants.txt
+
 .PHONY: bench-smoke
 bench-smoke: install ## Time, memory and requests of runs over the sandbox
 	$(BIN)/python benchmarks/smoke.py

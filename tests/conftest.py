@@ -2,6 +2,8 @@
 
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import hypothesis
@@ -19,7 +21,8 @@ hypothesis.settings.register_profile(
     deadline=None,  # other programs use the processor too: a slow example says nothing
     derandomize=True,
     database=None,
-    max_examples=60,
+    max_examples=40,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("suite")
 
@@ -52,4 +55,22 @@ def _alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
         for name in (*FOREIGN_SETTINGS, *(card.key for card in cards().values() if card.key)):
             patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(scope="session")
+def pictures_once() -> Iterator[None]:
+    """Each picture is drawn once for all tests that ask for this; `test_exports_plots` sees to the drawing itself."""
+    from willowbark.agents.pictures import plots
+
+    draw, known = plots.drawn, dict[str, plots.Picture]()
+
+    def drawn(plot: object) -> plots.Picture:
+        if repr(plot) not in known:
+            picture = draw(plot)
+            known[repr(plot)] = replace(picture, png=cache(picture.png))
+        return known[repr(plot)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "drawn", drawn)
         yield

@@ -45,7 +45,7 @@ def item(
     return AppraisedItem.model_validate(fields)
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(bodies, items)
 def test_a_supporting_blinded_trial_never_lowers_certainty_or_quality(
     evidence: list[AppraisedItem], more: AppraisedItem
@@ -58,7 +58,7 @@ def test_a_supporting_blinded_trial_never_lowers_certainty_or_quality(
     assert after[1] >= before[1]
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(bodies, items)
 def test_a_contradiction_never_raises_certainty_or_quality(evidence: list[AppraisedItem], more: AppraisedItem) -> None:
     against = more.model_copy(update={"direction": Direction.contradicts})

@@ -15,6 +15,7 @@ from willowbark.teams.exports import FORMATS, write_export
 from willowbark.teams.faces.cli import app
 from willowbark.tools.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("pictures_once")
 OLDER, NEWER = "20250601-120000-quit-smoking-0a1b", "20250602-120000-quit-smoking-0a1b"
 
 

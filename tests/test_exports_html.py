@@ -17,6 +17,7 @@ from willowbark.agents.report.forms.links import LINKED_HOSTS
 from willowbark.teams.exports import render
 from willowbark.tools.evidence import Citation, Evidence
 
+pytestmark = pytest.mark.usefixtures("pictures_once")
 PAYLOADS = {
     "script": "<script>alert(1)</script>",
     "broken script": "<scr<script>ipt>alert(1)</scr</script>ipt>",

@@ -16,6 +16,7 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import FORMATS, render
 from willowbark.teams.exports.csv import COLUMNS, cell
 
+pytestmark = pytest.mark.usefixtures("pictures_once")
 FORMULAS = [
     "=1+1",
     "+1",

@@ -30,7 +30,7 @@ async def checked(*records: Evidence, faults: FaultPlan | None = None, **more: A
 
 async def test_a_retraction_that_only_crossref_knows_of_is_found() -> None:
     [found] = await checked(
-        bare(RETRACTED_PMID, RETRACTED_DOI), faults=FaultPlan(dead={"openalex": "status"}), deadline_s=5
+        bare(RETRACTED_PMID, RETRACTED_DOI), faults=FaultPlan(dead={"openalex": "status"}), deadline_s=60
     )
 
     assert found.metadata["trust_state"] == TrustState.RETRACTED
@@ -84,12 +84,13 @@ async def test_all_sources_down_is_could_not_check_and_never_an_error(how: Any) 
 
 
 async def test_sources_that_hang_are_left_at_the_deadline() -> None:
+    """Each source has the time for itself: the others are asked at once and answer long before."""
     slow = FaultPlan(faults=tuple(Fault(kind="hang", source=name) for name in ("crossref", "openalex")))
-    [found] = await checked(bare("99999951", CLEAN_DOI), faults=slow, deadline_s=0.3)
+    [found] = await checked(bare("99999951", CLEAN_DOI), faults=slow, deadline_s=3)
 
     assert found.metadata["trust_state"] == "checked-clean"
     assert found.metadata["trust_checked"] == ["europepmc", "pubmed"]
-    assert "crossref: no answer within 0.3 s" in found.metadata["trust_unanswered"]
+    assert "crossref: no answer within 3 s" in found.metadata["trust_unanswered"]
 
 
 async def test_what_a_source_has_just_given_is_not_asked_for_again() -> None:
@@ -142,7 +143,7 @@ async def test_checking_twice_says_the_same() -> None:
 
 async def test_a_retraction_is_told_with_those_who_say_so_and_its_notice() -> None:
     [told, known] = await checked(
-        bare(RETRACTED_PMID, RETRACTED_DOI), record("99999954", "Record 4", retracted=True), deadline_s=5
+        bare(RETRACTED_PMID, RETRACTED_DOI), record("99999954", "Record 4", retracted=True), deadline_s=60
     )
 
     assert told.metadata["trust_flagged"] == {"retracted": ["crossref", "openalex"], "corrected": ["crossref"]}
@@ -154,7 +155,7 @@ async def test_a_retraction_is_told_with_those_who_say_so_and_its_notice() -> No
 
 
 async def test_who_raised_a_flag_is_kept_when_it_is_checked_again_with_all_sources_down() -> None:
-    once = await checked(bare(RETRACTED_PMID, RETRACTED_DOI), deadline_s=5)
+    once = await checked(bare(RETRACTED_PMID, RETRACTED_DOI), deadline_s=60)
     [again] = await checked(*once, faults=FaultPlan(dead=dict.fromkeys(EVERY_SOURCE, "status")))
 
     assert again.metadata["trust_flagged"] == once[0].metadata["trust_flagged"]

@@ -85,6 +85,6 @@ LIBRARY = Library(
 
 def transport(server: SandboxServer, **more: Any) -> Transport:
     """The way to a sandbox, quick to give up."""
-    policy = RetryPolicy(attempts=2, first_wait_s=0.001, longest_wait_s=0.002, attempt_timeout_s=5, deadline_s=10)
+    policy = RetryPolicy(attempts=2, first_wait_s=0.001, longest_wait_s=0.002, attempt_timeout_s=60, deadline_s=120)
     given = {"policy": policy, "recorder": ExchangeLog(), "limiter": RateLimiter(None), **more}
     return Transport(Endpoints.sandbox(server.url), **given)

@@ -9,7 +9,6 @@ from ..reading.records import appraised_item, design_of, finding_of, prevents
 from ..reading.reporting import arms, followup_months, phase, primary_outcome, sample_size
 from ..reading.screening import addressed_to_machines, is_addressed_to_machines, readable, set_aside
 from .certainty import (
-    AppraisedItem,
     CandidateAppraisal,
     Certainty,
     CertaintyLevel,
@@ -18,6 +17,7 @@ from .certainty import (
     appraise_candidate,
     quality,
 )
+from .item import AppraisedItem
 from .posted import PostedFinding, SeriousEvents, posted_finding
 from .registered import RegisteredTrial, registered_trial
 from .stopping import StoppingKind, why_stopped_kind

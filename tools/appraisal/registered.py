@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from willowbark.tools.evidence import Evidence
 
 from ..reading.direction import Direction
-from .certainty import AppraisedItem
+from .item import AppraisedItem
 from .posted import PostedFinding, posted_finding
 
 

@@ -6,14 +6,12 @@ number; one of them stands for all. Where they disagree, the results that the re
 outcome decide, and with them a stop for harm or futility; where papers alone disagree, the trial counts as neutral.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from ..reading.design import StudyDesign
 from ..reading.direction import Direction
-
-if TYPE_CHECKING:
-    from .certainty import AppraisedItem
+from .item import AppraisedItem, standing, weight
 
 _DECIDED = (Direction.supports, Direction.contradicts)
 _GRAVEST = ("safety", "futility", "administrative")
@@ -28,24 +26,18 @@ _SOUNDEST = {
 class OnePerTrial(NamedTuple):
     """Items of which no two report the same trial."""
 
-    counted: "list[AppraisedItem]"
+    counted: list[AppraisedItem]
     folded: list[str]
     """Keys of the records for which another one stands."""
     notes: list[str]
     """What was folded into what, and where records of a trial disagree."""
 
 
-def one_per_trial(
-    items: "Sequence[AppraisedItem]",
-    standing: "Callable[[AppraisedItem], Direction]",
-    weight: "Callable[[AppraisedItem], int]",
-) -> OnePerTrial:
+def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
     """Let one item stand for each trial; the order of the items does not matter.
 
     Args:
         items: none of them retracted.
-        standing: where an item stands.
-        weight: what it weighs.
     """
     by_trial: dict[str, list[AppraisedItem]] = {}
     for item in items:
@@ -56,20 +48,16 @@ def one_per_trial(
         if len(group) == 1:
             counted += group
             continue
-        stands, agree = _stands_for(group, standing, weight)
+        stands, agree = _stands_for(group)
         others = sorted(each.key for each in group if each.key != stands.key)
         counted.append(stands)
         folded += others
-        told = "" if agree else f", although they disagree ({_told(group, standing)})"
+        told = "" if agree else f", although they disagree ({_told(group)})"
         notes.append(f"{', '.join([stands.key, *others])} report one trial ({trial}) and count once{told}.")
     return OnePerTrial(counted, sorted(folded), notes)
 
 
-def _stands_for(
-    group: "Sequence[AppraisedItem]",
-    standing: "Callable[[AppraisedItem], Direction]",
-    weight: "Callable[[AppraisedItem], int]",
-) -> "tuple[AppraisedItem, bool]":
+def _stands_for(group: Sequence[AppraisedItem]) -> tuple[AppraisedItem, bool]:
     """The item for a trial, with all that its records know together, and whether they agree."""
     registry = {standing(i) for i in group if i.key.startswith("nct:")} & set(_DECIDED)
     stopped = {standing(i) for i in group if i.why_stopped_kind in ("safety", "futility")}
@@ -83,22 +71,20 @@ def _stands_for(
         neutral = told or any(standing(i) is Direction.neutral for i in group)
         direction = Direction.neutral if neutral else Direction.unclear
     silent = [i for i in group if standing(i) not in _DECIDED]
-    return _joined(sharing, direction, weight, group, silent), agree
+    return _joined(sharing, direction, group, silent), agree
 
 
 def _joined(
-    sharing: "Sequence[AppraisedItem]",
+    sharing: Sequence[AppraisedItem],
     direction: Direction,
-    weight: "Callable[[AppraisedItem], int]",
-    group: "Sequence[AppraisedItem]",
-    silent: "Sequence[AppraisedItem]",
-) -> "AppraisedItem":
+    group: Sequence[AppraisedItem],
+    silent: Sequence[AppraisedItem],
+) -> AppraisedItem:
     """The trial as the best of its reports shows it; one that says the opposite adds nothing but a stop for cause.
 
     Args:
         sharing: the reports that say what counts.
         direction: what counts.
-        weight: what a report weighs.
         group: all reports.
         silent: those that are undecided; they can know the number of participants.
     """
@@ -143,5 +129,5 @@ def _first(values: Iterable[str | None]) -> str | None:
     return min((value for value in values if value), default=None)
 
 
-def _told(group: "Sequence[AppraisedItem]", standing: "Callable[[AppraisedItem], Direction]") -> str:
+def _told(group: Sequence[AppraisedItem]) -> str:
     return "; ".join(sorted(f"{i.key} {standing(i).value}" for i in group if standing(i) in _DECIDED))

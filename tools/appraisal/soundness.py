@@ -7,12 +7,10 @@ best rated body stands. One more record can only make bodies larger, so that mor
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ..reading.design import StudyDesign
-
-if TYPE_CHECKING:
-    from .certainty import AppraisedItem
+from .item import AppraisedItem
 
 OPTIMAL_SIZE = 400  # participants; GRADE handbook 5.2.4.2, rule of thumb for continuous outcomes
 FAR_LESS = 200  # participants; half of it, far less than the optimal size (GRADE guidance 34, J Clin Epidemiol 2022)
@@ -54,7 +52,7 @@ class Body(NamedTuple):
 
     rank: int
     """0 (very low) to 3 (high), before a single trial is held at moderate."""
-    items: "tuple[AppraisedItem, ...]"
+    items: tuple[AppraisedItem, ...]
     steps: tuple[tuple[int, str], ...]
     """Number of steps down with the reason of each, none of them 0."""
     is_alone: bool
@@ -65,7 +63,7 @@ class Body(NamedTuple):
         return min(ALONE if self.is_alone else HIGHEST, max(0, self.rank - down))
 
 
-def soundest(items: "Sequence[AppraisedItem]", start: int, *, randomised: bool) -> Body | None:
+def soundest(items: Sequence[AppraisedItem], start: int, *, randomised: bool) -> Body | None:
     """Rate the soundest part of the records in support; None where there are none.
 
     Args:
@@ -84,19 +82,19 @@ def soundest(items: "Sequence[AppraisedItem]", start: int, *, randomised: bool) 
     return max(bodies, key=lambda b: (b.level(), b.rank, len(b.items)), default=None)
 
 
-def left_out(items: "Sequence[AppraisedItem]", body: Body, *, randomised: bool) -> str:
+def left_out(items: Sequence[AppraisedItem], body: Body, *, randomised: bool) -> str:
     """What is wrong with the records that are not in a body, by number; empty where all are in it."""
     rest = [faults(item, randomised=randomised) for item in items if item not in body.items]
     kinds = [_IN_SHORT[kind] for found in rest for kind in found]
     return ", ".join(f"{kinds.count(words)} {words}" for words in sorted(set(kinds)))
 
 
-def faults(item: "AppraisedItem", *, randomised: bool) -> dict[FaultKind, str]:
+def faults(item: AppraisedItem, *, randomised: bool) -> dict[FaultKind, str]:
     """What is wrong with a record, in words that follow "the trial is"."""
     return dict(_faults(item, randomised))
 
 
-def _faults(item: "AppraisedItem", randomised: bool) -> Iterator[tuple[FaultKind, str]]:
+def _faults(item: AppraisedItem, randomised: bool) -> Iterator[tuple[FaultKind, str]]:
     if randomised and item.design is StudyDesign.rct_open:
         yield "open", "open: patients and doctors knew the treatment"
     if randomised and item.design is StudyDesign.rct:
@@ -115,7 +113,7 @@ def _faults(item: "AppraisedItem", randomised: bool) -> Iterator[tuple[FaultKind
         yield "preprint", "a preprint, not peer-reviewed"
 
 
-def _without_placebo(item: "AppraisedItem") -> tuple[FaultKind, str]:
+def _without_placebo(item: AppraisedItem) -> tuple[FaultKind, str]:
     """Two treatments alone tell as much as is known of the other one, or as that it was beaten."""
     other = f"compared with {item.rivals}, not with placebo or no treatment"
     if item.rival_works:
@@ -125,7 +123,7 @@ def _without_placebo(item: "AppraisedItem") -> tuple[FaultKind, str]:
     return "untested", f"{other} (no record here shows that this works)"
 
 
-Marked = Sequence[tuple["AppraisedItem", dict[FaultKind, str]]]
+Marked = Sequence[tuple[AppraisedItem, dict[FaultKind, str]]]
 
 
 def _body(marked: Marked, allowed: Sequence[FaultKind], start: int, *, randomised: bool) -> Body:
@@ -145,7 +143,7 @@ def _body(marked: Marked, allowed: Sequence[FaultKind], start: int, *, randomise
     return Body(max(0, rank), items, tuple(down), is_alone=alone)
 
 
-def _is_unrepeated(items: "Sequence[AppraisedItem]") -> bool:
+def _is_unrepeated(items: Sequence[AppraisedItem]) -> bool:
     """Whether hardly anybody took part in other trials than the largest; a review of trials repeats by itself."""
     if not all(map(_is_one_trial, items)):
         return False
@@ -153,11 +151,11 @@ def _is_unrepeated(items: "Sequence[AppraisedItem]") -> bool:
     return sum(sizes) - max(sizes) < REPEATED
 
 
-def _compared(item: "AppraisedItem") -> int | None:
+def _compared(item: AppraisedItem) -> int | None:
     return item.compared if item.compared is not None else item.sample_size
 
 
-def _is_one_trial(item: "AppraisedItem") -> bool:
+def _is_one_trial(item: AppraisedItem) -> bool:
     """A review counts as several trials, unless it is taken for the report of one."""
     return item.design is not StudyDesign.systematic_review or item.trial is not None
 
@@ -174,7 +172,7 @@ def _told(marked: Marked, domain: str, *, randomised: bool) -> str:
     return "; ".join(f"{share} {noun}s {text}" for text, share in many.items())
 
 
-def _imprecision(items: "Sequence[AppraisedItem]") -> tuple[int, str] | None:
+def _imprecision(items: Sequence[AppraisedItem]) -> tuple[int, str] | None:
     """Steps for the participants compared; a number that is not reported is not guessed and adds nothing."""
     sizes = [_compared(item) for item in items]
     total, silent = sum(size or 0 for size in sizes), sum(size is None for size in sizes)

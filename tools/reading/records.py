@@ -7,7 +7,7 @@ from willowbark.tools.registry import kind_of
 from willowbark.tools.works.linking import named_trials, trial_number
 from willowbark.tools.works.sections import places
 
-from ..appraisal.certainty import AppraisedItem
+from ..appraisal.item import AppraisedItem
 from ..appraisal.stopping import why_stopped_kind
 from .arms import name_pattern
 from .conclusion import conclusion_of

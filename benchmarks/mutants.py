@@ -1,0 +1,252 @@
+"""Do the tests bite? Breaks a seeded sample of the code, one place at a time, and counts what they notice.
+
+    python benchmarks/mutants.py [--seed 1] [--count 80] [--minutes 10] [--jobs 2] [--only tools/evidence.py]
+
+The operators are those of Cosmic Ray (https://cosmic-ray.readthedocs.io). Each mutant runs, in a process of its own,
+the tests that `TESTS` names for its module; no file is changed. A mutant that fails or outlasts them is killed. Not
+sampled are mutants within annotations and those that put `is` for `==` or the reverse, which as a rule change nothing;
+one with which the module cannot be imported is not counted, since any test would notice it. Due is a kill rate of 85 %;
+survivors are printed.
+"""
+
+import argparse
+import ast
+import difflib
+import importlib
+import importlib.util
+import io
+import multiprocessing
+import os
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from multiprocessing import connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator, operator_names
+
+ROOT = Path(__file__).parent.parent
+DUE = 0.85
+SHARED = ("autogen_agentchat.agents", "httpx", "hypothesis", "numpy", "pydantic")  # imported once for all mutants
+REWRITE = "pytest.PytestAssertRewriteWarning"  # of plugins that are imported already, for what is shared
+PATIENCE = 3  # times as long as the tests take with nothing broken; a mutant may loop
+LEAST_S = 60  # seconds a mutant is given at least; other programs use the processor too
+UNABLE = 99  # exit code: the module cannot be imported
+TESTS: Mapping[str, tuple[str, ...]] = {
+    "tools/evidence.py": ("evidence", "identity", "provenance", "search"),
+    "tools/works/identity.py": ("identity", "versions"),
+    "tools/works/versions.py": ("identity", "versions"),
+    "agents/claims.py": ("claims", "grounding", "provenance"),
+    "tools/appraisal/certainty.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
+    "tools/appraisal/item.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
+    "tools/appraisal/soundness.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
+    "tools/appraisal/same_trial.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
+}
+"""Of each module the tests that concern it, as `tests/test_<name>.py`."""
+_UNSAID = frozenset({"core/VariableReplacer", "core/VariableInserter"})  # they need to be told which variables
+_ALIKE = ("Eq_Is", "Is_Eq", "NotEq_IsNot", "IsNot_NotEq")
+
+
+class Mutant(NamedTuple):
+    """One change to one module."""
+
+    path: str
+    """Of the module, from the root of the project."""
+    operator: str
+    occurrence: int
+    line: int
+
+    def code(self) -> str:
+        """The module with the change."""
+        operator = get_operator(self.operator)()
+        return str(mutate_code((ROOT / self.path).read_text(encoding="utf-8"), operator, self.occurrence))
+
+    def diff(self) -> str:
+        """The change, as a diff without its head."""
+        before = (ROOT / self.path).read_text(encoding="utf-8").splitlines()
+        lines = list(difflib.unified_diff(before, self.code().splitlines(), lineterm="", n=0))
+        return "\n".join(line for line in lines[2:] if not line.startswith("@@"))
+
+
+def mutants(path: str) -> Iterator[Mutant]:
+    """Every mutant of a module that is worth a run."""
+    source = (ROOT / path).read_text(encoding="utf-8")
+    said = _annotations(ast.parse(source))
+    nodes = list(ast_nodes(get_ast(source)))
+    for name in sorted(operator_names()):
+        if name in _UNSAID or name.endswith(_ALIKE):
+            continue
+        operator = get_operator(name)()
+        places = [start for node in nodes for start, _ in operator.mutation_positions(node)]
+        for occurrence, (line, column) in enumerate(places):
+            if not any(start <= (line, column) < end for start, end in said):
+                yield Mutant(path, name, occurrence, line)
+
+
+def _annotations(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where annotations stand, as pairs of line and column."""
+    nodes = [
+        node
+        for each in ast.walk(tree)
+        for node in (getattr(each, "annotation", None), getattr(each, "returns", None))
+        if isinstance(node, ast.expr)
+    ]
+    return [((n.lineno, n.col_offset), (n.end_lineno or n.lineno, n.end_col_offset or 0)) for n in nodes]
+
+
+def sample(paths: Sequence[str], seed: int, count: int) -> list[Mutant]:
+    """So many mutants of all, each as likely as any other; the same for the same seed and code."""
+    every = [mutant for path in paths for mutant in mutants(path)]
+    return random.Random(seed).sample(every, min(count, len(every)))
+
+
+class Loader(SourceFileLoader):
+    """Loads one module from other code than its file holds."""
+
+    def __init__(self, fullname: str, path: str, code: str) -> None:
+        super().__init__(fullname, path)
+        self.code = code
+
+    def get_code(self, fullname: str) -> object:  # type: ignore[override]
+        """The changed code, compiled; no cache of bytecode is read or written."""
+        return compile(self.code, self.path, "exec")
+
+
+class Finder:
+    """Comes before all others and answers for one module alone."""
+
+    def __init__(self, module: str, path: Path, code: str) -> None:
+        self.module, self.path, self.code = module, path, code
+
+    def find_spec(self, name: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The changed module, or None for any other."""
+        if name != self.module:
+            return None
+        loader = Loader(name, str(self.path), self.code)
+        return importlib.util.spec_from_file_location(name, self.path, loader=loader)
+
+
+def run(path: str, code: str | None) -> None:
+    """Run the tests of a module in this process, and end it with their exit code; None is the code as it stands."""
+    os.chdir(ROOT)
+    module = "willowbark." + path.removesuffix(".py").replace("/", ".")
+    if code is not None:
+        sys.meta_path.insert(0, Finder(module, ROOT / path, code))
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        try:
+            importlib.import_module(module)
+        except Exception:  # noqa: BLE001 - whatever a broken module raises
+            os._exit(UNABLE)
+        files = [f"tests/test_{name}.py" for name in TESTS[path]]
+        told = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-W", f"ignore::{REWRITE}", *files])
+    os._exit(int(told))
+
+
+def started(path: str, code: str | None) -> BaseProcess:
+    """A process that runs the tests of a module."""
+    process = multiprocessing.get_context("fork").Process(target=run, args=(path, code))
+    process.start()
+    return process
+
+
+def baseline(paths: Sequence[str]) -> dict[str, float]:
+    """Seconds that each module's tests take with nothing broken.
+
+    Raises:
+        SystemExit: they fail as it is.
+    """
+    began = time.monotonic()
+    running = {TESTS[path]: started(path, None) for path in {TESTS[path]: path for path in paths}.values()}
+    taken: dict[tuple[str, ...], float] = {}
+    for tests, process in running.items():
+        process.join()
+        taken[tests] = time.monotonic() - began
+        if process.exitcode:
+            raise SystemExit(f"with nothing broken the tests fail: {', '.join(tests)}")
+    return {path: taken[TESTS[path]] for path in paths}
+
+
+def tried(chosen: Sequence[Mutant], patience: Mapping[str, float], jobs: int, until: float) -> dict[Mutant, str]:
+    """What became of each mutant: killed, outlasted, survived or unable; those that time did not allow are missing.
+
+    Args:
+        chosen: in the order of their runs.
+        patience: seconds for each module.
+        jobs: how many run at a time.
+        until: on the monotonic clock; what runs then is stopped and not counted.
+    """
+    waiting, fate = list(reversed(chosen)), dict[Mutant, str]()
+    running: dict[int, tuple[BaseProcess, Mutant, float]] = {}
+    while running or (waiting and time.monotonic() < until):
+        while waiting and len(running) < jobs and time.monotonic() < until:
+            mutant = waiting.pop()
+            process = started(mutant.path, mutant.code())
+            running[process.sentinel] = (process, mutant, time.monotonic() + patience[mutant.path])
+        nearest = min(*(limit for *_, limit in running.values()), until)
+        ended = connection.wait(list(running), timeout=max(0, nearest - time.monotonic()))
+        for sentinel, (process, mutant, limit) in list(running.items()):
+            if sentinel in ended:
+                process.join()
+                fate[mutant] = {0: "survived", UNABLE: "unable"}.get(process.exitcode or 0, "killed")
+            elif time.monotonic() >= min(limit, until):
+                process.kill()
+                process.join()
+                if limit <= until:
+                    fate[mutant] = "outlasted"
+            else:
+                continue
+            del running[sentinel]
+    return fate
+
+
+def told(fate: Mapping[Mutant, str]) -> str:
+    """The survivors, each module's count, and the kill rate."""
+    lines = [f"{m.path}:{m.line} {m.operator}\n{m.diff()}\n" for m, what in fate.items() if what == "survived"]
+    for path in TESTS:
+        counts = Counter(what for mutant, what in fate.items() if mutant.path == path)
+        lines += [f"{path:34}" + ", ".join(f"{n} {what}" for what, n in sorted(counts.items()))] if counts else []
+    noticed = sum(what in ("killed", "outlasted") for what in fate.values())
+    counted = sum(what != "unable" for what in fate.values())
+    lines.append(f"killed {noticed} of {counted} mutants: {rate(fate):.0%} (due: {DUE:.0%})")
+    return "\n".join(lines)
+
+
+def rate(fate: Mapping[Mutant, str]) -> float:
+    """The share of mutants that the tests noticed; 0 where none was counted."""
+    counted = [what for what in fate.values() if what != "unable"]
+    return sum(what != "survived" for what in counted) / len(counted) if counted else 0.0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Sample, run and print; 1 where the kill rate is below what is due."""
+    parser = argparse.ArgumentParser(description="Break a sample of the code and count what the tests notice.")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=80)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", action="append", choices=list(TESTS), help="a module; may be given again")
+    asked = parser.parse_args(arguments)
+    until = time.monotonic() + asked.minutes * 60
+    for name in SHARED:
+        importlib.import_module(name)
+    paths = asked.only or list(TESTS)
+    patience = {path: max(LEAST_S, PATIENCE * seconds) for path, seconds in baseline(paths).items()}
+    chosen = sample(paths, asked.seed, asked.count)
+    fate = tried(chosen, patience, asked.jobs, until)
+    print(f"seed {asked.seed}: {len(fate)} of {len(chosen)} mutants run")
+    print(told(fate))
+    return rate(fate) < DUE
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
