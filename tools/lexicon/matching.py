@@ -2,7 +2,8 @@
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from importlib.resources import files
 from typing import Generic, NamedTuple, TypeVar
 
@@ -44,6 +45,11 @@ def tokens(text: str) -> list[Token]:
     return [Token(_plain(found.group()), found.start(), found.end()) for found in _WORD.finditer(text)]
 
 
+@lru_cache(maxsize=8)  # drugs, conditions and classes are looked for in the same text, one after the other
+def _words_of(text: str) -> Sequence[Token]:
+    return tokens(text)
+
+
 def phrase_key(phrase: str) -> str:
     """The form under which spellings of one phrase coincide.
 
@@ -77,16 +83,16 @@ class PhraseIndex(Generic[Value]):
 
     def find(self, text: str) -> Iterator[Match[Value]]:
         """The known phrases of a text, left to right, the longest first, never overlapping."""
-        words = tokens(text)
+        words = _words_of(text)
         at = 0
         while at < len(words):
-            size = self._longest_match(text, words, at)
+            size = self._longest_match(text, words, at) if words[at].key in self._longest else 0
             if size:
                 run = words[at : at + size]
                 yield Match(self._phrases[" ".join(word.key for word in run)], run[0].start, run[-1].end)
             at += size or 1
 
-    def _longest_match(self, text: str, words: list[Token], at: int) -> int:
+    def _longest_match(self, text: str, words: Sequence[Token], at: int) -> int:
         """The number of words of the longest phrase that begins at a word: 0 when none does."""
         best = 0
         key = words[at].key

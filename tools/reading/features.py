@@ -1,0 +1,307 @@
+"""What a learned head sees of a record: words and short phrases by the part of the record they stand in, and places.
+
+The drug asked about, other drugs, placebo, the condition asked about and other conditions stand in phrases as signs
+(`DRUG`, `OTHER`, `PLACEBO`, `COND`, `ELSE`), so that nothing is learnt of a name; numbers stand as `0`, p values as
+`P<` or `P>`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from ..lexicon import canonical_condition, canonical_drug, find_drug_classes, find_drugs, is_class_member
+from ..lexicon.conditions import find_known_conditions
+from .heads import Head, weights
+from .text import Text, Token
+from .zones import zones_of
+
+_PLACEBO = frozenset({"placebo", "placebos", "sham", "vehicle", "untreated"})
+_NUMBER = re.compile(r"\d")
+_SKIPPED = frozenset("; : , ( ) = ±".split())
+_SALTS = frozenset(
+    "hydrochloride hydrobromide maleate mesylate besylate tartrate fumarate succinate citrate sulfate sulphate "
+    "phosphate sodium potassium calcium acetate hcl".split()
+)
+_LINKS = frozenset("DRUG COND OTHER versus vs induced in for on with and of".split())
+_BINS = (0, 1, 2, 3, 5, 8)
+
+
+def _bin(count: float) -> int:
+    return max(edge for edge in _BINS if edge <= count) if count >= 0 else 0
+
+
+class Page:
+    """A record, cut and searched for names once; every drug and condition asked about reads from it."""
+
+    def __init__(self, title: str, text: str, types: Sequence[str] = (), zone: Head | None = None) -> None:
+        self.text = Text(title, text)
+        self._zone = zone
+        self.types = tuple(kind.lower() for kind in types if kind.lower() != "journal article")
+
+    @cached_property
+    def drugs(self) -> list[tuple[str, int, int]]:
+        """Drugs named: generic name, first and last character offset."""
+        return [(found.name, found.start, found.end) for found in find_drugs(self.text.whole)]
+
+    @cached_property
+    def conditions(self) -> list[tuple[str, int, int]]:
+        """Conditions known by name, with their character offsets."""
+        return find_known_conditions(self.text.whole)
+
+    @cached_property
+    def classes(self) -> list[tuple[str, int, int]]:
+        """Drug classes named, with their character offsets."""
+        return [(found.name, found.start, found.end) for found in find_drug_classes(self.text.whole)]
+
+    @cached_property
+    def pieces(self) -> list[tuple[str, int, int]]:
+        """The words with their offsets, parted at hyphens: what a drug `-induced` stands beside the drug, not in it."""
+        found: list[tuple[str, int, int]] = []
+        for word, token in zip(self.words, self.text.tokens, strict=True):
+            if "-" not in word:
+                found.append((word, token.start, token.end))
+                continue
+            at = token.start
+            for part in word.split("-"):
+                found.append((part, at, at + len(part)))
+                at += len(part) + 1
+        return found
+
+    @cached_property
+    def starts(self) -> dict[int, int]:
+        """Index of a piece by the character it begins at."""
+        return {start: at for at, (_, start, _) in enumerate(self.pieces)}
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """The first piece of each sentence and the one after its last."""
+        found: list[tuple[int, int]] = []
+        at = 0
+        for sentence in self.text.sentences:
+            first = at
+            while at < len(self.pieces) and self.pieces[at][1] < sentence.end:
+                at += 1
+            found.append((first, at))
+        return found
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The tokens as features show them: numbers as `0`, p values by their size, signs dropped as empty words."""
+        found: list[str] = []
+        tokens = self.text.tokens
+        for at, token in enumerate(tokens):
+            word = token.text
+            if word in _SKIPPED:
+                word = ""
+            elif _NUMBER.match(word):
+                word = _p_value(tokens, at) or (
+                    "00" if "." not in word and len(word) == 4 and word[:2] in ("19", "20") else "0"
+                )
+            elif word == "p" and at + 1 < len(tokens) and tokens[at + 1].text in "<>=≤≥":
+                word = ""
+            found.append(word)
+        return found
+
+    @cached_property
+    def zones(self) -> list[str]:
+        """A letter for each sentence: T, A, B, M, R or C."""
+        return zones_of(self.text, self.words, self._zone or weights().zone)
+
+
+def _p_value(tokens: Sequence[Token], at: int) -> str | None:
+    if at < 2 or tokens[at - 1].text not in "<>=≤≥" or tokens[at - 2].text != "p":
+        return None
+    try:
+        value = float(tokens[at].text.replace(",", "."))
+    except ValueError:
+        return None
+    return "P>" if tokens[at - 1].text in ">≥" or value > 0.05 else "P<"
+
+
+class View:
+    """A page as seen when one drug and one condition are asked about."""
+
+    def __init__(self, page: Page, drug: str, condition: str) -> None:
+        self.page = page
+        self.drug = canonical_drug(drug) or drug.lower().strip()
+        self.condition = canonical_condition(condition) or condition.lower().strip()
+        self.words = [word for word, _, _ in page.pieces]
+        self.drug_at: list[int] = []
+        self.cond_at: list[int] = []
+        self.other: Counter[str] = Counter()
+        self._mask_drugs()
+        self._mask_conditions(condition)
+        for at, word in enumerate(self.words):
+            if word in _PLACEBO:
+                self.words[at] = "PLACEBO"
+            elif word in _SALTS:
+                self.words[at] = ""
+
+    def _mask_drugs(self) -> None:
+        page, drug = self.page, self.drug
+        named = page.drugs
+        if not any(name == drug for name, _, _ in named):
+            named = [*named, *((drug, start, end) for start, end in _literal(page, drug))]
+        for name, start, end in page.classes:
+            if is_class_member(drug, name):
+                self._put(start, end, "CLASS", None)
+        for name, start, end in named:
+            if name == drug:
+                self._put(start, end, "DRUG", self.drug_at)
+            else:
+                self._put(start, end, "OTHER", None)
+                self.other[name] += 1
+
+    def _mask_conditions(self, condition: str) -> None:
+        page = self.page
+        spans = [(start, end) for name, start, end in page.conditions if name == self.condition]
+        spans += [span for span in _literal(page, condition.lower()) if span not in spans]
+        if not spans:
+            spans = list(_loose(page, self.condition))
+        taken: set[int] = set()
+        for start, end in spans:
+            if start not in taken:
+                self._put(start, end, "COND", self.cond_at)
+            taken.update(range(start, end))
+        for _, start, end in page.conditions:
+            if start not in taken and end - 1 not in taken:
+                self._put(start, end, "ELSE", None)
+
+    def _put(self, start: int, end: int, sign: str, places: list[int] | None) -> None:
+        """Write a sign in place of the tokens between two characters."""
+        page = self.page
+        at = next((page.starts[place] for place in range(start, end) if place in page.starts), None)
+        if at is None:
+            return
+        if self.words[at] in ("DRUG", "COND"):
+            return
+        self.words[at] = sign
+        if places is not None:
+            places.append(at)
+        pieces = page.pieces
+        after = at + 1
+        while after < len(pieces) and pieces[after][1] < end:
+            self.words[after] = ""
+            after += 1
+
+    @cached_property
+    def sentences(self) -> list[list[str]]:
+        """The words of each sentence, signs in place, empty ones dropped."""
+        return [[word for word in self.words[first:last] if word] for first, last in self.page.spans]
+
+
+def _literal(page: Page, name: str) -> Iterator[tuple[int, int]]:
+    """Where a name stands word for word, plural or not."""
+    if not name.strip():
+        return
+    pattern = re.compile(
+        r"(?<!\w)" + r"[\s-]+".join(re.escape(p) for p in re.split(r"[\s-]+", name.strip())) + r"(?:e?s)?(?!\w)"
+    )
+    for found in pattern.finditer(page.text.whole.lower()):
+        yield found.start(), found.end()
+
+
+def _loose(page: Page, condition: str) -> Iterator[tuple[int, int]]:
+    """Where the words of a condition stand, if not together: those of five letters and more, by their first six."""
+    heads = {word[:6] for word in re.findall(r"[a-z]{5,}", condition)}
+    for word, start, end in page.pieces:
+        if word[:6] in heads and len(word) >= 5:
+            yield start, end
+
+
+def features(view: View) -> list[str]:
+    """The features of a view, each once."""
+    return list(dict.fromkeys(_features(view)))
+
+
+def grams(words: Sequence[str], prefix: str) -> Iterator[str]:
+    """Words, pairs and triples of a sentence behind a prefix."""
+    for at, word in enumerate(words):
+        yield f"{prefix}{word}"
+        if at + 1 < len(words):
+            yield f"{prefix}{word} {words[at + 1]}"
+
+
+def _features(view: View) -> Iterator[str]:
+    zones, sentences = view.page.zones, view.sentences
+    last = len(sentences) - 1
+    for order, words in enumerate(sentences):
+        yield from _phrases(words, zones[order], zones[order] == "C" or order == last)
+    for name, needed in (("D", {"DRUG"}), ("X", {"COND"}), ("DX", {"DRUG", "COND"})):
+        seen = Counter(zone for zone, words in zip(zones, sentences, strict=True) if needed <= set(words))
+        for zone in "TABMRC":
+            if seen[zone]:
+                yield f"#{name}{zone}"
+                if seen[zone] > 1:
+                    yield f"#{name}{zone}2"
+            elif zone in "TRC":
+                yield f"#!{name}{zone}"
+    yield from _counts(view)
+
+
+def _phrases(words: Sequence[str], zone: str, closing: bool) -> Iterator[str]:
+    """Words and phrases of a sentence, behind a sign for its part of the record and for whom it names."""
+    drug, coarse = "DRUG" in words, "M" if zone in "ABM" else zone
+    if zone == "T":
+        yield from grams(words, "t:")
+    if drug:
+        yield from grams(words, f"d{coarse}:")
+    elif "CLASS" in words:
+        yield from grams(words, f"k{coarse}:")
+    for at, word in enumerate(words):
+        if word == "DRUG":
+            yield from _around(words, at, f"w{coarse}")
+        elif word == "COND":
+            yield from _around(words, at, "v")
+    if closing:
+        yield from grams(words, "c:")
+        if drug:
+            yield from grams(words, "cd:")
+    elif zone == "R" and not drug:
+        yield from (f"r:{word}" for word in words)
+    elif zone in "AM":
+        yield from (f"m:{word}" for word in words)
+
+
+def _around(words: Sequence[str], at: int, prefix: str) -> Iterator[str]:
+    """The words to each side of one: the nearest by place, the next ones in any order, with what links them."""
+    left, right = words[max(0, at - 4) : at], words[at + 1 : at + 5]
+    for distance, word in enumerate(reversed(left), 1):
+        if distance <= 2:
+            yield f"{prefix}-{distance}:{word}"
+        yield f"{prefix}<:{word}"
+    for distance, word in enumerate(right, 1):
+        if distance <= 2:
+            yield f"{prefix}+{distance}:{word}"
+        yield f"{prefix}>:{word}"
+    yield f"{prefix}<>:{left[-1] if left else '^'} {right[0] if right else '$'}"
+    if len(left) > 1:
+        yield f"{prefix}<<:{left[-2]} {left[-1]}"
+    if len(right) > 1:
+        yield f"{prefix}>>:{right[0]} {right[1]}"
+    if len(right) > 2:
+        yield f"{prefix}>>>:{right[0]} {right[1]} {right[2]}"
+    if len(left) > 2:
+        yield f"{prefix}<<<:{left[-3]} {left[-2]} {left[-1]}"
+
+
+def _counts(view: View) -> Iterator[str]:
+    mine, others = len(view.drug_at), view.other
+    most = max(others.values(), default=0)
+    yield f"#n{_bin(mine)}"
+    yield f"#o{_bin(len(others))}"
+    yield f"#rank{_bin(sum(count > mine for count in others.values()))}"
+    yield f"#share{int(4 * mine / max(1, mine + sum(others.values())))}"
+    yield f"#lead{mine >= most}"
+    yield f"#x{_bin(len(view.cond_at))}"
+    yield f"#pbo{'PLACEBO' in view.words}"
+    yield f"#len{_bin(len(view.sentences) / 3)}"
+    first = view.page.text.sentences
+    title = view.sentences[0] if first and first[0].headed == "title" else []
+    signs = [w for w in title if w in ("DRUG", "OTHER")]
+    yield "#title " + " ".join(signs[:3])
+    if "DRUG" in title and "COND" in title:
+        yield "#dx " + "-".join(word for word in title if word in _LINKS)[:60]
+    if view.drug_at:
+        yield f"#first{_bin(10 * view.drug_at[0] / max(1, len(view.words)))}"
