@@ -6,9 +6,10 @@ its record, and fails nothing.
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.evidence import Evidence, Metadata
+from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, may_be_open, read_full_texts
 from willowbark.tools.works.identity import published_articles, resolve
@@ -70,9 +71,9 @@ def _rested_on(candidates: Sequence[Candidate], pool: Sequence[Evidence]) -> lis
 
 
 def _overlaid(pool: Sequence[Evidence], *lookups: Sequence[Evidence]) -> list[Evidence]:
-    """The pool with what each look-up changed in its records' metadata."""
+    """The pool with what each look-up noted on its records."""
     before = {record.key: record.metadata for record in pool}
-    changed: dict[str, Metadata] = {}
+    changed: dict[str, dict[str, Any]] = {}
     for record in (record for lookup in lookups for record in lookup):
         old = before[record.key]
         new = {name: value for name, value in record.metadata.items() if name not in old or old[name] != value}

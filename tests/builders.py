@@ -39,7 +39,7 @@ def drug_record(drug: str, mechanism: str, gene: str, number: int = 27) -> Evide
             url=f"https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL{number}",
         ),
         metadata={
-            "record_type": "drug",
+            "kind": "drug",
             "drug": drug,
             "mechanisms": [{"mechanism_of_action": mechanism, "gene_symbols": [gene]}],
             "indications": [{"name": "Hypertension", "max_phase": 4}],

@@ -115,10 +115,10 @@ def record(source: str = "pubmed", text: str = "", **metadata: object) -> Eviden
 
 
 def test_a_record_becomes_an_item_with_its_flags() -> None:
-    evidence = record(pmid="123", publication_types=["Randomized Controlled Trial"], retracted=True, enrollment=88)
+    evidence = record(pmid="123", publication_types=["Randomized Controlled Trial"], retracted=True)
     item = appraised_item(evidence, "topiramate", "migraine")
     assert (item.key, item.design, item.direction) == ("pmid:123", StudyDesign.rct, Direction.supports)
-    assert (item.sample_size, item.retracted, item.concern, item.is_preprint) == (88, True, None, False)
+    assert (item.sample_size, item.retracted, item.concern, item.is_preprint) == (None, True, None, False)
 
 
 def test_a_trial_record_is_a_registry_entry_with_the_kind_of_its_stop() -> None:

@@ -246,7 +246,7 @@ def test_a_mechanism_is_proposed_only_where_a_target_is_associated_with_the_cond
         content="migraine disorder",
         citation=Citation(source="opentargets", title="migraine disorder", url="https://platform.opentargets.org/x"),
         metadata={
-            "record_type": "disease",
+            "kind": "disease",
             "disease": "migraine disorder",
             "targets": [{"symbol": "CALCA", "score": 0.6}, {"symbol": "ADRB1", "score": 0.31}],
         },

@@ -128,7 +128,7 @@ async def test_a_preprint_of_unknown_fate_stays_and_says_so() -> None:
 
 async def test_a_notice_flags_its_record_and_is_no_evidence_itself() -> None:
     on = [{"flag": "retracted", "name": "pmid:11"}]
-    notice = trial(13, record_type="notice", notice_on=on)
+    notice = trial(13, kind="notice", notice_on=on)
     with SandboxServer(LIBRARY) as server:
         async with transport(server) as way:
             known, candidates = await checked(QUESTION, [trial(11), trial(12), notice], way)

@@ -148,7 +148,6 @@ async def test_every_name_leads_to_the_parent_molecule(name: str) -> None:
             }
         ],
         "indications": [{"name": "Migraine Disorders", "id": "D008881", "max_phase": 4}],
-        "record_type": "drug",
     }
     assert record.citation.url == "https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL27"
 
@@ -294,7 +293,7 @@ def test_mechanisms_without_any_word_are_left_out() -> None:
 
 def test_a_molecule_without_a_name_goes_by_its_id() -> None:
     record = parse_drug({"molecule_chembl_id": "CHEMBL27", "pref_name": None})
-    assert record.metadata == {"drug": "chembl27", "chembl_id": "CHEMBL27", "record_type": "drug"}
+    assert record.metadata == {"drug": "chembl27", "chembl_id": "CHEMBL27"}
 
 
 def test_the_very_condition_comes_before_its_relations() -> None:

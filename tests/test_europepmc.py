@@ -216,13 +216,13 @@ def test_an_article_names_its_preprint_and_its_versions() -> None:
 def test_a_notice_is_no_study_and_names_the_article_that_it_is_on() -> None:
     notes = [{"type": "Retraction of", "source": "MED", "id": "66"}]
     types = {"pubType": ["retraction of publication"]}
-    metadata = parse_record(
+    record = parse_record(
         hit("88", "MED", pubTypeList=types, commentCorrectionList={"commentCorrection": notes})
-    ).metadata
+    ).record
 
-    assert metadata["record_type"] == "notice"
-    assert metadata["notice_on"] == [{"flag": "retracted", "name": "pmid:66"}]
-    assert metadata["retracted"] is False
+    assert record.kind == "notice"
+    assert record.notice_on == [{"flag": "retracted", "name": "pmid:66"}]
+    assert record.retracted is False
 
 
 def test_an_article_keeps_what_the_source_says() -> None:

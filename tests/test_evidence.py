@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from willowbark.tools.errors import RateLimitError, SourceUnavailable
 from willowbark.tools.evidence import Citation, Evidence, checked_identifier, merge
+from willowbark.tools.records import Notice
 
 SOURCES = ["pubmed", "europepmc", "preprint", "clinicaltrials", "openalex", "web", "chembl", "opentargets"]
 ODD = st.recursive(
@@ -228,3 +229,44 @@ def test_errors_survive_a_process_boundary() -> None:
         copy = pickle.loads(pickle.dumps(error))
 
         assert (type(copy), copy.__dict__, str(copy)) == (type(error), error.__dict__, str(error))
+
+
+OLDER = {"pmid": "11", "record_type": "notice", "retracted": True, "cited_by_count": 3, "mine": [1]}
+
+
+def test_records_of_older_versions_are_read_by_their_kind_and_keep_what_is_not_declared() -> None:
+    cited = {"source": "pubmed", "title": "T", "url": ""}
+    old = Evidence.model_validate({"content": "T", "citation": cited, "relevance": 0.5, "metadata": OLDER})
+
+    assert isinstance(old.record, Notice)
+    assert (old.record.pmid, old.record.retracted, old.record.cited_by_count) == ("11", True, 3)
+    assert old.record.extra == {"mine": [1]}
+    assert dict(old.metadata) == {name: value for name, value in OLDER.items() if name != "record_type"}
+
+
+@given(records())
+def test_a_record_survives_json_that_holds_its_fields_as_metadata(found: Evidence) -> None:
+    dumped = found.model_dump()
+
+    assert dumped["metadata"] == {**found.metadata, "kind": found.record.kind}
+    assert Evidence.model_validate(dumped) == found
+
+
+def test_the_fields_of_a_record_are_read_only() -> None:
+    with pytest.raises(TypeError):
+        record(pmid="11").metadata["pmid"] = "12"  # type: ignore[index]
+
+
+def test_of_a_record_and_its_notice_in_another_source_the_notice_says_what_it_is() -> None:
+    (united,) = merge([record(pmid="11"), record(source="europepmc", pmid="11", kind="notice")])
+
+    assert united.record.kind == "notice"
+
+
+def test_what_another_kind_reports_is_kept_beside_the_declared_fields() -> None:
+    (united,) = merge(
+        [record(source="clinicaltrials", nct_id="NCT00000001"), record(nct_id="NCT00000001", journal="J")]
+    )
+
+    assert united.trial is not None
+    assert united.metadata["journal"] == "J"

@@ -125,7 +125,7 @@ def test_two_articles_with_nearly_one_title_are_proposed_and_stay_apart() -> Non
 
 
 def test_notices_and_trials_are_proposed_with_nothing() -> None:
-    assert propose([article(1), article(2, record_type="notice"), article(3, nct_id="NCT00000001")]) == []
+    assert propose([article(1), article(2, kind="notice"), article(3, nct_id="NCT00000001")]) == []
 
 
 PUBLISHED = Publication(

@@ -127,7 +127,6 @@ async def test_a_condition_gives_its_disease_with_drugs_and_targets() -> None:
             {"name": "candesartan", "chembl_id": "CHEMBL1016", "max_phase": 2, "stage": "PHASE_2"},
         ],
         "targets": [{"symbol": "CALCA", "score": 0.612}],
-        "record_type": "disease",
     }
     assert record.citation.url == "https://platform.opentargets.org/disease/EFO_0003821"
     assert "propranolol (approved), candesartan (phase 2)" in record.content
@@ -151,7 +150,6 @@ async def test_a_drug_is_given_with_mechanisms_and_indications() -> None:
             }
         ],
         "indications": [{"name": "migraine disorder", "id": "EFO_0003821", "max_phase": 4, "stage": "APPROVAL"}],
-        "record_type": "drug",
     }
     assert "Propranolol: Beta-1 adrenergic receptor antagonist (target ADRB1)." in record.content
 
@@ -195,7 +193,7 @@ async def test_a_schema_that_is_neither_is_a_refusal() -> None:
 async def test_a_failure_for_one_of_several_makes_the_reply_partial() -> None:
     reply = await Server(Drug=httpx.Response(500)).source().find("propranolol AND migraine")
     assert reply.status is Status.PARTIAL
-    assert [record.metadata["record_type"] for record in reply.records] == ["disease"]
+    assert [record.record.kind for record in reply.records] == ["disease"]
     assert "500" in reply.warnings[0]
 
 

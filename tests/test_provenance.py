@@ -131,7 +131,7 @@ async def test_a_preprint_whose_article_was_not_read_says_so() -> None:
 
 async def test_a_notice_is_no_publication_that_was_read() -> None:
     on = [{"flag": "corrected", "name": "pmid:1"}]
-    notice = record("8", "Correction: Propranolol in migraine prevention", SAID, record_type="notice", notice_on=on)
+    notice = record("8", "Correction: Propranolol in migraine prevention", SAID, kind="notice", notice_on=on)
     report = await report_on(read(), notice)
 
     assert report.total_papers_reviewed == 1

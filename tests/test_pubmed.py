@@ -18,6 +18,7 @@ from willowbark.tools.http.endpoints import Endpoint, Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
+from willowbark.tools.records import Notice
 from willowbark.tools.search import Status
 from willowbark.tools.sources.pubmed import IDS_PER_FETCH, PubMed
 from willowbark.tools.sources.pubmed_record import parse_articles
@@ -448,18 +449,19 @@ def test_an_article_names_its_earlier_and_its_later_version() -> None:
     ],
 )
 def test_a_notice_names_the_article_that_it_is_on_and_is_no_study(kind: str, written: str, flag: str) -> None:
-    metadata = noted(kind, written).metadata
+    record = noted(kind, written).record
 
-    assert metadata["record_type"] == "notice"
-    assert {(each["flag"], each["name"]) for each in metadata["notice_on"]} == {
+    assert isinstance(record, Notice)
+    assert {(each["flag"], each["name"]) for each in record.notice_on} == {
         (flag, "pmid:77"),
         (flag, "doi:10.1000/new"),
     }
 
 
 def test_an_article_that_comments_on_another_is_no_notice() -> None:
-    metadata = noted("CommentOn", "Journal Article").metadata
-    assert not {"record_type", "notice_on", "update_of", "updated_in"} & set(metadata)
+    record = noted("CommentOn", "Journal Article")
+    assert record.record.kind == "publication"
+    assert not {"notice_on", "update_of", "updated_in"} & set(record.metadata)
 
 
 def test_trials_come_from_the_databank_list_and_the_abstract() -> None:

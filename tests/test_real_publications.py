@@ -102,7 +102,7 @@ def test_published_errata_and_retractions_are_notices_on_what_they_name(path: Pa
         types = {kind.text for kind in article.iter("PublicationType")}
         is_notice = bool(types & {"Published Erratum", "Retraction of Publication", "Expression of Concern"})
 
-        assert (record.metadata.get("record_type") == "notice") is is_notice
+        assert (record.record.kind == "notice") is is_notice
 
 
 @each_file

@@ -6,10 +6,10 @@ from willowbark.tools.evidence import SOURCE_NAMES, Citation, Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.registry import OF_NO_SOURCE, cards, kind_of, linked_hosts, offered, searchable, title_of
+from willowbark.tools.registry import cards, kind_of, linked_hosts, offered, searchable, title_of
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer, module_of
-from willowbark.tools.sources.card import SourceCard
+from willowbark.tools.sources.card import OF_NO_SOURCE, SourceCard
 from willowbark.tools.toolbox import SourceTool, source_class
 
 
@@ -52,7 +52,7 @@ def test_a_record_is_what_its_source_gives_unless_it_says_otherwise() -> None:
     cited = Citation(source="chembl", title="T", url="https://www.ebi.ac.uk/x")
 
     assert kind_of(Evidence(content="T", citation=cited)) == "drug"
-    assert kind_of(Evidence(content="T", citation=cited, metadata={"record_type": "notice"})) == "notice"
+    assert kind_of(Evidence(content="T", citation=cited, metadata={"kind": "notice"})) == "notice"
     assert (title_of("chembl"), title_of("preprint"), title_of("mine")) == ("ChEMBL", "preprint servers", "mine")
 
 

@@ -73,7 +73,7 @@ def test_a_preprint_never_speaks_for_an_article() -> None:
 
 @pytest.mark.parametrize("flag", ["retracted", "expression_of_concern", "corrected"])
 def test_a_notice_in_the_pool_flags_the_record_that_it_is_on(flag: str) -> None:
-    notice = article(9, record_type="notice", notice_on=[{"flag": flag, "name": "pmid:1"}])
+    notice = article(9, kind="notice", notice_on=[{"flag": flag, "name": "pmid:1"}])
     flagged, other, kept = settle([article(1), article(2), notice])
 
     assert flagged.metadata[flag] is True

@@ -5,13 +5,17 @@ directly or through a third record.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from html import escape
-from typing import Any, ClassVar, Literal, get_args
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, get_args
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from .records import KINDS, Kind, Noted, Paper, Record, Trial, checked_identifier, read, unite
+from .sources.card import given_kind
 
 SourceName = Literal[
     "clinicaltrials",
@@ -31,47 +35,21 @@ have no file: `preprint` marks records that Europe PMC hands out without peer re
 user's own.
 """
 
+__all__ = [
+    "SOURCE_NAMES",
+    "UNKNOWN_DATE",
+    "Citation",
+    "Evidence",
+    "SearchResult",
+    "SourceName",
+    "checked_identifier",
+    "merge",
+]
 SOURCE_NAMES: tuple[str, ...] = get_args(SourceName)
 UNKNOWN_DATE = "Unknown"
 
 _TITLE_LIMIT = 500  # characters, by contract
-_PATTERNS = {
-    "pmid": re.compile(r"[1-9][0-9]{0,8}"),  # NLM: 1 to 8 digits today, one spare
-    "pmcid": re.compile(r"PMC[1-9][0-9]{0,8}"),
-    "doi": re.compile(r"10\.[0-9]{4,9}/[^\s\"<>]+"),  # Crossref's recommended expression, any suffix
-    "nct_id": re.compile(r"NCT[0-9]{8}"),
-}
-_DOI_PREFIX = re.compile(r"^(https?://(dx\.)?doi\.org/|doi:\s*)", re.IGNORECASE)
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
-
-Metadata = dict[str, Any]
-
-
-def checked_identifier(kind: str, value: object) -> str | None:
-    """Give an identifier in its one written form, or None when it is not one.
-
-    Args:
-        kind: `pmid`, `pmcid`, `doi` or `nct_id`.
-        value: what a source or a model wrote.
-
-    >>> checked_identifier("doi", "https://doi.org/10.1000/ABC")
-    '10.1000/abc'
-    >>> checked_identifier("pmid", "not a number") is None
-    True
-    """
-    return _checked(kind, str(value).strip()) if value is not None else None
-
-
-@lru_cache(maxsize=8192)
-def _checked(kind: str, text: str) -> str | None:
-    """Remembered: merging asks after the same identifiers over and over."""
-    if kind == "doi":
-        text = _DOI_PREFIX.sub("", text).lower()
-    elif kind == "pmid":
-        text = text.removeprefix("PMID:").strip()
-    else:
-        text = text.upper()
-    return text if _PATTERNS[kind].fullmatch(text) else None
 
 
 class Citation(BaseModel):
@@ -116,29 +94,88 @@ class Citation(BaseModel):
 
 
 class Evidence(BaseModel):
-    """One record of one or more sources, as the agents see it."""
+    """One record of one or more sources, as the agents see it.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Made with a typed `record`, or with `metadata`: a mapping of its fields, whose kind is the one that it names as
+    `kind`, else what the source gives. In JSON, the record stands as `metadata`.
+
+    >>> cited = Citation(source="pubmed", title="A trial", url="https://pubmed.ncbi.nlm.nih.gov/1/")
+    >>> found = Evidence(content="A trial", citation=cited, metadata={"pmid": 1})
+    >>> found.metadata["pmid"], found.record.pmid, found.record.kind
+    ('1', '1', 'publication')
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
     content: str = Field(min_length=1)
-    """Title and text; a record without an abstract holds its title alone and has `metadata["has_abstract"]` False."""
+    """Title and text; a record without an abstract holds its title alone and has `has_abstract` False."""
     citation: Citation
     relevance: float = Field(default=0.0, ge=0.0, le=1.0)
     """0 to 1, computed from the question and the source's own rank; 0 before ranking."""
-    metadata: Metadata = Field(default_factory=dict)
-    """Source-dependent; a missing key means that the source did not report it."""
+    record: Record = Field(discriminator="kind", serialization_alias="metadata")
+    """What it is, and what its source reported."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            content: str,
+            citation: Citation,
+            relevance: float = 0.0,
+            record: Record | None = None,
+            metadata: Mapping[str, Any] | None = None,
+        ) -> None: ...
+
+    @model_validator(mode="before")
+    @classmethod
+    def _typed(cls, data: Any) -> Any:
+        """Read `metadata`, also as older versions wrote it: without a kind, or with one as `record_type`."""
+        if not isinstance(data, Mapping) or data.get("record") is not None:
+            return data
+        said = data.get("metadata")
+        if not isinstance(said, Mapping | None):
+            raise ValueError("metadata is no mapping of fields")
+        fields = {str(name): value for name, value in (said or {}).items()}
+        older = fields.pop("record_type", None)
+        told = fields.pop("kind") if fields.get("kind") in KINDS else older
+        kind = told if told in KINDS else _kind_of_source(data.get("citation"))
+        rest = {name: value for name, value in data.items() if name not in ("metadata", "record")}
+        return {**rest, "record": read(kind, fields)}
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The reported fields of the record by name, read-only; a missing key means that no source reported it."""
+        return MappingProxyType(self.record.reported())
+
+    @property
+    def paper(self) -> Paper | None:
+        """The record as a publication, notice or page; None where it is none of them."""
+        return self.record if isinstance(self.record, Paper) else None
+
+    @property
+    def trial(self) -> Trial | None:
+        """The record as a trial's own; None where it is none."""
+        return self.record if isinstance(self.record, Trial) else None
+
+    def noting(self, **said: Unpack[Noted]) -> Self:
+        """The record with what was found out since; None takes a field away."""
+        return super().model_copy(update={"record": read(self.record.kind, {**self.record.reported(), **said})})
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """As pydantic's; new `metadata` are read as a record of the same kind."""
+        changed = dict(update or {})
+        if "metadata" in changed:
+            changed["record"] = read(self.record.kind, changed.pop("metadata"))
+        return super().model_copy(update=changed, deep=deep)
 
     @property
     def identifiers(self) -> frozenset[str]:
         """Everything that makes a record the same as another: `pmid:…`, `pmcid:…`, `doi:…`, `nct:…`, `url:…`."""
-        found = {
-            f"{kind.removesuffix('_id')}:{value}"
-            for kind in _PATTERNS
-            if (value := checked_identifier(kind, self.metadata.get(kind)))
-        }
-        if url := _plain_url(self.citation.url):
-            found.add(f"url:{url}")
-        return frozenset(found)
+        said = self.record
+        named = {"pmid": said.pmid, "pmcid": said.pmcid, "doi": said.doi, "nct": said.nct_id}
+        named["url"] = _plain_url(self.citation.url)
+        return frozenset(f"{kind}:{value}" for kind, value in named.items() if value)
 
     @property
     def key(self) -> str:
@@ -149,12 +186,12 @@ class Evidence(BaseModel):
     @property
     def has_abstract(self) -> bool:
         """Whether there is more to read than a title."""
-        return bool(self.metadata.get("has_abstract", True))
+        return self.record.has_abstract is not False
 
     @property
     def is_preprint(self) -> bool:
         """Whether the record is known to lack peer review."""
-        return self.citation.source == "preprint" or bool(self.metadata.get("is_preprint"))
+        return self.citation.source == "preprint" or self.record.is_preprint is True
 
     def _repr_html_(self) -> str:
         """The record as notebooks show it; its text is escaped, since anyone may have written it."""
@@ -188,36 +225,34 @@ def merge(records: Iterable[Evidence]) -> list[Evidence]:
 
     Idempotent and independent of the order of `records`. Of a group, the record of the most authoritative source gives
     content and citation (a registry entry or a PubMed record before Europe PMC, a published version before its
-    preprint); the metadata of all are united, the highest relevance stays. Sorted by relevance, then key.
+    preprint); what all report is united, the highest relevance stays. Sorted by relevance, then key.
     """
     merged = [_unite(group) for group in _groups(records)]
     return sorted(merged, key=lambda e: (-e.relevance, e.key))
 
 
 def _groups(records: Iterable[Evidence]) -> list[list[Evidence]]:
-    groups: list[tuple[set[str], list[Evidence]]] = []
-    for record in records:
-        names, members = set(_all_identifiers(record)), [record]
-        apart = []
-        for other_names, others in groups:
-            if names & other_names:
-                names |= other_names
-                members = others + members
-            else:
-                apart.append((other_names, others))
-        groups = [*apart, (names, members)]
-    return [members for _, members in groups]
+    """Records that share an identifier, directly or through others (union-find)."""
+    leads_to: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while (above := leads_to.setdefault(name, name)) != name:
+            leads_to[name] = name = leads_to[above]
+        return name
+
+    named = [(record, record.key, _all_identifiers(record)) for record in records]
+    for _, key, names in named:
+        for name in names:
+            leads_to[root(name)] = root(key)
+    groups: dict[str, list[Evidence]] = {}
+    for record, key, _ in named:
+        groups.setdefault(root(key), []).append(record)
+    return list(groups.values())
 
 
 def _all_identifiers(record: Evidence) -> frozenset[str]:
     """The record's own identifiers and those of the records it was united from."""
-    return record.identifiers | _listed(record, "same_as") | {record.key}
-
-
-def _listed(record: Evidence, name: str) -> frozenset[str]:
-    """A list of names in the metadata; empty where something else stands there."""
-    value = record.metadata.get(name)
-    return frozenset(map(str, value)) if isinstance(value, list | tuple | set | frozenset) else frozenset()
+    return record.identifiers.union(record.record.same_as, (record.key,))
 
 
 def _unite(group: Sequence[Evidence]) -> Evidence:
@@ -225,30 +260,18 @@ def _unite(group: Sequence[Evidence]) -> Evidence:
         return group[0]
     ordered = sorted(group, key=_authority)
     first = ordered[0]
-    metadata: Metadata = {}
-    for record in ordered:
-        for name, value in record.metadata.items():
-            metadata[name] = _united(name, metadata[name], value) if name in metadata else value
-    metadata["has_abstract"] = first.has_abstract
-    metadata["is_preprint"] = first.is_preprint
-    metadata["found_in"] = sorted({r.citation.source for r in group}.union(*(_listed(r, "found_in") for r in group)))
-    metadata.pop("same_as", None)
-    united = first.model_copy(update={"relevance": max(r.relevance for r in group), "metadata": metadata})
+    record = unite([each.record for each in ordered]).model_copy(
+        update={
+            "has_abstract": first.has_abstract,
+            "is_preprint": first.is_preprint,
+            "found_in": sorted({each.citation.source for each in group}.union(*(e.record.found_in for e in group))),
+            "same_as": [],
+        }
+    )
+    united = first.model_copy(update={"relevance": max(each.relevance for each in group), "record": record})
     if others := frozenset().union(*map(_all_identifiers, group)) - united.identifiers:
-        metadata["same_as"] = sorted(others)
+        return united.model_copy(update={"record": record.model_copy(update={"same_as": sorted(others)})})
     return united
-
-
-def _united(name: str, kept: Any, other: Any) -> Any:
-    if name in _PATTERNS and checked_identifier(name, kept) is None:
-        return other if checked_identifier(name, other) else kept
-    if isinstance(kept, list) and isinstance(other, list):
-        return kept + [value for value in other if value not in kept]
-    if isinstance(kept, bool) and isinstance(other, bool):
-        return kept or other
-    if name == "cited_by_count" and isinstance(kept, int) and isinstance(other, int):
-        return max(kept, other)
-    return other if kept is None else kept
 
 
 def _authority(record: Evidence) -> tuple[Any, ...]:
@@ -258,8 +281,14 @@ def _authority(record: Evidence) -> tuple[Any, ...]:
         not record.has_abstract,
         SOURCE_NAMES.index(record.citation.source),
         -len(record.content),
-        repr(record),  # unlike JSON, fails on nothing that metadata may hold
+        repr(record),  # unlike JSON, fails on nothing that a record may hold
     )
+
+
+def _kind_of_source(citation: Any) -> Kind:
+    """What the cited source gives; a page where the citation, which fails on its own, names no source."""
+    source = citation.get("source") if isinstance(citation, Mapping) else getattr(citation, "source", None)
+    return given_kind(source) if source in SOURCE_NAMES else "page"
 
 
 def _rank(text: str, prefixes: Sequence[str]) -> int:

@@ -1,40 +1,14 @@
 """The sources there are, found by name: `tools.evidence.SourceName` is the list, each name's file holds the card.
 
-Everything else that differs between sources is read off the cards here. A file is imported when a card is first asked
-for, so that nothing below the sources depends on them.
+Everything else that differs between sources is read off the cards here.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import import_module
-from types import ModuleType
 
 from .evidence import SOURCE_NAMES, Evidence
-from .sources.card import Kind, SourceCard, Specialist
-
-LOOKUPS = ("crossref", "biorxiv")
-"""Sources that give no records and are only asked about those at hand (`tools/works/`)."""
-OF_NO_SOURCE: Mapping[str, tuple[str, Kind]] = {
-    "preprint": ("preprint servers", "publication"),
-    "web": ("the web", "page"),
-}
-"""Names that records bear although no file is called so (see `SourceName`): title and kind."""
-
-
-@cache
-def module_of(name: str) -> ModuleType:
-    """The file of a source.
-
-    Raises:
-        ModuleNotFoundError: there is none.
-        TypeError: it holds no card of that name.
-    """
-    folder = "works" if name in LOOKUPS else "sources"
-    module = import_module(f".{folder}.{name}", __package__)
-    card = getattr(module, "CARD", None)
-    if not isinstance(card, SourceCard) or card.name != name:
-        raise TypeError(f"tools/{folder}/{name}.py holds no CARD of that name")
-    return module
+from .records import Kind
+from .sources.card import LOOKUPS, OF_NO_SOURCE, SourceCard, Specialist, given_kind, module_of
 
 
 @cache
@@ -82,13 +56,12 @@ def linked_hosts() -> frozenset[str]:
 
 def gives(name: str) -> Kind:
     """What a source's records are, where they don't say otherwise; a page for a source unknown here."""
-    return cards()[name].gives if name in cards() else OF_NO_SOURCE.get(name, OF_NO_SOURCE["web"])[1]
+    return given_kind(name if name in cards() or name in OF_NO_SOURCE else "web")
 
 
 def kind_of(record: Evidence) -> Kind:
-    """What a record is: as it says itself, else what its source gives."""
-    said: Kind | None = record.metadata.get("record_type")
-    return said or gives(record.citation.source)
+    """What a record is."""
+    return record.record.kind
 
 
 def takes_names(name: str) -> bool:

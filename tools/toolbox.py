@@ -19,8 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from .enclosure import disclose, enclose, new_marker
 from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
 from .http.transport import Transport
-from .registry import cards, module_of, searchable
+from .registry import cards, searchable
 from .search import Source, SourceReply
+from .sources.card import module_of
 from .sources.chembl import ChEMBL
 from .sources.clinicaltrials import ClinicalTrials
 from .sources.opentargets import OpenTargets

@@ -10,9 +10,9 @@ from willowbark.tools.appraisal import Direction, direction_of
 from willowbark.tools.appraisal.candidates import Candidate, is_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
-from willowbark.tools.questions.query import ParsedQuestion, parse_question
+from willowbark.tools.questions.query import parse_question
 from willowbark.tools.reading.sentences import sentences
-from willowbark.tools.registry import kind_of
+from willowbark.tools.records import Disease
 from willowbark.tools.works.excerpts import tells_figures
 from willowbark.tools.works.sections import places
 
@@ -30,7 +30,8 @@ def draft(request: DraftRequest) -> ReportDraft:
     by_key = {record.key: record for record in request.records}
     asked = parse_question(request.question)
     decided = [candidate for candidate in request.candidates if candidate.has_verdict][:MAX_CANDIDATES]
-    diseases = [record for record in request.records if _is_asked_disease(record, asked)]
+    told = [record.record for record in request.records]
+    diseases = [each for each in told if isinstance(each, Disease) and is_condition(each.disease or "", asked)]
     return ReportDraft(
         claims=[claim for candidate in decided for claim in _claims(candidate, by_key)],
         candidates=[CandidateDraft(name=c.drug, proposed_mechanism=_proposal(c, diseases)) for c in decided],
@@ -91,16 +92,12 @@ def _passage(record: Evidence, drug: str, sentence: str) -> str:
     return passage if len(passage) <= MAX_PASSAGE else sentence
 
 
-def _is_asked_disease(record: Evidence, asked: ParsedQuestion) -> bool:
-    return kind_of(record) == "disease" and is_condition(str(record.metadata.get("disease")), asked)
-
-
-def _proposal(candidate: Candidate, diseases: Sequence[Evidence]) -> str:
+def _proposal(candidate: Candidate, diseases: Sequence[Disease]) -> str:
     """From the drug over its targets to the condition; empty where no database associates a target with it."""
     associated = (
-        f"{target['symbol']}, which is associated with {disease.metadata['disease']}{_scored(target.get('score'))}"
+        f"{target['symbol']}, which is associated with {disease.disease}{_scored(target.get('score'))}"
         for disease in diseases
-        for target in disease.metadata.get("targets", ())
+        for target in disease.targets
         if target.get("symbol") in candidate.targets
     )
     found = "; ".join(dict.fromkeys(associated))

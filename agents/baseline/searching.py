@@ -15,7 +15,8 @@ from willowbark.tools.evidence import checked_identifier, merge
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions.query import parse_question, plain_query, preprocess_query
 from willowbark.tools.ranking import rank
-from willowbark.tools.registry import kind_of, takes_names
+from willowbark.tools.records import Drug
+from willowbark.tools.registry import takes_names
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import replies_in
 
@@ -59,12 +60,12 @@ def reflection(messages: Sequence[LLMMessage]) -> str:
     lines = [_missing(reply) for reply in replies if reply.status in (Status.UNAVAILABLE, Status.BAD_QUERY)]
     if not records:
         return " ".join(["The searches gave no record.", *lines])
-    about = [record for record in records if kind_of(record) == "drug"]
+    about = [record.record for record in records if isinstance(record.record, Drug)]
     decided = [candidate for candidate in appraise_candidates(question, records) if candidate.has_verdict]
     said = [f"{len(records)} records."]
     said += [_sentence(candidate) for candidate in decided[:MAX_NAMED]]
     if about:
-        named = ", ".join(sorted({str(record.metadata.get("drug")) for record in about})[:20])
+        named = ", ".join(sorted({drug.drug for drug in about if drug.drug})[:20])
         said.append(f"Mechanisms and indications are given for {named}.")
     if not decided and not about:
         said.append("None speaks clearly for or against a drug.")

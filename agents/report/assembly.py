@@ -124,7 +124,7 @@ def _status(candidate: Candidate, material: Material) -> str:
 
 def _trial_phases(candidate: Candidate, material: Material) -> list[float]:
     trials = [material.records[record.key] for record in candidate.records if record.item.trial_status is not None]
-    named = [str(phase) for trial in trials for phase in trial.metadata.get("phases", ())]
+    named = [phase for each in trials if each.trial for phase in each.trial.phases]
     return [float(phase.removeprefix("PHASE")) for phase in named if phase.startswith("PHASE")]
 
 

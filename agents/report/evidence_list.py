@@ -6,6 +6,7 @@ from willowbark.tools.evidence import Evidence, SearchResult
 from willowbark.tools.reading.records import design_of
 from willowbark.tools.registry import kind_of
 from willowbark.tools.sources.card import PAPERS
+from willowbark.tools.works.trust_lookup import flags_of
 
 from ..pictures.figures import Years, count_by_year
 from .forms.blocks import Flow, Link, Table, flow, table
@@ -46,11 +47,11 @@ def _table(records: Iterable[Evidence]) -> Table:
 
 
 def _cells(record: Evidence) -> tuple[Flow, ...]:
-    citation, data = record.citation, record.metadata
+    citation, raised = record.citation, flags_of(record)
     marks = {
         "preprint": record.is_preprint,
-        "retracted": data.get("retracted"),
-        "expression of concern": data.get("expression_of_concern"),
+        "retracted": "retracted" in raised,
+        "expression of concern": "expression_of_concern" in raised,
         "title only": not record.has_abstract,
     }
     more = " et al." if len(citation.authors) > citation.MAX_AUTHORS_IN_CITATION else ""

@@ -74,7 +74,7 @@ def _of_records(material: Material) -> Iterator[str]:
         r.key for c in material.candidates for r in c.records if c.has_verdict or r.item.retracted
     )
     yield trust_summary([material.records[key] for key in rested_on])
-    if retracted := [retraction_note(record) for record in pool if record.metadata.get("retracted")]:
+    if retracted := [retraction_note(record) for record in pool if record.paper and record.paper.retracted]:
         yield f"Retracted, therefore left out of the appraisal: {'; '.join(retracted)}."
     if addressed := [record.key for record in pool if is_addressed_to_machines(record)]:
         yield f"Text addressed to machines, set aside in {counted(len(addressed), 'record')}: {', '.join(addressed)}."
@@ -119,7 +119,7 @@ def _reading_note(material: Material) -> list[str]:
             f"Of {counted(len(read), 'publication')} results and limitations were read in the open full text "
             f"({licences}); of all others the abstract or the registry entry alone."
         ]
-    unread = Counter(str(r.metadata["full_text_unread"]) for r in material.pool if r.metadata.get("full_text_unread"))
+    unread = Counter(r.paper.full_text_unread for r in material.pool if r.paper and r.paper.full_text_unread)
     if unread:
         reasons = "; ".join(f"{reason}: {number}" for reason, number in sorted(unread.items()))
         lines.append(f"Full texts asked for and not read: {unread.total()} ({reasons}).")
@@ -127,7 +127,7 @@ def _reading_note(material: Material) -> list[str]:
 
 
 def _versions_note(material: Material) -> list[str]:
-    unknown = sum("published_version_unknown" in record.metadata for record in material.pool)
+    unknown = sum(bool(r.paper and r.paper.published_version_unknown) for r in material.pool)
     if not unknown:
         return []
     return [f"For {counted(unknown, 'preprint')} it could not be looked up whether it was published since."]

@@ -6,10 +6,9 @@ from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.works.sections import licence_of, places
 from willowbark.tools.works.trust import is_unchecked
+from willowbark.tools.works.trust_lookup import flags_of
 
 from .forms.blocks import Cite
-
-_VERSIONS = {"preprint_versions": "preprint", "earlier_versions": "earlier version"}
 
 
 class References:
@@ -41,7 +40,9 @@ class References:
 
 
 def _entry(number: int, record: Evidence) -> dict[str, object]:
-    citation, data = record.citation, record.metadata
+    citation, said = record.citation, record.record
+    numbers = {"doi": said.doi, "pmid": said.pmid, "pmcid": said.pmcid, "nct_id": said.nct_id}
+    known = {"journal": record.paper and record.paper.journal, **numbers}
     return {
         "number": number,
         "key": record.key,
@@ -50,7 +51,7 @@ def _entry(number: int, record: Evidence) -> dict[str, object]:
         "source": citation.source,
         "date": citation.date,
         "url": citation.url,
-        **{name: data[name] for name in ("journal", "doi", "pmid", "pmcid", "nct_id") if data.get(name)},
+        **{name: value for name, value in known.items() if value},
         "flags": _flags(record),
         **_origin(record),
     }
@@ -58,25 +59,26 @@ def _entry(number: int, record: Evidence) -> dict[str, object]:
 
 def _origin(record: Evidence) -> dict[str, object]:
     """What a reference says of other versions of its record, and of the full text that was read."""
-    data, found = record.metadata, dict[str, object]()
-    versions = [{"relation": word, **each} for kind, word in _VERSIONS.items() for each in data.get(kind) or ()]
-    if versions:
-        found["versions"] = versions
-    if record.is_preprint and data.get("published_version"):
-        found["published_version"] = data["published_version"]
+    found, paper = dict[str, object](), record.paper
+    if paper and (paper.preprint_versions or paper.earlier_versions):
+        preprints = [{"relation": "preprint", **each} for each in paper.preprint_versions]
+        found["versions"] = [*preprints, *({"relation": "earlier version", **each} for each in paper.earlier_versions)]
+    if paper and record.is_preprint and paper.published_version:
+        found["published_version"] = paper.published_version
     if licence := licence_of(record):
         titles = list(dict.fromkeys(place.title for place in places(record)))
-        found["full_text"] = {"pmcid": data.get("pmcid"), "licence": licence, "sections": titles}
+        found["full_text"] = {"pmcid": record.record.pmcid, "licence": licence, "sections": titles}
     return found
 
 
 def _flags(record: Evidence) -> list[str]:
     """What a reader must know before trusting a record."""
+    raised = flags_of(record)
     marks = {
         "preprint": record.is_preprint,
-        "retracted": record.metadata.get("retracted"),
-        "expression of concern": record.metadata.get("expression_of_concern"),
-        "corrected": record.metadata.get("corrected"),
+        "retracted": "retracted" in raised,
+        "expression of concern": "expression_of_concern" in raised,
+        "corrected": "corrected" in raised,
         "could not check for retraction": is_unchecked(record),
         "title only": not record.has_abstract,
         "holds text addressed to machines": is_addressed_to_machines(record),

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.records import Trial
 
 from ..claims import Claim
 from ..judge import sources_breakdown
@@ -94,7 +95,7 @@ def _trials(material: Material, references: References) -> Iterator[Block]:
 
 
 def _trial(trial: Evidence, material: Material, references: References) -> Flow:
-    said = f"{trial.metadata.get('nct_id')}: {trial.citation.title} ({'; '.join(_standing(trial))})"
+    said = f"{trial.record.nct_id}: {trial.citation.title} ({'; '.join(_standing(trial))})"
     below = list(posted_lines(posted_results(material.candidates, trial.key)))
     return flow(said, references.cite([trial.key]), *([points(below)] if below else []))
 
@@ -112,18 +113,17 @@ def posted_lines(results: Sequence[PostedResult]) -> Iterator[str]:
 
 def _standing(trial: Evidence) -> Iterator[str]:
     """A registered trial's status, phase, size and results in words."""
-    data = trial.metadata
-    phases = "/".join(str(p).removeprefix("PHASE").replace("EARLY_", "early ") for p in data.get("phases", ()))
-    yield str(data.get("overall_status") or f"status {NOT_REPORTED}").replace("_", " ").lower()
+    data = trial.trial or Trial()
+    phases = "/".join(phase.removeprefix("PHASE").replace("EARLY_", "early ") for phase in data.phases)
+    yield (data.overall_status or f"status {NOT_REPORTED}").replace("_", " ").lower()
     if phases:
         yield f"phase {phases}" if phases != "NA" else "phase not applicable"
     else:
         yield f"phase {NOT_REPORTED}"
-    enrollment = data.get("enrollment")
-    yield counted(enrollment, "participant") if isinstance(enrollment, int) else f"enrolment {NOT_REPORTED}"
-    yield "results posted" if data.get("has_results") else "no results posted"
-    if data.get("why_stopped"):
-        yield f"stopped: {data['why_stopped']}"
+    yield counted(data.enrollment, "participant") if data.enrollment is not None else f"enrolment {NOT_REPORTED}"
+    yield "results posted" if data.has_results else "no results posted"
+    if data.why_stopped:
+        yield f"stopped: {data.why_stopped}"
 
 
 def _others(material: Material, shown: Sequence[Candidate]) -> Iterator[Block]:

@@ -14,6 +14,7 @@ from willowbark.tools.appraisal.candidates import Candidate, on_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions.query import ParsedQuestion
+from willowbark.tools.records import Trial
 from willowbark.tools.registry import kind_of, takes_names
 from willowbark.tools.works.excerpts import stated_limits
 from willowbark.tools.works.identity import propose
@@ -37,7 +38,6 @@ OFF_TOPIC = "not on the condition asked about"
 NO_DRUG = "names no drug"
 NOTICE = "notice on another article (retraction, concern or correction)"
 VERSION = "preprint or earlier version of a record that was read"
-_VERSIONS = ("preprint_versions", "earlier_versions")
 SET_ASIDE = "on drugs that were set aside before the report"
 
 
@@ -102,20 +102,20 @@ def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]
 
 
 def _trial_row(record: Evidence, drugs: list[str], kind: str | None) -> TrialRow:
-    data = record.metadata
+    data = record.trial or Trial()
     return TrialRow(
         key=record.key,
-        nct_id=str(data.get("nct_id", "")),
+        nct_id=data.nct_id or "",
         title=record.citation.title,
         drugs=drugs,
-        status=data.get("overall_status"),
-        phases=list(data.get("phases", ())),
-        enrollment=data.get("enrollment"),
-        start_date=data.get("start_date"),
-        completion_date=data.get("completion_date"),
-        why_stopped=data.get("why_stopped"),
+        status=data.overall_status,
+        phases=list(data.phases),
+        enrollment=data.enrollment,
+        start_date=data.start_date,
+        completion_date=data.completion_date,
+        why_stopped=data.why_stopped,
         why_stopped_kind=kind,
-        has_results=bool(data.get("has_results")),
+        has_results=bool(data.has_results),
     )
 
 
@@ -204,7 +204,7 @@ def flow(material: Material) -> Flow:
     for reply in material.dossier.replies:
         identified[reply.source] += len(reply.records)
     for record in material.pool:
-        identified[record.citation.source] += "fetched_as" in record.metadata
+        identified[record.citation.source] += record.record.fetched_as is not None
     appraised = {record.key for candidate in (*material.candidates, *material.aside) for record in candidate.records}
     aside = {record.key for candidate in material.aside for record in candidate.records}
     reasons = [
@@ -213,7 +213,7 @@ def flow(material: Material) -> Flow:
     ]
     excluded = Counter(reason for reason in reasons if reason)
     screened = len(material.pool)
-    if united := sum(len(r.metadata.get(kind) or ()) for r in material.pool for kind in _VERSIONS):
+    if united := sum(len(p.preprint_versions) + len(p.earlier_versions) for r in material.pool if (p := r.paper)):
         excluded[VERSION] = united
         screened += united
     return Flow(
@@ -228,7 +228,7 @@ def flow(material: Material) -> Flow:
 def _reason(record: Evidence, appraised: set[str], asked: ParsedQuestion) -> str | None:
     """Why a record was left out; None where it was appraised for a candidate."""
     if record.key in appraised:
-        return RETRACTED if record.metadata.get("retracted") else None
+        return RETRACTED if record.paper and record.paper.retracted else None
     set_aside = {"drug": BACKGROUND, "disease": BACKGROUND, "label": LABEL, "notice": NOTICE}
     if reason := set_aside.get(kind_of(record)):
         return reason

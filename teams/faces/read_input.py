@@ -249,8 +249,8 @@ def _pubmed_xml(stream: BufferedIOBase) -> Iterator[Entry | Unread]:
         record = parsed.records[0]
         title = record.citation.title
         _, _, text = record.content.partition("\n\n")
-        types = record.metadata.get("publication_types") or []
-        row = {"id": record.metadata["pmid"], "title": title, "text": text, "publication_types": types}
+        types = record.paper.publication_types if record.paper else []
+        row = {"id": record.record.pmid, "title": title, "text": text, "publication_types": types}
         yield _entry(row, line, order)
     if not order:
         raise UsageError("the XML holds no PubMed articles")

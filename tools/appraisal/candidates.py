@@ -19,6 +19,7 @@ from ..questions.membership import belongs
 from ..questions.query import ParsedQuestion, parse_question
 from ..ranking import stems
 from ..reading.design import RANDOMISED
+from ..records import Disease, Drug
 from . import AppraisedItem, CandidateAppraisal, CertaintyLevel, Direction, appraise, appraise_candidate, readable
 from .appraised import AppraisedRecord, appraise_record, condition_names, digest
 
@@ -128,13 +129,13 @@ def known_drugs(question: str | ParsedQuestion, pool: Sequence[Evidence]) -> lis
     asked = parse_question(question) if isinstance(question, str) else question
     phases: dict[str, float] = {}
     for record in pool:
-        data = record.metadata
-        if kind_of(record) == "drug":
-            for entry in data.get("indications", ()):
-                if is_condition(str(entry.get("name") or ""), asked):
-                    _note_phase(phases, data.get("drug"), entry.get("max_phase"))
-        elif kind_of(record) == "disease" and is_condition(str(data.get("disease") or ""), asked):
-            for entry in data.get("drugs", ()):
+        data = record.record
+        if isinstance(data, Drug):
+            for entry in data.indications:
+                if is_condition(entry.get("name", ""), asked):
+                    _note_phase(phases, data.drug, entry.get("max_phase"))
+        elif isinstance(data, Disease) and is_condition(data.disease or "", asked):
+            for entry in data.drugs:
                 _note_phase(phases, entry.get("name"), entry.get("max_phase"))
     return sorted(phases, key=lambda name: (-phases[name], name))
 
@@ -149,14 +150,13 @@ def on_condition(record: Evidence, asked: ParsedQuestion) -> bool:
     names = condition_names(asked)
     if not names:
         return True
-    text = frozenset(stems(" ".join([record.content, *map(str, record.metadata.get("conditions", ()))])))
+    text = frozenset(stems(" ".join([record.content, *(record.trial.conditions if record.trial else ())])))
     return any(frozenset(stems(name)) <= text for name in names)
 
 
 def _drugs_of(record: Evidence) -> list[str]:
-    interventions = record.metadata.get("interventions")
-    if kind_of(record) == "trial" and interventions:
-        text = " ; ".join(str(entry.get("name", "")) for entry in interventions)
+    if record.trial and record.trial.interventions:
+        text = " ; ".join(entry.get("name", "") for entry in record.trial.interventions)
     else:
         text = record.content
     return list(_named(text))
@@ -168,33 +168,30 @@ def _named(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(mention.name for mention in find_drugs(text)))
 
 
-def _drug_records(pool: Iterable[Evidence]) -> Mapping[str, list[Evidence]]:
-    found: dict[str, list[Evidence]] = {}
+def _drug_records(pool: Iterable[Evidence]) -> Mapping[str, list[tuple[str, Drug]]]:
+    """What drug databases say of each drug, with the keys of their records."""
+    found: dict[str, list[tuple[str, Drug]]] = {}
     for record in pool:
-        if kind_of(record) == "drug" and (name := record.metadata.get("drug")):
-            found.setdefault(canonical_drug(str(name)) or str(name).lower(), []).append(record)
+        if isinstance(said := record.record, Drug) and said.drug:
+            found.setdefault(canonical_drug(said.drug) or said.drug.lower(), []).append((record.key, said))
     return found
 
 
 def _candidate(
-    drug: str, records: list[AppraisedRecord], known: Mapping[str, list[Evidence]], asked: ParsedQuestion
+    drug: str, records: list[AppraisedRecord], known: Mapping[str, list[tuple[str, Drug]]], asked: ParsedQuestion
 ) -> Candidate:
-    about = known.get(drug, [])
-    mechanisms = [entry for record in about for entry in record.metadata.get("mechanisms", ())]
+    about = [said for _, said in known.get(drug, ())]
+    mechanisms = [entry for said in about for entry in said.mechanisms]
     indications = _indications(about)
     phases = [i.max_phase for i in indications if i.max_phase is not None and is_condition(i.name, asked)]
     return Candidate(
         drug=drug,
         records=sorted(records, key=lambda r: (r.item.design.tier, -(r.item.sample_size or 0), r.key)),
         appraisal=_appraisal_of(tuple(record.item for record in records)),
-        drug_records=[record.key for record in about],
+        drug_records=[key for key, _ in known.get(drug, ())],
         mechanisms=_texts(entry.get("mechanism_of_action") for entry in mechanisms),
         targets=_texts(symbol for entry in mechanisms for symbol in entry.get("gene_symbols") or ()),
-        pathways=_texts(
-            path.get("name") if isinstance(path, dict) else path
-            for record in about
-            for path in record.metadata.get("pathways", ())
-        ),
+        pathways=_texts(path.get("name") for said in about for path in said.pathways),
         indications=indications,
         phase_for_condition=max(phases, default=None),
         in_asked_class=belongs(drug, _marketed_for(indications), asked.drug_classes) if asked.drug_classes else None,
@@ -211,11 +208,11 @@ def _marketed_for(indications: Iterable[Indication]) -> list[str]:
     return [each.name for each in indications if (each.max_phase or 0) >= APPROVED_PHASE]
 
 
-def _indications(about: Iterable[Evidence]) -> list[Indication]:
+def _indications(about: Iterable[Drug]) -> list[Indication]:
     best: dict[frozenset[str], Indication] = {}
-    for record in about:
-        for entry in record.metadata.get("indications", ()):
-            name, phase = str(entry.get("name") or ""), _phase(entry.get("max_phase"))
+    for said in about:
+        for entry in said.indications:
+            name, phase = entry.get("name", ""), _phase(entry.get("max_phase"))
             words = frozenset(stems(name))  # "migraine disorder" and "Migraine Disorders" are one
             known = best.get(words)
             if name and (known is None or (phase or 0) > (known.max_phase or 0)):

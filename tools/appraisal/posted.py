@@ -20,6 +20,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.records import PostedResults, Trial
 
 from ..reading.design import StudyDesign
 from ..reading.direction import Direction
@@ -73,11 +74,10 @@ def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) ->
         drug: the drug asked about.
         synonyms: its other names.
     """
-    data = record.metadata
-    results = data.get("results")
-    if not isinstance(results, Mapping):
+    data = record.trial
+    if data is None or data.results is None:
         return None
-    outcomes = [each for each in results.get("primary_outcomes", ()) if isinstance(each, Mapping)]
+    results, outcomes = data.results, data.results.get("primary_outcomes", [])
     direction, reason, reading = _decide(data, outcomes, (drug, *synonyms))
     outcome = next((str(o.get("title")) for o in outcomes if reading and _has(o, reading)), None)
     return PostedFinding(
@@ -91,9 +91,9 @@ def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) ->
     )
 
 
-def serious_events(results: Mapping[str, Any]) -> list[SeriousEvents]:
+def serious_events(results: PostedResults) -> list[SeriousEvents]:
     """The serious adverse events of each group, as posted."""
-    found = [each for each in results.get("serious_adverse_events", ()) if isinstance(each, Mapping)]
+    found = results.get("serious_adverse_events", ())
     return [
         SeriousEvents(
             group=str(each.get("group") or "group not named"), affected=affected, at_risk=_whole(each.get("at_risk"))
@@ -103,27 +103,27 @@ def serious_events(results: Mapping[str, Any]) -> list[SeriousEvents]:
     ]
 
 
-def _decide(data: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Decided:
+def _decide(data: Trial, outcomes: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Decided:
     if obstacle := _obstacle(data, outcomes):
         return Direction.unclear, obstacle, None
     efficacy = [outcome for outcome in outcomes if not beside_efficacy(outcome)]
     if not efficacy:
         kinds = ", ".join(sorted({str(beside_efficacy(outcome)) for outcome in outcomes}))
         return Direction.unclear, f"its primary outcome is on {kinds}, not on efficacy", None
-    read = [_read_outcome(outcome, data.get("arms", ()), names) for outcome in efficacy]
+    read = [_read_outcome(outcome, data.arms, names) for outcome in efficacy]
     told = [each for each in read if each[0] is not Direction.unclear]
     if not told:
         return read[0]
     return _together(told, len(efficacy))
 
 
-def _obstacle(data: Mapping[str, Any], outcomes: Sequence[Mapping[str, Any]]) -> str | None:
+def _obstacle(data: Trial, outcomes: Sequence[Mapping[str, Any]]) -> str | None:
     """Why a trial's results cannot decide, whatever they are."""
     if not outcomes:
         return "no result of a primary outcome is posted"
-    if data.get("allocation") != "RANDOMIZED":
-        return "the trial was not randomised" if data.get("allocation") else "whether it was randomised is not reported"
-    if data.get("primary_purpose") in _OTHER_PURPOSES:
+    if data.allocation != "RANDOMIZED":
+        return "the trial was not randomised" if data.allocation else "whether it was randomised is not reported"
+    if data.primary_purpose in _OTHER_PURPOSES:
         return "its purpose was neither treatment nor prevention"
     return None
 
@@ -195,8 +195,8 @@ def _together(told: Sequence[Decided], outcomes: int) -> Decided:
     return Direction.neutral, mixed + share, reading
 
 
-def _design(data: Mapping[str, Any]) -> StudyDesign:
-    masking = data.get("masking")
+def _design(data: Trial) -> StudyDesign:
+    masking = data.masking
     return StudyDesign.rct_open if masking == "NONE" else StudyDesign.rct_blinded if masking else StudyDesign.rct
 
 

@@ -37,7 +37,7 @@ def registered_trial(
         on_purpose: whether the trial used the drug for what was asked (to prevent, to treat); else its results are
             neutral.
     """
-    stopped, stop = str(record.metadata.get("why_stopped") or ""), item.why_stopped_kind
+    stopped, stop = (record.trial and record.trial.why_stopped) or "", item.why_stopped_kind
     posted = posted_finding(record, drug, synonyms)
     known: dict[str, Any] = {"direction": Direction.unclear, "hedged": False, "against_nothing": None}
     sentence = stopped

@@ -36,8 +36,8 @@ def design_of(record: Evidence) -> DesignFinding:
     return classify_design(
         record.citation.title,
         record.content,
-        record.metadata.get("publication_types") or (),
-        record.metadata.get("mesh_terms") or (),
+        record.paper.publication_types if record.paper else (),
+        record.record.mesh_terms,
     )
 
 
@@ -78,8 +78,9 @@ def appraised_item(
     """Make the item that stands for a record in the appraisal of a drug for a condition."""
     design = design_of(record).design
     finding = finding_of(record, drug, condition, synonyms, intent=intent)
-    size = record.metadata.get("enrollment")
-    if not isinstance(size, int):
+    trial, paper = record.trial, record.paper
+    size = trial.enrollment if trial else None
+    if size is None:
         reported = sample_size(record.content) or sample_size(_results(record))
         size = int(reported.value) if reported else None
     return AppraisedItem(
@@ -90,10 +91,10 @@ def appraised_item(
         against_nothing=finding.against_nothing,
         sample_size=size,
         is_preprint=record.is_preprint,
-        retracted=record.metadata.get("retracted"),
-        concern=record.metadata.get("expression_of_concern"),
-        trial_status=record.metadata.get("overall_status"),
-        why_stopped_kind=why_stopped_kind(record.metadata.get("why_stopped")),
+        retracted=paper.retracted if paper else None,
+        concern=paper.expression_of_concern if paper else None,
+        trial_status=trial.overall_status if trial else None,
+        why_stopped_kind=why_stopped_kind(trial.why_stopped if trial else None),
         direct=design not in _PRECLINICAL,
         trial=trial_of(record, design),
     )
@@ -105,8 +106,6 @@ def trial_of(record: Evidence, design: StudyDesign) -> str | None:
         return own
     if design not in _OF_ONE_STUDY:
         return None
-    linked = (
-        checked_identifier("nct_id", str(key).partition(":")[2]) for key in record.metadata.get("linked_trials", ())
-    )
+    linked = (checked_identifier("nct_id", key.partition(":")[2]) for key in record.record.linked_trials)
     named = {*named_trials(record), *filter(None, linked)}
     return named.pop() if len(named) == 1 else None

@@ -12,10 +12,10 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
 
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.records import Section
 from willowbark.tools.registry import kind_of
 
 from . import screening_words as say
@@ -63,8 +63,7 @@ def set_aside(text: str) -> str:
 
 def is_addressed_to_machines(record: Evidence) -> bool:
     """Whether a record holds text that is addressed to machines: the report names such records."""
-    sections = (str(section.get("text", "")) for section in _sections(record))
-    return any(map(_addressed, (record.content, record.citation.title, _why_stopped(record), *sections)))
+    return any(map(_addressed, (record.content, record.citation.title, _why_stopped(record), *_texts(record))))
 
 
 def readable(record: Evidence) -> Evidence:
@@ -78,32 +77,32 @@ def readable(record: Evidence) -> Evidence:
     clean, body = _title_set_aside(title), set_aside(content)
     if content.startswith(title):
         body = clean + body[len(title) :]
-    metadata = _metadata_set_aside(record)
-    if (clean, body) == (record.citation.title, record.content) and metadata == record.metadata:
+    found = _fields_set_aside(record)
+    if (clean, body, found.record) == (record.citation.title, record.content, record.record):
         return record
     citation = record.citation.model_copy(update={"title": clean.rstrip()})
-    return record.model_copy(update={"content": body, "citation": citation, "metadata": metadata})
+    return found.model_copy(update={"content": body, "citation": citation})
 
 
-def _metadata_set_aside(record: Evidence) -> dict[str, Any]:
-    changed: dict[str, Any] = {}
+def _fields_set_aside(record: Evidence) -> Evidence:
     if reason := _why_stopped(record):
-        changed["why_stopped"] = set_aside(visible(reason)).strip() or None
-    if sections := _sections(record):
-        read = [{**section, "text": set_aside(visible(str(section.get("text", ""))))} for section in sections]
-        changed["full_text"] = {**record.metadata["full_text"], "sections": read}
-    return {**record.metadata, **changed}
+        return record.noting(why_stopped=set_aside(visible(reason)).strip() or None)
+    read = record.paper and record.paper.full_text
+    if not read:
+        return record
+    every = read.get("sections", ())
+    sections = [Section({**each, "text": set_aside(visible(each.get("text", "")))}) for each in every]
+    return record.noting(full_text={**read, "sections": sections})
 
 
-def _sections(record: Evidence) -> list[dict[str, Any]]:
+def _texts(record: Evidence) -> list[str]:
     """The sections of the full text; none where it was not read."""
-    read = record.metadata.get("full_text")
-    found = read.get("sections") if isinstance(read, dict) else None
-    return [section for section in found if isinstance(section, dict)] if isinstance(found, list) else []
+    read = record.paper and record.paper.full_text
+    return [section.get("text", "") for section in read.get("sections", ())] if read else []
 
 
 def _why_stopped(record: Evidence) -> str:
-    return str(record.metadata.get("why_stopped") or "")
+    return (record.trial and record.trial.why_stopped) or ""
 
 
 def _title_set_aside(title: str) -> str:

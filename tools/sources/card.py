@@ -5,12 +5,23 @@ what the doctor looks at. A card is a module's `CARD`, in `tools/sources/` for w
 what is only asked about records at hand.
 """
 
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from types import ModuleType
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Kind = Literal["publication", "trial", "drug", "disease", "label", "notice", "page"]
-"""What a record is."""
+from ..records import Kind
+
+LOOKUPS = ("crossref", "biorxiv")
+"""Sources that give no records and are only asked about those at hand (`tools/works/`)."""
+OF_NO_SOURCE: Mapping[str, tuple[str, Kind]] = {
+    "preprint": ("preprint servers", "publication"),
+    "web": ("the web", "page"),
+}
+"""Names that records bear although no file is called so (see `SourceName`): title and kind."""
 ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "label"})
 """Entries of databases, which have no authors and report no study."""
 PAPERS: frozenset[Kind] = frozenset({"publication", "page"})
@@ -87,3 +98,31 @@ class SourceCard(BaseModel):
     def needs_key(self) -> bool:
         """Whether it is searched with a key alone."""
         return self.use == "named" and self.key is not None
+
+
+@cache
+def module_of(name: str) -> ModuleType:
+    """The file of a source; imported when it is first asked for, so that nothing below the sources depends on them.
+
+    Raises:
+        ModuleNotFoundError: there is none.
+        TypeError: it holds no card of that name.
+    """
+    folder = "works" if name in LOOKUPS else "sources"
+    module = import_module(f"..{folder}.{name}", __package__)
+    card = getattr(module, "CARD", None)
+    if not isinstance(card, SourceCard) or card.name != name:
+        raise TypeError(f"tools/{folder}/{name}.py holds no CARD of that name")
+    return module
+
+
+def given_kind(name: str) -> Kind:
+    """What a source's records are, where they don't say otherwise.
+
+    Raises:
+        ModuleNotFoundError: there is no such source.
+    """
+    if name in OF_NO_SOURCE:
+        return OF_NO_SOURCE[name][1]
+    card: SourceCard = module_of(name).CARD
+    return card.gives

@@ -6,7 +6,8 @@ The fields are defined at https://chembl.gitbook.io/chembl-interface-documentati
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..evidence import Citation, Evidence, Metadata
+from ..evidence import Citation, Evidence
+from ..records import Development, Drug, Mechanism
 
 Row = Mapping[str, Any]
 """One row of one of ChEMBL's lists."""
@@ -50,38 +51,36 @@ def parse_drug(
     chembl_id = str(molecule["molecule_chembl_id"])
     name = next(iter(molecule_names(molecule)), chembl_id).lower()
     year = molecule.get("first_approval")
-    found: Metadata = {
-        "drug": name,
-        "chembl_id": chembl_id,
-        "molecule_type": molecule.get("molecule_type"),
-        "max_phase": parse_phase(molecule.get("max_phase")),
-        "first_approval": int(year) if year and str(year).isdecimal() else None,
-        "mechanisms": parse_mechanisms(mechanisms, targets),
-        "indications": parse_indications(indications, about)[:_MAX_INDICATIONS],
-        "record_type": "drug",
-    }
-    metadata = {key: value for key, value in found.items() if value not in (None, "", [])}
+    record = Drug(
+        drug=name,
+        chembl_id=chembl_id,
+        molecule_type=molecule.get("molecule_type") or None,
+        max_phase=parse_phase(molecule.get("max_phase")),
+        first_approval=int(year) if year and str(year).isdecimal() else None,
+        mechanisms=parse_mechanisms(mechanisms, targets),
+        indications=parse_indications(indications, about)[:_MAX_INDICATIONS],
+    )
     shown = name if name == chembl_id.lower() else f"{name.capitalize()} ({chembl_id})"
     return Evidence(
-        content="\n".join([shown, "", *_sentences(name.capitalize(), metadata)]),
+        content="\n".join([shown, "", *_sentences(name.capitalize(), record)]),
         citation=Citation(
             source="chembl", title=shown, url=f"https://www.ebi.ac.uk/chembl/explore/compound/{chembl_id}"
         ),
-        metadata=metadata,
+        record=record,
     )
 
 
-def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Metadata]:
+def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Mechanism]:
     """Read mechanisms of action with what their targets are; each once, what is not reported left out."""
     known = {str(row.get("target_chembl_id")): row for row in targets}
-    found: list[Metadata] = []
+    found: list[Mechanism] = []
     for row in rows:
         target_id = row.get("target_chembl_id")
         target = known.get(str(target_id), {})
         parts = [part for part in target.get("target_components") or () if isinstance(part, dict)]
         synonyms = [each for part in parts for each in part.get("target_component_synonyms") or ()]
         genes = [each.get("component_synonym") for each in synonyms if each.get("syn_type") == "GENE_SYMBOL"]
-        mechanism: Metadata = {
+        mechanism: dict[str, Any] = {
             "mechanism_of_action": row.get("mechanism_of_action"),
             "action_type": row.get("action_type"),
             "target_name": target.get("pref_name") or row.get("target_pref_name"),
@@ -89,15 +88,15 @@ def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Metada
             "gene_symbols": list(dict.fromkeys(filter(None, genes))),
             "uniprot_ids": list(dict.fromkeys(part["accession"] for part in parts if part.get("accession"))),
         }
-        told = {key: value for key, value in mechanism.items() if value}
+        told: Any = {key: value for key, value in mechanism.items() if value}
         if told and told not in found:
             found.append(told)
     return found
 
 
-def parse_indications(rows: Iterable[Row], about: frozenset[str] = frozenset()) -> list[Metadata]:
+def parse_indications(rows: Iterable[Row], about: frozenset[str] = frozenset()) -> list[Development]:
     """Read indications: each name once with its highest phase; those of `about` first, then by phase."""
-    best: dict[str, Metadata] = {}
+    best: dict[str, Any] = {}
     for row in rows:
         name, phase = indication_name(row), parse_phase(row.get("max_phase_for_ind"))
         if name and (name not in best or (phase or 0) > best[name].get("max_phase", 0)):
@@ -107,20 +106,19 @@ def parse_indications(rows: Iterable[Row], about: frozenset[str] = frozenset()) 
     return sorted(best.values(), key=lambda each: (each["name"] not in about, -each.get("max_phase", 0), each["name"]))
 
 
-def _sentences(name: str, metadata: Metadata) -> list[str]:
-    kind = str(metadata.get("molecule_type", "drug")).lower()
-    marketed = " (marketed)" if metadata.get("max_phase") == 4 else ""
-    phase = f", highest phase {metadata['max_phase']}{marketed}" if "max_phase" in metadata else ""
-    year = f", first approved {metadata['first_approval']}" if "first_approval" in metadata else ""
+def _sentences(name: str, record: Drug) -> list[str]:
+    kind = (record.molecule_type or "drug").lower()
+    marketed = " (marketed)" if record.max_phase == 4 else ""
+    phase = f", highest phase {record.max_phase}{marketed}" if record.max_phase is not None else ""
+    year = f", first approved {record.first_approval}" if record.first_approval else ""
     said = [f"{name}: {kind}{phase}{year}."]
-    for mechanism in metadata.get("mechanisms", ()):
+    for mechanism in record.mechanisms:
         target = ", ".join(mechanism.get("gene_symbols", ())) or mechanism.get("target_name")
         action = mechanism.get("mechanism_of_action") or mechanism.get("action_type") or "mechanism not named"
         said.append(f"{name}: {action}{f' (target {target})' if target else ''}.")
-    indications = metadata.get("indications", [])
-    for each in indications[:_SHOWN_INDICATIONS]:
+    for each in record.indications[:_SHOWN_INDICATIONS]:
         said.append(f"Highest phase for {each['name']}: {each.get('max_phase', 'not known')}.")
-    if (more := len(indications) - _SHOWN_INDICATIONS) > 0:
+    if (more := len(record.indications) - _SHOWN_INDICATIONS) > 0:
         said.append(f"Developed for {more} other conditions.")
     return said
 

@@ -122,8 +122,8 @@ class ClinicalTrials(Source):
         found, url = await self._ask(f"studies/{known}", {})
         record = parse_study(found) if found else None
         warnings = [] if record else [f"there is no trial {known}"]
-        if record and record.metadata["nct_id"] != known:
-            warnings = [f"{known} is an older number of {record.metadata['nct_id']}"]
+        if record and record.record.nct_id != known:
+            warnings = [f"{known} is an older number of {record.record.nct_id}"]
         return SourceReply(
             source=self.name,
             query=known,

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..evidence import UNKNOWN_DATE, Citation, Evidence, Metadata, checked_identifier
+from ..evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier
+from ..records import Arm, PostedResults, Trial
 
 UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's word for "not known"
 
@@ -31,70 +32,65 @@ def parse_study(study: Any) -> Evidence | None:
     protocol = _at(study, "protocolSection")
     names = _at(protocol, "identificationModule")
     title = _text(_at(names, "briefTitle")) or _text(_at(names, "officialTitle")) or nct_id
-    metadata = _metadata(nct_id, study, protocol)
-    sponsor = metadata.get("sponsor")
+    trial = _trial(nct_id, study, protocol)
     return Evidence(
-        content="\n".join([title, "", *_sentences(protocol, metadata)]),
+        content="\n".join([title, "", *_sentences(protocol, trial)]),
         citation=Citation(
             source="clinicaltrials",
             title=title,
             url=f"https://clinicaltrials.gov/study/{nct_id}",
             date=_record_date(_at(protocol, "statusModule")),
-            authors=[sponsor] if sponsor else [],
+            authors=[trial.sponsor] if trial.sponsor else [],
         ),
-        metadata=metadata,
+        record=trial,
     )
 
 
-def _metadata(nct_id: str, study: Any, protocol: Any) -> Metadata:
+def _trial(nct_id: str, study: Any, protocol: Any) -> Trial:
     status, design = _at(protocol, "statusModule"), _at(protocol, "designModule")
     arms, info = _at(protocol, "armsInterventionsModule"), _at(design, "designInfo")
     count = _at(design, "enrollmentInfo", "count")
     references = _dicts(protocol, "referencesModule", "references")
     results = parse_results(_at(study, "resultsSection"))
-    found: Metadata = {
-        "acronym": _text(_at(protocol, "identificationModule", "acronym")),
-        "overall_status": _text(_at(status, "overallStatus")),
-        "why_stopped": _text(_at(status, "whyStopped")),
-        "phases": _texts(_at(design, "phases")),
-        "study_type": _text(_at(design, "studyType")),
-        "enrollment": count if isinstance(count, int) and count != UNKNOWN_ENROLLMENT else None,
-        "start_date": _text(_at(status, "startDateStruct", "date")),
-        "completion_date": _text(_at(status, "completionDateStruct", "date")),
-        "sponsor": _text(_at(protocol, "sponsorCollaboratorsModule", "leadSponsor", "name")),
-        "conditions": _texts(_at(protocol, "conditionsModule", "conditions")),
-        "interventions": _pairs(_dicts(arms, "interventions"), type="type", name="name"),
-        "arms": [_arm(arm) for arm in _dicts(arms, "armGroups")],
-        "primary_outcomes": _pairs(
+    has_results = _at(study, "hasResults")
+    return Trial(
+        nct_id=nct_id,
+        acronym=_text(_at(protocol, "identificationModule", "acronym")),
+        overall_status=_text(_at(status, "overallStatus")),
+        why_stopped=_text(_at(status, "whyStopped")),
+        phases=_texts(_at(design, "phases")),
+        study_type=_text(_at(design, "studyType")),
+        enrollment=count if isinstance(count, int) and count != UNKNOWN_ENROLLMENT else None,
+        start_date=_text(_at(status, "startDateStruct", "date")),
+        completion_date=_text(_at(status, "completionDateStruct", "date")),
+        sponsor=_text(_at(protocol, "sponsorCollaboratorsModule", "leadSponsor", "name")),
+        conditions=_texts(_at(protocol, "conditionsModule", "conditions")),
+        interventions=_pairs(_dicts(arms, "interventions"), type="type", name="name"),
+        arms=[_arm(arm) for arm in _dicts(arms, "armGroups")],
+        primary_outcomes=_pairs(
             _dicts(protocol, "outcomesModule", "primaryOutcomes"), measure="measure", time_frame="timeFrame"
         ),
-        "allocation": _text(_at(info, "allocation")),
-        "intervention_model": _text(_at(info, "interventionModel")),
-        "masking": _text(_at(info, "maskingInfo", "masking")),
-        "primary_purpose": _text(_at(info, "primaryPurpose")),
-        "results": results,
-        "result_pmids": _result_pmids(references),
-        "mesh_terms": _texts(
+        allocation=_text(_at(info, "allocation")),
+        intervention_model=_text(_at(info, "interventionModel")),
+        masking=_text(_at(info, "maskingInfo", "masking")),
+        primary_purpose=_text(_at(info, "primaryPurpose")),
+        results=results or None,
+        result_pmids=_result_pmids(references),
+        mesh_terms=_texts(
             mesh.get("term")
             for module in ("conditionBrowseModule", "interventionBrowseModule")
             for mesh in _dicts(study, "derivedSection", module, "meshes")
         ),
-    }
-    has_results = _at(study, "hasResults")
-    reported = isinstance(has_results, bool)
-    known = {"has_results": has_results} if reported else {"has_results": True} if results else {}
-    return {
-        "nct_id": nct_id,
-        **{name: value for name, value in found.items() if value not in (None, [], {})},
-        **known,
-        "has_abstract": True,
-    }
+        has_results=has_results if isinstance(has_results, bool) else True if results else None,
+        has_abstract=True,
+    )
 
 
-def _arm(arm: Mapping[str, Any]) -> Metadata:
+def _arm(arm: Mapping[str, Any]) -> Arm:
     """An arm with the names of what it is given, without their types (`Drug: X`)."""
     given = [name.partition(": ")[2] or name for name in _texts(arm.get("interventionNames"))]
-    return _reported({"label": _text(arm.get("label")), "type": _text(arm.get("type")), "interventions": given})
+    told: Arm = _reported({"label": _text(arm.get("label")), "type": _text(arm.get("type")), "interventions": given})
+    return told
 
 
 def _result_pmids(references: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -116,7 +112,7 @@ def _record_date(status: Any) -> str:
     return UNKNOWN_DATE
 
 
-def parse_results(section: Any) -> Metadata:
+def parse_results(section: Any) -> PostedResults:
     """Read posted results: primary outcomes, and serious adverse events; empty where none are posted.
 
     Numbers stay the text that the registry posts (`<0.001`, `12.4`, `NA`).
@@ -131,11 +127,12 @@ def parse_results(section: Any) -> Metadata:
         for group in _dicts(section, "adverseEventsModule", "eventGroups")
         if (affected := group.get("seriousNumAffected")) is not None and group.get("seriousNumAtRisk") != 0
     ]
-    found = {"primary_outcomes": outcomes, "serious_adverse_events": events}
-    return {name: value for name, value in found.items() if value}
+    found: dict[str, Any] = {"primary_outcomes": outcomes, "serious_adverse_events": events}
+    posted: PostedResults = _reported(found)
+    return posted
 
 
-def _outcome(measure: Mapping[str, Any]) -> Metadata:
+def _outcome(measure: Mapping[str, Any]) -> Any:
     described = {str(group.get("id")): group for group in _dicts(measure, "groups")}
     groups = {key: _text(group.get("title")) for key, group in described.items()}
     title = _text(measure.get("title"))
@@ -164,7 +161,7 @@ def _outcome(measure: Mapping[str, Any]) -> Metadata:
     )
 
 
-def _values(measure: Mapping[str, Any], groups: Mapping[str, str | None]) -> Iterator[Metadata]:
+def _values(measure: Mapping[str, Any], groups: Mapping[str, str | None]) -> Iterator[dict[str, Any]]:
     for row in _dicts(measure, "classes"):
         for category in _dicts(row, "categories"):
             label = ", ".join(filter(None, (_text(row.get("title")), _text(category.get("title")))))
@@ -181,7 +178,7 @@ def _values(measure: Mapping[str, Any], groups: Mapping[str, str | None]) -> Ite
                 )
 
 
-def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], outcome: str | None) -> Metadata:
+def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], outcome: str | None) -> dict[str, Any]:
     """An analysis with the `sentence` that stands for it in the record's text."""
     found = _reported(
         {
@@ -202,41 +199,41 @@ def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], out
     return {**found, "sentence": f"{outcome or 'Primary outcome'}: {_analysed(found)}."}
 
 
-def _sentences(protocol: Any, metadata: Metadata) -> Iterator[str]:
+def _sentences(protocol: Any, trial: Trial) -> Iterator[str]:
     """What a record says, one thing a line; what is not reported is left out."""
     parts = {
         "SUMMARY": _text(_at(protocol, "descriptionModule", "briefSummary")),
-        "CONDITIONS": "; ".join(metadata.get("conditions", ())),
-        "DESIGN": _design(metadata, _at(protocol, "designModule", "enrollmentInfo", "type")),
-        "ARMS": _listed((_joined(arm, "type", "label") for arm in metadata.get("arms", ())), "; "),
-        "INTERVENTIONS": _listed((_joined(each, "type", "name") for each in metadata.get("interventions", ())), "; "),
+        "CONDITIONS": "; ".join(trial.conditions),
+        "DESIGN": _design(trial, _at(protocol, "designModule", "enrollmentInfo", "type")),
+        "ARMS": _listed((_joined(arm, "type", "label") for arm in trial.arms), "; "),
+        "INTERVENTIONS": _listed((_joined(each, "type", "name") for each in trial.interventions), "; "),
         "PRIMARY OUTCOMES": _listed(
-            (_joined(each, "measure", "time_frame", " – ") for each in metadata.get("primary_outcomes", ())), "; "
+            (_joined(each, "measure", "time_frame", " – ") for each in trial.primary_outcomes), "; "
         ),
-        "STATUS": _spoken(metadata.get("overall_status") or ""),
-        "WHY STOPPED": metadata.get("why_stopped"),
+        "STATUS": _spoken(trial.overall_status or ""),
+        "WHY STOPPED": trial.why_stopped,
     }
     for label, text in parts.items():
         if text:
             yield f"{label}: {text}" + ("" if text.endswith((".", "!", "?")) else ".")
-    yield from _result_sentences(metadata.get("results", {}))
+    yield from _result_sentences(trial.results or {})
 
 
-def _design(metadata: Metadata, kind: Any) -> str:
-    masking = metadata.get("masking")
+def _design(trial: Trial, kind: Any) -> str:
+    masking = trial.masking
     parts = [
-        metadata.get("study_type"),
-        metadata.get("allocation"),
+        trial.study_type,
+        trial.allocation,
         "no masking" if masking == "NONE" else f"{_spoken(masking)} masking" if masking else None,
-        f"purpose {_spoken(purpose)}" if (purpose := metadata.get("primary_purpose")) else None,
-        *metadata.get("phases", ()),
+        f"purpose {_spoken(purpose)}" if (purpose := trial.primary_purpose) else None,
+        *trial.phases,
     ]
-    if "enrollment" in metadata:
-        parts.append(f"{metadata['enrollment']} participants" + (f" ({_spoken(kind)})" if _text(kind) else ""))
+    if trial.enrollment is not None:
+        parts.append(f"{trial.enrollment} participants" + (f" ({_spoken(kind)})" if _text(kind) else ""))
     return ", ".join(_spoken(part) for part in parts if part and part != "NA")
 
 
-def _result_sentences(results: Metadata) -> Iterator[str]:
+def _result_sentences(results: PostedResults) -> Iterator[str]:
     for outcome in results.get("primary_outcomes", ()):
         unit = f" {outcome['unit']}" if "unit" in outcome else ""
         values = [
@@ -251,7 +248,7 @@ def _result_sentences(results: Metadata) -> Iterator[str]:
         yield f"SERIOUS ADVERSE EVENTS: {'; '.join(told)}."
 
 
-def _analysed(analysis: Metadata) -> str:
+def _analysed(analysis: Mapping[str, Any]) -> str:
     parts = [" versus ".join(analysis.get("groups", ()))]
     if "effect_value" in analysis:
         parts.append(f"{analysis.get('effect', 'effect')} {analysis['effect_value']}")
@@ -296,12 +293,13 @@ def _texts(values: Any) -> list[str]:
     return list(dict.fromkeys(text for value in values if (text := _text(value))))
 
 
-def _pairs(entries: Iterable[Mapping[str, Any]], **names: str) -> list[Metadata]:
+def _pairs(entries: Iterable[Mapping[str, Any]], **names: str) -> list[Any]:
     found = (_reported({ours: _text(entry.get(theirs)) for ours, theirs in names.items()}) for entry in entries)
     return [entry for entry in found if entry]
 
 
-def _reported(entry: Metadata) -> Metadata:
+def _reported(entry: Mapping[str, Any]) -> Any:
+    """An entry without what is not reported; of the type that the caller knows it has."""
     return {name: value for name, value in entry.items() if value not in (None, "", [])}
 
 
@@ -315,7 +313,7 @@ def _spoken(code: str) -> str:
     return re.sub(r"\bphase(\d)", r"phase \1", words)
 
 
-def _joined(entry: Mapping[str, str], first: str, second: str, between: str = ": ") -> str:
+def _joined(entry: Mapping[str, Any], first: str, second: str, between: str = ": ") -> str:
     return between.join(
         _spoken(entry[name]) if name == "type" else entry[name] for name in (first, second) if name in entry
     )

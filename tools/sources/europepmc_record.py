@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..evidence import Citation, Evidence, Metadata, checked_identifier
-from .publications import NO_TITLE, NOTICE_TYPES, date_of, publication_date, raised, reported, trial_numbers, written
+from ..evidence import Citation, Evidence, checked_identifier
+from ..records import Notice, NoticeOn, Publication
+from .publications import NO_TITLE, NOTICE_TYPES, date_of, publication_date, raised, trial_numbers, written
 
 _TAG = re.compile(
     r"</?([A-Za-z][\w:.-]{0,40})(?:\s+[\w:.-]{1,40}\s*=\s*(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[^\s\"'<>=]{1,300}))*\s*/?>"
@@ -24,6 +25,7 @@ _NOTICES = {
     "correction of": "corrected",
 }
 """Notes by which an article speaks of another, and what that makes of the other."""
+_CORRECTED = frozenset({"erratum in", "correction in", "corrected and republished in"})
 _LINES = frozenset({"p", "br", "li", "div", "ul", "ol", "sec", "title"})
 
 
@@ -38,15 +40,6 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
     preprint = source == "PPR" or "preprint" in {kind.lower() for kind in types}
     title = plain(hit.get("title") or "") or NO_TITLE
     abstract = plain(hit.get("abstractText") or "")
-    metadata = {
-        **_identity(hit, source, number),
-        **_container(hit),
-        "publication_types": types,
-        **_trust(hit, types, preprint),
-        **_indexing(hit),
-        "nct_ids": trial_numbers(title, abstract),
-        "has_abstract": bool(abstract),
-    }
     return Evidence(
         content=written(title, abstract, preprint=preprint),
         citation=Citation(
@@ -56,7 +49,9 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
             date=_date(hit, source),
             authors=list(_authors(hit)),
         ),
-        metadata=reported(metadata),
+        record=_record(
+            hit, types, is_preprint=preprint, nct_ids=trial_numbers(title, abstract), has_abstract=bool(abstract)
+        ),
     )
 
 
@@ -87,58 +82,53 @@ def _types(hit: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(kind.strip() for kind in types if isinstance(kind, str) and kind.strip()))
 
 
-def _identity(hit: Mapping[str, Any], source: str, number: str) -> Metadata:
-    return {
-        "pmid": checked_identifier("pmid", hit.get("pmid") or (number if source == "MED" else None)),
-        "pmcid": checked_identifier("pmcid", hit.get("pmcid") or (number if source == "PMC" else None)),
-        "doi": checked_identifier("doi", hit.get("doi")),
-        "ppr_id": number if source == "PPR" else None,
-    }
-
-
-def _container(hit: Mapping[str, Any]) -> Metadata:
-    """Where it was published, how openly, and how often it is cited."""
-    journal = _under(hit, "journalInfo", "journal", "title") or hit.get("journalTitle")
-    cited = hit.get("citedByCount")
-    return {
-        "journal": journal or _under(hit, "bookOrReportDetails", "publisher"),
-        "language": hit.get("language"),
-        "license": hit.get("license"),
-        "is_open_access": {"Y": True, "N": False}.get(str(hit.get("isOpenAccess"))),
-        "cited_by_count": cited if isinstance(cited, int) else None,
-    }
-
-
-def _trust(hit: Mapping[str, Any], types: list[str], preprint: bool) -> Metadata:
-    """Whether it is a preprint, and what was later said of it; unknown where the hit gives no types."""
+def _record(
+    hit: Mapping[str, Any], types: list[str], *, is_preprint: bool, nct_ids: list[str], has_abstract: bool
+) -> Publication | Notice:
+    """What the hit reports: of itself, of its standing (unknown where it gives no types), of its other versions."""
+    source, number = str(hit["source"]), str(hit["id"])
     notes = _dicts(_under(hit, "commentCorrectionList", "commentCorrection"))
     kinds = {str(note.get("type")).lower() for note in notes}
     lowered = {kind.lower() for kind in types}
-    said = bool(types or notes)
-    return {
-        "is_preprint": preprint,
-        "retracted": "retracted publication" in lowered or "retraction in" in kinds if said else None,
-        "expression_of_concern": "expression of concern in" in kinds if said else None,
-        "corrected": bool(kinds & {"erratum in", "correction in", "corrected and republished in"}) if said else None,
-        **_versions(types, notes),
-    }
-
-
-def _versions(types: list[str], notes: list[dict[str, Any]]) -> Metadata:
-    """Later and earlier versions, and the articles that it is a notice on."""
+    told = bool(types or notes)
     said = [(str(note.get("type")).lower(), name) for note in notes if (name := _named(note))]
     preprint_of = [name for kind, name in said if kind == "preprint of" and name.startswith("pmid:")]
-    later = [name for kind, name in said if kind == "update in"]
-    earlier = [name for kind, name in said if kind in ("preprint in", "update of")]
-    notice = bool(_NOTICE_TYPES.intersection(kind.lower() for kind in types))
-    on = [{"flag": _NOTICES[kind], "name": name} for kind, name in said if kind in _NOTICES]
-    return {
-        "record_type": "notice" if notice else None,
-        "published_version": preprint_of[0].partition(":")[2] if preprint_of else None,
-        "updated_in": later,
-        "update_of": earlier,
-        "notice_on": on if notice else None,
-    }
+    is_notice = bool(_NOTICE_TYPES & lowered)
+    on = [NoticeOn(flag=_NOTICES[kind], name=name) for kind, name in said if kind in _NOTICES]
+    journal = _under(hit, "journalInfo", "journal", "title") or hit.get("journalTitle")
+    cited = hit.get("citedByCount")
+    headings = _dicts(_under(hit, "meshHeadingList", "meshHeading"))
+    chemicals = _dicts(_under(hit, "chemicalList", "chemical"))
+    keywords = _under(hit, "keywordList", "keyword")
+    return (Notice if is_notice else Publication)(
+        pmid=checked_identifier("pmid", hit.get("pmid") or (number if source == "MED" else None)),
+        pmcid=checked_identifier("pmcid", hit.get("pmcid") or (number if source == "PMC" else None)),
+        doi=checked_identifier("doi", hit.get("doi")),
+        ppr_id=number if source == "PPR" else None,
+        journal=_said(journal or _under(hit, "bookOrReportDetails", "publisher")),
+        language=_said(hit.get("language")),
+        license=_said(hit.get("license")),
+        is_open_access={"Y": True, "N": False}.get(str(hit.get("isOpenAccess"))),
+        cited_by_count=cited if isinstance(cited, int) else None,
+        publication_types=types,
+        is_preprint=is_preprint,
+        retracted="retracted publication" in lowered or "retraction in" in kinds if told else None,
+        expression_of_concern="expression of concern in" in kinds if told else None,
+        corrected=bool(kinds & _CORRECTED) if told else None,
+        published_version=preprint_of[0].partition(":")[2] if preprint_of else None,
+        updated_in=[name for kind, name in said if kind == "update in"],
+        update_of=[name for kind, name in said if kind in ("preprint in", "update of")],
+        notice_on=on if is_notice else [],
+        mesh_terms=[plain(str(heading["descriptorName"])) for heading in headings if heading.get("descriptorName")],
+        chemicals=[plain(str(chemical["name"])) for chemical in chemicals if chemical.get("name")],
+        keywords=[plain(str(word)) for word in keywords] if isinstance(keywords, list) else [],
+        nct_ids=nct_ids,
+        has_abstract=has_abstract,
+    )
+
+
+def _said(value: object) -> str | None:
+    return str(value) if value else None
 
 
 def _named(note: Mapping[str, Any]) -> str | None:
@@ -148,17 +138,6 @@ def _named(note: Mapping[str, Any]) -> str | None:
         return f"ppr:{number}"
     pmid = checked_identifier("pmid", number) if source == "MED" else None
     return f"pmid:{pmid}" if pmid else None
-
-
-def _indexing(hit: Mapping[str, Any]) -> Metadata:
-    headings = _dicts(_under(hit, "meshHeadingList", "meshHeading"))
-    chemicals = _dicts(_under(hit, "chemicalList", "chemical"))
-    keywords = _under(hit, "keywordList", "keyword")
-    return {
-        "mesh_terms": [plain(str(heading["descriptorName"])) for heading in headings if heading.get("descriptorName")],
-        "chemicals": [plain(str(chemical["name"])) for chemical in chemicals if chemical.get("name")],
-        "keywords": [plain(str(word)) for word in keywords] if isinstance(keywords, list) else [],
-    }
 
 
 def _date(hit: Mapping[str, Any], source: str) -> str:

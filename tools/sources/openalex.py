@@ -14,9 +14,10 @@ from ..errors import SourceRefused, UnreadableReply
 from ..evidence import Citation, Evidence, checked_identifier
 from ..http.transport import Reply, Transport
 from ..ranking import rank
+from ..records import Publication
 from ..search import Filters, Source, SourceReply, Status
 from .card import SourceCard
-from .publications import NO_TITLE, boundary, check_filters, date_of, plain_words, reported, trial_numbers, written
+from .publications import NO_TITLE, boundary, check_filters, date_of, plain_words, trial_numbers, written
 
 CARD = SourceCard(
     name="openalex",
@@ -181,6 +182,7 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
     mesh = [each.get("descriptor_name") for each in _dicts(hit.get("mesh"))]
     retracted, cited = hit.get("is_retracted"), hit.get("cited_by_count")
     names = (_under(each, "author", "display_name") for each in _dicts(hit.get("authorships")))
+    language = hit.get("language")
     journal, is_open = _under(hit, "primary_location", "source", "display_name"), _under(hit, "open_access", "is_oa")
     return Evidence(
         content=written(title, abstract, preprint=preprint),
@@ -191,20 +193,18 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
             date=date_of(str(hit.get("publication_date") or hit.get("publication_year") or "")) or "Unknown",
             authors=[surname_first(name) for name in names if isinstance(name, str) and name.strip()],
         ),
-        metadata=reported(
-            {
-                "pmid": _pmid(hit),
-                "doi": doi,
-                "journal": journal if isinstance(journal, str) else None,
-                "language": hit.get("language"),
-                "mesh_terms": list(dict.fromkeys(str(term) for term in mesh if term)),
-                "nct_ids": trial_numbers(title, abstract),
-                "is_open_access": is_open if isinstance(is_open, bool) else None,
-                "is_preprint": preprint,
-                "retracted": retracted if isinstance(retracted, bool) else None,
-                "cited_by_count": cited if isinstance(cited, int) and not isinstance(cited, bool) else None,
-                "has_abstract": bool(abstract),
-            }
+        record=Publication(
+            pmid=_pmid(hit),
+            doi=doi,
+            journal=journal if isinstance(journal, str) else None,
+            language=language if isinstance(language, str) else None,
+            mesh_terms=list(dict.fromkeys(str(term) for term in mesh if term)),
+            nct_ids=trial_numbers(title, abstract),
+            is_open_access=is_open if isinstance(is_open, bool) else None,
+            is_preprint=preprint,
+            retracted=retracted if isinstance(retracted, bool) else None,
+            cited_by_count=cited if isinstance(cited, int) and not isinstance(cited, bool) else None,
+            has_abstract=bool(abstract),
         ),
     )
 

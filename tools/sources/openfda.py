@@ -22,9 +22,10 @@ from ..http.transport import Reply
 from ..lexicon import canonical_drug, common_drug_names, condition_synonyms, same_drug
 from ..questions.naming import asked_for, words_of
 from ..ranking import rank
+from ..records import Label as DrugLabel
 from ..search import Filters, Source, SourceReply, Status
 from .card import SourceCard
-from .publications import check_filters, date_of, redacted, reported
+from .publications import check_filters, date_of, redacted
 
 CARD = SourceCard(
     name="openfda",
@@ -191,17 +192,15 @@ def parse_label(label: Label) -> Evidence | None:
             url=f"https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid={set_id}",
             date=_date(label.get("effective_time")),
         ),
-        metadata=reported(
-            {
-                "drug": (canonical_drug(name) or name.lower()) if generic else None,
-                "generic_names": generic,
-                "brand_names": brand,
-                "manufacturers": _names(label, "manufacturer_name"),
-                "set_id": set_id,
-                "sections": list(sections),
-                "has_boxed_warning": "Boxed warning" in sections,
-                "has_abstract": bool(sections),
-            }
+        record=DrugLabel(
+            drug=(canonical_drug(name) or name.lower()) if generic else None,
+            generic_names=generic,
+            brand_names=brand,
+            manufacturers=_names(label, "manufacturer_name"),
+            set_id=set_id,
+            sections=list(sections),
+            has_boxed_warning="Boxed warning" in sections,
+            has_abstract=bool(sections),
         ),
     )
 

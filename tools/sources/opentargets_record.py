@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..evidence import Citation, Evidence, Metadata
+from ..evidence import Citation, Evidence
+from ..records import AssociatedTarget, Development, Disease, Drug, Mechanism, Pathway, Record
 
 PHASE_OF_STAGE: Mapping[str, float] = {
     "APPROVAL": 4,
@@ -39,16 +40,16 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
     rows = _rows(disease, "drugAndClinicalCandidates") or _rows(disease, "knownDrugs")
     drugs = _furthest({**_stage(row), **_drug(row)} for row in rows)
     targets = [
-        {"symbol": symbol, "score": row.get("score")}
+        AssociatedTarget(symbol=symbol, score=row.get("score"))
         for row in _rows(disease, "associatedTargets")
         if (symbol := _named(row, "target").get("approvedSymbol"))
     ][:_MAX_TARGETS]
-    metadata: Metadata = {"disease": name, "disease_id": disease_id, "drugs": drugs[:_MAX_DRUGS], "targets": targets}
+    record = Disease(disease=name, disease_id=disease_id, drugs=drugs[:_MAX_DRUGS], targets=targets)
     said = [f"Known drugs for {name}: {_told(drugs)}."] if drugs else [f"No known drugs are listed for {name}."]
     if targets:
         scores = ", ".join(_scored(target) for target in targets)
         said.append(f"Targets associated with {name} (score 0 to 1): {scores}.")
-    return _evidence(f"{name} ({disease_id})", said, "disease", disease_id, metadata)
+    return _evidence(f"{name} ({disease_id})", said, record, disease_id)
 
 
 def parse_drug(drug: Mapping[str, Any]) -> Evidence:
@@ -56,50 +57,49 @@ def parse_drug(drug: Mapping[str, Any]) -> Evidence:
     chembl_id, name = str(drug["id"]), str(drug.get("name") or drug["id"]).lower()
     indications = _furthest({**_stage(row), **_disease(row)} for row in _rows(drug, "indications"))
     mechanisms = [mechanism for row in _rows(drug, "mechanismsOfAction") if (mechanism := _mechanism(row))]
-    metadata: Metadata = {
-        "drug": name,
-        "chembl_id": chembl_id,
-        "molecule_type": drug.get("drugType"),
-        "max_phase": _phase(drug.get("maximumClinicalStage"), drug.get("maximumClinicalTrialPhase")),
-        "mechanisms": [each for i, each in enumerate(mechanisms) if each not in mechanisms[:i]],
-        "indications": indications[:_MAX_INDICATIONS],
-        "pathways": _pathways(_rows(drug, "mechanismsOfAction"))[:_MAX_PATHWAYS],
-    }
+    record = Drug(
+        drug=name,
+        chembl_id=chembl_id,
+        molecule_type=drug.get("drugType") or None,
+        max_phase=_phase(drug.get("maximumClinicalStage"), drug.get("maximumClinicalTrialPhase")),
+        mechanisms=[each for i, each in enumerate(mechanisms) if each not in mechanisms[:i]],
+        indications=indications[:_MAX_INDICATIONS],
+        pathways=_pathways(_rows(drug, "mechanismsOfAction"))[:_MAX_PATHWAYS],
+    )
     shown = name.capitalize()
-    said = [f"{shown}: {_acting(mechanism)}." for mechanism in metadata["mechanisms"]]
-    if metadata["pathways"]:
-        said.append(f"Pathways of its targets (Reactome): {', '.join(each['name'] for each in metadata['pathways'])}.")
+    said = [f"{shown}: {_acting(mechanism)}." for mechanism in record.mechanisms]
+    if record.pathways:
+        said.append(f"Pathways of its targets (Reactome): {', '.join(each['name'] for each in record.pathways)}.")
     said += [f"{shown} was developed for: {_told(indications)}."] if indications else []
     said = said or [f"{shown}: neither mechanism nor indication is listed."]
-    return _evidence(f"{shown} ({chembl_id})", said, "drug", chembl_id, metadata)
+    return _evidence(f"{shown} ({chembl_id})", said, record, chembl_id)
 
 
-def _evidence(title: str, said: Iterable[str], kind: str, identifier: str, metadata: Metadata) -> Evidence:
+def _evidence(title: str, said: Iterable[str], record: Record, identifier: str) -> Evidence:
     return Evidence(
         content="\n".join([title, "", *said]),
         citation=Citation(
-            source="opentargets", title=title, url=f"https://platform.opentargets.org/{kind}/{identifier}"
+            source="opentargets", title=title, url=f"https://platform.opentargets.org/{record.kind}/{identifier}"
         ),
-        metadata={
-            **{key: value for key, value in metadata.items() if value not in (None, "", [])},
-            "record_type": kind,
-        },
+        record=record,
     )
 
 
-def _mechanism(row: Mapping[str, Any]) -> Metadata:
+def _mechanism(row: Mapping[str, Any]) -> Mechanism:
     targets = [target for target in row.get("targets") or () if isinstance(target, dict)]
-    found: Metadata = {
+    found = {
         "mechanism_of_action": row.get("mechanismOfAction"),
         "action_type": row.get("actionType"),
         "target_name": row.get("targetName") or next((each.get("approvedName") for each in targets), None),
         "target_id": next((each.get("id") for each in targets), None),
         "gene_symbols": [each["approvedSymbol"] for each in targets if each.get("approvedSymbol")],
     }
-    return {key: value for key, value in found.items() if value}
+    told: Any = {key: value for key, value in found.items() if value}
+    mechanism: Mechanism = told
+    return mechanism
 
 
-def _pathways(rows: Iterable[Mapping[str, Any]]) -> list[Metadata]:
+def _pathways(rows: Iterable[Mapping[str, Any]]) -> list[Pathway]:
     """Reactome's pathways of the targets: id and name, those of most targets first."""
     targets = {str(each.get("id")): each for row in rows for each in row.get("targets") or () if isinstance(each, dict)}
     listed = [path for each in targets.values() for path in each.get("pathways") or () if isinstance(path, dict)]
@@ -111,13 +111,13 @@ def _pathways(rows: Iterable[Mapping[str, Any]]) -> list[Metadata]:
     return [{"id": number, "name": name} for (number, name), _ in Counter(named).most_common()]
 
 
-def _acting(mechanism: Metadata) -> str:
+def _acting(mechanism: Mechanism) -> str:
     action = mechanism.get("mechanism_of_action") or mechanism.get("action_type") or "mechanism not named"
     target = ", ".join(mechanism.get("gene_symbols", ())) or mechanism.get("target_name")
     return f"{action} (target {target})" if target else str(action)
 
 
-def _stage(row: Mapping[str, Any]) -> Metadata:
+def _stage(row: Mapping[str, Any]) -> dict[str, Any]:
     """The stage of a row by either schema, and the phase it amounts to; what is not known is left out."""
     stage = row.get("maxClinicalStage")
     phase = _phase(stage, row.get("phase", row.get("maxPhaseForIndication")))
@@ -136,20 +136,20 @@ def _phase(stage: Any, number: Any) -> float | None:
     return number if isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= 4 else None
 
 
-def _drug(row: Mapping[str, Any]) -> Metadata:
+def _drug(row: Mapping[str, Any]) -> dict[str, Any]:
     drug = _named(row, "drug")
     return {"name": str(drug.get("name") or drug.get("id") or "").lower(), "chembl_id": drug.get("id")}
 
 
-def _disease(row: Mapping[str, Any]) -> Metadata:
+def _disease(row: Mapping[str, Any]) -> dict[str, Any]:
     disease = _named(row, "disease")
     found = {"name": disease.get("name") or "", "id": disease.get("id")}
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _furthest(entries: Iterable[Metadata]) -> list[Metadata]:
+def _furthest(entries: Iterable[dict[str, Any]]) -> list[Development]:
     """Each name once, by the furthest stage it reached; furthest first, then by name."""
-    best: dict[str, Metadata] = {}
+    best: dict[str, Any] = {}
     for entry in entries:
         name = entry["name"]
         if name and (name not in best or entry.get("max_phase", -1) > best[name].get("max_phase", -1)):
@@ -157,18 +157,18 @@ def _furthest(entries: Iterable[Metadata]) -> list[Metadata]:
     return sorted(best.values(), key=lambda each: (-each.get("max_phase", -1), each["name"]))
 
 
-def _told(entries: list[Metadata]) -> str:
+def _told(entries: list[Development]) -> str:
     told = [f"{each['name']} ({_reached(each)})" for each in entries[:_SHOWN]]
     return ", ".join(told) + (f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else "")
 
 
-def _reached(entry: Metadata) -> str:
+def _reached(entry: Development) -> str:
     if "stage" in entry:
         return {"APPROVAL": "approved"}.get(entry["stage"], str(entry["stage"]).replace("_", " ").lower())
     return f"phase {entry['max_phase']}" if "max_phase" in entry else "stage not known"
 
 
-def _scored(target: Metadata) -> str:
+def _scored(target: AssociatedTarget) -> str:
     score = target["score"]
     return f"{target['symbol']} {score:.2f}" if isinstance(score, int | float) else str(target["symbol"])
 

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from ..errors import SourceRefused
-from ..evidence import UNKNOWN_DATE, Metadata
+from ..evidence import UNKNOWN_DATE
 
 PREPRINT_MARK = "[PREPRINT - Not peer-reviewed]"
 NO_TITLE = "[Title not given]"
@@ -94,11 +94,6 @@ def publication_date(issue: str | None, online: str | None) -> str:
 def trial_numbers(*texts: str) -> list[str]:
     """The ClinicalTrials.gov numbers named in texts, in order, each once."""
     return list(dict.fromkeys(number.upper() for text in texts for number in _TRIAL.findall(text)))
-
-
-def reported(fields: Mapping[str, Any]) -> Metadata:
-    """Leave out what the source did not report: None, empty text, empty lists."""
-    return {name: value for name, value in fields.items() if value is not None and value not in ("", [])}
 
 
 def plain_words(query: str) -> str:

@@ -121,7 +121,7 @@ class PubMed(Source):
         return {"db": "pubmed", "tool": "willowbark", "email": self.transport.endpoints.email}
 
     def _reply(self, query: str, sent: str, hits: Hits, articles: Articles) -> SourceReply:
-        by_pmid = {record.metadata["pmid"]: record for record in articles.records}
+        by_pmid = {record.record.pmid: record for record in articles.records}
         records = [by_pmid[pmid] for pmid in hits.pmids if pmid in by_pmid]
         missing = [pmid for pmid in hits.pmids if pmid not in by_pmid]
         warnings = [*hits.warnings, *articles.unread]

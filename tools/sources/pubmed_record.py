@@ -12,7 +12,8 @@ from typing import Any
 import xmltodict
 
 from ..errors import SourceUnavailable
-from ..evidence import Citation, Evidence, Metadata, checked_identifier
+from ..evidence import Citation, Evidence, checked_identifier
+from ..records import Notice, NoticeOn, Publication
 from .publications import (
     NO_TITLE,
     NOTICE_TYPES,
@@ -20,7 +21,6 @@ from .publications import (
     iso_date,
     publication_date,
     redacted,
-    reported,
     trial_numbers,
     written,
 )
@@ -108,19 +108,6 @@ def parse_article(xml: str) -> Evidence:
     title = _title(parts.article) or parts.container or NO_TITLE
     abstract = "\n".join(_sections(parts.article))
     types = _each(_text(node) for node in parts.types)
-    notes = _list(parts.citation, "CommentsCorrectionsList/CommentsCorrections")
-    metadata = {
-        "pmid": pmid,
-        **_identity(parts),
-        "journal": parts.container,
-        "language": ", ".join(_text(node) for node in _list(parts.article, "Language")),
-        "publication_types": types,
-        **_trust(types, notes),
-        **_versions(types, notes),
-        **_indexing(parts.citation),
-        "nct_ids": list(dict.fromkeys([*_registered(parts.article), *trial_numbers(title, abstract)])),
-        "has_abstract": bool(abstract),
-    }
     return Evidence(
         content=written(title, abstract, preprint="Preprint" in types),
         citation=Citation(
@@ -130,7 +117,13 @@ def parse_article(xml: str) -> Evidence:
             date=parts.date,
             authors=list(_authors(parts.author_lists)),
         ),
-        metadata=reported(metadata),
+        record=_record(
+            parts,
+            pmid,
+            types,
+            nct_ids=list(dict.fromkeys([*_registered(parts.article), *trial_numbers(title, abstract)])),
+            has_abstract=bool(abstract),
+        ),
     )
 
 
@@ -181,46 +174,54 @@ def _sections(article: Node) -> Iterator[str]:
             yield text if label in ("", "UNLABELLED") else f"{label}: {text}"
 
 
-def _identity(parts: _Parts) -> Metadata:
-    """DOI and PMCID of the article itself: its references carry lists of the same name."""
-    own = {node["@IdType"]: _text(node) for node in parts.identifiers if isinstance(node, dict) and "@IdType" in node}
-    elsewhere = (
-        _text(node)
-        for node in _list(parts.article, "ELocationID")
-        if isinstance(node, dict) and node.get("@EIdType") == "doi" and node.get("@ValidYN", "Y") == "Y"
-    )
-    doi = checked_identifier("doi", own.get("doi")) or checked_identifier("doi", next(elsewhere, None))
-    return {"doi": doi, "pmcid": checked_identifier("pmcid", own.get("pmc"))}
-
-
-def _trust(types: list[str], notes: list[Node]) -> Metadata:
-    """Whether the article is a preprint, and what was later said of it."""
-    kinds = {note.get("@RefType") for note in notes}
-    return {
-        "is_preprint": "Preprint" in types,
-        "retracted": "Retracted Publication" in types or bool(kinds & _RETRACTED),
-        "expression_of_concern": "ExpressionOfConcernIn" in kinds,
-        "corrected": bool(kinds & _CORRECTED),
-    }
-
-
-def _versions(types: list[str], notes: list[Node]) -> Metadata:
-    """The article's later and earlier versions, and the articles that it is a notice on.
+def _record(
+    parts: _Parts, pmid: str, types: list[str], *, nct_ids: list[str], has_abstract: bool
+) -> Publication | Notice:
+    """What the article reports: of itself, of its standing, of its other versions, and where it is a notice.
 
     https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html#commentscorrections
     """
-    referred = [(note.get("@RefType"), _referred(note)) for note in notes]
+    notes = _list(parts.citation, "CommentsCorrectionsList/CommentsCorrections")
+    referred = [(str(note.get("@RefType")), _referred(note)) for note in notes]
+    kinds = {kind for kind, _ in referred}
     later = next((names for kind, names in referred if kind == "UpdateIn" and names), [])
-    earlier = [name for kind, names in referred if kind == "UpdateOf" for name in names]
-    notice = bool(NOTICE_TYPES.intersection(types))
-    on = [{"flag": _NOTICES[kind], "name": name} for kind, names in referred if kind in _NOTICES for name in names]
-    return {
-        "record_type": "notice" if notice else None,
-        "published_version": later[0].partition(":")[2] if later and "Preprint" in types else None,
-        "updated_in": later if "Preprint" not in types else None,
-        "update_of": earlier,
-        "notice_on": on if notice else None,
-    }
+    is_preprint, is_notice = "Preprint" in types, bool(NOTICE_TYPES.intersection(types))
+    on = [(_NOTICES[kind], name) for kind, names in referred if kind in _NOTICES for name in names]
+    headings = _list(parts.citation, "MeshHeadingList/MeshHeading")
+    keywords = (word for group in _list(parts.citation, "KeywordList") for word in _list(group, "Keyword"))
+    chemicals = _list(parts.citation, "ChemicalList/Chemical")
+    own = {node["@IdType"]: _text(node) for node in parts.identifiers if isinstance(node, dict) and "@IdType" in node}
+    return (Notice if is_notice else Publication)(
+        pmid=pmid,
+        pmcid=checked_identifier("pmcid", own.get("pmc")),
+        doi=checked_identifier("doi", own.get("doi")) or checked_identifier("doi", _located(parts.article)),
+        journal=parts.container or None,
+        language=", ".join(_text(node) for node in _list(parts.article, "Language")) or None,
+        publication_types=types,
+        is_preprint=is_preprint,
+        retracted="Retracted Publication" in types or bool(kinds & _RETRACTED),
+        expression_of_concern="ExpressionOfConcernIn" in kinds,
+        corrected=bool(kinds & _CORRECTED),
+        published_version=later[0].partition(":")[2] if later and is_preprint else None,
+        updated_in=[] if is_preprint else later,
+        update_of=[name for kind, names in referred if kind == "UpdateOf" for name in names],
+        notice_on=[NoticeOn(flag=flag, name=name) for flag, name in on] if is_notice else [],
+        mesh_terms=_each(_text(heading.get("DescriptorName")) for heading in headings),
+        keywords=_each(_text(word) for word in keywords),
+        chemicals=_each(_text(chemical.get("NameOfSubstance")) for chemical in chemicals),
+        nct_ids=nct_ids,
+        has_abstract=has_abstract,
+    )
+
+
+def _located(article: Node) -> str | None:
+    """The DOI among the article's locations: its references carry lists of identifiers of the same name."""
+    found = (
+        _text(node)
+        for node in _list(article, "ELocationID")
+        if isinstance(node, dict) and node.get("@EIdType") == "doi" and node.get("@ValidYN", "Y") == "Y"
+    )
+    return next(found, None)
 
 
 def _referred(note: Node) -> list[str]:
@@ -229,17 +230,6 @@ def _referred(note: Node) -> list[str]:
     pmid = checked_identifier("pmid", _text(note.get("PMID")))
     doi = checked_identifier("doi", said[0].rstrip(".")) if said else None
     return [f"{kind}:{number}" for kind, number in (("pmid", pmid), ("doi", doi)) if number]
-
-
-def _indexing(citation: Node) -> Metadata:
-    headings = _list(citation, "MeshHeadingList/MeshHeading")
-    keywords = (word for group in _list(citation, "KeywordList") for word in _list(group, "Keyword"))
-    chemicals = _list(citation, "ChemicalList/Chemical")
-    return {
-        "mesh_terms": _each(_text(heading.get("DescriptorName")) for heading in headings),
-        "keywords": _each(_text(word) for word in keywords),
-        "chemicals": _each(_text(chemical.get("NameOfSubstance")) for chemical in chemicals),
-    }
 
 
 def _registered(article: Node) -> list[str]:

@@ -12,6 +12,7 @@ from ..lexicon import find_drugs
 from ..reading.numbers import P_VALUE, effect_sizes, intervals
 from ..reading.screening import readable
 from ..reading.sentences import sentences
+from ..records import Section
 from .sections import places, section_of
 
 RESULTS_SHOWN = 2000  # characters of a record's results in a prompt; the abstract beside them has up to 2,500
@@ -58,17 +59,17 @@ def stated_limits(record: Evidence) -> list[Passage]:
 
 def excerpted(record: Evidence) -> Evidence:
     """A record whose full text is cut to what a model should read: results that name a drug or a figure, and limits."""
-    read = record.metadata.get("full_text")
-    if not isinstance(read, dict):
+    read = record.paper and record.paper.full_text
+    if not read:
         return record
     room = {"results": RESULTS_SHOWN, "limitations": LIMITS_SHOWN}
-    kept = []
+    kept = list[Section]()
     for place in places(record):
         text = _telling(place.text, room.get(place.kind, 0))
         room[place.kind] = room.get(place.kind, 0) - len(text)
         if text:
-            kept.append({"kind": place.kind, "title": place.title, "text": text})
-    return record.model_copy(update={"metadata": {**record.metadata, "full_text": {**read, "sections": kept}}})
+            kept.append(Section(kind=place.kind, title=place.title, text=text))
+    return record.noting(full_text={**read, "sections": kept})
 
 
 def _telling(text: str, room: int) -> str:

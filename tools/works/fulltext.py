@@ -11,9 +11,11 @@ from collections.abc import Sequence
 
 from ..enclosure import visible
 from ..errors import SearchError, SourceRefused, UnreadableReply
-from ..evidence import Evidence, Metadata, checked_identifier
+from ..evidence import Evidence, checked_identifier
 from ..http.transport import Reply, Transport
 from ..reading.screening import addressed_to_machines, set_aside
+from ..records import FullText as ReadText
+from ..records import Section as ReadSection
 from .jats import FullText, Section, parse_full_text
 
 FULL_TEXT_LIMIT = 12  # articles a run, 0.1 to 1 MB each: one or two for every candidate that a report shows
@@ -77,16 +79,16 @@ _NO_ANSWER = "Europe PMC gave no answer in time"
 
 def may_be_open(record: Evidence) -> bool:
     """Whether it is worth asking for: not asked for yet, in PubMed Central, not known to be closed or retracted."""
-    known = record.metadata
-    if known.get("is_open_access") is False or known.get("retracted") or "full_text_unread" in known:
+    known = record.paper
+    if known is None or known.is_open_access is False or known.retracted or known.full_text_unread:
         return False
-    return checked_identifier("pmcid", known.get("pmcid")) is not None and "full_text" not in known
+    return known.pmcid is not None and known.full_text is None
 
 
 async def _extended(record: Evidence, transport: Transport, turns: asyncio.Semaphore) -> Evidence:
     async with turns:
         try:
-            found = await full_text(str(record.metadata["pmcid"]), transport)
+            found = await full_text(record.record.pmcid or "", transport)
         except (SourceRefused, UnreadableReply) as error:
             return _unread(record, f"Europe PMC {error.reason}")
         except SearchError:
@@ -97,22 +99,22 @@ async def _extended(record: Evidence, transport: Transport, turns: asyncio.Semap
 
 
 def _unread(record: Evidence, reason: str) -> Evidence:
-    return record.model_copy(update={"metadata": {**record.metadata, "full_text_unread": reason}})
+    return record.noting(full_text_unread=reason)
 
 
 def extended(record: Evidence, found: FullText) -> Evidence:
     """A record with the sections of its full text, where its licence is open and it has any."""
-    licence = found.licence or _named(record.metadata.get("license"))
+    licence = found.licence or _named(record.paper.license if record.paper else None)
     if licence is None or not _OPEN.match(licence):
         return _unread(record, "its licence is not open" if licence else "it states no licence")
-    every = [{"kind": each.kind, "title": _clean(each.title), "text": _text(each)} for each in found.sections]
+    every = [ReadSection(kind=each.kind, title=_clean(each.title), text=_text(each)) for each in found.sections]
     sections = [each for each in every if each["text"]]
     if not sections:
         return _unread(record, "its results have no section of their own")
-    read: Metadata = {"source": "europepmc", "pmcid": found.pmcid, "licence": licence, "sections": sections}
+    read = ReadText(source="europepmc", pmcid=found.pmcid, licence=licence, sections=sections)
     if any(addressed_to_machines(text) for each in found.sections for text in (each.title, *each.paragraphs)):
         read["addressed_to_machines"] = True
-    return record.model_copy(update={"metadata": {**record.metadata, "full_text": read}})
+    return record.noting(full_text=read)
 
 
 def _text(section: Section) -> str:
@@ -124,10 +126,10 @@ def _clean(text: str) -> str:
     return " ".join(set_aside(visible(text)).split())
 
 
-def _named(licence: object) -> str | None:
+def _named(licence: str | None) -> str | None:
     """Europe PMC's short form of a licence in ours.
 
     >>> _named("cc by-nc"), _named(None)
     ('CC BY-NC', None)
     """
-    return licence.upper() if isinstance(licence, str) and licence.strip() else None
+    return licence.upper() if licence and licence.strip() else None

@@ -8,13 +8,13 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rapidfuzz import fuzz, utils
 
 from ..errors import SearchError
 from ..evidence import Evidence
 from ..http.transport import Transport
+from ..records import Noted
 from ..registry import kind_of
 from ..sources.card import PAPERS
 from ..sources.europepmc import parse_page
@@ -95,13 +95,13 @@ async def resolve(
     open_ones = [record for record in pool if _is_open(record)]
     asked = sorted(open_ones, key=lambda record: record.key not in likely)[: max(0, limit)]
     turns = asyncio.Semaphore(_AT_ONCE)
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Noted] = {}
 
     async def one(record: Evidence) -> None:
         async with turns:
             found[record.key] = {"published_version_unknown": _NO_ANSWER}
             try:
-                version = await published_version(record.metadata["doi"], transport)
+                version = await published_version(record.record.doi or "", transport)
             except SearchError:
                 return
         found[record.key] = {"published_version": version.published_doi} if version else {}
@@ -112,12 +112,7 @@ async def resolve(
     except TimeoutError:
         if not clock.expired():
             raise
-    return [
-        record.model_copy(update={"metadata": {**record.metadata, **found[record.key]}})
-        if found.get(record.key)
-        else record
-        for record in pool
-    ]
+    return [record.noting(**found[record.key]) if found.get(record.key) else record for record in pool]
 
 
 async def published_articles(
@@ -156,8 +151,8 @@ async def published_articles(
     for record in page.records:
         name = next((name for name in asked if name in names_of(record)), None)
         if name is not None and not record.is_preprint:
-            metadata = {**record.metadata, "fetched_as": "published version"}
-            found.append(record.model_copy(update={"relevance": wanted[name], "metadata": metadata}))
+            noted = record.noting(fetched_as="published version")
+            found.append(noted.model_copy(update={"relevance": wanted[name]}))
     return found
 
 
@@ -167,12 +162,13 @@ def _query(name: str) -> str:
 
 
 def _is_open(record: Evidence) -> bool:
-    return record.is_preprint and not record.metadata.get("published_version") and is_theirs(record.metadata.get("doi"))
+    resolved = record.paper is not None and record.paper.published_version is not None
+    return record.is_preprint and not resolved and is_theirs(record.record.doi)
 
 
 def _is_study(record: Evidence) -> bool:
     """Whether it is a publication of its own: no trial's, drug's or disease's record, and no notice."""
-    return kind_of(record) in PAPERS and not record.metadata.get("nct_id")
+    return kind_of(record) in PAPERS and not record.record.nct_id
 
 
 def _surnames(record: Evidence) -> frozenset[str]:

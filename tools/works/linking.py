@@ -1,13 +1,11 @@
 """Papers and trials, joined by NCT number: the paper that reports a trial, the trial behind a paper."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from ..evidence import Evidence, Metadata, checked_identifier
+from ..evidence import Evidence
 from ..registry import kind_of
 from ..sources.card import PAPERS
 from ..sources.publications import trial_numbers
-
-_LINKS = ("linked_trials", "linked_papers")
 
 
 def link(pool: Sequence[Evidence]) -> list[Evidence]:
@@ -29,7 +27,7 @@ def link(pool: Sequence[Evidence]) -> list[Evidence]:
         (pmid, record.key)
         for record in pool
         if trial_number(record)
-        for pmid in _numbers("pmid", record, "result_pmids")
+        for pmid in (record.trial.result_pmids if record.trial else ())
     }
     pairs = {(record.key, trials[number]) for record in pool for number in named_trials(record) if number in trials}
     pairs |= {
@@ -39,34 +37,26 @@ def link(pool: Sequence[Evidence]) -> list[Evidence]:
         for pmid, trial in results
         if f"pmid:{pmid}" in record.identifiers
     }
-    return [_with_links(record, _links(record, pairs)) for record in pool]
+    return [_with_links(record, pairs) for record in pool]
 
 
 def trial_number(record: Evidence) -> str | None:
     """The NCT number of a trial's own record; None for anything else."""
-    return checked_identifier("nct_id", record.metadata.get("nct_id"))
+    return record.record.nct_id
 
 
 def named_trials(record: Evidence) -> list[str]:
     """The trials that a paper names, in its registration or its text; none for a trial's or a drug's own record."""
     if trial_number(record) or kind_of(record) not in PAPERS:
         return []
-    return list(dict.fromkeys([*_numbers("nct_id", record, "nct_ids"), *trial_numbers(record.content)]))
+    listed = record.paper.nct_ids if record.paper else ()
+    return list(dict.fromkeys([*trial_numbers(*listed), *trial_numbers(record.content)]))
 
 
-def _numbers(kind: str, record: Evidence, name: str) -> list[str]:
-    listed = record.metadata.get(name)
-    found = (checked_identifier(kind, each) for each in (listed if isinstance(listed, list | tuple) else ()))
-    return [number for number in found if number]
-
-
-def _links(record: Evidence, pairs: Iterable[tuple[str, str]]) -> Metadata:
-    if trial_number(record):
-        return {"linked_papers": sorted({paper for paper, trial in pairs if trial == record.key})}
-    return {"linked_trials": sorted({trial for paper, trial in pairs if paper == record.key})}
-
-
-def _with_links(record: Evidence, links: Mapping[str, list[str]]) -> Evidence:
-    metadata = {name: value for name, value in record.metadata.items() if name not in _LINKS}
-    metadata |= {name: keys for name, keys in links.items() if keys}
-    return record if metadata == record.metadata else record.model_copy(update={"metadata": metadata})
+def _with_links(record: Evidence, pairs: Iterable[tuple[str, str]]) -> Evidence:
+    is_trial = trial_number(record) is not None
+    trials = [] if is_trial else sorted({trial for paper, trial in pairs if paper == record.key})
+    papers = sorted({paper for paper, trial in pairs if trial == record.key}) if is_trial else []
+    if (trials, papers) == (record.record.linked_trials, record.record.linked_papers):
+        return record
+    return record.noting(linked_trials=trials, linked_papers=papers)

@@ -1,7 +1,7 @@
 """The parts of a record, by name: title and abstract, and the sections of a full text that was read (`fulltext`)."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..evidence import Evidence
 from ..registry import cards
@@ -22,8 +22,8 @@ class Place(NamedTuple):
 
 def licence_of(record: Evidence) -> str | None:
     """The licence of the full text that was read; None where none was."""
-    read = record.metadata.get("full_text")
-    return str(read.get("licence")) if isinstance(read, dict) else None
+    read = record.paper and record.paper.full_text
+    return read.get("licence") if read else None
 
 
 def places(record: Evidence, kind: Kind | None = None) -> list[Place]:
@@ -33,13 +33,9 @@ def places(record: Evidence, kind: Kind | None = None) -> list[Place]:
         record: with or without a full text.
         kind: only these; None takes all.
     """
-    read: Any = record.metadata.get("full_text")
-    listed = read.get("sections") if isinstance(read, dict) else None
-    found = [
-        Place(str(each.get("kind")), str(each.get("title")), str(each.get("text")))
-        for each in (listed if isinstance(listed, list) else ())
-        if isinstance(each, dict)
-    ]
+    read = record.paper and record.paper.full_text
+    listed = read.get("sections", ()) if read else ()
+    found = [Place(each.get("kind", ""), each.get("title", ""), each.get("text", "")) for each in listed]
     return [place for place in found if kind is None or place.kind == kind]
 
 

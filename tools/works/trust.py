@@ -6,14 +6,14 @@ them is enough to flag it. A record that nobody could be asked about is not clea
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
 
 from ..evidence import Evidence
 from ..http.transport import Transport
+from ..records import FLAGS, Noted, Paper, SaidNotice
 from ..registry import given_by, kind_of, title_of
 from ..sources.card import PAPERS
 from .crossref import Notice
-from .trust_lookup import FLAGS, Answer, Word, answers, identifier
+from .trust_lookup import Answer, Word, answers, flags_of
 
 MAX_RECORDS = 200  # a call; a report cites a few dozen
 DEADLINE_S = 20.0  # for each source; all are asked at once
@@ -67,57 +67,56 @@ async def check_trust(
 
 def is_paper(record: Evidence) -> bool:
     """Whether a record is a publication that can be looked up: it has a PMID or a DOI, and is no trial or drug."""
-    if kind_of(record) not in PAPERS or record.metadata.get("nct_id"):
+    if kind_of(record) not in PAPERS or record.record.nct_id:
         return False
-    return bool(identifier("pmid", record) or identifier("doi", record))
+    return bool(record.record.pmid or record.record.doi)
 
 
 def _judged(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
     words = {answer.source: answer.words[record.key] for answer in said if record.key in answer.words}
-    raised = frozenset(name for name in FLAGS if record.metadata.get(name) is True).union(
-        *(word.flags for word in words.values())
-    )
+    raised = flags_of(record).union(*(word.flags for word in words.values()))
     state = next((_STATES[name] for name in FLAGS if name in raised), None)
     unanswered = [answer.reason() for answer in said if record.key in answer.asked and answer.source not in words] or (
         [f"more than {MAX_RECORDS} records were to be checked"] if beyond else []
     )
-    metadata: dict[str, Any] = {
-        **record.metadata,
-        **{name: name in raised for name in FLAGS if words or name in raised},
+    found: Noted = {
         "trust_state": str(state or (TrustState.CLEAN if words else TrustState.UNCHECKED)),
         "trust_checked": sorted(words),
         "trust_flagged": _raised_by(record, words),
         "trust_unanswered": unanswered,
         "trust_notices": [_told(notice) for word in words.values() for notice in word.notices],
     }
+    for name in FLAGS:
+        if words or name in raised:
+            found[name] = name in raised
     if notice_of := sorted({doi for word in words.values() for doi in word.notice_of}):
-        metadata["notice_of"] = notice_of
-    counts = [metadata.get("cited_by_count"), *(word.cited_by_count for word in words.values())]
-    if known := [count for count in counts if isinstance(count, int)]:
-        metadata["cited_by_count"] = max(known)
-    return record.model_copy(update={"metadata": metadata})
+        found["notice_of"] = notice_of
+    counts = [record.paper.cited_by_count if record.paper else None, *(word.cited_by_count for word in words.values())]
+    if known := [count for count in counts if count is not None]:
+        found["cited_by_count"] = max(known)
+    return record.noting(**found)
 
 
 def _raised_by(record: Evidence, words: Mapping[str, Word]) -> dict[str, list[str]]:
     """The sources that raise each flag; the record's own source where it came with one."""
     own = given_by(record.citation.source)
     found = {name: {source for source, word in words.items() if name in word.flags} for name in FLAGS}
-    before = record.metadata.get("trust_flagged")
+    before = record.paper.trust_flagged if record.paper else None
     for name in FLAGS:
-        if isinstance(before, Mapping):
+        if before is not None:
             found[name].update(before.get(name, ()))
-        elif record.metadata.get(name) is True:
+        elif name in flags_of(record):
             found[name].add(own)
     return {name: sorted(sources) for name, sources in found.items() if sources}
 
 
 def retraction_note(record: Evidence) -> str:
     """Which record was retracted, and who says so: `pmid:1 "Title" (PubMed; notice doi:10.…, 2014-03-01)`."""
-    flagged = record.metadata.get("trust_flagged")
-    raised = flagged.get("retracted", ()) if isinstance(flagged, Mapping) else ()
-    sources = raised or (record.citation.source,)
+    paper = record.paper
+    flagged = paper.trust_flagged if paper else None
+    sources = (flagged or {}).get("retracted") or (record.citation.source,)
     said_by = [title_of(name) for name in _ASKED if name in sources] or list(sources)
-    notices = [each for each in record.metadata.get("trust_notices", ()) if each.get("kind") == "retraction"]
+    notices = [each for each in (paper and paper.trust_notices) or () if each.get("kind") == "retraction"]
     told = [
         "notice " + ", ".join(filter(None, (f"doi:{each['doi']}" if each.get("doi") else None, each.get("date"))))
         for each in notices
@@ -128,14 +127,21 @@ def retraction_note(record: Evidence) -> str:
 
 def is_unchecked(record: Evidence) -> bool:
     """Whether no source could be asked if a publication still stands; false for trials and drugs."""
-    state = record.metadata.get("trust_state")
-    told = state != TrustState.UNCHECKED if state else record.metadata.get("retracted") is not None
-    return is_paper(record) and not told
+    paper = record.paper
+    if paper is None or not is_paper(record):
+        return False
+    return paper.trust_state == TrustState.UNCHECKED if paper.trust_state else paper.retracted is None
 
 
-def _told(notice: Notice) -> dict[str, str]:
-    parts = {"kind": notice.kind, "doi": notice.doi, "date": notice.date, "source": notice.said_by}
-    return {name: value for name, value in parts.items() if value}
+def _told(notice: Notice) -> SaidNotice:
+    found = SaidNotice(kind=notice.kind)
+    if notice.said_by:
+        found["source"] = notice.said_by
+    if notice.doi:
+        found["doi"] = notice.doi
+    if notice.date:
+        found["date"] = notice.date
+    return found
 
 
 def trust_summary(records: Iterable[Evidence]) -> str:
@@ -144,12 +150,12 @@ def trust_summary(records: Iterable[Evidence]) -> str:
     Args:
         records: as `check_trust` gives them.
     """
-    papers = [record for record in records if "trust_state" in record.metadata]
+    papers = [paper for record in records if (paper := record.paper) and paper.trust_state]
     if not papers:
         return ""
-    unchecked = [record for record in papers if record.metadata["trust_state"] == TrustState.UNCHECKED]
-    sources = [title_of(name) for name in _ASKED if any(name in r.metadata["trust_checked"] for r in papers)]
-    counts = {state: sum(r.metadata["trust_state"] == state for r in papers) for state in _WORDS}
+    unchecked = [paper for paper in papers if paper.trust_state == TrustState.UNCHECKED]
+    sources = [title_of(name) for name in _ASKED if any(name in (paper.trust_checked or ()) for paper in papers)]
+    counts = {state: sum(paper.trust_state == state for paper in papers) for state in _WORDS}
     flagged = _listed([f"{count} {_WORDS[state]}" for state, count in counts.items() if count])
     line = (
         f"{len(papers) - len(unchecked)} of {len(papers)} cited publications were checked for retraction, expression of"
@@ -158,14 +164,14 @@ def trust_summary(records: Iterable[Evidence]) -> str:
     line += f" with {_listed(sources)}; {flagged or 'none of them is flagged'}." if sources else "."
     if unchecked:
         line += f" {len(unchecked)} could not be checked ({'; '.join(_reasons(unchecked))})."
-    partly = [r for r in papers if r not in unchecked and r.metadata["trust_unanswered"]]
+    partly = [p for p in papers if p.trust_state != TrustState.UNCHECKED and p.trust_unanswered]
     if partly:
         line += f" {len(partly)} of them not by every source ({'; '.join(_reasons(partly))})."
     return line
 
 
-def _reasons(records: Iterable[Evidence]) -> list[str]:
-    every = dict.fromkeys(reason for record in records for reason in record.metadata["trust_unanswered"])
+def _reasons(papers: Iterable[Paper]) -> list[str]:
+    every = dict.fromkeys(reason for paper in papers for reason in paper.trust_unanswered or ())
     told = [f"{title_of(name)}{colon}{why}" for name, colon, why in (each.partition(": ") for each in every)]
     return told[:_REASONS_SHOWN] or ["no source was asked"]
 

@@ -4,31 +4,30 @@ All are asked at once, each within its own time; what a source said by then coun
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import SearchError
-from ..evidence import Evidence, checked_identifier
+from ..evidence import Evidence
 from ..http.transport import Transport
+from ..records import Flag
 from ..registry import given_by
 from ..sources import openalex
 from ..sources.europepmc import parse_page
 from ..sources.pubmed_record import parse_articles
 from . import crossref
 
-FLAGS = ("retracted", "expression_of_concern", "corrected")
-"""Metadata keys, worst first."""
 MAX_OPENALEX = 40  # works a call, one request each
 _IDS_PER_QUERY = 40  # keeps Europe PMC's URL below 2,000 bytes
-_KINDS = {"retraction": "retracted", "concern": "expression_of_concern", "correction": "corrected"}
+_KINDS: dict[str, Flag] = {"retraction": "retracted", "concern": "expression_of_concern", "correction": "corrected"}
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     """What one source says of one record."""
 
-    flags: frozenset[str] = frozenset()
-    """Those of `FLAGS` that it raises."""
+    flags: frozenset[Flag] = frozenset()
+    """What it raises."""
     notices: tuple[crossref.Notice, ...] = ()
     notice_of: tuple[str, ...] = ()
     """DOIs of the works that the record is itself a notice on."""
@@ -75,7 +74,7 @@ async def answers(papers: Sequence[Evidence], transport: Transport, deadline_s: 
 
 async def _ask(ask: Ask, papers: Sequence[Evidence], answer: Answer, transport: Transport, deadline_s: float) -> Answer:
     """Let a source fill in its answer until its time is over."""
-    given = {paper.key: Word(_raised(paper)) for paper in papers if _given_by(paper, answer.source)}
+    given = {paper.key: Word(flags_of(paper)) for paper in papers if _given_by(paper, answer.source)}
     answer.asked, answer.words = frozenset(given), given
     try:
         async with asyncio.timeout(deadline_s) as clock:
@@ -91,25 +90,30 @@ async def _ask(ask: Ask, papers: Sequence[Evidence], answer: Answer, transport: 
 
 def _given_by(paper: Evidence, source: str) -> bool:
     """Whether the source has just given the record with its flags; of a merged one, only the first has for sure."""
-    return given_by(paper.citation.source) == source and "retracted" in paper.metadata
+    said = paper.paper
+    return given_by(paper.citation.source) == source and said is not None and said.retracted is not None
 
 
-def _raised(record: Evidence) -> frozenset[str]:
-    return frozenset(name for name in FLAGS if record.metadata.get(name) is True)
+def flags_of(record: Evidence) -> frozenset[Flag]:
+    """What is said against a record; nothing of one that is no paper."""
+    return record.paper.flags if record.paper else frozenset()
 
 
-def identifier(kind: str, paper: Evidence) -> str | None:
-    """The record's PMID or DOI in its one written form."""
-    return checked_identifier(kind, paper.metadata.get(kind))
-
-
-def _by(kind: str, papers: Sequence[Evidence]) -> dict[str, list[str]]:
+def _by(numbers: Iterable[tuple[str | None, Evidence]]) -> dict[str, list[str]]:
     """The keys of the records of each PMID or DOI."""
     found: dict[str, list[str]] = {}
-    for paper in papers:
-        if number := identifier(kind, paper):
+    for number, paper in numbers:
+        if number:
             found.setdefault(number, []).append(paper.key)
     return found
+
+
+def _by_pmid(papers: Sequence[Evidence]) -> dict[str, list[str]]:
+    return _by((paper.record.pmid, paper) for paper in papers)
+
+
+def _by_doi(papers: Sequence[Evidence]) -> dict[str, list[str]]:
+    return _by((paper.record.doi, paper) for paper in papers)
 
 
 def _note(answer: Answer, keys: dict[str, list[str]]) -> None:
@@ -117,7 +121,7 @@ def _note(answer: Answer, keys: dict[str, list[str]]) -> None:
 
 
 async def _ask_pubmed(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
-    keys = _by("pmid", papers)
+    keys = _by_pmid(papers)
     _note(answer, keys)
     if not keys:
         return
@@ -135,13 +139,13 @@ async def _ask_pubmed(papers: Sequence[Evidence], answer: Answer, transport: Tra
         post_if_long=True,
     )
     for record in fetched.records:
-        for key in keys.get(record.metadata["pmid"], ()):
-            answer.words[key] = Word(_raised(record))
+        for key in keys.get(record.record.pmid or "", ()):
+            answer.words[key] = Word(flags_of(record))
 
 
 async def _ask_europepmc(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
-    by_pmid = _by("pmid", papers)
-    by_doi = _by("doi", [paper for paper in papers if not identifier("pmid", paper)])
+    by_pmid = _by_pmid(papers)
+    by_doi = _by_doi([paper for paper in papers if not paper.record.pmid])
     _note(answer, by_pmid)
     _note(answer, by_doi)
     for query in _queries(list(by_pmid), list(by_doi)):
@@ -152,15 +156,9 @@ async def _ask_europepmc(papers: Sequence[Evidence], answer: Answer, transport: 
             read=lambda reply: parse_page(reply.json()),
         )
         for record in page.records:
-            pmid, doi = identifier("pmid", record), identifier("doi", record)
-            known = "retracted" in record.metadata
-            for key in [*by_pmid.get(pmid or "", ()), *by_doi.get(doi or "", ())] if known else ():
-                answer.words[key] = Word(_raised(record), cited_by_count=_count(record))
-
-
-def _count(record: Evidence) -> int | None:
-    cited = record.metadata.get("cited_by_count")
-    return cited if isinstance(cited, int) else None
+            if (said := record.paper) and said.retracted is not None:
+                for key in [*by_pmid.get(said.pmid or "", ()), *by_doi.get(said.doi or "", ())]:
+                    answer.words[key] = Word(said.flags, cited_by_count=said.cited_by_count)
 
 
 def _queries(pmids: list[str], dois: list[str]) -> Iterator[str]:
@@ -173,7 +171,7 @@ def _queries(pmids: list[str], dois: list[str]) -> Iterator[str]:
 
 
 async def _ask_crossref(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
-    keys = _by("doi", papers)
+    keys = _by_doi(papers)
     _note(answer, keys)
     dois = list(keys)
     for start in range(0, len(dois), crossref.DOIS_PER_REQUEST):
@@ -183,7 +181,7 @@ async def _ask_crossref(papers: Sequence[Evidence], answer: Answer, transport: T
                 answer.words[key] = Word(_flags(said), said.notices, said.notice_of)
 
 
-def _flags(said: crossref.Updates) -> frozenset[str]:
+def _flags(said: crossref.Updates) -> frozenset[Flag]:
     """A retraction that was taken back leaves the record corrected."""
     flags = {_KINDS[notice.kind] for notice in said.notices if notice.kind in _KINDS}
     if "retracted" in flags and not said.retracted:
@@ -192,7 +190,7 @@ def _flags(said: crossref.Updates) -> frozenset[str]:
 
 
 async def _ask_openalex(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
-    keys = _by("doi", papers)
+    keys = _by_doi(papers)
     _note(answer, keys)
     turns = asyncio.Semaphore(4)
 
@@ -200,7 +198,7 @@ async def _ask_openalex(papers: Sequence[Evidence], answer: Answer, transport: T
         async with turns:
             said = await openalex.work(doi, transport)
         if said is not None and said.is_retracted is not None:
-            flags = frozenset({"retracted"} if said.is_retracted else ())
+            flags: frozenset[Flag] = frozenset({"retracted"} if said.is_retracted else ())
             for key in keys[doi]:
                 answer.words[key] = Word(flags, cited_by_count=said.cited_by_count)
 

@@ -6,10 +6,8 @@ notice of retraction, concern or correction says of another record is noted on t
 
 from collections.abc import Mapping, Sequence
 
-from ..evidence import Evidence, Metadata, checked_identifier
-from .trust_lookup import FLAGS
-
-_KINDS = ("preprint_versions", "earlier_versions")
+from ..evidence import Evidence, checked_identifier
+from ..records import FLAGS, Noted, Reference
 
 
 def settle(pool: Sequence[Evidence]) -> list[Evidence]:
@@ -40,7 +38,7 @@ def settle(pool: Sequence[Evidence]) -> list[Evidence]:
 def _later(pool: Sequence[Evidence], known: Mapping[str, str], records: Mapping[str, Evidence]) -> dict[str, str]:
     """The next version of each record that has one in the pool, as either side says it; never a preprint."""
     said = [(record.key, known[name]) for record in pool for name in later_names(record) if name in known]
-    said += [(known[name], record.key) for record in pool for name in _strings(record, "update_of") if name in known]
+    said += [(known[name], record.key) for record in pool for name in _update_of(record) if name in known]
     found: dict[str, str] = {}
     for key, heir in said:
         if key != heir and not records[heir].is_preprint:
@@ -62,53 +60,60 @@ def _last(key: str, later: Mapping[str, str]) -> str:
 
 def names_of(record: Evidence) -> list[str]:
     """The names by which other records speak of it: PMID, DOI, PMCID, Europe PMC's number of a preprint."""
-    preprint = record.metadata.get("ppr_id")
+    preprint = record.paper and record.paper.ppr_id
     names = [name for name in record.identifiers if not name.startswith("url:")]
     return [*sorted(names), *([f"ppr:{preprint}"] if preprint else [])]
 
 
 def later_names(record: Evidence) -> list[str]:
     """The names of its later version, as its own record gives them."""
-    version = record.metadata.get("published_version") if record.is_preprint else None
+    paper = record.paper
+    version = paper.published_version if paper and record.is_preprint else None
     numbers = ((kind, checked_identifier(kind, version)) for kind in ("pmid", "doi"))
-    return [*(f"{kind}:{number}" for kind, number in numbers if number), *_strings(record, "updated_in")]
+    return [*(f"{kind}:{number}" for kind, number in numbers if number), *(paper.updated_in if paper else ())]
 
 
-def _strings(record: Evidence, name: str) -> list[str]:
-    listed = record.metadata.get(name)
-    return [str(each) for each in listed] if isinstance(listed, list | tuple) else []
+def _update_of(record: Evidence) -> list[str]:
+    return record.paper.update_of if record.paper else []
 
 
 def _with_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
     """A record with its earlier versions, and with those that they spoke for."""
-    listed: dict[str, list[Metadata]] = {kind: list(record.metadata.get(kind) or []) for kind in _KINDS}
-    for version in sorted(versions, key=lambda each: each.key):
-        said = version.citation
-        entry = {"key": version.key, "title": said.title, "url": said.url, "date": said.date}
-        listed[_KINDS[0] if version.is_preprint else _KINDS[1]].append(entry)
-        for kind in _KINDS:
-            listed[kind] += version.metadata.get(kind) or []
-    told = {kind: [each for i, each in enumerate(every) if each not in every[:i]] for kind, every in listed.items()}
-    found = {kind: every for kind, every in told.items() if every}
-    return record.model_copy(update={"metadata": {**record.metadata, **found}}) if versions else record
+    preprints, earlier = list[Reference](), list[Reference]()
+    for version in (record, *sorted(versions, key=lambda each: each.key)):
+        if version is not record:
+            said = version.citation
+            entry = Reference(key=version.key, title=said.title, url=said.url, date=said.date)
+            (preprints if version.is_preprint else earlier).append(entry)
+        if version.paper:
+            preprints += version.paper.preprint_versions
+            earlier += version.paper.earlier_versions
+    return record.noting(preprint_versions=_once(preprints), earlier_versions=_once(earlier)) if versions else record
+
+
+def _once(entries: Sequence[Reference]) -> list[Reference]:
+    return [each for i, each in enumerate(entries) if each not in entries[:i]]
 
 
 def _with_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Evidence]:
     """Records with what the pool's notices say of them."""
-    said: dict[str, list[dict[str, str]]] = {}
+    said: dict[str, list[Reference]] = {}
     for record in pool:
-        listed = record.metadata.get("notice_on")
-        for each in listed if isinstance(listed, list) else ():
-            if (target := known.get(str(each.get("name")))) and target != record.key:
-                entry = {"flag": str(each.get("flag")), "key": record.key, "url": record.citation.url}
+        for each in record.paper.notice_on if record.paper else ():
+            if (target := known.get(each["name"])) and target != record.key:
+                entry = Reference(flag=each["flag"], key=record.key, url=record.citation.url)
                 said.setdefault(target, []).append(entry)
     return [_flagged(record, said.get(record.key, [])) for record in pool]
 
 
-def _flagged(record: Evidence, said: Sequence[dict[str, str]]) -> Evidence:
-    flags = {each["flag"]: True for each in said if each["flag"] in FLAGS}
-    if not flags:
+def _flagged(record: Evidence, said: Sequence[Reference]) -> Evidence:
+    found: Noted = {}
+    for name in FLAGS:
+        if any(each["flag"] == name for each in said):
+            found[name] = True
+    if not found:
         return record
-    known = list(record.metadata.get("notices") or [])
+    known = list[Reference](record.paper.notices) if record.paper else []
     known += [each for each in {each["key"]: each for each in said}.values() if each not in known]
-    return record.model_copy(update={"metadata": {**record.metadata, **flags, "notices": known}})
+    found["notices"] = known
+    return record.noting(**found)

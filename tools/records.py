@@ -1,0 +1,483 @@
+"""What a record reports, by kind: `Publication | Trial | Drug | Disease | Label | Notice | Page`, told apart by `kind`.
+
+Of every field, None or an empty list means "not reported"; a field for which an empty list says something has None for
+that. Entries of lists are dictionaries that hold what was reported, and may hold more than is declared here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from re import IGNORECASE
+from re import compile as pattern
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_serializer, with_config
+from typing_extensions import TypedDict
+
+IDENTIFIERS = {
+    "pmid": pattern(r"[1-9][0-9]{0,8}"),  # NLM: 1 to 8 digits today, one spare
+    "pmcid": pattern(r"PMC[1-9][0-9]{0,8}"),
+    "doi": pattern(r"10\.[0-9]{4,9}/[^\s\"<>]+"),  # Crossref's recommended expression, any suffix
+    "nct_id": pattern(r"NCT[0-9]{8}"),
+}
+_DOI_PREFIX = pattern(r"^(https?://(dx\.)?doi\.org/|doi:\s*)", IGNORECASE)
+_OPEN = with_config(ConfigDict(extra="allow"))
+_LARGEST = frozenset({"cited_by_count"})
+"""Fields of which the largest value holds where records of several sources are united."""
+
+Flag = Literal["retracted", "expression_of_concern", "corrected"]
+FLAGS: tuple[Flag, ...] = get_args(Flag)
+"""What may be said against a publication, worst first."""
+
+
+def checked_identifier(kind: str, value: object) -> str | None:
+    """Give an identifier in its one written form, or None when it is not one.
+
+    Args:
+        kind: `pmid`, `pmcid`, `doi` or `nct_id`.
+        value: what a source or a model wrote.
+
+    >>> checked_identifier("doi", "https://doi.org/10.1000/ABC")
+    '10.1000/abc'
+    >>> checked_identifier("pmid", "not a number") is None
+    True
+    """
+    return _checked(kind, str(value).strip()) if value is not None else None
+
+
+@lru_cache(maxsize=8192)
+def _checked(kind: str, text: str) -> str | None:
+    """Remembered: merging asks after the same identifiers over and over."""
+    if kind == "doi":
+        text = _DOI_PREFIX.sub("", text).lower()
+    elif kind == "pmid":
+        text = text.removeprefix("PMID:").strip()
+    else:
+        text = text.upper()
+    return text if IDENTIFIERS[kind].fullmatch(text) else None
+
+
+def _identifier(kind: str) -> BeforeValidator:
+    def check(value: object) -> str | None:
+        if value is not None and (value := checked_identifier(kind, value)) is None:
+            raise ValueError(f"no {kind}")
+        return value
+
+    return BeforeValidator(check)
+
+
+@_OPEN
+class Reference(TypedDict, total=False):
+    """Another version of a record, or the notice that speaks of it."""
+
+    key: str
+    title: str
+    url: str
+    date: str
+    flag: str
+    """Of a notice: one of `FLAGS`."""
+
+
+@_OPEN
+class NoticeOn(TypedDict):
+    """An article that a notice is on."""
+
+    flag: str
+    """One of `FLAGS`: what the notice makes of it."""
+    name: str
+    """`pmid:…`, `doi:…` or `ppr:…`."""
+
+
+@_OPEN
+class SaidNotice(TypedDict, total=False):
+    """A notice as a look-up told it."""
+
+    kind: str
+    doi: str
+    date: str
+    source: str
+
+
+@_OPEN
+class Section(TypedDict, total=False):
+    """A section of a full text."""
+
+    kind: str
+    """results or limitations."""
+    title: str
+    text: str
+
+
+@_OPEN
+class FullText(TypedDict, total=False):
+    """What was read of an open full text."""
+
+    source: str
+    pmcid: str
+    licence: str
+    sections: list[Section]
+    addressed_to_machines: bool
+    """True where sentences that speak to machines were left out."""
+
+
+@_OPEN
+class Intervention(TypedDict, total=False):
+    """What a trial gives: type (`DRUG`), name."""
+
+    type: str
+    name: str
+
+
+@_OPEN
+class Arm(TypedDict, total=False):
+    """An arm of a trial, with the names of what it is given."""
+
+    label: str
+    type: str
+    interventions: list[str]
+
+
+@_OPEN
+class PlannedOutcome(TypedDict, total=False):
+    """A primary outcome as it was registered."""
+
+    measure: str
+    time_frame: str
+
+
+@_OPEN
+class SeriousEvent(TypedDict, total=False):
+    """Serious adverse events of one group."""
+
+    group: str | None
+    affected: Any
+    at_risk: Any
+
+
+@_OPEN
+class PostedResults(TypedDict, total=False):
+    """Posted results; numbers are the text that the registry posts (`<0.001`, `12.4`, `NA`)."""
+
+    primary_outcomes: list[dict[str, Any]]
+    """title, description, time_frame, unit, statistic, dispersion, groups, values, analyses."""
+    serious_adverse_events: list[SeriousEvent]
+
+
+@_OPEN
+class Mechanism(TypedDict, total=False):
+    """How a drug acts, and on what."""
+
+    mechanism_of_action: str
+    action_type: str
+    target_name: str
+    target_id: str
+    gene_symbols: list[str]
+    uniprot_ids: list[str]
+
+
+@_OPEN
+class Development(TypedDict, total=False):
+    """A drug or a condition with the stage that development reached."""
+
+    name: str
+    id: str
+    chembl_id: str | None
+    max_phase: int | float | None
+    """0.5 (early phase 1) to 4 (marketed)."""
+    stage: str
+
+
+@_OPEN
+class Pathway(TypedDict, total=False):
+    """A pathway of Reactome."""
+
+    id: str
+    name: str
+
+
+@_OPEN
+class AssociatedTarget(TypedDict, total=False):
+    """A target by its gene symbol, with its score, 0 to 1."""
+
+    symbol: str
+    score: int | float | None
+
+
+class Fields(BaseModel):
+    """What records of every kind may report."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    """Narrowed by each kind to its own."""
+    pmid: Annotated[str | None, _identifier("pmid")] = None
+    pmcid: Annotated[str | None, _identifier("pmcid")] = None
+    doi: Annotated[str | None, _identifier("doi")] = None
+    """In lower case."""
+    nct_id: Annotated[str | None, _identifier("nct_id")] = None
+    """Of a trial's own record."""
+    has_abstract: bool | None = None
+    """False where a title is all there is to read."""
+    is_preprint: bool | None = None
+    mesh_terms: list[str] = Field(default_factory=list)
+    linked_trials: list[str] = Field(default_factory=list)
+    """Keys of the trials of a pool that a paper reports."""
+    linked_papers: list[str] = Field(default_factory=list)
+    """Keys of the papers of a pool that report a trial."""
+    fetched_as: str | None = None
+    """Why it was fetched, where no search found it."""
+    found_in: list[str] = Field(default_factory=list)
+    """Names of the sources whose records were united."""
+    same_as: list[str] = Field(default_factory=list)
+    """Further identifiers of the records that were united."""
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """What was said beyond the declared fields or not in their form: by hand, by another version, by another kind."""
+
+    def reported(self) -> dict[str, Any]:
+        """What is reported, by name: without what is not, with what stands in `extra`."""
+        return {**self.extra, **self.declared()}
+
+    def declared(self) -> dict[str, Any]:
+        """What is reported in the declared fields, by name."""
+        unsaid = _unsaid(type(self))
+        return {name: value for name, value in self.__dict__.items() if name in unsaid and value != unsaid[name]}
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        return self.reported().items()
+
+    @model_serializer
+    def _written(self) -> dict[str, Any]:
+        return {**self.reported(), "kind": self.kind}
+
+
+class Paper(Fields):
+    """What publications, notices and pages share."""
+
+    ppr_id: str | None = None
+    """Europe PMC's number of a preprint."""
+    journal: str | None = None
+    """Title of the journal or book, or name of the preprint server."""
+    language: str | None = None
+    license: str | None = None
+    is_open_access: bool | None = None
+    cited_by_count: int | None = None
+    publication_types: list[str] = Field(default_factory=list)
+    retracted: bool | None = None
+    expression_of_concern: bool | None = None
+    corrected: bool | None = None
+    published_version: str | None = None
+    """PMID or DOI of the article that a preprint became."""
+    published_version_unknown: str | None = None
+    """Why it could not be looked up."""
+    updated_in: list[str] = Field(default_factory=list)
+    """Names (`pmid:…`, `doi:…`) of its later version."""
+    update_of: list[str] = Field(default_factory=list)
+    """Names of its earlier versions."""
+    notice_on: list[NoticeOn] = Field(default_factory=list)
+    notice_of: list[str] = Field(default_factory=list)
+    """DOIs of the works that it is a notice on, as Crossref says."""
+    notices: list[Reference] = Field(default_factory=list)
+    """Notices of a pool that speak of it."""
+    preprint_versions: list[Reference] = Field(default_factory=list)
+    earlier_versions: list[Reference] = Field(default_factory=list)
+    keywords: list[str] = Field(default_factory=list)
+    chemicals: list[str] = Field(default_factory=list)
+    nct_ids: list[str] = Field(default_factory=list)
+    """Trials that it names or is registered with."""
+    trust_state: str | None = None
+    """A `works.trust.TrustState`; None where it was not looked up."""
+    trust_checked: list[str] | None = None
+    """Sources that answered; None where it was not looked up, as of the fields below."""
+    trust_flagged: dict[str, list[str]] | None = None
+    """By flag, the sources that raise it."""
+    trust_unanswered: list[str] | None = None
+    """`source: why`."""
+    trust_notices: list[SaidNotice] | None = None
+    full_text: FullText | None = None
+    full_text_unread: str | None = None
+    """Why the full text was asked for and not read."""
+
+    @property
+    def flags(self) -> frozenset[Flag]:
+        """What is said against it."""
+        said = zip(FLAGS, (self.retracted, self.expression_of_concern, self.corrected), strict=True)
+        return frozenset(name for name, raised in said if raised)
+
+
+class Publication(Paper):
+    """An article, book chapter or preprint."""
+
+    kind: Literal["publication"] = "publication"
+
+
+class Notice(Paper):
+    """A notice on another article: of retraction, concern or correction. It reports no study."""
+
+    kind: Literal["notice"] = "notice"
+
+
+class Page(Paper):
+    """A page of the web, or a record of a source of the user's own."""
+
+    kind: Literal["page"] = "page"
+
+
+class Trial(Fields):
+    """A trial's record in a registry; codes are the registry's (`TERMINATED`, `PHASE3`, `RANDOMIZED`)."""
+
+    kind: Literal["trial"] = "trial"
+    acronym: str | None = None
+    overall_status: str | None = None
+    why_stopped: str | None = None
+    phases: list[str] = Field(default_factory=list)
+    study_type: str | None = None
+    enrollment: int | None = None
+    """Participants."""
+    start_date: str | None = None
+    completion_date: str | None = None
+    sponsor: str | None = None
+    conditions: list[str] = Field(default_factory=list)
+    interventions: list[Intervention] = Field(default_factory=list)
+    arms: list[Arm] = Field(default_factory=list)
+    primary_outcomes: list[PlannedOutcome] = Field(default_factory=list)
+    allocation: str | None = None
+    intervention_model: str | None = None
+    masking: str | None = None
+    primary_purpose: str | None = None
+    results: PostedResults | None = None
+    result_pmids: list[str] = Field(default_factory=list)
+    """PMIDs of papers on its own results."""
+    has_results: bool | None = None
+
+
+class Drug(Fields):
+    """A drug in a drug database."""
+
+    kind: Literal["drug"] = "drug"
+    drug: str | None = None
+    """Name in lower case."""
+    chembl_id: str | None = None
+    molecule_type: str | None = None
+    max_phase: int | float | None = None
+    """0.5 (early phase 1) to 4 (marketed), whatever for."""
+    first_approval: int | None = None
+    """Year."""
+    mechanisms: list[Mechanism] = Field(default_factory=list)
+    indications: list[Development] = Field(default_factory=list)
+    pathways: list[Pathway] = Field(default_factory=list)
+
+
+class Disease(Fields):
+    """A disease in a database of targets."""
+
+    kind: Literal["disease"] = "disease"
+    disease: str | None = None
+    disease_id: str | None = None
+    drugs: list[Development] = Field(default_factory=list)
+    targets: list[AssociatedTarget] = Field(default_factory=list)
+
+
+class Label(Fields):
+    """The label of a drug product."""
+
+    kind: Literal["label"] = "label"
+    drug: str | None = None
+    """Generic name; None where the label names none."""
+    generic_names: list[str] = Field(default_factory=list)
+    brand_names: list[str] = Field(default_factory=list)
+    manufacturers: list[str] = Field(default_factory=list)
+    set_id: str | None = None
+    """DailyMed's number."""
+    sections: list[str] = Field(default_factory=list)
+    """Headings of what is quoted."""
+    has_boxed_warning: bool | None = None
+
+
+Record = Publication | Trial | Drug | Disease | Label | Notice | Page
+Kind = Literal["publication", "trial", "drug", "disease", "label", "notice", "page"]
+"""What a record is."""
+KINDS: Mapping[str, type[Record]] = {
+    "publication": Publication,
+    "trial": Trial,
+    "drug": Drug,
+    "disease": Disease,
+    "label": Label,
+    "notice": Notice,
+    "page": Page,
+}
+
+
+class Noted(TypedDict, total=False):
+    """What is noted on a record after it was fetched."""
+
+    cited_by_count: int
+    corrected: bool
+    earlier_versions: list[Reference]
+    expression_of_concern: bool
+    fetched_as: str
+    full_text: FullText
+    full_text_unread: str
+    linked_papers: list[str]
+    linked_trials: list[str]
+    notice_of: list[str]
+    notices: list[Reference]
+    preprint_versions: list[Reference]
+    published_version: str
+    published_version_unknown: str
+    retracted: bool
+    trust_checked: list[str]
+    trust_flagged: dict[str, list[str]]
+    trust_notices: list[SaidNotice]
+    trust_state: str
+    trust_unanswered: list[str]
+    why_stopped: str | None
+
+
+def read(kind: Kind, said: Mapping[str, Any]) -> Record:
+    """Read reported fields as a record; what the kind does not declare, or not in that form, goes to `extra`.
+
+    >>> read("trial", {"nct_id": "nct00000102", "phases": "3", "mine": 1}).reported()
+    {'phases': '3', 'mine': 1, 'nct_id': 'NCT00000102'}
+    """
+    form = KINDS[kind]
+    known = {name: value for name, value in said.items() if name in _unsaid(form) and value is not None}
+    try:
+        found = form(**known)
+    except ValidationError as error:
+        unread = {str(each["loc"][0]) for each in error.errors(include_url=False, include_context=False)}
+        known = {name: value for name, value in known.items() if name not in unread}
+        found = form(**known)
+    extra = {name: value for name, value in said.items() if name not in known and value is not None}
+    return found.model_copy(update={"extra": extra}) if extra else found
+
+
+def unite(records: Sequence[Record]) -> Record:
+    """What records that are one report together; of several, the first one's kind, or a notice where any is one.
+
+    Of an identifier, a text or a number the first counts, of a count the largest; lists are joined, each entry once;
+    a flag holds where any record raises it.
+    """
+    declared: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    for record in records:
+        for held, said in ((declared, record.declared()), (extra, record.extra)):
+            for name, value in said.items():
+                held[name] = _united(name, held[name], value) if name in held else value
+    is_notice = isinstance(records[0], Paper) and any(isinstance(record, Notice) for record in records)
+    return read("notice" if is_notice else records[0].kind, {**extra, **declared})
+
+
+def _united(name: str, kept: Any, other: Any) -> Any:
+    if isinstance(kept, list) and isinstance(other, list):
+        return kept + [value for value in other if value not in kept]
+    if isinstance(kept, bool) and isinstance(other, bool):
+        return kept or other
+    if name in _LARGEST and isinstance(kept, int) and isinstance(other, int):
+        return max(kept, other)
+    return kept
+
+
+@cache
+def _unsaid(form: type[Fields]) -> Mapping[str, Any]:
+    """What stands in the declared fields of a kind where nothing is reported."""
+    declared = {name: field for name, field in form.model_fields.items() if name not in ("kind", "extra")}
+    return {name: field.get_default(call_default_factory=True) for name, field in declared.items()}
