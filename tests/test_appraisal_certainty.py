@@ -15,6 +15,7 @@ from willowbark.tools.appraisal import (
     appraise_candidate,
     quality,
 )
+from willowbark.tools.appraisal.soundness import soundest
 
 LEVELS = ["very_low", "low", "moderate", "high"]
 QUALITIES = ["refuted", "weak", "moderate", "strong"]
@@ -31,6 +32,7 @@ items = st.builds(
     why_stopped_kind=st.sampled_from([None, "safety", "futility", "administrative"]),
     direct=st.booleans(),
 )
+
 bodies = st.lists(items, max_size=9)
 
 
@@ -183,3 +185,20 @@ def test_guarded_words_and_a_review_without_figures_give_no_more_than_low() -> N
         CertaintyLevel.low,
         CertaintyLevel.very_low,
     )
+
+
+def test_steps_for_indirectness_add_up_and_those_for_bias_do_not() -> None:
+    far = AppraisedItem(
+        key="pmid:1",
+        design=StudyDesign.rct_blinded,
+        direction=Direction.supports,
+        sample_size=900,
+        direct=False,
+        narrower="children",
+    )
+    biased = far.model_copy(update={"design": StudyDesign.rct_open, "concern": True, "direct": True, "narrower": None})
+
+    for record, steps in ((far, [2]), (biased, [1])):
+        body = soundest([record], 3, randomised=True)
+        assert body is not None
+        assert [step for step, _ in body.steps] == steps

@@ -35,6 +35,7 @@ def run(name: str, address: str, folder: Path, stdin: str = "") -> "subprocess.C
         **os.environ,
         "WILLOWBARK_SANDBOX_URL": address,
         "WILLOWBARK_RESEARCH__MAX_ITERATIONS": "1",  # short runs, for those that read the settings
+        "WILLOWBARK_RESEARCH__MAX_RESULTS_PER_TOOL": "4",
         "PYTHONWARNINGS": "ignore",
     }
     return subprocess.run(
@@ -44,7 +45,7 @@ def run(name: str, address: str, folder: Path, stdin: str = "") -> "subprocess.C
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 

@@ -65,6 +65,7 @@ def test_an_example_runs(where: str, code: str, address: str, tmp_path: Path) ->
         **os.environ,
         "WILLOWBARK_SANDBOX_URL": address,
         "WILLOWBARK_RESEARCH__MAX_ITERATIONS": "1",
+        "WILLOWBARK_RESEARCH__MAX_RESULTS_PER_TOOL": "4",
         "PYTHONWARNINGS": "ignore",
     }
 
@@ -75,7 +76,7 @@ def test_an_example_runs(where: str, code: str, address: str, tmp_path: Path) ->
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 

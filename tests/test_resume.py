@@ -94,12 +94,10 @@ def unkilled(sandbox: SandboxServer, tmp_path_factory: pytest.TempPathFactory) -
     ("what", "share"),
     [
         ("told", 0.0),
-        ("told", 0.15),
         ("told", 0.5),
         ("begun", 0.3),
         ("begun", 0.8),
         ("kept", 0.05),
-        ("kept", 0.6),
         ("kept", 1.0),
     ],
 )

@@ -19,6 +19,7 @@ LOCKS = (
     "studio/requirements.txt",
     "studio/autogenstudio.txt",
     ".ci/docs.txt",
+    ".ci/mutants.txt",
 )
 
 

@@ -1,0 +1,40 @@
+"""The sample of mutants is the same for the same seed, holds none that no test could notice, and is counted fairly."""
+
+import ast
+
+import pytest
+
+pytest.importorskip("cosmic_ray", reason="`make mutants` brings it")
+
+from benchmarks.mutants import ROOT, TESTS, Mutant, mutants, rate, sample
+
+PATH = "tools/appraisal/item.py"
+
+
+def test_the_same_seed_draws_the_same_sample() -> None:
+    assert sample([PATH], 1, 5) == sample([PATH], 1, 5) != sample([PATH], 2, 5)
+
+
+def test_every_mutant_changes_one_place_and_can_be_read_as_python() -> None:
+    for mutant in sample([PATH], 1, 5):
+        assert ast.parse(mutant.code())
+        assert {line[0] for line in mutant.diff().splitlines()} == {"-", "+"}
+
+
+def test_annotations_are_left_alone() -> None:
+    """`int | None` can be broken in eleven ways, all of which stop the import."""
+    lines = (ROOT / PATH).read_text(encoding="utf-8").splitlines()
+
+    assert not [m for m in mutants(PATH) if "BitOr" in m.operator and ": " in lines[m.line - 1]]
+
+
+def test_a_mutant_that_cannot_be_imported_is_not_counted() -> None:
+    fates = ["killed", "killed", "outlasted", "survived", "unable"]
+
+    assert rate({Mutant(PATH, "any", n, 1): fate for n, fate in enumerate(fates)}) == 0.75
+
+
+def test_every_module_and_every_test_that_is_named_exists() -> None:
+    named = {f"tests/test_{name}.py" for names in TESTS.values() for name in names} | set(TESTS)
+
+    assert not [path for path in named if not (ROOT / path).exists()]
