@@ -118,6 +118,12 @@ def find_conditions(text: str) -> list[ConditionMention]:
     ]
 
 
+def find_known_conditions(text: str) -> list[tuple[str, int, int]]:
+    """The conditions of the table alone that a text names: common name, first and last character offset."""
+    known = _known()
+    return [(m.value, m.start, m.end) for m in known.index.find(text) if m.value and _is_meant(m, text, known)]
+
+
 def canonical_condition(name: str) -> str | None:
     """The common name of a condition under any of its names; None when it is not known.
 

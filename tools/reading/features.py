@@ -1,0 +1,296 @@
+"""What a learned head sees of a record: words and short phrases by the part of the record they stand in, and places.
+
+The drug asked about, other drugs, placebo, the condition asked about and other conditions stand in phrases as signs
+(`DRUG`, `OTHER`, `PLACEBO`, `COND`, `ELSE`), so that nothing is learnt of a name; numbers stand as `0`, p values as
+`P<` or `P>`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
+
+from ..lexicon import canonical_condition, canonical_drug, condition_synonyms, find_drug_classes, find_drugs, is_class_member
+from ..lexicon.conditions import find_known_conditions
+from ..lexicon.matching import phrase_key, tokens
+from .text import Sentence, SentenceRole, Text, has_headings
+
+_ZONES: dict[SentenceRole, str] = {
+    "title": "T", "aim": "A", "background": "B", "method": "M", "result": "R", "conclusion": "C",
+}
+_PLACEBO = frozenset({"placebo", "placebos", "sham", "vehicle", "untreated"})
+_NUMBER = re.compile(r"\d")
+_SKIPPED = frozenset("; : , ( ) = ±".split())
+_SALTS = frozenset(
+    "hydrochloride hydrobromide maleate mesylate besylate tartrate fumarate succinate citrate sulfate sulphate "
+    "phosphate sodium potassium calcium acetate hcl".split()
+)
+_BINS = (0, 1, 2, 3, 5, 8)
+
+
+def _bin(count: float) -> int:
+    return max(edge for edge in _BINS if edge <= count) if count >= 0 else 0
+
+
+class Page:
+    """A record, cut and searched for names once; every drug and condition asked about reads from it."""
+
+    def __init__(self, title: str, text: str, types: Sequence[str] = ()) -> None:
+        self.text = Text(title, text)
+        self.types = tuple(kind.lower() for kind in types if kind.lower() != "journal article")
+
+    @cached_property
+    def drugs(self) -> list[tuple[str, int, int]]:
+        """Drugs named: generic name, first and last character offset."""
+        return [(found.name, found.start, found.end) for found in find_drugs(self.text.whole)]
+
+    @cached_property
+    def conditions(self) -> list[tuple[str, int, int]]:
+        """Conditions known by name, with their character offsets."""
+        return find_known_conditions(self.text.whole)
+
+    @cached_property
+    def classes(self) -> list[tuple[str, int, int]]:
+        """Drug classes named, with their character offsets."""
+        return [(found.name, found.start, found.end) for found in find_drug_classes(self.text.whole)]
+
+    @cached_property
+    def starts(self) -> dict[int, int]:
+        """Token index by the character it begins at."""
+        return {token.start: at for at, token in enumerate(self.text.tokens)}
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The tokens as features show them: numbers as `0`, p values by their size, signs dropped as empty words."""
+        found: list[str] = []
+        tokens = self.text.tokens
+        for at, token in enumerate(tokens):
+            word = token.text
+            if word in _SKIPPED:
+                word = ""
+            elif _NUMBER.match(word):
+                word = _p_value(tokens, at) or ("00" if "." not in word and len(word) == 4 and word[:2] in ("19", "20") else "0")
+            elif word == "p" and at + 1 < len(tokens) and tokens[at + 1].text in "<>=≤≥":
+                word = ""
+            found.append(word)
+        return found
+
+    @cached_property
+    def zones(self) -> list[str]:
+        """A letter for each sentence: T, A, B, M, R or C."""
+        sentences = self.text.sentences
+        roles: list[str] = []
+        headed = has_headings(sentences)
+        from .roles_of import role_scores  # noqa: PLC0415
+
+        for order, sentence in enumerate(sentences):
+            if sentence.headed and (headed or sentence.headed == "title"):
+                roles.append(_ZONES[sentence.headed])
+            else:
+                roles.append(role_scores(self, order))
+        return roles
+
+
+def _p_value(tokens: Sequence, at: int) -> str | None:
+    if at < 2 or tokens[at - 1].text not in "<>=≤≥" or tokens[at - 2].text != "p":
+        return None
+    try:
+        value = float(tokens[at].text.replace(",", "."))
+    except ValueError:
+        return None
+    return "P>" if tokens[at - 1].text in ">≥" or value > 0.05 else "P<"
+
+
+class View:
+    """A page as seen when one drug and one condition are asked about."""
+
+    def __init__(self, page: Page, drug: str, condition: str) -> None:
+        self.page = page
+        self.drug = canonical_drug(drug) or drug.lower().strip()
+        self.condition = canonical_condition(condition) or condition.lower().strip()
+        self.words = list(page.words)
+        self.drug_at: list[int] = []
+        self.cond_at: list[int] = []
+        self.other: Counter[str] = Counter()
+        self._mask(condition)
+
+    def _mask(self, condition: str) -> None:
+        page, drug = self.page, self.drug
+        named = page.drugs
+        if not any(name == drug for name, _, _ in named):
+            named = [*named, *((drug, start, end) for start, end in _literal(page, drug))]
+        for name, start, end in page.classes:
+            if is_class_member(drug, name):
+                self._put(start, end, "CLASS", None)
+        for name, start, end in named:
+            if name == drug:
+                self._put(start, end, "DRUG", self.drug_at)
+            else:
+                self._put(start, end, "OTHER", None)
+                self.other[name] += 1
+        spans = [(start, end) for name, start, end in page.conditions if name == self.condition]
+        spans += [span for span in _literal(page, condition.lower()) if span not in spans]
+        if not spans:
+            spans = list(_loose(page, self.condition))
+        taken = set()
+        for start, end in spans:
+            if start not in taken:
+                self._put(start, end, "COND", self.cond_at)
+            taken.update(range(start, end))
+        for _, start, end in page.conditions:
+            if start not in taken and end - 1 not in taken:
+                self._put(start, end, "ELSE", None)
+        for at, word in enumerate(self.words):
+            if word in _PLACEBO:
+                self.words[at] = "PLACEBO"
+            elif word in _SALTS:
+                self.words[at] = ""
+
+    def _put(self, start: int, end: int, sign: str, places: list[int] | None) -> None:
+        """Write a sign in place of the tokens between two characters."""
+        page = self.page
+        at = page.starts.get(start)
+        if at is None:
+            at = next((page.starts[c] for c in range(start, end) if c in page.starts), None)
+            if at is None:
+                return
+        if self.words[at] in ("DRUG", "COND"):
+            return
+        self.words[at] = sign
+        if places is not None:
+            places.append(at)
+        tokens = page.text.tokens
+        after = at + 1
+        while after < len(tokens) and tokens[after].start < end:
+            self.words[after] = ""
+            after += 1
+
+    @cached_property
+    def sentences(self) -> list[list[str]]:
+        """The words of each sentence, signs in place, empty ones dropped."""
+        return [[w for w in self.words[s.first : s.last] if w] for s in self.page.text.sentences]
+
+
+@lru_cache(maxsize=4096)
+def _names_key(name: str) -> tuple[str, ...]:
+    return tuple(phrase_key(name).split(" "))
+
+
+def _literal(page: Page, name: str) -> Iterator[tuple[int, int]]:
+    """Where a name stands word for word, plural or not."""
+    if not name.strip():
+        return
+    pattern = re.compile(r"(?<!\w)" + r"[\s-]+".join(re.escape(p) for p in re.split(r"[\s-]+", name.strip())) + r"(?:e?s)?(?!\w)")
+    for found in pattern.finditer(page.text.whole.lower()):
+        yield found.start(), found.end()
+
+
+def _loose(page: Page, condition: str) -> Iterator[tuple[int, int]]:
+    """Where the words of a condition stand, if not together: those of five letters and more, by their first five."""
+    heads = {word[:6] for word in re.findall(r"[a-z]{5,}", condition)}
+    for token in page.text.tokens:
+        if token.text[:6] in heads and len(token.text) >= 5:
+            yield token.start, token.end
+
+
+def features(view: View) -> list[str]:
+    """The features of a view, each once."""
+    return list(dict.fromkeys(_features(view)))
+
+
+def grams(words: Sequence[str], prefix: str) -> Iterator[str]:
+    """Words, pairs and triples of a sentence behind a prefix."""
+    for at, word in enumerate(words):
+        yield f"{prefix}{word}"
+        if at + 1 < len(words):
+            yield f"{prefix}{word} {words[at + 1]}"
+
+
+def _features(view: View) -> Iterator[str]:
+    zones, sentences = view.page.zones, view.sentences
+    last = len(sentences) - 1
+    seen_drug: Counter[str] = Counter()
+    seen_cond: Counter[str] = Counter()
+    seen_both: Counter[str] = Counter()
+    for order, words in enumerate(sentences):
+        zone = zones[order]
+        has_drug, has_cond, has_class = "DRUG" in words, "COND" in words, "CLASS" in words
+        seen_drug[zone] += has_drug
+        seen_cond[zone] += has_cond
+        seen_both[zone] += has_drug and has_cond
+        coarse = "M" if zone in "ABM" else zone
+        if zone == "T":
+            yield from grams(words, "t:")
+        if has_drug:
+            yield from grams(words, f"d{coarse}:")
+            for at, word in enumerate(words):
+                if word == "DRUG":
+                    yield from _around(words, at, f"w{coarse}")
+        elif has_class:
+            yield from grams(words, f"k{coarse}:")
+        if has_cond:
+            for at, word in enumerate(words):
+                if word == "COND":
+                    yield from _around(words, at, "v")
+        if zone == "C" or order == last:
+            yield from grams(words, "c:")
+            if has_drug:
+                yield from grams(words, "cd:")
+        elif zone == "R" and not has_drug:
+            yield from (f"r:{w}" for w in words)
+        elif zone in "AM":
+            yield from (f"m:{w}" for w in words)
+    for name, seen in (("D", seen_drug), ("X", seen_cond), ("DX", seen_both)):
+        for zone in "TABMRC":
+            if seen[zone]:
+                yield f"#{name}{zone}"
+                if seen[zone] > 1:
+                    yield f"#{name}{zone}2"
+            elif zone in "TRC":
+                yield f"#!{name}{zone}"
+    yield from _counts(view)
+    for kind in view.page.types:
+        yield f"#type {kind}"
+
+
+def _around(words: Sequence[str], at: int, prefix: str) -> Iterator[str]:
+    """The words to each side of one: the nearest by place, the next ones in any order, with what links them."""
+    left, right = words[max(0, at - 4) : at], words[at + 1 : at + 5]
+    for distance, word in enumerate(reversed(left), 1):
+        if distance <= 2:
+            yield f"{prefix}-{distance}:{word}"
+        yield f"{prefix}<:{word}"
+    for distance, word in enumerate(right, 1):
+        if distance <= 2:
+            yield f"{prefix}+{distance}:{word}"
+        yield f"{prefix}>:{word}"
+    yield f"{prefix}<>:{left[-1] if left else '^'} {right[0] if right else '$'}"
+    if len(left) > 1:
+        yield f"{prefix}<<:{left[-2]} {left[-1]}"
+    if len(right) > 1:
+        yield f"{prefix}>>:{right[0]} {right[1]}"
+    if len(right) > 2:
+        yield f"{prefix}>>>:{right[0]} {right[1]} {right[2]}"
+    if len(left) > 2:
+        yield f"{prefix}<<<:{left[-3]} {left[-2]} {left[-1]}"
+
+
+def _counts(view: View) -> Iterator[str]:
+    mine, others = len(view.drug_at), view.other
+    most = max(others.values(), default=0)
+    yield f"#n{_bin(mine)}"
+    yield f"#o{_bin(len(others))}"
+    yield f"#rank{_bin(sum(count > mine for count in others.values()))}"
+    yield f"#share{int(4 * mine / max(1, mine + sum(others.values())))}"
+    yield f"#lead{mine >= most}"
+    yield f"#x{_bin(len(view.cond_at))}"
+    yield f"#pbo{'PLACEBO' in view.words}"
+    yield f"#len{_bin(len(view.sentences) / 3)}"
+    first = view.page.text.sentences
+    title = view.sentences[0] if first and first[0].headed == "title" else []
+    signs = [w for w in title if w in ("DRUG", "OTHER")]
+    yield "#title " + " ".join(signs[:3])
+    if "DRUG" in title and "COND" in title:
+        yield "#dx " + "-".join(w for w in title if w in ("DRUG", "COND", "OTHER", "versus", "vs", "induced", "in", "for", "on", "with", "and", "of"))[:60]
+    if view.drug_at:
+        yield f"#first{_bin(10 * view.drug_at[0] / max(1, len(view.words)))}"

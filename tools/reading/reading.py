@@ -1,0 +1,158 @@
+"""What a record says of a drug in a condition: a `Reading`, made once by a `Reader`, and the verdict that follows from it.
+
+Everything after a reader works on readings alone. The verdict is derived by one table (`verdict_of`), never read.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Role = Literal[
+    "tested", "comparator", "combined", "background", "cause", "outcome", "mentioned", "other_use", "not_a_drug_here"
+]
+"""What the drug is in a record. `comparator`: the active control of another drug. `combined`: given with others, its own
+part cannot be told. `background`: everybody takes it. `cause`: it causes, induces or models the condition. `outcome`: it
+is measured. `mentioned`: named in passing. `other_use`: tested, but for another condition."""
+Match = Literal["same", "narrower", "complication", "broader", "other"]
+"""The record's condition against the one asked about: `narrower` is a subtype or subgroup of it."""
+OutcomeKind = Literal["efficacy", "harm", "surrogate", "process", "none"]
+"""`surrogate` is a marker of uncertain meaning; `process` is kinetics, cost or use."""
+Comparator = Literal["placebo", "none", "active", "dose", "before_after", "not_reported"]
+"""`none` is no treatment or usual care, an add-on against its background alone among them."""
+Effect = Literal["better", "no_difference", "worse", "mixed", "not_reported"]
+"""Of the drug against the comparator, on the outcome that matters for the condition."""
+Design = Literal[
+    "rct",
+    "systematic_review",
+    "meta_analysis",
+    "review",
+    "cohort",
+    "case_control",
+    "cross_sectional",
+    "case_report",
+    "protocol",
+    "animal",
+    "in_vitro",
+    "guideline",
+    "other",
+]
+Verdict = Literal["supports", "contradicts", "neutral", "none"]
+"""`none`: the record says nothing of the drug's efficacy in the condition."""
+
+
+class Passage(BaseModel):
+    """A whole sentence, or several in a row, of a record."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = Field(min_length=1)
+    """To the letter."""
+    section: str = "Abstract"
+    """`Title`, `Abstract`, `Registry entry`, or a heading of the full text."""
+    start: int = Field(ge=0)
+    """Character offset of the first letter in `title + ". " + text`."""
+    end: int = Field(ge=0)
+    """Character offset after the last letter."""
+
+
+class Statistic(BaseModel):
+    """A figure as the record writes it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    """`p`, `OR`, `RR`, `HR`, `MD`, `percent`, … as written."""
+    written: str
+    value: float | None = None
+    low: float | None = None
+    """Lower bound of its interval; None where none is reported."""
+    high: float | None = None
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
+class Reading(BaseModel):
+    """What one record says of one drug in one condition."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    """The record's key."""
+    drug: str
+    condition: str
+    role: Role
+    match: Match = "same"
+    kind: OutcomeKind = "none"
+    comparator: Comparator = "not_reported"
+    against: str | None = None
+    """The active comparator by name; None where there is none or it is not named."""
+    effect: Effect = "not_reported"
+    design: Design = "other"
+    participants: int | None = Field(default=None, ge=0)
+    """Randomised or analysed; None where not reported."""
+    hedged: bool = False
+    """Whether the result is told in guarded words alone: may, might, a trend."""
+    non_inferior: bool = False
+    """Whether the drug was shown to be no worse than an active drug that works."""
+    statistics: tuple[Statistic, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    """Whole sentences that carry the verdict; empty where the verdict is none."""
+    probability: float = Field(default=1.0, ge=0.0, le=1.0)
+    """Of the verdict, calibrated; 1 where it is posted as data."""
+    reader: str
+    version: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """What follows from the fields by `verdict_of`."""
+        return verdict_of(self)
+
+
+def verdict_of(reading: Reading) -> Verdict:
+    """The one table from fields to verdict.
+
+    A drug that is neither tested nor part of a combination, another condition, or another kind of outcome than efficacy
+    gives none. Better supports. Worse contradicts, and so does no difference from placebo or nothing; no difference from
+    an active drug is neutral unless non-inferiority to it was shown. Mixed, hedged and unreported effects are neutral.
+    """
+    if reading.role not in _CREDITED or reading.match not in _CREDITED_MATCH or reading.kind not in _CREDITED_KIND:
+        return "none"
+    if reading.effect == "better":
+        return "neutral" if reading.hedged else "supports"
+    if reading.effect == "worse":
+        return "contradicts"
+    if reading.effect == "no_difference":
+        if reading.comparator in ("active", "dose"):
+            return "supports" if reading.non_inferior else "neutral"
+        return "contradicts"
+    return "neutral"
+
+
+_CREDITED = frozenset({"tested", "combined"})
+_CREDITED_MATCH = frozenset({"same", "narrower", "complication"})
+_CREDITED_KIND = frozenset({"efficacy", "surrogate"})
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """Reads records: one reading for each drug of each record that bears on the condition asked about."""
+
+    name: str
+    version: str
+
+    async def read(self, asked: "Sequence[Asked]") -> list[Reading]:
+        """Read each record for its drug and condition, in the same order."""
+
+
+class Asked(BaseModel):
+    """One thing to read: a record, a drug, a condition."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    title: str
+    text: str
+    drug: str
+    condition: str
+    publication_types: tuple[str, ...] = ()
