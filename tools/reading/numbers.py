@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from willowbark.tools.lexicon import find_drugs
 
+from .reading import Passage, Statistic
 from .sentences import plain, sentences
 
 Measure = Literal["OR", "RR", "HR", "MD", "WMD", "SMD", "RD", "IRR"]
@@ -156,12 +157,37 @@ def effect_sizes(text: str) -> list[EffectSize]:
     >>> [(e.measure, e.value, e.ci_low, e.ci_high, e.p) for e in found]
     [('HR', 0.78, 0.66, 0.92, 0.003)]
     """
-    return [effect for sentence in sentences(text) for effect in _sizes(sentence)]
+    return [effect for sentence in sentences(text) for effect, _, _ in _sizes(sentence)]
 
 
-def _sizes(sentence: str) -> list[EffectSize]:
+def statistics_of(passage: Passage) -> tuple[Statistic, ...]:
+    """The effect sizes and p values of a passage, in order, with the character offsets of the record.
+
+    >>> passage = Passage(text="Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003).", start=100, end=153)
+    >>> [(found.kind, found.written, found.low, found.start) for found in statistics_of(passage)]
+    [('HR', 'HR 0.78; 95% CI 0.66-0.92', 0.66, 117), ('p', 'P=0.003', None, 144)]
+    """
+    text = plain(passage.text)
+    found = [(e.measure, e.value, e.ci_low, e.ci_high, start, end) for e, start, end in _sizes(text)]
+    found += [("p", _p_value(hit, text).value, None, None, hit.start(), hit.end()) for hit in P_VALUE.finditer(text)]
+    return tuple(
+        Statistic(
+            kind=kind,
+            written=passage.text[start:end],
+            value=value,
+            low=low,
+            high=high,
+            start=passage.start + start,
+            end=passage.start + end,
+        )
+        for kind, value, low, high, start, end in sorted(found, key=lambda one: one[4])
+    )
+
+
+def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
+    """Effect sizes with where each begins and ends, its interval included."""
     hits = sorted(_mentions(sentence), key=lambda hit: hit[1].start())
-    found: list[EffectSize] = []
+    found: list[tuple[EffectSize, int, int]] = []
     for i, (measure, match) in enumerate(hits):
         end = hits[i + 1][1].start() if i + 1 < len(hits) else len(sentence)
         rest = sentence[match.end() : end]
@@ -175,16 +201,16 @@ def _sizes(sentence: str) -> list[EffectSize]:
         value = _float(match["value"])
         if low is not None and high is not None and not low <= value <= high:
             low = high = None
-        found.append(
-            EffectSize(
-                measure=measure,
-                value=value,
-                ci_low=low,
-                ci_high=high,
-                p=_p_value(p, sentence).value if p else None,
-                sentence=sentence,
-            )
+        effect = EffectSize(
+            measure=measure,
+            value=value,
+            ci_low=low,
+            ci_high=high,
+            p=_p_value(p, sentence).value if p else None,
+            sentence=sentence,
         )
+        last = match.end() + interval.end("high" if interval["high"] else "to") if interval and low is not None else 0
+        found.append((effect, match.start(), max(match.end(), last)))
     return found
 
 

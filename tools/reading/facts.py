@@ -1,0 +1,319 @@
+"""How a record was made: its study design and how many took part, told by small learned models.
+
+The design is a multinomial regression over words and phrases; publication types are features among them, none of which
+decides alone, since they can be wrong (a review tagged as a trial). Participants are one of the numbers that the text
+holds, or a sum of its arms, picked by a ranker over the words around each; "not reported" stands in the ranking as one
+more candidate. The weights are made by `benchmarks/train_facts.py`.
+"""
+
+import base64
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+
+from .features import Page
+from .heads import Head
+from .reading import Design
+from .reporting import spelled_number
+from .text import Sentence, Token
+
+WEIGHTS = "facts_weights.tsv"
+NOT_REPORTED = 0
+"""The candidate that stands for "not reported"."""
+
+_PEOPLE = frozenset(
+    "patient patients participant participants subject subjects adult adults woman women man men child children "
+    "adolescent adolescents volunteer volunteers individual individuals people person persons infant infants neonates "
+    "outpatients inpatients case cases veterans male males female females boy boys girl girls eyes rats mice dogs pigs "
+    "rabbits animals students workers users residents survivors recipients controls smokers pregnancies mothers "
+    "respondents babies newborns".split()
+)
+_NUMBER_WORDS = frozenset(
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand one".split()
+)
+_MULTIPLE = {"two": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
+_TELLING_BY_ABSENCE = (
+    "randomised", "blind", "placebo", "human", "compared", "group", "animal", "cell", "review", "control", "versus",
+    "assigned", "search",
+)  # fmt: skip
+_OF_OTHERS = frozenset(
+    "previous further large larger future more few without no other existing published several available need prior "
+    "from mendelian non not".split()
+)
+_LARGEST = 50_000_000
+_EDGES = (1, 2, 4, 8, 15, 30, 60, 120, 250, 600, 1500, 5000, 50_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a record says of its own making."""
+
+    design: Design
+    participants: int | None
+    """Randomised or analysed, people or animals; None: not reported."""
+
+
+def facts_of(page: Page) -> Facts:
+    """Tell a record's design and its participants."""
+    heads = _heads()
+    scores = heads["design"].probabilities(design_features(page))
+    design = max(scores, key=lambda name: scores[name])
+    return Facts(cast(Design, design), participants_of(page, design, heads["participants"]))
+
+
+def participants_of(page: Page, design: str, head: Head) -> int | None:
+    """The candidate of the highest score; None where that is "not reported"."""
+    found = candidates(page, design)
+    best = max(found, key=lambda value: float(head.scores(found[value])[0]))
+    return None if best == NOT_REPORTED else best
+
+
+@lru_cache(maxsize=1)
+def _heads() -> Mapping[str, Head]:
+    return read_heads(files(__package__).joinpath(WEIGHTS).read_text(encoding="utf-8"))
+
+
+def read_heads(table: str) -> dict[str, Head]:
+    """Read heads as `write_head` writes them, one after another."""
+    found: dict[str, Head] = {}
+    for part in table.split("\n\n"):
+        name, scale, *classes = part.partition("\n")[0].split("\t")
+        lines = [line.rpartition("\t") for line in part.strip("\n").split("\n")[1:]]
+        raw = base64.b64decode("".join(line[2] for line in lines))
+        weights = np.frombuffer(raw, dtype=np.int8).reshape(len(lines), -1)[:, : len(classes)] * np.float32(scale)
+        rows = {line[0]: at for at, line in enumerate(lines[1:], 1)}
+        found[name] = Head(classes, rows, weights.astype(np.float32), weights[0].astype(np.float32))
+    return found
+
+
+def design_features(page: Page) -> list[str]:
+    """Words and pairs of words by the part they stand in, signs of a design and pairs of them, publication types."""
+    found: dict[str, None] = {}
+    masked = _masked(page)
+    cut = page.text.sentences
+    for order, sentence in enumerate(cut):
+        words = [word for word in masked[sentence.first : sentence.last] if word]
+        if sentence.headed == "title":
+            _grams(found, words, "t:")
+            found.update(dict.fromkeys(f"t^{word}" for word in words[:1]))
+            continue
+        _grams(found, words, "")
+        found[f"^{' '.join(words[:2])}"] = None
+        if order == len(cut) - 1:
+            found.update(dict.fromkeys(f"e:{word}" for word in words))
+        elif order <= 2:
+            found.update(dict.fromkeys(f"a:{word}" for word in words))
+        if sentence.headed:
+            found[f"#{sentence.headed}"] = None
+    found[f"#long{min(len(cut), 16) // 3}"] = None
+    found.update(dict.fromkeys(_signs(page)))
+    found.update(dict.fromkeys(f"#type {kind}" for kind in page.types))
+    return list(found)
+
+
+def _masked(page: Page) -> list[str]:
+    """The words with `DRUG` in place of drugs: no name of a drug tells a design."""
+    words, tokens = list(page.words), page.text.tokens
+    for _, start, end in page.drugs:
+        at = page.starts.get(start)
+        if at is not None:
+            words[at] = "DRUG"
+            while (at := at + 1) < len(words) and tokens[at].start < end:
+                words[at] = ""
+    return words
+
+
+def _grams(found: dict[str, None], words: Sequence[str], prefix: str) -> None:
+    before = ""
+    for word in words:
+        found[prefix + word] = None
+        if before:
+            found[f"{prefix}{before} {word}"] = None
+        before = word
+
+
+@lru_cache(maxsize=1)
+def _sign_words() -> dict[str, str]:
+    return {word: row["sign"] for row in _table("facts_signs.tsv") for word in row["words"].split("|")}
+
+
+def _table(name: str) -> Iterator[dict[str, str]]:
+    lines = files(__package__).joinpath(name).read_text(encoding="utf-8").splitlines()
+    return iter(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
+
+
+def _signs(page: Page) -> Iterator[str]:
+    """Which signs of a design a record bears, in its title and at all, which it lacks, and which stand together."""
+    words, tokens = _sign_words(), page.text.tokens
+    counts: Counter[str] = Counter()
+    titled: set[str] = set()
+    for sentence in page.text.sentences:
+        for at in range(sentence.first, sentence.last):
+            text = tokens[at].text
+            sign = words.get(text) or (_random(tokens, at, sentence) if text.startswith("random") else None)
+            if sign:
+                counts[sign] += 1
+                if sentence.headed == "title":
+                    titled.add(sign)
+    for sign, count in counts.items():
+        yield from (f"#{least}{sign}" for least in ("", "3", "7") if count >= int(least or 1))
+    lacking = [f"!{sign}" for sign in _TELLING_BY_ABSENCE if sign not in counts]
+    yield from (f"#{sign}" for sign in lacking)
+    present = [*sorted(counts), *lacking]
+    yield from (f"#{one}&{other}" for at, one in enumerate(present) for other in present[at + 1 :])
+    named = sorted(titled)
+    yield from (f"#t {sign}" for sign in named)
+    yield from (f"#t {one}&{other}" for at, one in enumerate(named) for other in [*named[at + 1 :], "/", *present])
+    yield f"#most {max(('animal', 'human', 'cell'), key=lambda sign: counts[sign])}"
+
+
+def _random(tokens: Sequence[Token], at: int, sentence: Sentence) -> str | None:
+    """Whether a word of chance says that this study was randomised, or speaks of other trials, effects or samples."""
+    after = [token.text for token in tokens[at + 1 : at + 6]]
+    before = {token.text for token in tokens[max(sentence.first, at - 3) : at]}
+    elsewhere = (
+        before & _OF_OTHERS or after[:1] in (["effects"], ["effect"], ["sample"]) or {"trials", "studies"} & {*after}
+    )
+    return "other_trials" if elsewhere else "randomised"
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    """A whole number of a text: its value, the tokens it is made of, whether people or `n =` stand beside it."""
+
+    value: int
+    first: int
+    last: int
+    people: bool
+    arm: bool
+
+
+def candidates(page: Page, design: str) -> dict[int, list[str]]:
+    """What may be the number of participants, each with its features; 0 stands for "not reported"."""
+    found: dict[int, dict[str, None]] = {}
+    tokens = page.text.tokens
+    cut = page.text.sentences
+    seen: Counter[int] = Counter()
+    largest = 0
+    for order, sentence in enumerate(cut):
+        mentions = list(_mentions(tokens, sentence))
+        place = sentence.headed or f"at{min(4, 5 * order // len(cut))}"
+        for mention in mentions:
+            seen[mention.value] += 1
+            largest = max(largest, mention.value if mention.people else 0)
+            into = found.setdefault(mention.value, {})
+            into.update(dict.fromkeys(_around(page.words, mention, sentence, place)))
+        for kind, value, of in _sums(tokens, sentence, mentions):
+            into = found.setdefault(value, {})
+            into[f"sum {kind}"] = into[f"sum {kind} {place}"] = into[f"sum {kind} of{min(of, 5)}"] = None
+    single = found.setdefault(1, {})
+    single["single"] = None
+    peopled = [value for value, features in found.items() if "people" in features]
+    summed = {value for value, features in found.items() if any(name.startswith("sum n") for name in features)}
+    for value, features in found.items():
+        size = sum(edge <= value for edge in _EDGES)
+        features.update(dict.fromkeys((f"size{size}", f"{design} size{size}", f"times{min(seen[value], 4)}")))
+        if value == largest:
+            features["largest"] = features[f"{design} largest"] = None
+        if peopled and value == peopled[0]:
+            features["foremost"] = None
+        if value in summed and seen[value]:
+            features["adds up"] = None
+        if "people" in features:
+            above = sum(other > value for other in peopled)
+            features[f"above{min(above, 3)}"] = None
+    nothing = {"none": None, f"none {design}": None, f"none people{min(len(peopled), 3)}": None}
+    nothing[f"none {design} people{min(len(peopled), 3)}"] = None
+    return {NOT_REPORTED: list(nothing)} | {value: list(features) for value, features in found.items()}
+
+
+def _mentions(tokens: Sequence[Token], sentence: Sentence) -> Iterator[_Mention]:
+    at = sentence.first
+    while at < sentence.last:
+        first, text = at, tokens[at].text
+        at += 1
+        value: int | None = None
+        if text[0].isdigit():
+            if at < sentence.last and len(text) <= 3 and "." not in text and "," not in text:
+                after = tokens[at]
+                if len(after.text) == 3 and after.text.isdigit() and after.start == tokens[first].end + 1:
+                    value, at = int(text + after.text), at + 1
+            if value is None:
+                whole = re.fullmatch(r"\d+|\d{1,3}(?:,\d{3})+", text)
+                value = int(text.replace(",", "")) if whole else None
+        elif text.partition("-")[0] in _NUMBER_WORDS:
+            while at < sentence.last and (
+                tokens[at].text in _NUMBER_WORDS
+                or (tokens[at].text == "and" and at + 1 < sentence.last and tokens[at + 1].text in _NUMBER_WORDS
+                    and tokens[at - 1].text in ("hundred", "thousand"))
+            ):  # fmt: skip
+                at += 1
+            value = spelled_number(" ".join(token.text for token in tokens[first:at]))
+        if value is None or not 1 <= value <= _LARGEST or (at < sentence.last and tokens[at].text == "%"):
+            continue
+        near = [token.text for token in tokens[at : min(at + 7, sentence.last)]]
+        people = any(word.rpartition("-")[2] in _PEOPLE for word in near)
+        arm = first >= 2 and tokens[first - 1].text == "=" and tokens[first - 2].text == "n"
+        yield _Mention(value, first, at, people or arm, arm)
+
+
+def _around(words: Sequence[str], mention: _Mention, sentence: Sentence, place: str) -> Iterator[str]:
+    left = [word for word in words[max(sentence.first, mention.first - 8) : mention.first] if word][-5:]
+    right = [word for word in words[mention.last : min(sentence.last, mention.last + 12)] if word][:7]
+    yield "number"
+    yield place
+    if mention.people:
+        yield "people"
+        yield f"people {place}"
+    if mention.arm:
+        yield "arm"
+        yield f"arm {place}"
+    for distance, word in enumerate(reversed(left), 1):
+        yield f"<{word}"
+        if distance <= 2:
+            yield f"<{distance}{word}"
+    for distance, word in enumerate(right, 1):
+        yield f">{word}"
+        if distance <= 2:
+            yield f">{distance}{word}"
+    yield f"<<{' '.join(left[-2:])}"
+    yield f">>{' '.join(right[:2])}"
+    yield f"<>{left[-1] if left else '^'} {right[0] if right else '$'}"
+    for word in {word for word in words[sentence.first : sentence.last] if word.isalpha()}:
+        yield f"s:{word}"
+
+
+def _sums(tokens: Sequence[Token], sentence: Sentence, mentions: Sequence[_Mention]) -> Iterator[tuple[str, int, int]]:
+    """Sums and multiples that a sentence offers: the kind, the value, of how many numbers."""
+    arms = [mention.value for mention in mentions if mention.arm]
+    if len(arms) > 1:
+        yield "n", sum(arms), len(arms)
+        if len(arms) > 2:
+            yield "n two", arms[0] + arms[1], 2
+    people = [mention for mention in mentions if mention.people and not mention.arm]
+    for one, other in pairwise(people):
+        between = {token.text for token in tokens[one.last : other.first]}
+        yield ("joined" if "and" in between else "apart"), one.value + other.value, 2
+        sexes = {"men", "women", "male", "female", "males", "females", "boys", "girls"}
+        if between & sexes:
+            yield "sexes", one.value + other.value, 2
+    if len(people) > 2:
+        yield "people", sum(mention.value for mention in people), len(people)
+    told = {token.text for token in tokens[sentence.first : sentence.last]}
+    if told & {"each", "per", "groups", "group", "arms"}:
+        for mention in mentions:
+            for factor in (2, 3, 4) if 3 <= mention.value <= 2000 and ("each" in told or "per" in told) else ():
+                yield f"each{factor} {any(_MULTIPLE.get(word) == factor for word in told)}", factor * mention.value, 2
+    plain = [m for m in mentions if not m.arm and not m.people]
+    for one, other in pairwise(mentions):
+        if (one in plain) != (other in plain) and other.first - one.last < 12:
+            yield "mixed", one.value + other.value, 2
