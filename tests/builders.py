@@ -1,5 +1,6 @@
 """Small real things that several tests are about: records, replies, messages."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from autogen_agentchat.messages import TextMessage
@@ -9,6 +10,8 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.agents.judge import AssessmentDetails, AssessmentMessage, JudgeAssessment
 from willowbark.tools.evidence import Citation, Evidence, SourceName
+from willowbark.tools.reading.reading import Asked, Passage, Reading
+from willowbark.tools.reading.text import sentences
 from willowbark.tools.search import SourceReply, Status
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
@@ -100,3 +103,42 @@ def scripted(*answers: str | CreateResult, structured: bool = True) -> ReplayCha
         multiple_system_messages=True,
     )
     return ReplayChatCompletionClient(list(answers), model_info=info)
+
+
+def reading(key: str, drug: str, **fields: Any) -> Reading:
+    """What a reader says: by default a drug tested against placebo for efficacy, with the record's last sentence."""
+    told: dict[str, Any] = {
+        "condition": "migraine",
+        "role": "tested",
+        "kind": "efficacy",
+        "comparator": "placebo",
+        "design": "rct",
+        "reader": "scripted",
+        "version": "1",
+    }
+    return Reading.model_validate({"key": key, "drug": drug, **told, **fields})
+
+
+class ScriptedReader:
+    """A reader that says the same of every record, or of each text what is written for it.
+
+    Args:
+        effects: the effect for a text, to the letter.
+        fields: of every reading.
+    """
+
+    name = "scripted"
+    version = "1"
+
+    def __init__(self, effects: Mapping[str, str] | None = None, **fields: Any) -> None:
+        self.effects, self.fields = effects or {}, fields
+        self.asked: list[Asked] = []
+
+    def read_one(self, asked: Asked) -> Reading:
+        """Note what was asked, and answer."""
+        self.asked.append(asked)
+        last = sentences(asked.text or asked.title)[-1]
+        fields = {"passages": [Passage(text=last, start=0, end=len(last))], **self.fields}
+        if asked.text in self.effects:
+            fields["effect"] = self.effects[asked.text]
+        return reading(asked.key, asked.drug, **fields)

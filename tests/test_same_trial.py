@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from posted_study import analysis, outcome, trial
 from test_appraisal_certainty import QUALITIES, item, items
 
-from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign, appraise_candidate, appraised_item
+from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign, appraise_candidate
+from willowbark.tools.appraisal.appraised import design_of, trial_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.works.linking import link
@@ -83,7 +84,7 @@ def test_a_paper_on_several_trials_and_a_review_stand_for_none_of_them() -> None
     both = paper("1", FEWER, nct_ids=[NUMBER, "NCT99999902"])
     review = record("2", "A meta-analysis", FEWER, publication_types=["Meta-Analysis"], nct_ids=[NUMBER])
 
-    assert [appraised_item(each, "topiramate", "migraine").trial for each in (both, review, POSTED)] == [
+    assert [trial_of(each, design_of(each)) for each in (both, review, POSTED)] == [
         None,
         None,
         NUMBER,

@@ -64,7 +64,7 @@ class AppraisedItem(BaseModel):
     design: StudyDesign
     direction: Direction
     sample_size: int | None = None
-    """Participants; None means that it is not reported."""
+    """Participants of the comparison; None means that it is not reported."""
     is_preprint: bool = False
     retracted: bool | None = None
     """None means that it could not be checked."""
@@ -83,15 +83,15 @@ class AppraisedItem(BaseModel):
     narrower: str | None = None
     """Whom the study is confined to, where that is less than the question asks; None means that it names no such."""
     other_outcome: str | None = None
-    """What its outcome is about, where that is not the condition asked about; None means that it may be."""
+    """By what its outcome was measured, where that is a mere marker of the condition; None means that it is none."""
     rivals: str | None = None
     """What a trial without placebo or untreated group compares the drug with; None means that it has one."""
     rival_works: bool = False
     """Whether other records of the pool show that this works."""
     beats_rival: bool = False
     """Whether the drug did better than this, not as well."""
-    compared: int | None = None
-    """Participants in the arms that compare the drug; None means all, or that their number is not reported."""
+    disputed: str | None = None
+    """What each reader says of it, where they disagree; None means that they agree or that one alone read it."""
     trial: str | None = None
     """NCT number of the trial that it reports; None where it reports none, several, or does not say."""
 
@@ -177,6 +177,7 @@ def _notes(kept: Sequence[AppraisedItem]) -> list[str]:
         for i in kept
         if i.why_stopped_kind or i.trial_status in _STOPPED
     ]
+    notes += [f"Readers disagree on {i.key} ({i.disputed}); the first counts." for i in kept if i.disputed]
     notes += [f"{i.key} carries an expression of concern and counts half." for i in kept if i.concern]
     if unchecked := sum(i.retracted is None for i in kept):
         notes.append(f"{unchecked} of {len(kept)} records could not be checked for retraction.")
