@@ -8,6 +8,7 @@ a bounded number of times.
 import json
 import re
 from collections.abc import Sequence
+from importlib import resources
 from typing import Any, TypeVar
 
 from autogen_core import CancellationToken
@@ -117,3 +118,8 @@ def _schema_request(answer_type: type[BaseModel]) -> UserMessage:
 def _json_in(text: str) -> str:
     found = _JSON_OBJECT.search(text)
     return found.group() if found else text
+
+
+def prompt(file: str) -> str:
+    """The text of a prompt, such as `judge.md`: prompts stand as Markdown files beside the agents that use them."""
+    return resources.files(__package__).joinpath(file).read_text(encoding="utf-8").strip()

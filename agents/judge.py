@@ -24,10 +24,9 @@ from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
 
 from .analyst import Analyst, AnalystConfig, made_of
-from .asking import ModelFailure, add_usage, ask
+from .asking import ModelFailure, add_usage, ask, prompt
 from .context import Exhausted, RunContext
 from .findings import Dossier, new_keys
-from .prompts import prompt
 
 JUDGE_THRESHOLD = 0.8  # confidence from which evidence can suffice; by contract
 MIN_SCORE = 6  # of 10, for mechanism and for candidates; by contract

@@ -8,7 +8,7 @@ from autogen_core.models import ChatCompletionClient
 from willowbark.tools.registry import offered
 from willowbark.tools.toolbox import GetPaper, SourceTool
 
-from .prompts import prompt
+from .asking import prompt
 from .specialist import SpecialistAgent
 
 

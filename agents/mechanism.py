@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from willowbark.tools.registry import offered
 from willowbark.tools.toolbox import GetMechanisms, SourceTool
 
-from .prompts import prompt
+from .asking import prompt
 from .specialist import SpecialistAgent
 
 

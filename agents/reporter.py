@@ -15,11 +15,11 @@ from pydantic import BaseModel, Field
 
 from .analyst import Analyst, AnalystConfig, made_of
 from .approval import Approval, ApprovalMessage
+from .asking import prompt
 from .autogen import model_name
 from .context import RunContext
 from .findings import Dossier, FindingsMessage
 from .judge import AssessmentMessage, JudgeAssessment
-from .prompts import prompt
 from .report.assembly import assemble
 from .report.content import OTHER_CALLS, TurnUsage
 from .report.material import Material

@@ -15,7 +15,7 @@ BLOCK = re.compile(r'^```python title="([^"]+)"\n(.*?)^```$', re.MULTILINE | re.
 SEEN = """
 import asyncio, json
 from willowbark.agents.baseline.client import BaselineChatCompletionClient
-from willowbark.agents.report.links import safe_url
+from willowbark.agents.report.forms.links import safe_url
 from willowbark.teams.config import Settings
 from willowbark.teams.faces.doctor import addresses_of
 from willowbark.teams.research_team import default_participants
@@ -23,7 +23,7 @@ from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.registry import fresh_days, offered, title_of
-from willowbark.tools.sandbox import SandboxServer
+from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.toolbox import source_class
 
 async def ask(query):

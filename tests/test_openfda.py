@@ -7,9 +7,9 @@ from typing import Any
 
 import httpx
 import pytest
-from willowbark.agents.report.links import safe_url
 
 from willowbark.agents.judge import sources_breakdown
+from willowbark.agents.report.forms.links import safe_url
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.http.endpoints import Endpoints
@@ -17,7 +17,7 @@ from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.reading.screening import readable
-from willowbark.tools.sandbox import SandboxServer
+from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
 from willowbark.tools.sources.openfda import MAX_SECTION, OpenFDA, parse_label
 from willowbark.tools.toolbox import DrugArgs, SourceTool

@@ -7,9 +7,8 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.registry import OF_NO_SOURCE, cards, kind_of, linked_hosts, offered, searchable, title_of
-from willowbark.tools.sandbox import SandboxServer
 from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import module_of
+from willowbark.tools.sandbox.server import SandboxServer, module_of
 from willowbark.tools.sources.card import SourceCard
 from willowbark.tools.toolbox import SourceTool, source_class
 
