@@ -1,10 +1,11 @@
 """Make the weights by which a record's design and participants are told, and print how well they do.
 
-    python benchmarks/train_facts.py ABSTRACTS.jsonl.gz [--labels benchmarks/labels] [--out tools/reading/facts_weights.tsv]
+    python benchmarks/train_facts.py ABSTRACTS.jsonl.gz
 
-Needs scikit-learn. ABSTRACTS holds `pmid`, `title`, `abstract` and `publication_types` a line; the labels are tables with
-the columns `pmid`, `design` and `n`. A fifth of the PMIDs is kept apart by hash and only measured, with weights that
-have not seen it; the others are cross-validated. The weights written at the end are fitted to all. Same input, same bytes.
+Needs scikit-learn. ABSTRACTS holds `pmid`, `title`, `abstract` and `publication_types` a line; the labels are tables
+with the columns `pmid`, `design` and `n`. A fifth of the PMIDs is kept apart by hash and only measured, with weights
+that have not seen it; the others are cross-validated. The weights written at the end are fitted to all of them. The
+same input gives the same bytes.
 """
 
 import argparse
@@ -33,7 +34,7 @@ from willowbark.tools.reading.heads import Head
 from willowbark.tools.reading.reading import Design
 
 DESIGNS = get_args(Design)
-KEEP_DESIGN, KEEP_PARTICIPANTS = 5000, 3500
+KEEP_DESIGN, KEEP_PARTICIPANTS = 5000, 6000
 """Features that stay, the heaviest: their weights fill the file."""
 FOLDS = 5
 REACH = 2.0
@@ -54,9 +55,9 @@ class Record:
     """A labelled record."""
 
     pmid: str
-    page: Page
     untyped: Page
-    """The same without publication types."""
+    """Without publication types."""
+    types: tuple[str, ...]
     design: str
     participants: int | None
     told: str = ""
@@ -69,7 +70,7 @@ def share(kind: str, pmid: str, parts: int) -> int:
 
 
 def load(abstracts: Path, labels: Path) -> tuple[list[Record], list[Record]]:
-    """The labelled records by PMID, of several labels of one the most frequent; and those that a type or title hints at."""
+    """The labelled records, the most frequent label of each; and those that a type or the title hints at."""
     designs: dict[str, Counter[str]] = {}
     sizes: dict[str, Counter[str]] = {}
     for path in sorted(labels.glob("*.tsv")):
@@ -87,13 +88,17 @@ def load(abstracts: Path, labels: Path) -> tuple[list[Record], list[Record]]:
             if pmid in designs:
                 size = _most(sizes[pmid])
                 participants = int(size) if size.isdigit() else None
-                page = Page(title, row["abstract"], types)
-                found[pmid] = Record(pmid, page, untyped, _most(designs[pmid]), participants)
+                kinds = Page("", "", types).types
+                found[pmid] = Record(pmid, untyped, kinds, _most(designs[pmid]), participants)
             elif hint := next(
                 (HINTS[kind] for kind in HINTS if kind in types or (kind in TITLES and kind in title.lower())), None
             ):
-                hinted[pmid] = Record(pmid, untyped, untyped, hint, None)
+                hinted[pmid] = Record(pmid, untyped, (), hint, None)
     return [found[pmid] for pmid in sorted(found)], [hinted[pmid] for pmid in sorted(hinted)]
+
+
+def _hint(types: Sequence[str], title: str) -> str | None:
+    return next((HINTS[kind] for kind in HINTS if kind in types or (kind in TITLES and kind in title)), None)
 
 
 def _most(counts: Counter[str]) -> str:
@@ -117,14 +122,14 @@ def matrix(sets: Sequence[Sequence[str]], rows: Mapping[str, int]) -> csr_matrix
 
 def fit_design(records: Sequence[Record], hinted: Sequence[Record], keep: int = KEEP_DESIGN) -> Head:
     """Multinomial regression; each record is seen with and without its publication types."""
-    pages = [page for record in records for page in (record.untyped, record.page)] + [r.untyped for r in hinted]
-    sets = [seen(page) for page in pages]
+    sets = [names for record in records for names in (seen(record.untyped), typed(record))]
+    sets += [seen(record.untyped) for record in hinted]
     targets = np.array([r.design for r in records for _ in range(2)] + [r.design for r in hinted])
     trust = np.array([0.5] * (2 * len(records)) + [HINTED] * len(hinted))
     rows = vocabulary(sets, 6)
     reach = np.array([REACH if name[0] == "#" else 1.0 for name in rows])
     table = matrix(sets, rows).multiply(reach).tocsr()
-    model = LogisticRegression(C=0.05, max_iter=80, tol=1e-3).fit(table, targets, sample_weight=trust)
+    model = LogisticRegression(C=0.05, max_iter=60, tol=1e-3).fit(table, targets, sample_weight=trust)
     weights = model.coef_ * reach
     weights -= weights.mean(axis=0)
     heavy = np.abs(weights).max(axis=0) * np.sqrt(np.asarray(matrix(sets, rows).sum(axis=0))[0])
@@ -136,6 +141,11 @@ def fit_design(records: Sequence[Record], hinted: Sequence[Record], keep: int = 
         weights[:, kept].T.astype(np.float32),
         (model.intercept_ - model.intercept_.mean()).astype(np.float32),
     )
+
+
+def typed(record: Record) -> list[str]:
+    """The features of a record with its publication types."""
+    return [*seen(record.untyped), *(f"#type {kind}" for kind in record.types)]
 
 
 _SEEN: dict[int, list[str]] = {}
@@ -214,11 +224,11 @@ def measure(title: str, designs: Head, participants: Head, records: Sequence[Rec
     """Print and give design accuracy without and with types, participants exact where reported, None where not."""
     tell(designs, records)
     untyped = [record.told == record.design for record in records]
-    typed = [designs.best(seen(record.page)) == record.design for record in records]
+    with_types = [designs.best(typed(record)) == record.design for record in records]
     sizes = [(r.participants, participants_of(r.untyped, r.told, participants)) for r in records]
     reported = [wanted == given for wanted, given in sizes if wanted is not None]
     silent = [given is None for wanted, given in sizes if wanted is None]
-    figures = tuple(100 * sum(right) / max(1, len(right)) for right in (untyped, typed, reported, silent))
+    figures = tuple(100 * sum(right) / max(1, len(right)) for right in (untyped, with_types, reported, silent))
     print(
         f"{title:12} {len(records):5} records: design {figures[0]:.1f} % (with types {figures[1]:.1f} %), "
         f"participants exact {figures[2]:.1f} % of {len(reported)}, not reported {figures[3]:.1f} % of {len(silent)}",

@@ -1,4 +1,4 @@
-"""The command line: `willowbark ask`, `runs`, `show`, `resume`, `replay`, `diff`, `forget`, `export`, `doctor`, ….
+"""The command line: `willowbark ask`, `runs`, `show`, `resume`, `replay`, `diff`, `export`, `read`, `doctor`, ….
 
 Exit codes:
 
@@ -284,6 +284,30 @@ def export(
         from . import export_command  # noqa: PLC0415
 
         export_command.export_run(export_command.runs_folder(runs, config), run, to, out)
+
+
+@app.command(epilog=EXIT_CODES)
+def read(
+    file: Annotated[Path, typer.Argument(help="Records: JSON lines, PubMed XML, RIS or CSV; - is standard input.")],
+    form: Annotated[
+        str | None, typer.Option("--format", help="jsonl, xml, ris or csv; by the ending otherwise.", metavar="FORM")
+    ] = None,
+    condition: Annotated[
+        str | None, typer.Option(help="Asked about where a record names none of its own.", metavar="NAME")
+    ] = None,
+    to: Annotated[str, typer.Option("--to", help="jsonl or csv.", metavar="FORM")] = "jsonl",
+    out: Annotated[
+        Path | None, typer.Option(help="Write here; goes on where an earlier call stopped.", metavar="FILE")
+    ] = None,
+    quiet: _QUIET = False,
+) -> None:
+    """Tell what each record of a file says of its drugs: role, verdict, design, the sentence; one line a reading."""
+    with _one_line():
+        from willowbark.tools.reading.learned import LearnedReader  # noqa: PLC0415
+
+        from .read_command import Options, read_file  # noqa: PLC0415
+
+        read_file(Options(file, form, condition, to, out, quiet), LearnedReader())
 
 
 @studio.command("export")

@@ -7,11 +7,10 @@ options or another reader are refused and nothing is written twice.
 import csv
 import io
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
@@ -19,11 +18,12 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import is_generic
+from willowbark.tools.reading.facts import facts_of
 from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.numbers import statistics_of
-from willowbark.tools.reading.reading import Asked, Reading
+from willowbark.tools.reading.reading import Reading
 
-from ..exports.csv import safe_cell
+from ..exports.csv import cell
 from .read_input import Entry, Unread, entries, format_of
 from .terminal import Progress, complain
 
@@ -34,13 +34,10 @@ COLUMNS = (
 _PROGRESS_EVERY_S = 5.0
 
 
-class OneReader(Protocol):
-    """What reads a record for one drug and one condition."""
+class PageReader(Protocol):
+    """What reads a record that is cut already for one drug and one condition."""
 
-    name: str
-    version: str
-
-    def read_one(self, asked: Asked) -> Reading:
+    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record."""
 
 
@@ -72,7 +69,7 @@ class Count:
     """Records that name no drug of the lexicon, or no condition, where none is asked about."""
 
 
-def read_file(options: Options, reader: OneReader) -> Count:
+def read_file(options: Options, reader: PageReader) -> Count:
     """Read every record of a file and write the readings.
 
     Raises:
@@ -125,33 +122,26 @@ def _name(path: Path) -> str:
     return "standard input" if str(path) == "-" else str(path)
 
 
-def _opened(path: Path) -> BinaryIO:
+def _opened(path: Path) -> AbstractContextManager[BinaryIO]:
     if str(path) == "-":
-        return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+        return nullcontext(sys.stdin.buffer)
     try:
         return path.open("rb")
     except OSError as error:
         raise UsageError(f"{path} can't be read ({error.strerror})") from None
 
 
-def _read(entry: Entry, options: Options, reader: OneReader) -> Iterator[Reading]:
+def _read(entry: Entry, options: Options, reader: PageReader) -> Iterator[Reading]:
     """A reading for each drug and condition that a record is to be read for."""
     page = Page(entry.title, entry.text, entry.publication_types)
     drugs = [entry.drug] if entry.drug else _distinct(page.drugs)
     condition = entry.condition or options.condition
     conditions = [condition] if condition else [name for name in _distinct(page.conditions) if not is_generic(name)]
+    facts = facts_of(page)
     for drug in drugs:
         for asked_about in conditions:
-            yield reader.read_one(
-                Asked(
-                    key=str(entry.id),
-                    title=entry.title,
-                    text=entry.text,
-                    drug=drug,
-                    condition=asked_about,
-                    publication_types=entry.publication_types,
-                )
-            )
+            reading = reader.read_page(page, drug, asked_about, str(entry.id))
+            yield reading.model_copy(update={"design": facts.design, "participants": facts.participants})
 
 
 def _distinct(named: Sequence[tuple[str, int, int]]) -> list[str]:
@@ -199,7 +189,7 @@ def _as_csv(row: dict[str, Any]) -> bytes:
 
 def _csv_line(cells: Sequence[Any]) -> bytes:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow([safe_cell(" ".join(str(cell).split())) for cell in cells])
+    csv.writer(text, lineterminator="\n").writerow([cell(value) for value in cells])
     return text.getvalue().encode()
 
 
@@ -216,18 +206,23 @@ class _Output:
         self._line: Callable[[dict[str, Any]], bytes] = _as_json if to == "jsonl" else _as_csv
         self.last, self.kept = 0, 0
         self._there: list[bytes] = []
+        self._file: BinaryIO
 
     def __enter__(self) -> "_Output":
         head = _csv_line(COLUMNS) if self._to == "csv" else b""
         if self._path is None:
-            self._file: BinaryIO = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+            self._file = sys.stdout.buffer
             self._file.write(head)
             return self
         try:
             self._file = self._path.open("r+b" if self._path.exists() else "w+b")
         except OSError as error:
             raise UsageError(f"{self._path} can't be written ({error.strerror})") from None
-        end = self._look_through(head)
+        try:
+            end = self._look_through(head)
+        except UsageError:
+            self._file.close()
+            raise
         self._file.seek(end)
         self._file.truncate()
         if not end:
@@ -235,7 +230,8 @@ class _Output:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        if self._path is not None:
+            self._file.close()
 
     def _look_through(self, head: bytes) -> int:
         """Find the last record that is there, and where its last whole line ends; 0 in a file without a whole line."""
@@ -275,7 +271,7 @@ class _Output:
         there = self._there if record == self.last else []
         if lines[: len(there)] != there:
             raise UsageError(
-                f"{self._path} holds readings of other input, with other options or of another reader; name another file"
+                f"{self._path} holds readings of other input, other options or another reader; name another file"
             )
         self._file.write(b"".join(lines[len(there) :]))
         if self._path is None:

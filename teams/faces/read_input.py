@@ -1,7 +1,7 @@
 """Records of a file, one at a time: JSON lines, PubMed XML, RIS or CSV, in constant memory.
 
-RIS as reference managers write it: https://en.wikipedia.org/wiki/RIS_(file_format). A record that cannot be read is told
-with its line, and costs itself alone.
+RIS as reference managers write it: https://en.wikipedia.org/wiki/RIS_(file_format). A record that cannot be read is
+told with its line, and costs itself alone.
 """
 
 import csv

@@ -65,8 +65,7 @@ class Facts:
 def facts_of(page: Page) -> Facts:
     """Tell a record's design and its participants."""
     heads = _heads()
-    scores = heads["design"].probabilities(design_features(page))
-    design = max(scores, key=lambda name: scores[name])
+    design = heads["design"].best(design_features(page))
     return Facts(cast(Design, design), participants_of(page, design, heads["participants"]))
 
 
@@ -127,8 +126,10 @@ def _masked(page: Page) -> list[str]:
         at = page.starts.get(start)
         if at is not None:
             words[at] = "DRUG"
-            while (at := at + 1) < len(words) and tokens[at].start < end:
-                words[at] = ""
+            for after in range(at + 1, len(words)):
+                if tokens[after].start >= end:
+                    break
+                words[after] = ""
     return words
 
 
@@ -203,6 +204,7 @@ def candidates(page: Page, design: str) -> dict[int, list[str]]:
     tokens = page.text.tokens
     cut = page.text.sentences
     seen: Counter[int] = Counter()
+    summed: set[int] = set()
     largest = 0
     for order, sentence in enumerate(cut):
         mentions = list(_mentions(tokens, sentence))
@@ -212,13 +214,13 @@ def candidates(page: Page, design: str) -> dict[int, list[str]]:
             largest = max(largest, mention.value if mention.people else 0)
             into = found.setdefault(mention.value, {})
             into.update(dict.fromkeys(_around(page.words, mention, sentence, place)))
-        for kind, value, of in _sums(tokens, sentence, mentions):
+        for value, told in _sums(page.words, tokens, sentence, mentions):
+            summed.add(value)
             into = found.setdefault(value, {})
-            into[f"sum {kind}"] = into[f"sum {kind} {place}"] = into[f"sum {kind} of{min(of, 5)}"] = None
+            into.update(dict.fromkeys(f"sum {name}" for name in (*told, place)))
     single = found.setdefault(1, {})
     single["single"] = None
     peopled = [value for value, features in found.items() if "people" in features]
-    summed = {value for value, features in found.items() if any(name.startswith("sum n") for name in features)}
     for value, features in found.items():
         size = sum(edge <= value for edge in _EDGES)
         features.update(dict.fromkeys((f"size{size}", f"{design} size{size}", f"times{min(seen[value], 4)}")))
@@ -228,6 +230,7 @@ def candidates(page: Page, design: str) -> dict[int, list[str]]:
             features["foremost"] = None
         if value in summed and seen[value]:
             features["adds up"] = None
+            features[f"adds up {'people' in features}"] = None
         if "people" in features:
             above = sum(other > value for other in peopled)
             features[f"above{min(above, 3)}"] = None
@@ -271,6 +274,7 @@ def _around(words: Sequence[str], mention: _Mention, sentence: Sentence, place: 
     right = [word for word in words[mention.last : min(sentence.last, mention.last + 12)] if word][:7]
     yield "number"
     yield place
+    yield f"written {words[mention.first] == '00'}"
     if mention.people:
         yield "people"
         yield f"people {place}"
@@ -292,28 +296,48 @@ def _around(words: Sequence[str], mention: _Mention, sentence: Sentence, place: 
         yield f"s:{word}"
 
 
-def _sums(tokens: Sequence[Token], sentence: Sentence, mentions: Sequence[_Mention]) -> Iterator[tuple[str, int, int]]:
-    """Sums and multiples that a sentence offers: the kind, the value, of how many numbers."""
-    arms = [mention.value for mention in mentions if mention.arm]
+def _sums(
+    words: Sequence[str], tokens: Sequence[Token], sentence: Sentence, mentions: Sequence[_Mention]
+) -> Iterator[tuple[int, list[str]]]:
+    """Sums and multiples that a sentence offers, each with the features of how it came about."""
+    arms = [mention for mention in mentions if mention.arm]
     if len(arms) > 1:
-        yield "n", sum(arms), len(arms)
+        yield from _sum("n", words, sentence, arms)
         if len(arms) > 2:
-            yield "n two", arms[0] + arms[1], 2
-    people = [mention for mention in mentions if mention.people and not mention.arm]
-    for one, other in pairwise(people):
-        between = {token.text for token in tokens[one.last : other.first]}
-        yield ("joined" if "and" in between else "apart"), one.value + other.value, 2
-        sexes = {"men", "women", "male", "female", "males", "females", "boys", "girls"}
-        if between & sexes:
-            yield "sexes", one.value + other.value, 2
-    if len(people) > 2:
-        yield "people", sum(mention.value for mention in people), len(people)
+            yield from _sum("n two", words, sentence, arms[:2])
+    rest = [mention for mention in mentions if not mention.arm]
+    for one, other in pairwise(rest):
+        if (one.people or other.people) and other.first - one.last < 20:
+            kind = f"{'people' if one.people else '-'} {'people' if other.people else '-'}"
+            yield from _sum(kind, words, sentence, (one, other))
+    for three in zip(rest, rest[1:], rest[2:], strict=False):
+        if three[0].people and three[2].first - three[0].last < 30:
+            yield from _sum("three", words, sentence, three)
+    for least in (3, 4):
+        people = [mention for mention in rest if mention.people]
+        if len(people) >= least:
+            yield from _sum(f"people {least}", words, sentence, people[:least])
     told = {token.text for token in tokens[sentence.first : sentence.last]}
-    if told & {"each", "per", "groups", "group", "arms"}:
+    if told & {"each", "per", "equal", "equally"}:
         for mention in mentions:
-            for factor in (2, 3, 4) if 3 <= mention.value <= 2000 and ("each" in told or "per" in told) else ():
-                yield f"each{factor} {any(_MULTIPLE.get(word) == factor for word in told)}", factor * mention.value, 2
-    plain = [m for m in mentions if not m.arm and not m.people]
-    for one, other in pairwise(mentions):
-        if (one in plain) != (other in plain) and other.first - one.last < 12:
-            yield "mixed", one.value + other.value, 2
+            for factor in (2, 3, 4) if 3 <= mention.value <= 2000 else ():
+                named = any(_MULTIPLE.get(word) == factor for word in told)
+                features = [f"each{factor} {named}", f"each people {mention.people}", f"each arm {mention.arm}"]
+                yield factor * mention.value, features
+
+
+def _sum(
+    kind: str, words: Sequence[str], sentence: Sentence, parts: Sequence[_Mention]
+) -> Iterator[tuple[int, list[str]]]:
+    """A sum with the words between its parts, after its last, and around."""
+    first, last = parts[0], parts[-1]
+    between = [word for word in words[first.last : parts[1].first] if word]
+    before = [word for word in words[max(sentence.first, first.first - 6) : first.first] if word][-3:]
+    after = [word for word in words[last.last : min(sentence.last, last.last + 8)] if word][:4]
+    features = [kind, f"{kind} of{min(len(parts), 5)}", f"{kind} gap{min(len(between), 12) // 2}"]
+    features += [f"|{word}" for word in dict.fromkeys(between)]
+    features += [f"|1{word}" for word in between[:1]] + [f"|-1{word}" for word in between[-1:]]
+    features += [f"<{word}" for word in before] + [f">{word}" for word in after]
+    features += [f"s:{word}" for word in {*words[sentence.first : sentence.last]} if word.isalpha()]
+    features.append(f"even{int(4 * min(first.value, last.value) / max(first.value, last.value))}")
+    yield sum(part.value for part in parts), features

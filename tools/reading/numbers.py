@@ -124,6 +124,7 @@ def statistics_of(passage: Passage) -> tuple[Statistic, ...]:
     [('HR', 'HR 0.78; 95% CI 0.66-0.92', 0.66, 117), ('p', 'P=0.003', None, 144)]
     """
     text = plain(passage.text)
+    found: list[tuple[str, float, float | None, float | None, int, int]]
     found = [(e.measure, e.value, e.ci_low, e.ci_high, start, end) for e, start, end in _sizes(text)]
     found += [("p", _p_value(hit), None, None, hit.start(), hit.end()) for hit in P_VALUE.finditer(text)]
     return tuple(

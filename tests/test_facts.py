@@ -1,0 +1,76 @@
+"""Design and participants of a record: what must hold whatever the weights are, and clear cases."""
+
+import pytest
+
+from willowbark.tools.reading.facts import candidates, facts_of
+from willowbark.tools.reading.features import Page
+
+CASES = [
+    (
+        "Topiramate in migraine prevention: a randomized, double-blind, placebo-controlled trial",
+        "METHODS: A total of 487 patients were randomised to topiramate or placebo. RESULTS: Attacks fell by 40 %.",
+        "rct",
+        487,
+    ),
+    (
+        "Hyponatraemia with sertraline: a case report",
+        "We report the case of a 78-year-old woman who developed hyponatraemia after starting sertraline.",
+        "case_report",
+        1,
+    ),
+    (
+        "Statins for sepsis: a systematic review",
+        "We systematically searched MEDLINE, Embase and the Cochrane Library. Studies were heterogeneous.",
+        "systematic_review",
+        None,
+    ),
+    (
+        "Metformin reduces hepatic steatosis in mice",
+        "Male C57BL/6 mice were fed a high-fat diet and treated with metformin. Liver fat and weight fell in rats too.",
+        "animal",
+        None,
+    ),
+    (
+        "Management of migraine",
+        "This article reviews the pathophysiology and current treatment of migraine and discusses new drugs.",
+        "review",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("title", "text", "design", "participants"), CASES, ids=[case[2] for case in CASES])
+def test_clear_records_are_told(title: str, text: str, design: str, participants: int | None) -> None:
+    facts = facts_of(Page(title, text))
+    assert (facts.design, facts.participants) == (design, participants)
+
+
+def test_a_publication_type_alone_does_not_make_a_review_a_trial() -> None:
+    title, text, design, _ = CASES[-1]
+    assert facts_of(Page(title, text, ["Randomized Controlled Trial"])).design == design
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("We enrolled 1,099 patients.", 1099),
+        ("We enrolled 18 851 women.", 18851),
+        ("One hundred and twenty patients were enrolled.", 120),
+        ("Patients took A (n = 61) or placebo (n = 59).", 120),
+        ("There were 39 patients with the disease and 38 controls.", 77),
+        ("Twenty patients in each of two groups were treated.", 40),
+    ],
+    ids=["comma", "space", "words", "arms", "pair", "each"],
+)
+def test_numbers_words_and_sums_of_arms_are_candidates(text: str, value: int) -> None:
+    assert value in candidates(Page("", text), "rct")
+
+
+def test_percentages_and_decimals_are_no_candidates() -> None:
+    assert set(candidates(Page("", "It fell by 45 % (3.7 mm)."), "rct")) == {0, 1}
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "123", "n = = n", "٣٣ İİ patients"], ids=range(6))
+def test_any_text_has_facts(text: str) -> None:
+    facts = facts_of(Page(text, text))
+    assert facts.participants is None or facts.participants > 0
