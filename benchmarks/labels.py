@@ -1,0 +1,50 @@
+"""Labels made by reading: facts and offsets of (record, drug, condition), one file a reader, no text."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "labels"
+
+
+@dataclass(frozen=True)
+class Label:
+    """What one reader said of one drug in one condition in one record."""
+
+    who: int
+    pmid: str
+    drug: str
+    condition: str
+    role: str
+    verdict: str
+    match: str
+    kind: str
+    effect: str
+    comparator: str
+    design: str
+    n: int | None
+    """Participants; None where not reported."""
+    start: int | None
+    """Where the sentence that carries the verdict starts in title + ". " + abstract; None where the verdict is none."""
+    end: int | None
+    sure: bool
+    """False where a colleague could disagree."""
+
+    @property
+    def triple(self) -> tuple[str, str, str]:
+        """What was labelled."""
+        return self.pmid, self.drug, self.condition
+
+
+def labels(folder: Path = FOLDER) -> Sequence[Label]:
+    """All labels, reader by reader."""
+    found: list[Label] = []
+    for path in sorted(folder.glob("reader_*.tsv")):
+        who = int(path.stem.removeprefix("reader_"))
+        with path.open(encoding="utf-8") as file:
+            for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+                number = {name: int(row[name]) if row[name] else None for name in ("n", "start", "end")}
+                words = {name: value for name, value in row.items() if name not in ("n", "start", "end", "sure")}
+                found.append(Label(who=who, **words, **number, sure=row["sure"] == "1"))  # type: ignore[arg-type]
+    return found
