@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 from willowbark.tools.appraisal.appraised import learned_reader
 from willowbark.tools.lexicon import drug_synonyms
+from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.purpose import purpose_of
-from willowbark.tools.reading.reading import Asked
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT / "tests" / "cases"
@@ -88,8 +88,7 @@ def abstract_pairs(half: str, texts: dict[str, Text]) -> list[Pair]:
 
 def _judged(case: Row, text: Text, condition: str, intent: str) -> Pair:
     drug = case["drug"]
-    asked = Asked(key="one", title=text.title, text=text.abstract, drug=drug, condition=condition)
-    verdict = learned_reader().read_one(asked).verdict
+    verdict = learned_reader().read_page(Page(text.title, text.abstract), drug, condition).verdict
     names = (drug, *drug_synonyms(drug))
     if intent == "prevention" and purpose_of(text.title, text.abstract, names) != "prevention":
         verdict = "neutral"

@@ -10,7 +10,8 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.agents.judge import AssessmentDetails, AssessmentMessage, JudgeAssessment
 from willowbark.tools.evidence import Citation, Evidence, SourceName
-from willowbark.tools.reading.reading import Asked, Passage, Reading
+from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.reading import Passage, Reading
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.search import SourceReply, Status
 
@@ -120,10 +121,10 @@ def reading(key: str, drug: str, **fields: Any) -> Reading:
 
 
 class ScriptedReader:
-    """A reader that says the same of every record, or of each text what is written for it.
+    """A reader that says the same of every record, or of each text what is written for a part of it.
 
     Args:
-        effects: the effect for a text, to the letter.
+        effects: the effect for each text that holds these words.
         fields: of every reading.
     """
 
@@ -132,13 +133,14 @@ class ScriptedReader:
 
     def __init__(self, effects: Mapping[str, str] | None = None, **fields: Any) -> None:
         self.effects, self.fields = effects or {}, fields
-        self.asked: list[Asked] = []
+        self.asked: list[str] = []
 
-    def read_one(self, asked: Asked) -> Reading:
-        """Note what was asked, and answer."""
-        self.asked.append(asked)
-        last = sentences(asked.text or asked.title)[-1]
+    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
+        """Note the text that was asked about, and answer."""
+        text = page.text.whole[page.text.offset :]
+        self.asked.append(text)
+        last = sentences(page.text.whole)[-1]
         fields = {"passages": [Passage(text=last, start=0, end=len(last))], **self.fields}
-        if asked.text in self.effects:
-            fields["effect"] = self.effects[asked.text]
-        return reading(asked.key, asked.drug, **fields)
+        told = [effect for known, effect in self.effects.items() if known in text]
+        fields.update({"effect": told[0]} if told else {})
+        return reading(key, drug, **fields)

@@ -103,7 +103,9 @@ def test_what_was_added_is_found(text: str) -> None:
     ids=["the order", "a result and the order", "a piece of it", "its middle", "its beginning"],
 )
 def test_a_claim_that_quotes_an_order_does_not_stand(quote: str) -> None:
-    assert objection(claim(quote=quote, text=quote), TRIAL, None) == "quotes an order or a question, which reports nothing"
+    assert (
+        objection(claim(quote=quote, text=quote), TRIAL, None) == "quotes an order or a question, which reports nothing"
+    )
 
 
 def test_a_passage_that_a_record_breaks_up_invisibly_can_be_quoted_as_it_is_seen() -> None:

@@ -18,7 +18,7 @@ from ..lexicon import condition_synonyms, drug_synonyms
 from ..questions.query import ParsedQuestion
 from ..reading.design import RANDOMISED, StudyDesign, study_design
 from ..reading.direction import Direction, direction_of
-from ..reading.facts import facts_of
+from ..reading.facts import Facts, facts_of
 from ..reading.features import Page
 from ..reading.learned import LearnedReader
 from ..reading.purpose import purpose_of
@@ -38,6 +38,7 @@ _NARROWER: Mapping[Match, str] = {
     "complication": "those with a complication of the condition",
 }
 _SURROGATE = "a marker, not by what patients feel or whether they live"
+_FOR_CAUSE = frozenset({"safety", "futility"})
 _PRECLINICAL = frozenset({StudyDesign.in_vivo, StudyDesign.in_vitro, StudyDesign.in_silico})
 _OF_ONE_STUDY = frozenset(
     {
@@ -51,14 +52,14 @@ _OF_ONE_STUDY = frozenset(
 )
 
 
-class ReadsOne(Protocol):
+class PageReader(Protocol):
     """A reader that needs nothing but the text: it answers at once."""
 
     name: str
     version: str
 
-    def read_one(self, asked: Asked) -> Reading:
-        """Read one record for one drug in one condition."""
+    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
+        """Read a record that is cut already."""
 
 
 class Readings:
@@ -69,18 +70,30 @@ class Readings:
         given: readings of a model, which go before it.
     """
 
-    def __init__(self, learned: ReadsOne | None = None, given: Iterable[Reading] = ()) -> None:
-        self.learned = learned or learned_reader()
+    def __init__(self, learned: PageReader | None = None, given: Iterable[Reading] = ()) -> None:
+        self._reader = learned
         self._given: dict[tuple[str, str], list[Reading]] = {}
         for reading in given:
             self._given.setdefault((reading.key, reading.drug), []).append(reading)
         self._read: dict[Asked, Reading] = {}
+        self._cut: tuple[tuple[str, str], Page, Facts] | None = None
 
     def of(self, asked: Asked) -> tuple[Reading, ...]:
         """All readings of a record for a drug, the one that counts first."""
         if asked not in self._read:
-            self._read[asked] = self.learned.read_one(asked)
+            page, facts = self._page(asked)
+            reader = self._reader or learned_reader()
+            reading = reader.read_page(page, asked.drug, asked.condition, asked.key)
+            told = {"design": facts.design, "participants": facts.participants}
+            self._read[asked] = reading.model_copy(update=told)
         return (*self._given.get((asked.key, asked.drug), ()), self._read[asked])
+
+    def _page(self, asked: Asked) -> tuple[Page, Facts]:
+        """A record, cut once for all its drugs, which are asked about one after another."""
+        if self._cut is None or self._cut[0] != (asked.title, asked.text):
+            page = Page(asked.title, asked.text, asked.publication_types)
+            self._cut = (asked.title, asked.text), page, facts_of(page)
+        return self._cut[1:]
 
 
 @lru_cache(maxsize=1)
@@ -182,7 +195,7 @@ def _item(record: Evidence, readings: Sequence[Reading]) -> AppraisedItem:
     stop = why_stopped_kind(data.get("why_stopped"))
     design = StudyDesign.registry_entry if kind_of(record) == "trial" else _design(record, reading.design)
     direction = direction_of(reading.verdict)
-    if stop in ("safety", "futility"):
+    if stop in _FOR_CAUSE:
         direction = Direction.contradicts
     elif stop == "administrative" and direction is Direction.unclear:
         direction = Direction.neutral
@@ -218,9 +231,10 @@ def _disputed(readings: Sequence[Reading]) -> str | None:
 
 
 def _sentence(record: Evidence, item: AppraisedItem, reading: Reading) -> str:
-    """What the direction rests on: the reason of a stop for cause, else the reading's passages."""
-    if item.why_stopped_kind in ("safety", "futility"):
-        return str(record.metadata.get("why_stopped"))
+    """What the direction rests on: the reason of a stop for cause or without results, else the reading's passages."""
+    told = reading.kind != "none"
+    if (stopped := record.metadata.get("why_stopped")) and (item.why_stopped_kind in _FOR_CAUSE or not told):
+        return str(stopped)
     if reading.reader != "posted" and item.direction not in _TOLD:
         return ""
     return " ".join(passage.text for passage in reading.passages)

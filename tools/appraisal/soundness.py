@@ -22,7 +22,9 @@ HIGHEST = 3  # high
 ALONE = 2  # moderate: the rank that a single trial can reach
 DOWN = ("", "Down one", "Down two")
 
-FaultKind = Literal["open", "unblinded", "concern", "people", "group", "outcome", "rival", "untested", "preprint", "disputed"]
+FaultKind = Literal[
+    "open", "unblinded", "concern", "people", "group", "outcome", "rival", "untested", "preprint", "disputed"
+]
 _DOMAINS = ("risk of bias", "indirect", "not reviewed", "disputed")
 _FAULTS: Mapping[FaultKind, tuple[str, int]] = {
     "open": ("risk of bias", 1),
