@@ -69,6 +69,11 @@ bench-quality: install ## Accuracy of appraisal and recognition against gold set
 	$(BIN)/python benchmarks/verdicts.py
 	$(BIN)/python benchmarks/mentions.py
 
+.PHONY: train
+train: dev ## Make the learned reader's weights (ARGS="path/to/abstracts.jsonl.gz"; --check and --closing only print)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/train.py $(ARGS)
+
 .PHONY: bench-injection
 bench-injection: install ## Count the readings that text put into records moves, and genuine sentences taken for such text
 	$(BIN)/python -m faults.injection $(ARGS)

@@ -7,17 +7,15 @@ The drug asked about, other drugs, placebo, the condition asked about and other 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
-from ..lexicon import canonical_condition, canonical_drug, condition_synonyms, find_drug_classes, find_drugs, is_class_member
+from ..lexicon import canonical_condition, canonical_drug, find_drug_classes, find_drugs, is_class_member
 from ..lexicon.conditions import find_known_conditions
-from ..lexicon.matching import phrase_key, tokens
-from .text import Sentence, SentenceRole, Text, has_headings
+from .heads import Head, weights
+from .text import Text, Token
+from .zones import zones_of
 
-_ZONES: dict[SentenceRole, str] = {
-    "title": "T", "aim": "A", "background": "B", "method": "M", "result": "R", "conclusion": "C",
-}
 _PLACEBO = frozenset({"placebo", "placebos", "sham", "vehicle", "untreated"})
 _NUMBER = re.compile(r"\d")
 _SKIPPED = frozenset("; : , ( ) = ±".split())
@@ -25,6 +23,7 @@ _SALTS = frozenset(
     "hydrochloride hydrobromide maleate mesylate besylate tartrate fumarate succinate citrate sulfate sulphate "
     "phosphate sodium potassium calcium acetate hcl".split()
 )
+_LINKS = frozenset("DRUG COND OTHER versus vs induced in for on with and of".split())
 _BINS = (0, 1, 2, 3, 5, 8)
 
 
@@ -35,8 +34,9 @@ def _bin(count: float) -> int:
 class Page:
     """A record, cut and searched for names once; every drug and condition asked about reads from it."""
 
-    def __init__(self, title: str, text: str, types: Sequence[str] = ()) -> None:
+    def __init__(self, title: str, text: str, types: Sequence[str] = (), zone: Head | None = None) -> None:
         self.text = Text(title, text)
+        self._zone = zone
         self.types = tuple(kind.lower() for kind in types if kind.lower() != "journal article")
 
     @cached_property
@@ -55,9 +55,35 @@ class Page:
         return [(found.name, found.start, found.end) for found in find_drug_classes(self.text.whole)]
 
     @cached_property
+    def pieces(self) -> list[tuple[str, int, int]]:
+        """The words with their offsets, parted at hyphens: what a drug `-induced` stands beside the drug, not in it."""
+        found: list[tuple[str, int, int]] = []
+        for word, token in zip(self.words, self.text.tokens, strict=True):
+            if "-" not in word:
+                found.append((word, token.start, token.end))
+                continue
+            at = token.start
+            for part in word.split("-"):
+                found.append((part, at, at + len(part)))
+                at += len(part) + 1
+        return found
+
+    @cached_property
     def starts(self) -> dict[int, int]:
-        """Token index by the character it begins at."""
-        return {token.start: at for at, token in enumerate(self.text.tokens)}
+        """Index of a piece by the character it begins at."""
+        return {start: at for at, (_, start, _) in enumerate(self.pieces)}
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """The first piece of each sentence and the one after its last."""
+        found: list[tuple[int, int]] = []
+        at = 0
+        for sentence in self.text.sentences:
+            first = at
+            while at < len(self.pieces) and self.pieces[at][1] < sentence.end:
+                at += 1
+            found.append((first, at))
+        return found
 
     @cached_property
     def words(self) -> list[str]:
@@ -69,7 +95,9 @@ class Page:
             if word in _SKIPPED:
                 word = ""
             elif _NUMBER.match(word):
-                word = _p_value(tokens, at) or ("00" if "." not in word and len(word) == 4 and word[:2] in ("19", "20") else "0")
+                word = _p_value(tokens, at) or (
+                    "00" if "." not in word and len(word) == 4 and word[:2] in ("19", "20") else "0"
+                )
             elif word == "p" and at + 1 < len(tokens) and tokens[at + 1].text in "<>=≤≥":
                 word = ""
             found.append(word)
@@ -78,20 +106,10 @@ class Page:
     @cached_property
     def zones(self) -> list[str]:
         """A letter for each sentence: T, A, B, M, R or C."""
-        sentences = self.text.sentences
-        roles: list[str] = []
-        headed = has_headings(sentences)
-        from .roles_of import role_scores  # noqa: PLC0415
-
-        for order, sentence in enumerate(sentences):
-            if sentence.headed and (headed or sentence.headed == "title"):
-                roles.append(_ZONES[sentence.headed])
-            else:
-                roles.append(role_scores(self, order))
-        return roles
+        return zones_of(self.text, self.words, self._zone or weights().zone)
 
 
-def _p_value(tokens: Sequence, at: int) -> str | None:
+def _p_value(tokens: Sequence[Token], at: int) -> str | None:
     if at < 2 or tokens[at - 1].text not in "<>=≤≥" or tokens[at - 2].text != "p":
         return None
     try:
@@ -108,13 +126,19 @@ class View:
         self.page = page
         self.drug = canonical_drug(drug) or drug.lower().strip()
         self.condition = canonical_condition(condition) or condition.lower().strip()
-        self.words = list(page.words)
+        self.words = [word for word, _, _ in page.pieces]
         self.drug_at: list[int] = []
         self.cond_at: list[int] = []
         self.other: Counter[str] = Counter()
-        self._mask(condition)
+        self._mask_drugs()
+        self._mask_conditions(condition)
+        for at, word in enumerate(self.words):
+            if word in _PLACEBO:
+                self.words[at] = "PLACEBO"
+            elif word in _SALTS:
+                self.words[at] = ""
 
-    def _mask(self, condition: str) -> None:
+    def _mask_drugs(self) -> None:
         page, drug = self.page, self.drug
         named = page.drugs
         if not any(name == drug for name, _, _ in named):
@@ -128,11 +152,14 @@ class View:
             else:
                 self._put(start, end, "OTHER", None)
                 self.other[name] += 1
+
+    def _mask_conditions(self, condition: str) -> None:
+        page = self.page
         spans = [(start, end) for name, start, end in page.conditions if name == self.condition]
         spans += [span for span in _literal(page, condition.lower()) if span not in spans]
         if not spans:
             spans = list(_loose(page, self.condition))
-        taken = set()
+        taken: set[int] = set()
         for start, end in spans:
             if start not in taken:
                 self._put(start, end, "COND", self.cond_at)
@@ -140,57 +167,47 @@ class View:
         for _, start, end in page.conditions:
             if start not in taken and end - 1 not in taken:
                 self._put(start, end, "ELSE", None)
-        for at, word in enumerate(self.words):
-            if word in _PLACEBO:
-                self.words[at] = "PLACEBO"
-            elif word in _SALTS:
-                self.words[at] = ""
 
     def _put(self, start: int, end: int, sign: str, places: list[int] | None) -> None:
         """Write a sign in place of the tokens between two characters."""
         page = self.page
-        at = page.starts.get(start)
+        at = next((page.starts[place] for place in range(start, end) if place in page.starts), None)
         if at is None:
-            at = next((page.starts[c] for c in range(start, end) if c in page.starts), None)
-            if at is None:
-                return
+            return
         if self.words[at] in ("DRUG", "COND"):
             return
         self.words[at] = sign
         if places is not None:
             places.append(at)
-        tokens = page.text.tokens
+        pieces = page.pieces
         after = at + 1
-        while after < len(tokens) and tokens[after].start < end:
+        while after < len(pieces) and pieces[after][1] < end:
             self.words[after] = ""
             after += 1
 
     @cached_property
     def sentences(self) -> list[list[str]]:
         """The words of each sentence, signs in place, empty ones dropped."""
-        return [[w for w in self.words[s.first : s.last] if w] for s in self.page.text.sentences]
-
-
-@lru_cache(maxsize=4096)
-def _names_key(name: str) -> tuple[str, ...]:
-    return tuple(phrase_key(name).split(" "))
+        return [[word for word in self.words[first:last] if word] for first, last in self.page.spans]
 
 
 def _literal(page: Page, name: str) -> Iterator[tuple[int, int]]:
     """Where a name stands word for word, plural or not."""
     if not name.strip():
         return
-    pattern = re.compile(r"(?<!\w)" + r"[\s-]+".join(re.escape(p) for p in re.split(r"[\s-]+", name.strip())) + r"(?:e?s)?(?!\w)")
+    pattern = re.compile(
+        r"(?<!\w)" + r"[\s-]+".join(re.escape(p) for p in re.split(r"[\s-]+", name.strip())) + r"(?:e?s)?(?!\w)"
+    )
     for found in pattern.finditer(page.text.whole.lower()):
         yield found.start(), found.end()
 
 
 def _loose(page: Page, condition: str) -> Iterator[tuple[int, int]]:
-    """Where the words of a condition stand, if not together: those of five letters and more, by their first five."""
+    """Where the words of a condition stand, if not together: those of five letters and more, by their first six."""
     heads = {word[:6] for word in re.findall(r"[a-z]{5,}", condition)}
-    for token in page.text.tokens:
-        if token.text[:6] in heads and len(token.text) >= 5:
-            yield token.start, token.end
+    for word, start, end in page.pieces:
+        if word[:6] in heads and len(word) >= 5:
+            yield start, end
 
 
 def features(view: View) -> list[str]:
@@ -209,38 +226,10 @@ def grams(words: Sequence[str], prefix: str) -> Iterator[str]:
 def _features(view: View) -> Iterator[str]:
     zones, sentences = view.page.zones, view.sentences
     last = len(sentences) - 1
-    seen_drug: Counter[str] = Counter()
-    seen_cond: Counter[str] = Counter()
-    seen_both: Counter[str] = Counter()
     for order, words in enumerate(sentences):
-        zone = zones[order]
-        has_drug, has_cond, has_class = "DRUG" in words, "COND" in words, "CLASS" in words
-        seen_drug[zone] += has_drug
-        seen_cond[zone] += has_cond
-        seen_both[zone] += has_drug and has_cond
-        coarse = "M" if zone in "ABM" else zone
-        if zone == "T":
-            yield from grams(words, "t:")
-        if has_drug:
-            yield from grams(words, f"d{coarse}:")
-            for at, word in enumerate(words):
-                if word == "DRUG":
-                    yield from _around(words, at, f"w{coarse}")
-        elif has_class:
-            yield from grams(words, f"k{coarse}:")
-        if has_cond:
-            for at, word in enumerate(words):
-                if word == "COND":
-                    yield from _around(words, at, "v")
-        if zone == "C" or order == last:
-            yield from grams(words, "c:")
-            if has_drug:
-                yield from grams(words, "cd:")
-        elif zone == "R" and not has_drug:
-            yield from (f"r:{w}" for w in words)
-        elif zone in "AM":
-            yield from (f"m:{w}" for w in words)
-    for name, seen in (("D", seen_drug), ("X", seen_cond), ("DX", seen_both)):
+        yield from _phrases(words, zones[order], zones[order] == "C" or order == last)
+    for name, needed in (("D", {"DRUG"}), ("X", {"COND"}), ("DX", {"DRUG", "COND"})):
+        seen = Counter(zone for zone, words in zip(zones, sentences, strict=True) if needed <= set(words))
         for zone in "TABMRC":
             if seen[zone]:
                 yield f"#{name}{zone}"
@@ -249,8 +238,30 @@ def _features(view: View) -> Iterator[str]:
             elif zone in "TRC":
                 yield f"#!{name}{zone}"
     yield from _counts(view)
-    for kind in view.page.types:
-        yield f"#type {kind}"
+
+
+def _phrases(words: Sequence[str], zone: str, closing: bool) -> Iterator[str]:
+    """Words and phrases of a sentence, behind a sign for its part of the record and for whom it names."""
+    drug, coarse = "DRUG" in words, "M" if zone in "ABM" else zone
+    if zone == "T":
+        yield from grams(words, "t:")
+    if drug:
+        yield from grams(words, f"d{coarse}:")
+    elif "CLASS" in words:
+        yield from grams(words, f"k{coarse}:")
+    for at, word in enumerate(words):
+        if word == "DRUG":
+            yield from _around(words, at, f"w{coarse}")
+        elif word == "COND":
+            yield from _around(words, at, "v")
+    if closing:
+        yield from grams(words, "c:")
+        if drug:
+            yield from grams(words, "cd:")
+    elif zone == "R" and not drug:
+        yield from (f"r:{word}" for word in words)
+    elif zone in "AM":
+        yield from (f"m:{word}" for word in words)
 
 
 def _around(words: Sequence[str], at: int, prefix: str) -> Iterator[str]:
@@ -291,6 +302,6 @@ def _counts(view: View) -> Iterator[str]:
     signs = [w for w in title if w in ("DRUG", "OTHER")]
     yield "#title " + " ".join(signs[:3])
     if "DRUG" in title and "COND" in title:
-        yield "#dx " + "-".join(w for w in title if w in ("DRUG", "COND", "OTHER", "versus", "vs", "induced", "in", "for", "on", "with", "and", "of"))[:60]
+        yield "#dx " + "-".join(word for word in title if word in _LINKS)[:60]
     if view.drug_at:
         yield f"#first{_bin(10 * view.drug_at[0] / max(1, len(view.words)))}"

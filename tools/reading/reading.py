@@ -1,4 +1,4 @@
-"""What a record says of a drug in a condition: a `Reading`, made once by a `Reader`, and the verdict that follows from it.
+"""What a record says of a drug in a condition: a `Reading`, made once by a `Reader`, and the verdict that follows.
 
 Everything after a reader works on readings alone. The verdict is derived by one table (`verdict_of`), never read.
 """
@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 Role = Literal[
     "tested", "comparator", "combined", "background", "cause", "outcome", "mentioned", "other_use", "not_a_drug_here"
 ]
-"""What the drug is in a record. `comparator`: the active control of another drug. `combined`: given with others, its own
-part cannot be told. `background`: everybody takes it. `cause`: it causes, induces or models the condition. `outcome`: it
-is measured. `mentioned`: named in passing. `other_use`: tested, but for another condition."""
+"""What the drug is in a record. `comparator`: the active control of another drug. `combined`: given with others, its
+own part cannot be told. `background`: everybody takes it. `cause`: it causes, induces or models the condition.
+`outcome`: it is measured. `mentioned`: named in passing. `other_use`: tested, but for another condition."""
 Match = Literal["same", "narrower", "complication", "broader", "other"]
 """The record's condition against the one asked about: `narrower` is a subtype or subgroup of it."""
 OutcomeKind = Literal["efficacy", "harm", "surrogate", "process", "none"]
@@ -94,7 +94,7 @@ class Reading(BaseModel):
     hedged: bool = False
     """Whether the result is told in guarded words alone: may, might, a trend."""
     non_inferior: bool = False
-    """Whether the drug was shown to be no worse than an active drug that works."""
+    """Whether the drug was shown to be no worse than an active drug that works, or gained as much as it did."""
     statistics: tuple[Statistic, ...] = ()
     passages: tuple[Passage, ...] = ()
     """Whole sentences that carry the verdict; empty where the verdict is none."""
@@ -112,24 +112,48 @@ class Reading(BaseModel):
 def verdict_of(reading: Reading) -> Verdict:
     """The one table from fields to verdict.
 
-    A drug that is neither tested nor part of a combination, another condition, or another kind of outcome than efficacy
-    gives none. Better supports. Worse contradicts, and so does no difference from placebo or nothing; no difference from
-    an active drug is neutral unless non-inferiority to it was shown. Mixed, hedged and unreported effects are neutral.
+    A drug that is not studied or spoken of for its effect, another condition, or another kind of outcome than efficacy
+    gives none. Better supports. Worse contradicts, and so does no difference from placebo or nothing; no difference
+    from an active drug is neutral unless non-inferiority to it was shown. Mixed, hedged and unreported effects are
+    neutral. A comparator is judged by what it did itself: that another drug did better says nothing against it. What a
+    review says of a drug in passing counts: whoever reads it labels it so.
     """
-    if reading.role not in _CREDITED or reading.match not in _CREDITED_MATCH or reading.kind not in _CREDITED_KIND:
+    return verdict_from(
+        reading.role,
+        reading.match,
+        reading.kind,
+        reading.comparator,
+        reading.effect,
+        reading.hedged,
+        reading.non_inferior,
+    )
+
+
+def verdict_from(
+    role: Role,
+    match: Match,
+    kind: OutcomeKind,
+    comparator: Comparator,
+    effect: Effect,
+    hedged: bool,
+    non_inferior: bool,
+) -> Verdict:
+    """The table, field by field."""
+    if role not in _CREDITED or match not in _CREDITED_MATCH or kind not in _CREDITED_KIND:
         return "none"
-    if reading.effect == "better":
-        return "neutral" if reading.hedged else "supports"
-    if reading.effect == "worse":
-        return "contradicts"
-    if reading.effect == "no_difference":
-        if reading.comparator in ("active", "dose"):
-            return "supports" if reading.non_inferior else "neutral"
+    active = comparator in ("active", "dose")
+    if effect == "better":
+        return "neutral" if hedged else "supports"
+    if effect == "worse":
+        return "neutral" if active and role == "comparator" else "contradicts"
+    if effect == "no_difference":
+        if active:
+            return "supports" if non_inferior else "neutral"
         return "contradicts"
     return "neutral"
 
 
-_CREDITED = frozenset({"tested", "combined"})
+_CREDITED = frozenset({"tested", "combined", "comparator", "mentioned"})
 _CREDITED_MATCH = frozenset({"same", "narrower", "complication"})
 _CREDITED_KIND = frozenset({"efficacy", "surrogate"})
 

@@ -23,7 +23,8 @@ _MARKS = {
 }
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9<≥≤])|\n+")
 _ABBREVIATED = re.compile(
-    r"(?:\b(?:vs|e\.g|i\.e|al|approx|ca|cf|figs?|no|dr|st|resp|refs?|vol|spp?|subsp|inc)\.|\b[A-Z]\.|(?:^|\s)\d+\.)$", re.IGNORECASE
+    r"(?:\b(?:vs|e\.g|i\.e|al|approx|ca|cf|figs?|no|dr|st|resp|refs?|vol|spp?|subsp|inc)\.|\b[A-Z]\.|(?:^|\s)\d+\.)$",
+    re.IGNORECASE,
 )
 _HEADING = re.compile(r"\s*(?P<name>[A-Z][A-Za-z /&,-]{2,48}?)\s*:\s")
 _HEADINGS: tuple[tuple[SentenceRole, str], ...] = (

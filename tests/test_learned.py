@@ -1,0 +1,170 @@
+"""The learned reader: a page's signs, the verdict's table, consistent fields, passages, weights."""
+
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from willowbark.tools.reading.features import Page, View
+from willowbark.tools.reading.heads import Head, Trees, weights
+from willowbark.tools.reading.learned import LearnedReader, consistent
+from willowbark.tools.reading.reading import (
+    Asked,
+    Comparator,
+    Effect,
+    Match,
+    OutcomeKind,
+    Reader,
+    Role,
+    verdict_from,
+)
+from willowbark.tools.reading.text import Text
+
+TITLE = "Propranolol in migraine: a placebo-controlled trial"
+TEXT = (
+    "AIM: We examined whether propranolol prevents migraine attacks. "
+    "METHODS: Ninety adults with migraine were randomly assigned to propranolol 160 mg or placebo for 12 weeks. "
+    "RESULTS: Attacks fell from 6.1 to 2.9 a month with propranolol and from 6.0 to 5.4 with placebo (P < 0.001). "
+    "CONCLUSIONS: Propranolol was significantly more effective than placebo in the prevention of migraine."
+)
+HARM_TITLE = "Cisplatin-induced nausea"
+HARM_TEXT = (
+    "We report two patients who developed severe nausea after cisplatin. "
+    "Nausea began within an hour of the infusion of cisplatin and ended on the third day. "
+    "Clinicians should expect cisplatin-induced nausea."
+)
+
+fields = st.tuples(
+    *(st.sampled_from(get_args(each)) for each in (Role, Match, OutcomeKind, Comparator, Effect)),
+    st.booleans(),
+    st.booleans(),
+)
+
+
+@given(fields)
+def test_a_cause_or_a_background_never_has_a_verdict(found: tuple) -> None:
+    if found[0] in ("cause", "background", "outcome", "other_use", "not_a_drug_here"):
+        assert verdict_from(*found) == "none"
+
+
+@given(fields)
+def test_harm_and_kinetics_are_no_efficacy(found: tuple) -> None:
+    if found[2] in ("harm", "process", "none"):
+        assert verdict_from(*found) == "none"
+
+
+@given(fields)
+def test_only_better_or_no_worse_than_a_drug_that_works_supports(found: tuple) -> None:
+    if verdict_from(*found) == "supports":
+        assert found[4] == "better" or (found[4] == "no_difference" and found[6])
+
+
+@given(fields)
+def test_a_guarded_gain_does_not_support(found: tuple) -> None:
+    if found[5] and found[4] == "better":
+        assert verdict_from(*found) in ("neutral", "none")
+
+
+@pytest.mark.parametrize(
+    ("role", "comparator", "effect", "verdict"),
+    [
+        ("tested", "placebo", "better", "supports"),
+        ("tested", "placebo", "no_difference", "contradicts"),
+        ("tested", "none", "no_difference", "contradicts"),
+        ("tested", "active", "no_difference", "neutral"),
+        ("tested", "active", "worse", "contradicts"),
+        ("comparator", "active", "worse", "neutral"),
+        ("comparator", "placebo", "worse", "contradicts"),
+        ("mentioned", "not_reported", "better", "supports"),
+    ],
+)
+def test_the_table(role: Role, comparator: Comparator, effect: Effect, verdict: str) -> None:
+    assert verdict_from(role, "same", "efficacy", comparator, effect, False, False) == verdict
+
+
+def test_offsets_lead_back_to_the_words() -> None:
+    text = Text(TITLE, TEXT)
+    assert text.whole == f"{TITLE}. {TEXT}"
+    for token in text.tokens:
+        assert text.whole[token.start : token.end].lower() == token.text
+
+
+def test_a_hyphen_parts_the_drug_from_what_it_induced() -> None:
+    view = View(Page(HARM_TITLE, HARM_TEXT), "cisplatin", "nausea")
+    assert view.sentences[0][:3] == ["DRUG", "induced", "COND"]
+
+
+def test_a_page_shows_the_drug_asked_about_and_hides_its_name() -> None:
+    page = Page(TITLE, TEXT)
+    words = [word for sentence in View(page, "propranolol", "migraine").sentences for word in sentence]
+    assert {"DRUG", "COND", "PLACEBO"} <= set(words)
+    assert not {"propranolol", "migraine", "placebo"} & set(words)
+    assert "OTHER" in [word for sentence in View(page, "topiramate", "migraine").sentences for word in sentence]
+
+
+def test_headings_say_what_sentences_are_for() -> None:
+    assert Page(TITLE, TEXT).zones == ["T", "A", "M", "R", "C"]
+
+
+@given(st.sampled_from(["supports", "contradicts", "neutral", "none"]), st.integers(0, 2**32 - 1))
+def test_the_fields_lead_to_the_verdict_they_were_chosen_for(verdict: str, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    classes = {
+        name: get_args(each)
+        for name, each in (
+            ("role", Role), ("match", Match), ("kind", OutcomeKind), ("comparator", Comparator), ("effect", Effect),
+        )
+    }  # fmt: skip
+    told = {name: random.dirichlet(np.ones(len(each))).astype(np.float32) for name, each in classes.items()}
+    assert verdict_from(*consistent(verdict, told, classes)) == verdict
+
+
+def test_trees_walk_to_the_leaf_that_the_numbers_lead_to() -> None:
+    trees = Trees(
+        {
+            "classes": ["a", "b"], "columns": ["x"], "depth": 1, "bias": [0, 0], "roots": [0, 3],
+            "feature": [0, 0, 0, 0], "threshold": [1.5, 1e30, 1e30, 1e30], "left": [1, 1, 2, 3],
+            "value": [0, -20000, 20000, 0],
+        }
+    )  # fmt: skip
+    low, high = trees.probabilities({"x": 1.0}), trees.probabilities({"x": 2.0})
+    assert low[1] > 0.8 > 0.2 > high[1]
+
+
+def test_features_nobody_learnt_count_nothing() -> None:
+    head = Head(["a", "b"], {"x": 0}, np.array([[1, 0]], np.float32), np.zeros(2, np.float32))
+    assert head.best(["x", "y"]) == "a"
+    assert head.probabilities(["y"]).tolist() == [0.5, 0.5]
+
+
+def test_the_weights_name_the_classes_of_a_reading() -> None:
+    heads = weights()
+    assert set(heads.role.classes) == set(get_args(Role))
+    for name, each in (("match", Match), ("kind", OutcomeKind), ("comparator", Comparator), ("effect", Effect)):
+        assert set(heads.fields[name].classes) == set(get_args(each))
+
+
+async def test_a_trial_with_a_clear_result_supports_and_quotes_it() -> None:
+    reader = LearnedReader()
+    assert isinstance(reader, Reader)
+    asked = Asked(key="1", title=TITLE, text=TEXT, drug="propranolol", condition="migraine")
+    (reading,) = await reader.read([asked])
+    assert (reading.verdict, reading.role) == ("supports", "tested")
+    (passage,) = reading.passages
+    assert f"{TITLE}. {TEXT}"[passage.start : passage.end] == passage.text
+    assert passage.text.startswith(("RESULTS", "CONCLUSIONS"))
+    assert reading == reader.read_one(asked)
+
+
+def test_what_a_drug_causes_it_does_not_treat() -> None:
+    asked = Asked(key="2", title=HARM_TITLE, text=HARM_TEXT, drug="cisplatin", condition="nausea")
+    reading = LearnedReader().read_one(asked)
+    assert (reading.verdict, reading.role, reading.passages) == ("none", "cause", ())
+
+
+def test_an_empty_record_says_nothing() -> None:
+    assert (
+        LearnedReader().read_one(Asked(key="3", title="", text="", drug="aspirin", condition="pain")).verdict == "none"
+    )

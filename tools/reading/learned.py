@@ -1,0 +1,194 @@
+"""The learned reader: signs and words of a record, small heads, fields that are consistent. No network.
+
+Linear heads over words and phrases say what each sentence tells and what each field might be; trees over counts and
+what the linear heads say decide on role and verdict. The other fields are those that are most probable together and
+lead to the verdict by the one table in `reading`.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+from itertools import product
+from typing import get_args
+
+import numpy as np
+
+from .features import Page, View, features
+from .heads import Floats, Weights, weights
+from .reading import Asked, Comparator, Effect, Match, OutcomeKind, Passage, Reading, Role, Verdict, verdict_from
+from .sentence_features import context_of, sentence_features
+from .signs import Numbers, signs
+
+Combination = tuple[Role, Match, OutcomeKind, Comparator, Effect, bool, bool]
+_SELDOM = (0.0, -2.0)  # log prior of a guarded result and of non-inferiority, against none
+_TOLD = ("+", "-", "~")
+_CARRIES: dict[Verdict, str] = {"supports": "+", "contradicts": "-", "neutral": "~"}
+
+
+class Seen:
+    """A view with all that the trees look at."""
+
+    def __init__(self, view: View, heads: Weights) -> None:
+        self.view, self.heads = view, heads
+
+    @cached_property
+    def sentences(self) -> dict[int, Floats]:
+        """What the sentence head says of each sentence that could carry a verdict, by its order."""
+        context = context_of(self.view)
+        head = self.heads.sentence
+        return {at: head.probabilities(sentence_features(self.view, at, context)) for at in telling(self.view)}
+
+    @cached_property
+    def fields(self) -> dict[str, Floats]:
+        """What the linear heads say of each field."""
+        names = features(self.view)
+        return {name: head.probabilities(names) for name, head in self.heads.fields.items()}
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """The row the trees decide on."""
+        found = signs(self.view)
+        found.update(summed(self.view, self.sentences, self.heads.sentence.classes))
+        for name, told in self.fields.items():
+            found.update(named(name, self.heads.fields[name].classes, told))
+        return found
+
+
+def telling(view: View) -> list[int]:
+    """The sentences that could carry a verdict: title, results, conclusions, the last, and those that name the drug."""
+    last = len(view.sentences) - 1
+    return [
+        at for at, words in enumerate(view.sentences) if view.page.zones[at] in "TRC" or at == last or "DRUG" in words
+    ]
+
+
+def named(field: str, classes: Sequence[str], told: Floats) -> Numbers:
+    """Probabilities of a field as numbers with names."""
+    return {f"p:{field}:{name}": float(chance) for name, chance in zip(classes, told, strict=True)}
+
+
+def summed(view: View, sentences: Mapping[int, Floats], classes: Sequence[str]) -> Numbers:
+    """What the sentences say together: the best, the second, the sum, by part of the record."""
+    found: Numbers = {}
+    last = len(view.sentences) - 1
+    for sign in _TOLD:
+        column = classes.index(sign)
+        chances = {at: float(told[column]) for at, told in sentences.items()}
+        ranked = sorted(chances.values(), reverse=True)
+        found[f"best{sign}"] = ranked[0] if ranked else 0.0
+        found[f"second{sign}"] = ranked[1] if len(ranked) > 1 else 0.0
+        found[f"sum{sign}"] = sum(ranked)
+        found[f"drug{sign}"] = max((chances[at] for at in chances if "DRUG" in view.sentences[at]), default=0.0)
+        found[f"both{sign}"] = max(
+            (chances[at] for at in chances if {"DRUG", "COND"} <= set(view.sentences[at])), default=0.0
+        )
+        for zone in "TRC":
+            found[f"{zone}{sign}"] = max((chances[at] for at in chances if view.page.zones[at] == zone), default=0.0)
+        found[f"end{sign}"] = chances.get(last, 0.0)
+    return found
+
+
+@cache
+def _combinations(classes: tuple[tuple[str, ...], ...]) -> tuple[list[Combination], dict[Verdict, np.ndarray]]:
+    """All combinations of fields, and which of them lead to a verdict."""
+    combinations: list[Combination] = list(product(*classes, (False, True), (False, True)))  # type: ignore[arg-type]
+    verdicts = np.array([verdict_from(*each) for each in combinations])
+    return combinations, {verdict: verdicts == verdict for verdict in get_args(Verdict)}
+
+
+_FIELDS = ("role", "match", "kind", "comparator", "effect")
+
+
+def consistent(verdict: Verdict, told: Mapping[str, Floats], classes: Mapping[str, tuple[str, ...]]) -> Combination:
+    """The most probable fields that lead to a verdict by the table.
+
+    Args:
+        verdict: the verdict they must lead to.
+        told: the probabilities of each field.
+        classes: what the probabilities are of, in order.
+    """
+    combinations, leading = _combinations(tuple(classes[name] for name in _FIELDS))
+    score = np.zeros(1)
+    for each in (*(told[name] for name in _FIELDS), np.exp(_SELDOM), np.exp(_SELDOM)):
+        score = (score[:, None] + np.log(each + 1e-6)[None, :]).ravel()
+    return combinations[int(np.where(leading[verdict], score, -np.inf).argmax())]
+
+
+class LearnedReader:
+    """Reads by weights that were learnt from labels made by reading; the default where there is no model.
+
+    Attributes:
+        version: of the weights.
+    """
+
+    name = "learned"
+
+    def __init__(self, heads: Weights | None = None) -> None:
+        self._heads = heads or weights()
+        self.version = self._heads.version
+
+    async def read(self, asked: Sequence[Asked]) -> list[Reading]:
+        """Read each record for its drug and condition, in the same order. A record asked about twice is cut once."""
+        pages: dict[str, Page] = {}
+        return [self._read(pages.setdefault(each.key, _page(each)), each) for each in asked]
+
+    def read_one(self, asked: Asked) -> Reading:
+        """Read one record."""
+        return self._read(_page(asked), asked)
+
+    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
+        """Read a record that is cut already."""
+        heads = self._heads
+        seen = Seen(View(page, drug, condition), heads)
+        role = heads.role.probabilities(seen.numbers)
+        verdict, probability = self._verdict(heads.verdict.probabilities(seen.numbers))
+        told = {**seen.fields, "role": role}
+        classes = {**{name: head.classes for name, head in heads.fields.items()}, "role": heads.role.classes}
+        fields = consistent(verdict, told, classes)
+        return Reading(
+            key=key,
+            drug=drug,
+            condition=condition,
+            role=fields[0],
+            match=fields[1],
+            kind=fields[2],
+            comparator=fields[3],
+            effect=fields[4],
+            hedged=fields[5],
+            non_inferior=fields[6],
+            passages=_passages(seen, verdict),
+            probability=probability,
+            reader=self.name,
+            version=self.version,
+        )
+
+    def _read(self, page: Page, asked: Asked) -> Reading:
+        return self.read_page(page, asked.drug, asked.condition, asked.key)
+
+    def _verdict(self, told: Floats) -> tuple[Verdict, float]:
+        """The verdict that leads once precision is weighed in, and its calibrated probability."""
+        heads = self._heads
+        sharp = told**heads.sharpness
+        sharp = sharp / sharp.sum()
+        names: tuple[Verdict, ...] = heads.verdict.classes  # type: ignore[assignment]
+        best = max(range(len(names)), key=lambda at: float(np.log(sharp[at] + 1e-9)) + heads.lean[names[at]])
+        return names[best], min(1.0, float(sharp[best]))
+
+
+def _page(asked: Asked) -> Page:
+    return Page(asked.title, asked.text, asked.publication_types)
+
+
+def _passages(seen: Seen, verdict: Verdict) -> tuple[Passage, ...]:
+    """The sentence that carries the verdict best: no aim, no background, the title only if nothing else is there."""
+    if verdict == "none" or not seen.sentences:
+        return ()
+    column = seen.heads.sentence.classes.index(_CARRIES[verdict])
+    zones, text = seen.view.page.zones, seen.view.page.text
+    for allowed in ("RC", "T", "MRCT"):
+        able = [at for at in seen.sentences if zones[at] in allowed]
+        if able:
+            sentence = text.sentences[max(able, key=lambda at: float(seen.sentences[at][column]))]
+            section = "Title" if sentence.headed == "title" else "Abstract"
+            quote = text.quote(sentence.start, sentence.end)
+            return (Passage(text=quote, section=section, start=sentence.start, end=sentence.end),)
+    return ()
