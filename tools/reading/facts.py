@@ -129,8 +129,9 @@ def design_features(page: Page) -> list[str]:
 def _masked(page: Page) -> list[str]:
     """The words with `DRUG` in place of drugs: no name of a drug tells a design."""
     words, tokens = list(page.words), page.text.tokens
+    starts = {token.start: at for at, token in enumerate(tokens)}
     for _, start, end in page.drugs:
-        at = page.starts.get(start)
+        at = starts.get(start)
         if at is not None:
             words[at] = "DRUG"
             for after in range(at + 1, len(words)):
