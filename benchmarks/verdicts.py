@@ -1,4 +1,4 @@
-"""What the learned reader says of records against a reading by hand: the library's summaries, and abstracts as published.
+"""What the learned reader says against a reading by hand: of the library's summaries, of abstracts as published.
 
     python benchmarks/verdicts.py [--data FOLDER]
 

@@ -141,8 +141,8 @@ def test_a_null_result_cannot_be_turned(changes: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "abstract",
     [
-        "AIM: To see whether propranolol prevents migraine attacks. RESULTS: It was well tolerated. CONCLUSION: It is safe.",
-        "BACKGROUND: Propranolol prevents migraine attacks. RESULTS: It was well tolerated. CONCLUSION: It is safe.",
+        "AIM: To see whether propranolol prevents migraine attacks. RESULTS: It was tolerated. CONCLUSION: It is safe.",
+        "BACKGROUND: Propranolol prevents migraine attacks. RESULTS: It was tolerated. CONCLUSION: It is safe.",
     ],
     ids=["an aim", "what was known before"],
 )

@@ -154,7 +154,7 @@ def appraise_record(record: Evidence, drug: str, asked: ParsedQuestion, readings
 
 
 def _read(record: Evidence, drug: str, condition: str, readings: Readings) -> tuple[Reading, ...]:
-    """What readers say of a publication: of its abstract, and where that gives no result, of the full text's results."""
+    """What readers say of a publication: of its abstract, or where that gives no result of the full text."""
     asked = asked_of(record, drug, condition)
     found = readings.of(asked)
     results = "\n".join(place.text for place in places(record, "results"))
