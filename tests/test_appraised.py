@@ -35,7 +35,7 @@ def appraised(*pool: Evidence, **fields: Any) -> AppraisedRecord:
         ({"effect": "no_difference"}, "contradicts"),
         ({"effect": "no_difference", "comparator": "active"}, "neutral"),
         ({"effect": "better", "hedged": True}, "neutral"),
-        ({"effect": "better", "role": "comparator"}, "unclear"),
+        ({"effect": "better", "role": "background"}, "unclear"),
         ({"effect": "better", "kind": "harm"}, "unclear"),
         ({"effect": "better", "match": "other"}, "unclear"),
     ],

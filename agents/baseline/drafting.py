@@ -10,7 +10,7 @@ from willowbark.tools.appraisal.candidates import Candidate, is_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions.query import ParsedQuestion, parse_question
-from willowbark.tools.reading.text import sentences
+from willowbark.tools.reading.text import sentence_spans, sentences
 from willowbark.tools.registry import kind_of
 from willowbark.tools.works.excerpts import tells_figures
 from willowbark.tools.works.sections import places
@@ -18,6 +18,7 @@ from willowbark.tools.works.sections import places
 MAX_CANDIDATES = 12
 MAX_CLAIMS = 4  # for each stance of a candidate
 MAX_UNDECIDED = 2  # records without a verdict whose full text is quoted for a candidate
+MAX_PASSAGE = 700  # characters of a quote; three sentences seldom have more
 
 
 def draft(request: DraftRequest) -> ReportDraft:
@@ -43,18 +44,16 @@ def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Clai
             record = records.get(appraised.key)
             if record is None or appraised.key not in keys or not appraised.sentence or given == MAX_CLAIMS:
                 continue
-            claim = Claim(
-                text=" ".join(appraised.sentence.split()),
-                drug=candidate.drug,
-                evidence_key=appraised.key,
-                quote=appraised.sentence,
-                stance=stance,
-            )
-            if objection(claim, record, appraised.item.direction) is None:
-                given += 1
-                yield claim
+            for quote in (appraised.sentence, _passage(record, candidate.drug, appraised.sentence)):
+                text = " ".join(quote.split())
+                claim = Claim(text=text, drug=candidate.drug, evidence_key=appraised.key, quote=quote, stance=stance)
+                if objection(claim, record, appraised.item.direction) is None:
+                    given += 1
+                    yield claim
+                    break
             yield from _of_full_text(record, candidate.drug, appraised.item.direction)
-    undecided = [each for each in candidate.records if each.key in candidate.appraisal.neutral and each.key in records]
+    silent = {*candidate.appraisal.neutral, *candidate.appraisal.unclear} & records.keys()
+    undecided = [each for each in candidate.records if each.key in silent and places(records[each.key], "results")]
     for appraised in undecided[:MAX_UNDECIDED]:
         yield from _of_full_text(records[appraised.key], candidate.drug, appraised.item.direction)
 
@@ -69,6 +68,17 @@ def _of_full_text(record: Evidence, drug: str, direction: Direction) -> Iterator
             if objection(claim, record, direction) is None:
                 yield claim
                 return
+
+
+def _passage(record: Evidence, drug: str, sentence: str) -> str:
+    """The sentence with those before it, from the nearest one that names the drug; else the sentence."""
+    text = record.content
+    end = text.find(sentence) + len(sentence)
+    before = [start for start, _ in sentence_spans(text) if start < end - len(sentence)]
+    for start in reversed(before):
+        if any(mention.name == drug for mention in find_drugs(text[start:end])):
+            return text[start:end] if end - start <= MAX_PASSAGE else sentence
+    return sentence
 
 
 def _is_asked_disease(record: Evidence, asked: ParsedQuestion) -> bool:
