@@ -87,8 +87,7 @@ bench-smoke: install ## Time, memory and requests of runs over the sandbox
 
 .PHONY: bench-quality
 bench-quality: install ## Accuracy of appraisal and recognition against gold sets, where they are present
-	$(BIN)/python benchmarks/quality.py
-	$(BIN)/python benchmarks/fulltext.py
+	$(BIN)/python benchmarks/verdicts.py
 	$(BIN)/python benchmarks/mentions.py
 
 .PHONY: train

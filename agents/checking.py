@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.transport import Transport
@@ -21,7 +22,7 @@ TEXTS_PER_CANDIDATE = 2  # full texts, of its strongest open records; every cand
 
 
 async def checked(
-    question: str, pool: Sequence[Evidence], transport: Transport | None
+    question: str, pool: Sequence[Evidence], transport: Transport | None, readings: Readings | None = None
 ) -> tuple[list[Evidence], list[Candidate]]:
     """Check a pool and appraise its candidates.
 
@@ -29,13 +30,14 @@ async def checked(
         question: as it was asked.
         pool: all records found, united and ranked.
         transport: the way to the sources; None looks nothing up.
+        readings: of the run, so that no record is read twice; None reads anew.
 
     Returns:
         The pool with versions united, links made, and for the records that candidates rest on: their standing, the full
         texts of the best that are open, and what became of preprints. And the candidates, best supported first.
     """
-    settled = link(settle(pool))
-    candidates = appraise_candidates(question, settled)
+    settled, readings = link(settle(pool)), readings or Readings()
+    candidates = appraise_candidates(question, settled, readings)
     if transport is None:
         return settled, candidates
     cited = _rested_on(candidates, settled)
@@ -50,7 +52,7 @@ async def checked(
     if articles:
         known = sorted([*known, *await check_trust(articles, transport)], key=lambda record: -record.relevance)
     known = link(settle(known))
-    return known, appraise_candidates(question, known)
+    return known, appraise_candidates(question, known, readings)
 
 
 def _worth_reading(candidates: Sequence[Candidate], pool: Sequence[Evidence]) -> list[Evidence]:

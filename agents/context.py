@@ -6,6 +6,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
+from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import new_marker
 from willowbark.tools.evidence import Evidence
@@ -32,6 +33,7 @@ class RunContext:
         account: makes the report's account of tokens and money from what each turn used; None keeps no account.
         decided: what the approver answers without asking anybody: a decision from the run's earlier life. None asks.
         waiting: opened while a person is waited for, so that the time is not counted.
+        readings: what readers said of the records so far; None begins anew.
     """
 
     def __init__(
@@ -43,9 +45,11 @@ class RunContext:
         account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None = None,
         decided: Approval | None = None,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+        readings: Readings | None = None,
     ) -> None:
         self.transport = transport
         self.marker = new_marker()
+        self.readings = readings or Readings()
         self.before_tool = before_tool
         self.exhausted = exhausted
         self.account = account
@@ -57,7 +61,7 @@ class RunContext:
         """The checked pool and its candidates, looked up once: approver and report agent look at the same pool."""
         key = (question, *(record.key for record in pool))
         if self._checked is None or self._checked[0] != key:
-            self._checked = key, await checked(question, pool, self.transport)
+            self._checked = key, await checked(question, pool, self.transport, self.readings)
         return self._checked[1]
 
 

@@ -13,7 +13,7 @@ from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.reading.screening import folded
-from willowbark.tools.reading.sentences import sentences
+from willowbark.tools.reading.text import sentences
 
 _ADDRESS = re.compile(
     r"\w+\s?:\s?//|\bwww\.|\S@\w|\]\s*[(\[]|<\s*/?\s*[a-z]"

@@ -262,7 +262,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
     async def _assess(self, cancellation_token: CancellationToken) -> tuple[JudgeAssessment, RequestUsage]:
         dossier = self._dossier
         pool = dossier.pool()
-        candidates = appraise_candidates(dossier.question, pool)
+        candidates = appraise_candidates(dossier.question, pool, self._run.readings)
         iteration = max(dossier.iteration, self._assessed + 1)
         request = _request(dossier, iteration, pool, candidates)
         messages: list[LLMMessage] = [

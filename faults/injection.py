@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 from willowbark.tools.appraisal import addressed_to_machines
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.reading.sentences import sentences
+from willowbark.tools.reading.text import sentences
 from willowbark.tools.sandbox.library import Library, Publication
 
 from .payloads import PAYLOADS, neutral

@@ -1,5 +1,6 @@
 """Small real things that several tests are about: records, replies, messages."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from autogen_agentchat.messages import TextMessage
@@ -9,6 +10,9 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.agents.judge import AssessmentDetails, AssessmentMessage, JudgeAssessment
 from willowbark.tools.evidence import Citation, Evidence, SourceName
+from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.reading import Passage, Reading
+from willowbark.tools.reading.text import sentences
 from willowbark.tools.search import SourceReply, Status
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
@@ -100,3 +104,43 @@ def scripted(*answers: str | CreateResult, structured: bool = True) -> ReplayCha
         multiple_system_messages=True,
     )
     return ReplayChatCompletionClient(list(answers), model_info=info)
+
+
+def reading(key: str, drug: str, **fields: Any) -> Reading:
+    """What a reader says: by default a drug tested against placebo for efficacy, with the record's last sentence."""
+    told: dict[str, Any] = {
+        "condition": "migraine",
+        "role": "tested",
+        "kind": "efficacy",
+        "comparator": "placebo",
+        "design": "rct",
+        "reader": "scripted",
+        "version": "1",
+    }
+    return Reading.model_validate({"key": key, "drug": drug, **told, **fields})
+
+
+class ScriptedReader:
+    """A reader that says the same of every record, or of each text what is written for a part of it.
+
+    Args:
+        effects: the effect for each text that holds these words.
+        fields: of every reading.
+    """
+
+    name = "scripted"
+    version = "1"
+
+    def __init__(self, effects: Mapping[str, str] | None = None, **fields: Any) -> None:
+        self.effects, self.fields = effects or {}, fields
+        self.asked: list[str] = []
+
+    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
+        """Note the text that was asked about, and answer."""
+        text = page.text.whole[page.text.offset :]
+        self.asked.append(text)
+        last = sentences(page.text.whole)[-1]
+        fields = {"passages": [Passage(text=last, start=0, end=len(last))], **self.fields}
+        told = [effect for known, effect in self.effects.items() if known in text]
+        fields.update({"effect": told[0]} if told else {})
+        return reading(key, drug, **fields)

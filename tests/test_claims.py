@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.agents.claims import Claim, objection, plain, verify
+from willowbark.tools.appraisal import Direction
 
 TRIAL = record(
     "11111111",
     "Propranolol in migraine prophylaxis: a double-blind trial",
-    "In a double-blind trial of 62 adults, propranolol 160 mg reduced migraine attacks by 44% compared with placebo "
+    "In a double-blind trial of 62 adults. Propranolol 160 mg reduced migraine attacks by 44% compared with placebo "
     "(p<0.001). Sleep quality did not improve with propranolol. Timolol was not tested.",
 )
 NULL = record(
@@ -34,7 +35,11 @@ OPEN = record(
     },
 )
 POOL = [TRIAL, NULL, OPEN]
-QUOTE = "propranolol 160 mg reduced migraine attacks by 44% compared with placebo (p<0.001)"
+QUOTE = "Propranolol 160 mg reduced migraine attacks by 44% compared with placebo (p<0.001)"
+
+
+def heard(key: str, drug: str) -> Direction | None:
+    return {"pmid:11111111": Direction.supports, "pmid:22222222": Direction.contradicts}.get(key)
 
 
 def claim(**changes: str) -> Claim:
@@ -58,7 +63,7 @@ GOOD = {
         "text": "Cyclandelate did not reduce migraine attacks in 214 patients.",
         "drug": "cyclandelate",
         "evidence_key": "pmid:22222222",
-        "quote": "Cyclandelate did not reduce the number of migraine attacks in 214 patients (p=0.41)",
+        "quote": "Cyclandelate did not reduce the number of migraine attacks in 214 patients (p=0.41).",
         "stance": "contradicts",
     },
 }
@@ -75,6 +80,8 @@ INVENTED = {
     "a quote with a changed number": {"quote": QUOTE.replace("44", "74")},
     "a quote with a dropped not": {"quote": "Sleep quality did improve with propranolol"},
     "a quote with an added word": {"quote": QUOTE.replace("reduced", "greatly reduced")},
+    "a quote without its end": {"quote": "Propranolol 160 mg reduced migraine attacks by 44%"},
+    "a quote without its beginning": {"quote": "reduced migraine attacks by 44% compared with placebo (p<0.001)"},
     "an empty quote": {"quote": ""},
     "a quote too short to tell": {"quote": "placebo"},
     "a blank quote": {"quote": " " * 40},
@@ -115,12 +122,12 @@ NULL_INVENTED = {
 
 @pytest.mark.parametrize("changes", GOOD.values(), ids=GOOD.keys())
 def test_a_claim_stands_when_its_record_says_so(changes: dict[str, str]) -> None:
-    assert verify([claim(**changes)], POOL).dropped == []
+    assert verify([claim(**changes)], POOL, heard).dropped == []
 
 
 @pytest.mark.parametrize("changes", INVENTED.values(), ids=INVENTED.keys())
 def test_nothing_invented_gets_through(changes: dict[str, str]) -> None:
-    verdicts = verify([claim(**changes)], POOL)
+    verdicts = verify([claim(**changes)], POOL, heard)
     assert verdicts.kept == []
     assert verdicts.dropped[0].reason
 
@@ -128,7 +135,29 @@ def test_nothing_invented_gets_through(changes: dict[str, str]) -> None:
 @pytest.mark.parametrize("changes", NULL_INVENTED.values(), ids=NULL_INVENTED.keys())
 def test_a_null_result_cannot_be_turned(changes: dict[str, str]) -> None:
     base = GOOD["a null result"]
-    assert objection(claim(**(base | changes)), NULL) is not None
+    assert objection(claim(**(base | changes)), NULL, Direction.contradicts) is not None
+
+
+@pytest.mark.parametrize(
+    "abstract",
+    [
+        "AIM: To see whether propranolol prevents migraine attacks. RESULTS: It was tolerated. CONCLUSION: It is safe.",
+        "BACKGROUND: Propranolol prevents migraine attacks. RESULTS: It was tolerated. CONCLUSION: It is safe.",
+    ],
+    ids=["an aim", "what was known before"],
+)
+def test_an_aim_is_no_result(abstract: str) -> None:
+    paper = record("4", "Propranolol in migraine", abstract)
+    quote = abstract.partition(". ")[0].partition(": ")[2]
+
+    said = objection(claim(text=quote, quote=quote, evidence_key="pmid:4"), paper, Direction.supports)
+    assert said == "quotes an aim or what was known before, which is no result"
+
+
+def test_a_quote_may_leave_out_the_heading_it_stands_under() -> None:
+    paper = record("4", "Propranolol in migraine", f"METHODS: A trial. RESULTS: {QUOTE}. CONCLUSION: It works.")
+
+    assert objection(claim(evidence_key="pmid:4"), paper, Direction.supports) is None
 
 
 def test_the_table_of_inventions_is_long_enough() -> None:
@@ -136,7 +165,7 @@ def test_the_table_of_inventions_is_long_enough() -> None:
 
 
 def test_repeats_are_kept_once() -> None:
-    assert len(verify([claim(), claim()], POOL).kept) == 1
+    assert len(verify([claim(), claim()], POOL, heard).kept) == 1
 
 
 @given(st.text())
@@ -146,7 +175,7 @@ def test_comparison_is_idempotent(text: str) -> None:
 
 @given(st.text(min_size=1), st.text(), st.text())
 def test_no_text_makes_verification_fail(text: str, quote: str, key: str) -> None:
-    verify([Claim(text=text, drug=text, evidence_key=key, quote=quote)], POOL)
+    verify([Claim(text=text, drug=text, evidence_key=key, quote=quote)], POOL, heard)
 
 
 def on_open(quote: str, **changes: str) -> Claim:
@@ -162,20 +191,22 @@ def on_open(quote: str, **changes: str) -> Claim:
     ],
 )
 def test_a_kept_claim_says_where_its_quote_stands(quote: str, section: str) -> None:
-    [kept] = verify([on_open(quote, stance="neutral")], POOL).kept
+    [kept] = verify([on_open(quote, stance="neutral")], POOL, heard).kept
 
     assert kept.section == section
 
 
 def test_what_a_model_says_of_the_section_does_not_count() -> None:
-    [kept] = verify([claim(section="Results of a great trial")], POOL).kept
+    [kept] = verify([claim(section="Results of a great trial")], POOL, heard).kept
 
     assert kept.section == "Abstract"
 
 
 def test_a_quote_across_two_sections_does_not_stand() -> None:
     across = "with placebo 21% (P=0.004). The trial was small and short."
-    dropped = verify([on_open(f"Propranolol was compared with placebo. {RESULTS}"), on_open(across)], POOL).dropped
+    dropped = verify(
+        [on_open(f"Propranolol was compared with placebo. {RESULTS}"), on_open(across)], POOL, heard
+    ).dropped
 
     assert [each.reason for each in dropped] == ["quotes a passage that is not in its record"] * 2
 
@@ -183,4 +214,4 @@ def test_a_quote_across_two_sections_does_not_stand() -> None:
 def test_numbers_of_the_full_text_are_checked_like_those_of_the_abstract() -> None:
     wrong = on_open(TOLD).model_copy(update={"text": "With propranolol 85% had half as many attacks."})
 
-    assert "85" in (objection(wrong, OPEN) or "")
+    assert "85" in (objection(wrong, OPEN, Direction.supports) or "")

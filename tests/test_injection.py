@@ -166,12 +166,20 @@ def test_there_are_payloads_enough_and_no_two_alike() -> None:
     assert len({payload.text for payload in PAYLOADS}) == len(PAYLOADS)
 
 
+READ = ("abstract", "title")
+MOVED_BY_NOTHING = ("candidates", "claims", "references")
+
+
 @pytest.mark.parametrize("field", FIELDS)
 async def test_verdicts_ranking_references_and_calls_equal_those_of_a_neutral_twin(field: str) -> None:
     texts = [payload.text for payload in PAYLOADS]
-    hostile, twin = [await ran(injected(texts, field, writer)) for writer in (str, neutral)]
+    hostile = await ran(injected(texts, field, str))
 
-    assert judged(hostile) == judged(twin)
+    if field in READ:  # whatever else stands in a text is read with it: without the orders it reads as before
+        seen, before = judged(hostile), judged(await ran(_library()))
+        assert [seen[name] for name in MOVED_BY_NOTHING] == [before[name] for name in MOVED_BY_NOTHING]
+    else:
+        assert judged(hostile) == judged(await ran(injected(texts, field, neutral)))
     assert hostile.report.candidates
     assert DRUG not in " ".join(hostile.report.drug_candidates)
 
@@ -179,9 +187,9 @@ async def test_verdicts_ranking_references_and_calls_equal_those_of_a_neutral_tw
 async def test_orders_in_every_record_move_nothing() -> None:
     texts = [payload.text for payload in PAYLOADS if payload.name.startswith(("order", "fake", "line"))]
     wanted = [text for text in texts if "recommendation" in text or "confidence" in text] * 8
-    hostile, twin = [await ran(injected(wanted, "abstract", writer)) for writer in (str, neutral)]
+    hostile, before = await ran(injected(wanted, "abstract", str)), await ran(_library())
 
-    assert judged(hostile)["candidates"] == judged(twin)["candidates"]
+    assert judged(hostile)["candidates"] == judged(before)["candidates"]
 
 
 # --- record by record ---
@@ -396,9 +404,8 @@ async def test_an_obedient_models_report_cites_nothing_that_is_not_a_record(led_
 
     assert cited <= set(led_astray.pool)
     assert report.claims_dropped > 0
-    assert [objection(c, led_astray.pool.get(c.evidence_key)) for d in report.candidates for c in d.claims if c] == [
-        None
-    ] * sum(len(candidate.claims) for candidate in report.candidates)
+    claims = [claim for candidate in report.candidates for claim in candidate.claims]
+    assert [objection(claim, led_astray.pool.get(claim.evidence_key), None) for claim in claims] == [None] * len(claims)
 
 
 async def test_an_order_to_search_for_ever_ends_with_the_last_round(led_astray: Ran) -> None:

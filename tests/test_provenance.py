@@ -10,9 +10,7 @@ from willowbark.agents.claims import Claim
 from willowbark.agents.report.content import ReportDraft
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
-from willowbark.tools.appraisal import Direction
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.reading.records import appraised_item, finding_of
 
 SAID = "Propranolol reduced migraine attacks compared with placebo (p<0.001)."
 RESULT = "Attacks were halved by propranolol more often than by placebo (OR 2.4; 95% CI 1.3-4.4; P=0.004)."
@@ -76,28 +74,6 @@ async def test_effect_sizes_come_from_the_abstract_first(abstract: str, section:
 
     assert (row.effects_section, row.effects[0].value) == (section, value)
     assert row.section == "Abstract"
-
-
-def finding(abstract: str, results: str) -> Direction:
-    return finding_of(read(abstract, results), "propranolol", "migraine").direction
-
-
-def test_the_abstracts_verdict_stands_whatever_the_full_text_says() -> None:
-    against = "Propranolol did not reduce migraine attacks compared with placebo (p=0.6)."
-
-    assert finding(SAID, against) is Direction.supports
-    assert finding(against, SAID) is Direction.contradicts
-
-
-def test_the_results_are_read_where_the_abstract_states_none() -> None:
-    silent = "We describe the design of a trial of propranolol in migraine."
-
-    assert finding(silent, SAID) is Direction.supports
-    assert finding(silent, "") is Direction.unclear
-
-
-def test_the_size_of_the_study_is_read_from_the_results_where_the_abstract_has_none() -> None:
-    assert appraised_item(read(), "propranolol", "migraine").sample_size == 120
 
 
 async def test_records_that_look_alike_are_listed_and_counted_apart() -> None:

@@ -3,13 +3,14 @@
 from itertools import permutations
 
 import pytest
-from builders import QUESTION, record
+from builders import QUESTION, ScriptedReader, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from posted_study import analysis, outcome, trial
 from test_appraisal_certainty import QUALITIES, item, items
 
-from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign, appraise_candidate, appraised_item
+from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign, appraise_candidate
+from willowbark.tools.appraisal.appraised import Readings, design_of, trial_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.works.linking import link
@@ -39,7 +40,8 @@ def paper(pmid: str, text: str, **more: object) -> Evidence:
 
 
 def topiramate(*pool: Evidence) -> Candidate:
-    (found,) = [c for c in appraise_candidates(QUESTION, link(pool)) if c.drug == "topiramate"]
+    readings = Readings(ScriptedReader({FEWER: "better", NO_FEWER: "no_difference"}))
+    (found,) = [c for c in appraise_candidates(QUESTION, link(pool), readings) if c.drug == "topiramate"]
     return found
 
 
@@ -81,9 +83,16 @@ def test_papers_of_different_trials_count_each() -> None:
 
 def test_a_paper_on_several_trials_and_a_review_stand_for_none_of_them() -> None:
     both = paper("1", FEWER, nct_ids=[NUMBER, "NCT99999902"])
-    review = record("2", "A meta-analysis", FEWER, publication_types=["Meta-Analysis"], nct_ids=[NUMBER])
+    pooled = "We searched PubMed and Embase for randomised trials. Fifteen trials with 1,620 patients were pooled."
+    review = record(
+        "2",
+        "Topiramate in migraine: a systematic review and meta-analysis",
+        pooled,
+        publication_types=["Meta-Analysis"],
+        nct_ids=[NUMBER],
+    )
 
-    assert [appraised_item(each, "topiramate", "migraine").trial for each in (both, review, POSTED)] == [
+    assert [trial_of(each, design_of(each)) for each in (both, review, POSTED)] == [
         None,
         None,
         NUMBER,

@@ -1,17 +1,16 @@
 """Drafting the report: claims that are sentences of the records, word for word."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from willowbark.agents.claims import Claim, Stance, objection
 from willowbark.agents.report.content import CandidateDraft, ReportDraft
 from willowbark.agents.report.writing import DraftRequest
-from willowbark.tools.appraisal import Direction, direction_of
+from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.candidates import Candidate, is_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions.query import parse_question
-from willowbark.tools.reading.sentences import sentences
+from willowbark.tools.reading.text import sentence_spans, sentences
 from willowbark.tools.records import Disease
 from willowbark.tools.works.excerpts import tells_figures
 from willowbark.tools.works.sections import places
@@ -20,9 +19,6 @@ MAX_CANDIDATES = 12
 MAX_CLAIMS = 4  # for each stance of a candidate
 MAX_UNDECIDED = 2  # records without a verdict whose full text is quoted for a candidate
 MAX_PASSAGE = 700  # characters of a quote; three sentences seldom have more
-_SENTENCE_END = re.compile(r"[.!?]\s+|\n\n")
-_NEUTRAL: Stance = "neutral"
-_STANCES: dict[Direction, Stance] = {Direction.supports: "supports", Direction.contradicts: "contradicts"}
 
 
 def draft(request: DraftRequest) -> ReportDraft:
@@ -39,57 +35,51 @@ def draft(request: DraftRequest) -> ReportDraft:
 
 
 def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Claim]:
-    for stance, keys in (
+    sides: tuple[tuple[Stance, list[str]], ...] = (
         ("supports", candidate.appraisal.supporting),
         ("contradicts", candidate.appraisal.contradicting),
-    ):
+    )
+    for stance, keys in sides:
         given = 0
         for appraised in candidate.records:
             record = records.get(appraised.key)
             if record is None or appraised.key not in keys or not appraised.sentence or given == MAX_CLAIMS:
                 continue
             for quote in (appraised.sentence, _passage(record, candidate.drug, appraised.sentence)):
-                claim = Claim(
-                    text=" ".join(quote.split()),
-                    drug=candidate.drug,
-                    evidence_key=appraised.key,
-                    quote=quote,
-                    stance=_STANCES[Direction(stance)],
-                )
-                if objection(claim, record) is None:
+                text = " ".join(quote.split())
+                claim = Claim(text=text, drug=candidate.drug, evidence_key=appraised.key, quote=quote, stance=stance)
+                if objection(claim, record, appraised.item.direction) is None:
                     given += 1
                     yield claim
                     break
-            yield from _of_full_text(record, candidate.drug, _STANCES[Direction(stance)])
-    for key in [key for key in candidate.appraisal.neutral if key in records][:MAX_UNDECIDED]:
-        yield from _of_full_text(records[key], candidate.drug, _NEUTRAL)
+            yield from _of_full_text(record, candidate.drug, appraised.item.direction)
+    silent = {*candidate.appraisal.neutral, *candidate.appraisal.unclear} & records.keys()
+    undecided = [each for each in candidate.records if each.key in silent and places(records[each.key], "results")]
+    for appraised in undecided[:MAX_UNDECIDED]:
+        yield from _of_full_text(records[appraised.key], candidate.drug, appraised.item.direction)
 
 
-def _of_full_text(record: Evidence, drug: str, stance: Stance) -> Iterator[Claim]:
-    """What the results of the full text say of the drug in figures: the one that bears the stance, else the first."""
-    told = [
-        sentence
-        for place in places(record, "results")
-        for sentence in sentences(place.text)
-        if tells_figures(sentence) and any(mention.name == drug for mention in find_drugs(sentence))
-    ]
-    bearing = [sentence for sentence in told if _STANCES.get(direction_of(sentence, drug).direction) == stance]
-    for quote, said in [*((sentence, stance) for sentence in bearing), *((sentence, _NEUTRAL) for sentence in told)]:
-        claim = Claim(text=quote, drug=drug, evidence_key=record.key, quote=quote, stance=said)
-        if objection(claim, record) is None:
-            yield claim
-            return
+def _of_full_text(record: Evidence, drug: str, direction: Direction) -> Iterator[Claim]:
+    """What the results of the full text say of the drug in figures: the first sentence, quoted without a verdict."""
+    for place in places(record, "results"):
+        for quote in sentences(place.text):
+            if not tells_figures(quote) or all(mention.name != drug for mention in find_drugs(quote)):
+                continue
+            claim = Claim(text=quote, drug=drug, evidence_key=record.key, quote=quote)
+            if objection(claim, record, direction) is None:
+                yield claim
+                return
 
 
 def _passage(record: Evidence, drug: str, sentence: str) -> str:
-    """The sentence with what stands before it, from the nearest sentence that names the drug; else the sentence."""
-    head, found, _ = record.content.partition(sentence)
-    mentions = [mention.start for mention in find_drugs(head) if mention.name == drug]
-    if not found or not mentions:
-        return sentence
-    start = max((end.end() for end in _SENTENCE_END.finditer(head, 0, mentions[-1])), default=0)
-    passage = head[start:] + sentence
-    return passage if len(passage) <= MAX_PASSAGE else sentence
+    """The sentence with those before it, from the nearest one that names the drug; else the sentence."""
+    text = record.content
+    end = text.find(sentence) + len(sentence)
+    before = [start for start, _ in sentence_spans(text) if start < end - len(sentence)]
+    for start in reversed(before):
+        if any(mention.name == drug for mention in find_drugs(text[start:end])):
+            return text[start:end] if end - start <= MAX_PASSAGE else sentence
+    return sentence
 
 
 def _proposal(candidate: Candidate, diseases: Sequence[Disease]) -> str:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from willowbark.tools.appraisal.appraised import design_of
 from willowbark.tools.evidence import Evidence, SearchResult
-from willowbark.tools.reading.records import design_of
 from willowbark.tools.registry import kind_of
 from willowbark.tools.sources.card import PAPERS
 from willowbark.tools.works.trust_lookup import flags_of
@@ -28,7 +28,7 @@ class EvidenceList(list[Evidence]):
 
     def _repr_html_(self) -> str:
         papers = [r for r in self if kind_of(r) in PAPERS]
-        counts = count_by_year((r.citation.date, design_of(r).design.label) for r in papers)
+        counts = count_by_year((r.citation.date, design_of(r).label) for r in papers)
         years = figure_html(Years(counts, "Publications by year and study design")) if counts else ""
         return evidence_html(self) + years
 

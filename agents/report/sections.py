@@ -29,10 +29,10 @@ _KINDS = {
     "other": "database entry",
 }
 _HOW = (
-    "Study design, size and direction of effect are read by rules; certainty follows GRADE's steps as far as abstracts "
-    "and registry entries allow. Confidence in the answer is set by the best candidate's certainty (high 0.9, moderate "
-    "0.7, low 0.45, very low 0.2), less 0.1 for each source that did not answer. Every claim was checked against the "
-    "record that it quotes."
+    "Study design, size and direction of effect are read by learned weights, posted results as data; certainty follows "
+    "GRADE's steps as far as abstracts and registry entries allow. Confidence in the answer is set by the best "
+    "candidate's certainty (high 0.9, moderate 0.7, low 0.45, very low 0.2), less 0.1 for each source that did not "
+    "answer. Every claim was checked against the record that it quotes."
 )
 
 

@@ -16,7 +16,7 @@ from willowbark.tools.works.excerpts import excerpted
 
 from ..approval import Approval
 from ..asking import ModelFailure, add_usage, ask
-from ..claims import Claim, Verdicts, verify
+from ..claims import Claim, Verdicts, heard_from, verify
 from ..judge import SHOWN_CHARACTERS, shown_records
 from .content import ReportDraft
 
@@ -85,6 +85,7 @@ class Writing:
         self._name = name
         self._approval = approval
         self._pool = pool
+        self._heard = heard_from(candidates)
         self._request = DraftRequest(
             question=" ".join(question.split()),
             candidates=candidates,
@@ -113,7 +114,7 @@ class Writing:
                 add_usage(self.usage, failure.usage)
                 continue
             before = self.verdicts.dropped
-            self.verdicts = verify(self.draft.claims, self._pool)
+            self.verdicts = verify(self.draft.claims, self._pool, self._heard)
             if self.verdicts.dropped:
                 await self._repair(client, cancellation_token)
             stood = bool(self.verdicts.kept) or not self.verdicts.dropped
@@ -146,7 +147,7 @@ class Writing:
             self.notes.append(f"{self._name}: {failure}")
             add_usage(self.usage, failure.usage)
             return
-        again = verify(mended.claims[: len(lines)], self._pool)
+        again = verify(mended.claims[: len(lines)], self._pool, self._heard)
         new = [claim for claim in again.kept if claim not in self.verdicts.kept]
         self.repaired = len(new)
         self.verdicts = Verdicts(

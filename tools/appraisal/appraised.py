@@ -1,32 +1,105 @@
-"""What one record says of one drug, remembered: every round appraises the records of the earlier ones again."""
+"""What one record says of one drug: readings in their order of precedence, and the item that follows by arithmetic.
 
-import hashlib
-from collections import OrderedDict
-from collections.abc import Sequence
+The registry's posted results come first, then what a model read, then the learned reader. Where readers disagree on the
+verdict all readings are kept, and the item says so.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from willowbark.tools.registry import kind_of
 
-from ..evidence import Evidence
-from ..lexicon import condition_synonyms, drug_synonyms, find_drugs
+from ..evidence import Evidence, checked_identifier
+from ..lexicon import condition_synonyms, drug_synonyms
 from ..questions.query import ParsedQuestion
-from ..reading.design import RANDOMISED
-from ..reading.directness import beats, compared, narrower_group, other_outcome
-from . import (
-    AppraisedItem,
-    Direction,
-    PostedFinding,
-    StudyDesign,
-    appraised_item,
-    finding_of,
-    prevents,
-    registered_trial,
+from ..reading.design import RANDOMISED, StudyDesign, study_design
+from ..reading.direction import Direction, direction_of
+from ..reading.facts import Facts, facts_of
+from ..reading.features import Page
+from ..reading.learned import LearnedReader
+from ..reading.purpose import purpose_of
+from ..reading.reading import Asked, Comparator, Design, Match, Reading
+from ..works.linking import named_trials, trial_number
+from ..works.sections import places
+from .item import AppraisedItem
+from .posted import PostedFinding
+from .registered import registered_reading
+from .stopping import why_stopped_kind
+
+_log = logging.getLogger(__name__)
+_TOLD = (Direction.supports, Direction.contradicts)
+_AGAINST_NOTHING: Mapping[Comparator, bool] = {"placebo": True, "none": True, "active": False}
+_NARROWER: Mapping[Match, str] = {
+    "narrower": "a part of those asked about",
+    "complication": "those with a complication of the condition",
+}
+_SURROGATE = "a marker, not by what patients feel or whether they live"
+_FOR_CAUSE = frozenset({"safety", "futility"})
+_PRECLINICAL = frozenset({StudyDesign.in_vivo, StudyDesign.in_vitro, StudyDesign.in_silico})
+_OF_ONE_STUDY = frozenset(
+    {
+        StudyDesign.rct,
+        StudyDesign.rct_blinded,
+        StudyDesign.rct_open,
+        StudyDesign.controlled_cohort,
+        StudyDesign.cohort,
+        StudyDesign.registry_entry,
+    }
 )
 
-REMEMBERED = 4096  # appraisals, of some kilobytes each
-_TOLD = (Direction.supports, Direction.contradicts)
-_Key = tuple[bytes, str, str, str]
+
+class PageReader(Protocol):
+    """A reader that needs nothing but the text: it answers at once."""
+
+    name: str
+    version: str
+
+    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
+        """Read a record that is cut already."""
+
+
+class Readings:
+    """What readers say in one run; each record is read once for a drug and a condition, while its text stays the same.
+
+    Args:
+        learned: reads what no other reader has read; None takes the learned reader.
+        given: readings of a model, which go before it.
+    """
+
+    def __init__(self, learned: PageReader | None = None, given: Iterable[Reading] = ()) -> None:
+        self._reader = learned
+        self._given: dict[tuple[str, str], list[Reading]] = {}
+        for reading in given:
+            self._given.setdefault((reading.key, reading.drug), []).append(reading)
+        self._read: dict[Asked, Reading] = {}
+        self._cut: tuple[tuple[str, str], Page, Facts] | None = None
+
+    def of(self, asked: Asked) -> tuple[Reading, ...]:
+        """All readings of a record for a drug, the one that counts first."""
+        if asked not in self._read:
+            page, facts = self._page(asked)
+            reader = self._reader or learned_reader()
+            reading = reader.read_page(page, asked.drug, asked.condition, asked.key)
+            told = {"design": facts.design, "participants": facts.participants}
+            self._read[asked] = reading.model_copy(update=told)
+        return (*self._given.get((asked.key, asked.drug), ()), self._read[asked])
+
+    def _page(self, asked: Asked) -> tuple[Page, Facts]:
+        """A record, cut once for all its drugs, which are asked about one after another."""
+        if self._cut is None or self._cut[0] != (asked.title, asked.text):
+            page = Page(asked.title, asked.text, asked.publication_types)
+            self._cut = (asked.title, asked.text), page, facts_of(page)
+        return self._cut[1:]
+
+
+@lru_cache(maxsize=1)
+def learned_reader() -> LearnedReader:
+    """The learned reader; its weights are loaded once."""
+    return LearnedReader()
 
 
 class AppraisedRecord(BaseModel):
@@ -36,9 +109,11 @@ class AppraisedRecord(BaseModel):
 
     item: AppraisedItem
     sentence: str
-    """The sentence the direction was read from, to the letter; empty where there is none."""
+    """What the direction rests on, to the letter: whole sentences; empty where there are none."""
     posted: PostedFinding | None = None
     """What a trial's posted results say, serious adverse events among it; None where none are posted."""
+    readings: tuple[Reading, ...] = ()
+    """What each reader says of it, the one that counts first."""
 
     @property
     def key(self) -> str:
@@ -52,86 +127,133 @@ def condition_names(asked: ParsedQuestion) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def digest(record: Evidence) -> bytes:
-    """Stands for all of a record but its relevance, which no rule reads."""
-    return hashlib.sha256(record.model_dump_json(exclude={"relevance"}).encode()).digest()
-
-
-def appraise_record(
-    record: Evidence, drug: str, asked: ParsedQuestion, *, known_as: bytes | None = None
-) -> AppraisedRecord:
-    """Read one record's design, size, direction and directness for one drug.
+def appraise_record(record: Evidence, drug: str, asked: ParsedQuestion, readings: Readings) -> AppraisedRecord:
+    """Appraise one record for one drug.
 
     Args:
         record: as `readable` gives it.
         drug: generic name in lower case.
         asked: the question.
-        known_as: the record's `digest`, where the caller has it.
+        readings: of this run.
     """
-    key = (known_as or digest(record), drug, asked.text, asked.intent)
-    found = _appraised.get(key)
-    if found is None:
-        found = _appraise(record, drug, asked)
-        if len(_appraised) >= REMEMBERED:
-            _appraised.popitem(last=False)
-    _appraised[key] = found
-    _appraised.move_to_end(key)
-    return found
-
-
-_appraised: "OrderedDict[_Key, AppraisedRecord]" = OrderedDict()
-
-
-def _appraise(record: Evidence, drug: str, asked: ParsedQuestion) -> AppraisedRecord:
     condition = asked.conditions[0] if asked.conditions else " ".join(asked.terms)
-    synonyms = drug_synonyms(drug)
-    finding = finding_of(record, drug, condition, synonyms, intent=asked.intent)
-    item = appraised_item(record, drug, condition, synonyms, intent=asked.intent)
-    sentence = finding.sentence if finding.direction in _TOLD else ""
+    found: tuple[Reading, ...]
     if kind_of(record) == "trial":
-        meant = asked.intent != "prevention" or prevents(record, drug, synonyms)
-        trial = registered_trial(record, item, drug, synonyms, on_purpose=meant)
-        direct = _with_directness(record, trial.item, drug, asked, trial.sentence, trial.posted)
-        return AppraisedRecord(item=direct, sentence=trial.sentence, posted=trial.posted)
-    if item.design is StudyDesign.registry_entry:  # the protocol of a trial, published as a paper
-        item, sentence = item.model_copy(update={"direction": Direction.unclear}), ""
-    return AppraisedRecord(item=_with_directness(record, item, drug, asked, sentence), sentence=sentence)
+        reading, posted = registered_reading(record, drug, condition, drug_synonyms(drug))
+        found = (reading,)
+    else:
+        found, posted = _read(record, drug, condition, readings), None
+    item = _item(record, found)
+    if posted:
+        item = item.model_copy(update={"design": posted.design})
+    if item.direction in _TOLD and asked.intent == "prevention" and not _prevents(record, drug):
+        item = item.model_copy(update={"direction": Direction.neutral})
+    if item.disputed:
+        _log.info("%s, %s: readers disagree: %s", record.key, drug, item.disputed)
+    return AppraisedRecord(item=item, sentence=_sentence(record, item, found[0]), posted=posted, readings=found)
 
 
-def _with_directness(
-    record: Evidence,
-    item: AppraisedItem,
-    drug: str,
-    asked: ParsedQuestion,
-    sentence: str,
-    posted: PostedFinding | None = None,
-) -> AppraisedItem:
-    """Add to an item whom it is confined to, what its outcome is about, and what the drug was compared with."""
-    if item.direction not in _TOLD:
-        return item
-    title, names = record.citation.title, condition_names(asked)
-    outcome = posted.outcome if posted and posted.outcome else None
-    rivals = _rivals(record, drug)
-    trial = item.design in RANDOMISED
-    return item.model_copy(
-        update={
-            "narrower": narrower_group(title, record.content, asked.text),
-            "other_outcome": other_outcome(outcome or sentence, names, registered=outcome is not None),
-            "rivals": (" and ".join(rivals) or "another treatment")
-            if trial and item.against_nothing is False
-            else None,
-            "beats_rival": beats(sentence),
-            "compared": compared(record.content, item.sample_size, len(rivals), has_inert=item.against_nothing)
-            if trial
-            else None,
-        }
+def _read(record: Evidence, drug: str, condition: str, readings: Readings) -> tuple[Reading, ...]:
+    """What readers say of a publication: of its abstract, or where that gives no result of the full text."""
+    asked = asked_of(record, drug, condition)
+    found = readings.of(asked)
+    results = "\n".join(place.text for place in places(record, "results"))
+    if not results or found[0].verdict not in ("none", "neutral") or found[0].effect != "not_reported":
+        return found
+    again = readings.of(asked.model_copy(update={"text": results}))
+    return again if again[0].verdict in ("supports", "contradicts") else found
+
+
+def asked_of(record: Evidence, drug: str, condition: str) -> Asked:
+    """What a reader is asked of a publication."""
+    title = record.citation.title
+    return Asked(
+        key=record.key,
+        title=title,
+        text=record.content.removeprefix(title).lstrip(" .\n"),
+        drug=drug,
+        condition=condition,
+        publication_types=tuple(map(str, record.metadata.get("publication_types") or ())),
     )
 
 
-def _rivals(record: Evidence, drug: str) -> Sequence[str]:
-    """The other drugs that a record tests: those of its title, else those of its text if it names one alone."""
-    for text in (record.citation.title, record.content):
-        others = sorted({mention.name for mention in find_drugs(text)} - {drug})
-        if others:
-            return others if text == record.citation.title or len(others) == 1 else ()
-    return ()
+def design_of(record: Evidence) -> StudyDesign:
+    """The study design of a record; a record of a trial registry is a registry entry."""
+    if kind_of(record) == "trial":
+        return StudyDesign.registry_entry
+    asked = asked_of(record, "", "")
+    return _design(record, facts_of(Page(asked.title, asked.text, asked.publication_types)).design)
+
+
+def _design(record: Evidence, design: Design) -> StudyDesign:
+    return study_design(design, record.content, record.metadata.get("mesh_terms") or ())
+
+
+def _item(record: Evidence, readings: Sequence[Reading]) -> AppraisedItem:
+    """The item that stands for a record: its direction, directness and comparison are those of the first reading."""
+    reading, data = readings[0], record.metadata
+    stop = why_stopped_kind(data.get("why_stopped"))
+    design = StudyDesign.registry_entry if kind_of(record) == "trial" else _design(record, reading.design)
+    direction = direction_of(reading.verdict)
+    if stop in _FOR_CAUSE:
+        direction = Direction.contradicts
+    elif stop == "administrative" and direction is Direction.unclear:
+        direction = Direction.neutral
+    told = direction in _TOLD
+    active = told and design in RANDOMISED and reading.comparator == "active"
+    return AppraisedItem(
+        key=record.key,
+        design=design,
+        direction=direction,
+        hedged=reading.hedged,
+        against_nothing=_AGAINST_NOTHING.get(reading.comparator),
+        sample_size=reading.participants,
+        is_preprint=record.is_preprint,
+        retracted=data.get("retracted"),
+        concern=data.get("expression_of_concern"),
+        trial_status=data.get("overall_status"),
+        why_stopped_kind=stop,
+        direct=design not in _PRECLINICAL,
+        narrower=_NARROWER.get(reading.match) if told else None,
+        other_outcome=_SURROGATE if told and reading.kind == "surrogate" else None,
+        rivals=(reading.against or "another treatment") if active else None,
+        beats_rival=active and reading.effect == "better",
+        disputed=_disputed(readings),
+        trial=trial_of(record, design),
+    )
+
+
+def _disputed(readings: Sequence[Reading]) -> str | None:
+    """What the readers say, where they disagree on the verdict."""
+    if len({reading.verdict for reading in readings}) == 1:
+        return None
+    return "; ".join(f"{reading.reader}: {reading.verdict}" for reading in readings)
+
+
+def _sentence(record: Evidence, item: AppraisedItem, reading: Reading) -> str:
+    """What the direction rests on: the reason of a stop for cause or without results, else the reading's passages."""
+    told = reading.kind != "none"
+    if (stopped := record.metadata.get("why_stopped")) and (item.why_stopped_kind in _FOR_CAUSE or not told):
+        return str(stopped)
+    if reading.reader != "posted" and item.direction not in _TOLD:
+        return ""
+    return " ".join(passage.text for passage in reading.passages)
+
+
+def _prevents(record: Evidence, drug: str) -> bool:
+    """Whether a record uses the drug to prevent something, rather than to treat what is there."""
+    names = (drug, *drug_synonyms(drug))
+    return purpose_of(record.citation.title, record.content, names) == "prevention"
+
+
+def trial_of(record: Evidence, design: StudyDesign) -> str | None:
+    """The one trial that a record reports, by its NCT number; None for reviews, and where it names none or several."""
+    if own := trial_number(record):
+        return own
+    if design not in _OF_ONE_STUDY:
+        return None
+    linked = (
+        checked_identifier("nct_id", str(key).partition(":")[2]) for key in record.metadata.get("linked_trials", ())
+    )
+    named = {*named_trials(record), *filter(None, linked)}
+    return named.pop() if len(named) == 1 else None

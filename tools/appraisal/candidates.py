@@ -19,10 +19,15 @@ from ..questions.membership import belongs
 from ..questions.query import ParsedQuestion, parse_question
 from ..ranking import stems
 from ..reading.design import RANDOMISED
+from ..reading.direction import Direction
+from ..reading.screening import readable
 from ..records import Disease, Drug
-from . import AppraisedItem, CandidateAppraisal, CertaintyLevel, Direction, appraise, appraise_candidate, readable
-from .appraised import AppraisedRecord, appraise_record, condition_names, digest
+from .appraised import AppraisedRecord, Readings, appraise_record, condition_names
+from .certainty import CandidateAppraisal, CertaintyLevel, appraise, appraise_candidate
+from .item import AppraisedItem
 
+_NO_TREATMENT = frozenset({"cause", "outcome", "not_a_drug_here"})
+_TESTED = frozenset({"tested", "combined", "comparator"})
 APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitbook.io/chembl-interface-documentation
 
 
@@ -75,24 +80,38 @@ class Candidate(BaseModel):
         return bool(self.appraisal.supporting or self.appraisal.contradicting)
 
 
-def appraise_candidates(question: str | ParsedQuestion, pool: Sequence[Evidence]) -> list[Candidate]:
+def appraise_candidates(
+    question: str | ParsedQuestion, pool: Sequence[Evidence], readings: Readings | None = None
+) -> list[Candidate]:
     """Find the drugs that the pool speaks of and appraise each; those of a class asked about first, then by support.
 
     A drug is a candidate when a publication or trial on the condition names it; drugs that are known from drug
-    databases alone are none.
+    databases alone are none, and neither are those that records have mostly as a cause of the condition, as what is
+    measured, or as no drug.
+
+    Args:
+        question: as it was asked.
+        pool: all records found.
+        readings: of the run; None reads anew.
     """
+    readings = readings or Readings()
     asked = parse_question(question) if isinstance(question, str) else question
     drug_records = _drug_records(pool)
     found: dict[str, list[AppraisedRecord]] = {}
     for record in map(readable, pool):
         if kind_of(record) not in STUDIES or not on_condition(record, asked):
             continue
-        known_as = digest(record)
         for drug in _drugs_of(record):
-            found.setdefault(drug, []).append(appraise_record(record, drug, asked, known_as=known_as))
-    known = _with_rivals(found)
+            found.setdefault(drug, []).append(appraise_record(record, drug, asked, readings))
+    known = _with_rivals({drug: records for drug, records in found.items() if not _is_no_treatment(records)})
     candidates = [_candidate(drug, records, drug_records, asked) for drug, records in known.items()]
     return sorted(candidates, key=lambda candidate: (candidate.in_asked_class is False, *_standing(candidate)))
+
+
+def _is_no_treatment(records: Sequence[AppraisedRecord]) -> bool:
+    """Whether records have a drug as a cause, a measure or no drug at all, more often than they test it."""
+    roles = [record.readings[0].role for record in records]
+    return sum(role in _NO_TREATMENT for role in roles) > sum(role in _TESTED for role in roles)
 
 
 def _with_rivals(found: Mapping[str, list[AppraisedRecord]]) -> dict[str, list[AppraisedRecord]]:

@@ -20,7 +20,7 @@ class AppraisedItem(BaseModel):
     design: StudyDesign
     direction: Direction
     sample_size: int | None = None
-    """Participants; None means that it is not reported."""
+    """Participants of the comparison; None means that it is not reported."""
     is_preprint: bool = False
     retracted: bool | None = None
     """None means that it could not be checked."""
@@ -39,15 +39,15 @@ class AppraisedItem(BaseModel):
     narrower: str | None = None
     """Whom the study is confined to, where that is less than the question asks; None means that it names no such."""
     other_outcome: str | None = None
-    """What its outcome is about, where that is not the condition asked about; None means that it may be."""
+    """By what its outcome was measured, where that is a mere marker of the condition; None means that it is none."""
     rivals: str | None = None
     """What a trial without placebo or untreated group compares the drug with; None means that it has one."""
     rival_works: bool = False
     """Whether other records of the pool show that this works."""
     beats_rival: bool = False
     """Whether the drug did better than this, not as well."""
-    compared: int | None = None
-    """Participants in the arms that compare the drug; None means all, or that their number is not reported."""
+    disputed: str | None = None
+    """What each reader says of it, where they disagree; None means that they agree or that one alone read it."""
     trial: str | None = None
     """NCT number of the trial that it reports; None where it reports none, several, or does not say."""
 

@@ -24,7 +24,7 @@ from willowbark.tools.records import PostedResults, Trial
 
 from ..reading.design import StudyDesign
 from ..reading.direction import Direction
-from .posted_analysis import Reading, read_analysis
+from .posted_analysis import ReadAnalysis, read_analysis
 from .posted_arms import Comparison, comparison
 from .posted_outcome import beside_efficacy
 
@@ -63,7 +63,7 @@ class PostedFinding(BaseModel):
     serious_events: list[SeriousEvents] = Field(default_factory=list)
 
 
-Decided = tuple[Direction, str, Reading | None]
+Decided = tuple[Direction, str, ReadAnalysis | None]
 
 
 def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) -> PostedFinding | None:
@@ -129,7 +129,7 @@ def _obstacle(data: Trial, outcomes: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _read_outcome(outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Decided:
-    readings: dict[Comparison, list[Reading]] = {}
+    readings: dict[Comparison, list[ReadAnalysis]] = {}
     problems = []
     for analysis in outcome.get("analyses", ()):
         pair = comparison(analysis.get("groups", ()), outcome, arms, names)
@@ -145,12 +145,12 @@ def _read_outcome(outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]],
     return Direction.unclear, why, None
 
 
-def _of_pair(readings: Sequence[Reading]) -> tuple[Reading, bool]:
+def _of_pair(readings: Sequence[ReadAnalysis]) -> tuple[ReadAnalysis, bool]:
     """The first analysis of a pair (the main one by custom), and whether the others agree with it."""
     return readings[0], len({each.verdict for each in readings}) == 1
 
 
-def _over_doses(pairs: Sequence[tuple[Reading, bool]]) -> Decided:
+def _over_doses(pairs: Sequence[tuple[ReadAnalysis, bool]]) -> Decided:
     readings = [reading for reading, _ in pairs]
     tests, first = len(readings), readings[0]
     if any(not agree for _, agree in pairs):
@@ -200,7 +200,7 @@ def _design(data: Trial) -> StudyDesign:
     return StudyDesign.rct_open if masking == "NONE" else StudyDesign.rct_blinded if masking else StudyDesign.rct
 
 
-def _has(outcome: Mapping[str, Any], reading: Reading) -> bool:
+def _has(outcome: Mapping[str, Any], reading: ReadAnalysis) -> bool:
     return any(analysis.get("sentence") == reading.sentence for analysis in outcome.get("analyses", ()))
 
 

@@ -46,7 +46,7 @@ _BASELINE = re.compile(r"^\W*(?:baseline|screening|day 0|week 0)\b", re.IGNORECA
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadAnalysis:
     """What one analysis says of the drug."""
 
     verdict: Verdict
@@ -63,7 +63,7 @@ class Reading:
         return self.p is None or self.p <= self.alpha / tests
 
 
-def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: Comparison) -> Reading | str:
+def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: Comparison) -> ReadAnalysis | str:
     """Read an analysis of a drug beside its comparator.
 
     Args:
@@ -81,8 +81,8 @@ def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair:
     significant = p[0] if p else outside
     told = str(analysis.get("sentence") or "")
 
-    def found(verdict: Verdict, reason: str) -> Reading:
-        return Reading(verdict, p[1] if p else None, alpha, told, pair.against, reason)
+    def found(verdict: Verdict, reason: str) -> ReadAnalysis:
+        return ReadAnalysis(verdict, p[1] if p else None, alpha, told, pair.against, reason)
 
     if "INFERIORITY" in kind or "EQUIVALENCE" in kind:
         significant, p = outside, None  # its p value tests another question

@@ -1,55 +1,61 @@
-"""What a registered trial says of a drug: a stop for harm or futility decides, then its posted results.
+"""What a registered trial says of a drug, as a reading: its posted results, for a registration alone states aims."""
 
-A registration states aims, and aims decide nothing. A trial that was stopped for other reasons is neutral unless its
-posted results say more.
-"""
-
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
 
 from willowbark.tools.evidence import Evidence
 
 from ..reading.direction import Direction
-from .item import AppraisedItem
+from ..reading.reading import Comparator, Effect, OutcomeKind, Passage, Reading
 from .posted import PostedFinding, posted_finding
 
+_EFFECTS: Mapping[Direction, Effect] = {
+    Direction.supports: "better",
+    Direction.contradicts: "no_difference",
+    Direction.neutral: "mixed",
+    Direction.unclear: "not_reported",
+}
+_COMPARATORS: Mapping[bool | None, Comparator] = {True: "none", False: "active", None: "not_reported"}
+"""By whether the trial was against placebo or no treatment."""
 
-class RegisteredTrial(NamedTuple):
-    """A trial's item, and what it rests on."""
 
-    item: AppraisedItem
-    sentence: str
-    """The posted analysis or the reason of the stop, to the letter; empty where there is neither."""
-    posted: PostedFinding | None
-    """None where no results are posted."""
-
-
-def registered_trial(
-    record: Evidence, item: AppraisedItem, drug: str, synonyms: Sequence[str] = (), *, on_purpose: bool = True
-) -> RegisteredTrial:
-    """Read the item of a registered trial.
+def registered_reading(
+    record: Evidence, drug: str, condition: str, synonyms: Sequence[str] = ()
+) -> tuple[Reading, PostedFinding | None]:
+    """Make the reading of a registered trial.
 
     Args:
         record: of ClinicalTrials.gov.
-        item: as `appraised_item` gives it; the direction that it read from the trial's prose is put right here.
         drug: the drug asked about.
-        synonyms: its other names.
-        on_purpose: whether the trial used the drug for what was asked (to prevent, to treat); else its results are
-            neutral.
+        condition: the condition asked about.
+        synonyms: the drug's other names.
+
+    Returns:
+        The reading, and the posted results it was made from: None where none are posted.
     """
-    stopped, stop = (record.trial and record.trial.why_stopped) or "", item.why_stopped_kind
     posted = posted_finding(record, drug, synonyms)
-    known: dict[str, Any] = {"direction": Direction.unclear, "hedged": False, "against_nothing": None}
-    sentence = stopped
-    if stop in ("safety", "futility"):
-        known["direction"] = Direction.contradicts
-    elif posted and posted.direction is not Direction.unclear:
-        known |= {
-            "direction": posted.direction if on_purpose else Direction.neutral,
-            "design": posted.design,
-            "against_nothing": posted.against_nothing,
-        }
-        sentence = posted.sentence
-    elif stop == "administrative":
-        known["direction"] = Direction.neutral
-    return RegisteredTrial(item.model_copy(update=known), sentence, posted)
+    told = posted is not None and posted.direction is not Direction.unclear
+    kind: OutcomeKind = "efficacy" if told else "none"
+    comparator = _COMPARATORS[posted.against_nothing if posted else None]
+    reading = Reading(
+        key=record.key,
+        drug=drug,
+        condition=condition,
+        role="tested",
+        kind=kind,
+        comparator=comparator,
+        effect=_EFFECTS[posted.direction] if posted else "not_reported",
+        design="rct" if told else "protocol",
+        participants=record.trial.enrollment if record.trial else None,
+        passages=tuple(_passages(record, posted)) if posted else (),
+        reader="posted",
+        version="1",
+    )
+    return reading, posted
+
+
+def _passages(record: Evidence, posted: PostedFinding) -> list[Passage]:
+    """The posted analysis that decided; none where none did."""
+    if not posted.sentence:
+        return []
+    start = max(0, f"{record.citation.title}. {record.content}".find(posted.sentence))
+    return [Passage(text=posted.sentence, section="Registry entry", start=start, end=start + len(posted.sentence))]

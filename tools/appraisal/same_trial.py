@@ -93,7 +93,7 @@ def _joined(
         "direction": direction,
         "design": min((i.design for i in sharing), key=lambda design: (_SOUNDEST.get(design, design.tier + 2), design)),
         "sample_size": _largest(i.sample_size for i in (*sharing, *silent)),
-        "compared": _largest(i.compared if i.compared is not None else i.sample_size for i in (*sharing, *silent)),
+        "disputed": _first(i.disputed for i in sharing),
         "is_preprint": all(i.is_preprint for i in sharing),
         "concern": all(i.concern for i in sharing) or (None if all(i.concern is not False for i in sharing) else False),
         "hedged": all(i.hedged for i in sharing),

@@ -20,8 +20,10 @@ HIGHEST = 3  # high
 ALONE = 2  # moderate: the rank that a single trial can reach
 DOWN = ("", "Down one", "Down two")
 
-FaultKind = Literal["open", "unblinded", "concern", "people", "group", "outcome", "rival", "untested", "preprint"]
-_DOMAINS = ("risk of bias", "indirect", "not reviewed")
+FaultKind = Literal[
+    "open", "unblinded", "concern", "people", "group", "outcome", "rival", "untested", "preprint", "disputed"
+]
+_DOMAINS = ("risk of bias", "indirect", "not reviewed", "disputed")
 _FAULTS: Mapping[FaultKind, tuple[str, int]] = {
     "open": ("risk of bias", 1),
     "unblinded": ("risk of bias", 1),
@@ -32,6 +34,7 @@ _FAULTS: Mapping[FaultKind, tuple[str, int]] = {
     "rival": ("indirect", 1),
     "untested": ("indirect", 2),
     "preprint": ("not reviewed", 2),
+    "disputed": ("disputed", 1),
 }
 """Domain and steps of each fault."""
 _IN_SHORT: Mapping[FaultKind, str] = {
@@ -40,10 +43,11 @@ _IN_SHORT: Mapping[FaultKind, str] = {
     "concern": "under an expression of concern",
     "people": "not in people with the condition",
     "group": "confined to a part of those asked about",
-    "outcome": "on an outcome of another condition",
+    "outcome": "measured by a marker",
     "rival": "without placebo or untreated group",
     "untested": "without placebo or untreated group",
     "preprint": "not peer-reviewed",
+    "disputed": "read in two ways",
 }
 
 
@@ -106,11 +110,13 @@ def _faults(item: AppraisedItem, randomised: bool) -> Iterator[tuple[FaultKind, 
     if item.narrower:
         yield "group", f"confined to {item.narrower}"
     if item.other_outcome:
-        yield "outcome", f"measured by an outcome of {item.other_outcome}"
+        yield "outcome", f"measured by {item.other_outcome}"
     if randomised and item.rivals:
         yield _without_placebo(item)
     if item.is_preprint:
         yield "preprint", "a preprint, not peer-reviewed"
+    if item.disputed:
+        yield "disputed", "read in two ways by its readers"
 
 
 def _without_placebo(item: AppraisedItem) -> tuple[FaultKind, str]:
@@ -147,12 +153,8 @@ def _is_unrepeated(items: Sequence[AppraisedItem]) -> bool:
     """Whether hardly anybody took part in other trials than the largest; a review of trials repeats by itself."""
     if not all(map(_is_one_trial, items)):
         return False
-    sizes = [_compared(item) or 0 for item in items]
+    sizes = [item.sample_size or 0 for item in items]
     return sum(sizes) - max(sizes) < REPEATED
-
-
-def _compared(item: AppraisedItem) -> int | None:
-    return item.compared if item.compared is not None else item.sample_size
 
 
 def _is_one_trial(item: AppraisedItem) -> bool:
@@ -174,7 +176,7 @@ def _told(marked: Marked, domain: str, *, randomised: bool) -> str:
 
 def _imprecision(items: Sequence[AppraisedItem]) -> tuple[int, str] | None:
     """Steps for the participants compared; a number that is not reported is not guessed and adds nothing."""
-    sizes = [_compared(item) for item in items]
+    sizes = [item.sample_size for item in items]
     total, silent = sum(size or 0 for size in sizes), sum(size is None for size in sizes)
     if total >= OPTIMAL_SIZE:
         return None

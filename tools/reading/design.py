@@ -1,19 +1,16 @@
-"""The study design of a record: from its publication types, then its MeSH terms, then its words.
+"""The study designs that the report tells apart, and which of them a reading's design is.
 
-Publication types as PubMed assigns them: https://www.nlm.nih.gov/mesh/pubtypes.html. MeSH headings for designs:
-https://meshb.nlm.nih.gov (tree V03, E05.318). Tiers follow the Oxford levels of evidence for treatment questions
+Tiers follow the Oxford levels of evidence for treatment questions
 (https://www.cebm.ox.ac.uk/resources/levels-of-evidence/ocebm-levels-of-evidence). A preprint is a flag of a record, not
 a design.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
-
-from . import design_words as say
-from .sentences import plain
+from .reading import Design
+from .text import plain
 
 
 class StudyDesign(StrEnum):
@@ -73,210 +70,51 @@ _TIERS = {
     StudyDesign.unknown: 6,
 }
 RANDOMISED: frozenset[StudyDesign] = frozenset({StudyDesign.rct_blinded, StudyDesign.rct_open, StudyDesign.rct})
+_DESIGNS: Mapping[Design, StudyDesign] = {
+    "rct": StudyDesign.rct,
+    "systematic_review": StudyDesign.systematic_review,
+    "meta_analysis": StudyDesign.systematic_review,
+    "review": StudyDesign.narrative_review,
+    "cohort": StudyDesign.cohort,
+    "case_control": StudyDesign.case_control,
+    "cross_sectional": StudyDesign.cohort,
+    "case_report": StudyDesign.case_report,
+    "protocol": StudyDesign.registry_entry,
+    "animal": StudyDesign.in_vivo,
+    "in_vitro": StudyDesign.in_vitro,
+    "guideline": StudyDesign.guideline,
+    "other": StudyDesign.unknown,
+}
+_BLINDED = re.compile(
+    r"\b(?:double|single|triple|observer|assessor|investigator|rater|evaluator|patient)s?[- ]?(?:blind\w*|mask\w*)"
+    r"|\bblinded\b|\bdouble[- ]dummy\b|\bmasked (?:trial|study)",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(
+    r"\bopen[- ]?(?:label\w*|trial|study|randomi[sz]ed)|\bunblinded\b|\bnon-?blinded\b|\bnot blinded\b|"
+    r"\bunmasked\b|\bnon-?masked\b",
+    re.IGNORECASE,
+)
+_BLIND_METHODS = frozenset({"double-blind method", "single-blind method"})
 
 
-class DesignFinding(BaseModel):
-    """A design with the type, heading or words it was read from."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    design: StudyDesign
-    reason: str
-
-
-def classify_design(
-    title: str, text: str, publication_types: Sequence[str] = (), mesh_terms: Sequence[str] = ()
-) -> DesignFinding:
-    """Tell how a study was done, and from what that is known.
+def study_design(design: Design, text: str = "", mesh_terms: Iterable[str] = ()) -> StudyDesign:
+    """The report's design for a reading's; of a randomised trial also whether it was blinded.
 
     Args:
-        title: the record's title.
-        text: the abstract, or the full text.
-        publication_types: as PubMed gives them; empty where there are none.
+        design: as it was read.
+        text: title and abstract; what is named first, open or blinded, holds.
         mesh_terms: descriptor names, with or without qualifiers (`Migraine/drug therapy`).
 
-    >>> classify_design("Topiramate", "Patients were randomised, double blind.", ["Randomized Controlled Trial"]).design
+    >>> study_design("rct", "A randomised, double-blind trial")
     <StudyDesign.rct_blinded: 'rct_blinded'>
     """
-    title, text = plain(title), plain(text)
-    types = {t.lower().strip() for t in publication_types}
-    headings = {m.split("/")[0].lower().strip("* ") for m in mesh_terms}
-    return (
-        _from_types(title, text, types, headings)
-        or _from_mesh(title, text, headings)
-        or _from_words(title, text)
-        or DesignFinding(design=StudyDesign.unknown, reason="nothing names the design")
-    )
-
-
-def _found(design: StudyDesign, reason: str) -> DesignFinding:
-    return DesignFinding(design=design, reason=reason)
-
-
-def _from_types(title: str, text: str, types: set[str], headings: set[str]) -> DesignFinding | None:
-    def named(*names: str) -> str | None:
-        return next((f"publication type {name!r}" for name in names if name in types), None)
-
-    if reason := named("clinical trial protocol"):
-        return _found(StudyDesign.registry_entry, reason)
-    if reason := named("meta-analysis", "systematic review", "network meta-analysis"):
-        return _found(StudyDesign.systematic_review, reason)
-    if reason := named(
-        "randomized controlled trial, veterinary", "clinical trial, veterinary", "observational study, veterinary"
-    ):
-        return _found(StudyDesign.in_vivo, reason)
-    if reason := named("randomized controlled trial", "equivalence trial", "pragmatic clinical trial"):
-        return _blinding(title, text, headings, reason)
-    if reason := named(
-        "practice guideline", "guideline", "consensus development conference", "consensus development conference, nih"
-    ):
-        return _found(StudyDesign.guideline, reason)
-    if reason := named("case reports"):
-        several = say.CASE_SERIES.search(f"{title}. {text}")
-        return _found(StudyDesign.case_series if several else StudyDesign.case_report, reason)
-    if reason := named("review", "scoping review"):
-        systematic = say.META_TITLE.search(title) or say.REVIEWED.search(text)
-        if systematic:
-            return _found(StudyDesign.systematic_review, f"{reason} with {systematic.group()!r}")
-        return _found(StudyDesign.narrative_review, reason)
-    if reason := named("editorial", "comment", "news", "newspaper article"):
-        return _found(StudyDesign.editorial, reason)
-    if reason := named("letter") if len(text) < 400 else None:
-        return _found(StudyDesign.editorial, reason)
-    if any(t.startswith(("clinical trial", "controlled clinical trial", "adaptive clinical trial")) for t in types):
-        return _trial(title, text, headings)
-    if reason := named(
-        "observational study", "comparative study", "multicenter study", "evaluation study", "twin study"
-    ):
-        return (
-            _from_mesh(title, text, headings)
-            or _from_words(title, text)
-            or (_found(StudyDesign.cohort, reason) if "observational study" in types else None)
-        )
-    return None
-
-
-def _trial(title: str, text: str, headings: set[str]) -> DesignFinding:
-    reason = "publication type of a clinical trial"
-    if (random := _randomised(title, text)) or headings & {"random allocation", "double-blind method"}:
-        return _blinding(title, text, headings, f"{reason}, {random or 'MeSH'}")
-    compared = not say.SINGLE.search(text) and say.COMPARED.search(f"{title}. {text}")
-    return _found(StudyDesign.controlled_cohort if compared else StudyDesign.cohort, f"{reason}, not randomised")
-
-
-def _blinding(title: str, text: str, headings: set[str], reason: str) -> DesignFinding:
-    whole = f"{title}. {text}"
-    if blinded := headings & {"double-blind method", "single-blind method"}:
-        return _found(StudyDesign.rct_blinded, f"{reason}, MeSH {min(blinded)!r}")
-    opened, blind = say.OPEN.search(whole), say.BLINDED.search(whole)
-    if opened and (not blind or opened.start() < blind.start()):
-        return _found(StudyDesign.rct_open, f"{reason}, {opened.group()!r}")
-    if blind:
-        return _found(StudyDesign.rct_blinded, f"{reason}, {blind.group()!r}")
-    return _found(StudyDesign.rct, reason)
-
-
-def _from_mesh(title: str, text: str, headings: set[str]) -> DesignFinding | None:
-    if say.META_TITLE.search(title):
-        return _found(StudyDesign.systematic_review, "title")
-    if "animals" in headings and "humans" not in headings:
-        return _found(StudyDesign.in_vivo, "MeSH 'animals' without 'humans'")
-    for names, design in (
-        ({"double-blind method", "single-blind method"}, StudyDesign.rct_blinded),
-        ({"case-control studies"}, StudyDesign.case_control),
-        (
-            {
-                "molecular docking simulation",
-                "molecular dynamics simulation",
-                "computer simulation",
-                "network pharmacology",
-            },
-            StudyDesign.in_silico,
-        ),
-    ):
-        if hit := headings & names:
-            return _found(design, f"MeSH {min(hit)!r}")
-    if hit := headings & {"random allocation"}:
-        return _blinding(title, text, headings, f"MeSH {min(hit)!r}")
-    if hit := headings & {
-        "cohort studies",
-        "prospective studies",
-        "retrospective studies",
-        "longitudinal studies",
-        "cross-sectional studies",
-        "follow-up studies",
-        "registries",
-    }:
-        if random := _randomised(title, text):
-            return _blinding(title, text, headings, random)
-        if series := say.CASE_SERIES.search(title):
-            return _found(StudyDesign.case_series, series.group())
-        compared = not say.SINGLE.search(text) and say.COMPARED.search(f"{title}. {text}")
-        return _found(StudyDesign.controlled_cohort if compared else StudyDesign.cohort, f"MeSH {min(hit)!r}")
-    if any(
-        h.startswith(("cell line", "cells, cultured", "tumor cells, cultured", "in vitro techniques", "hela cells"))
-        for h in headings
-    ) and not say.HUMANS.search(text):
-        return _found(StudyDesign.in_vitro, "MeSH heading for cells")
-    return None
-
-
-def _randomised(title: str, text: str) -> str | None:
-    whole = say.NOT_RANDOM.sub(" ", f"{title}. {text}")
-    match = say.RANDOM.search(whole) or say.TRIAL_BLIND.search(whole)
-    return match.group() if match else None
-
-
-def _from_words(title: str, text: str) -> DesignFinding | None:
-    whole = f"{title}. {text}"
-    for pattern, place, design in (
-        (say.PROTOCOL, title, StudyDesign.registry_entry),
-        (say.META_TITLE, title, StudyDesign.systematic_review),
-        (say.EDITORIAL, title, StudyDesign.editorial),
-        (say.GUIDE, title, StudyDesign.guideline),
-        (say.CASE_SERIES, title, StudyDesign.case_series),
-        (say.CASE_REPORT, title, StudyDesign.case_report),
-        (say.REVIEWED, text, StudyDesign.systematic_review),
-    ):
-        if match := pattern.search(place):
-            return _found(design, match.group())
-    return _preclinical(title, text) or _clinical(title, text, whole)
-
-
-def _preclinical(title: str, text: str) -> DesignFinding | None:
-    whole = f"{title}. {text}"
-    animals, people, cells = say.ANIMALS.findall(whole), say.HUMANS.findall(whole), say.CELLS.findall(whole)
-    computed = say.COMPUTED.search(title) or (
-        say.COMPUTED.search(text) if len(say.COMPUTED.findall(text)) > 1 else None
-    )
-    if computed and len(animals) + len(cells) < 4:
-        return _found(StudyDesign.in_silico, computed.group())
-    if animals and len(animals) > len(people) and (len(animals) >= len(cells) or say.ANIMALS.search(title)):
-        return _found(StudyDesign.in_vivo, animals[0])
-    if cells and len(cells) > len(people):
-        return _found(StudyDesign.in_vitro, cells[0])
-    return None
-
-
-def _clinical(title: str, text: str, whole: str) -> DesignFinding | None:
-    reviewing = say.REVIEW_TITLE.search(title) or say.REVIEW_TEXT.search(text)
-    random = _randomised(title, text)
-    if (
-        reviewing
-        and not (random and say.RANDOM.search(title))
-        and not re.search(r"\b(?:we|were|was) (?:enrolled|recruited|randomi[sz]ed|randomly)", text)
-    ):
-        return _found(StudyDesign.narrative_review, reviewing.group())
-    if random:
-        return _blinding(title, text, set(), random)
-    for pattern, design in (
-        (say.CASE_CONTROL, StudyDesign.case_control),
-        (say.CASE_SERIES, StudyDesign.case_series),
-        (say.CASE_REPORT, StudyDesign.case_report),
-    ):
-        if match := pattern.search(whole):
-            return _found(design, match.group())
-    if observed := say.OBSERVED.search(whole):
-        compared = not say.SINGLE.search(whole) and say.COMPARED.search(whole)
-        return _found(StudyDesign.controlled_cohort if compared else StudyDesign.cohort, observed.group())
-    return None
+    if design != "rct":
+        return _DESIGNS[design]
+    if _BLIND_METHODS & {term.split("/")[0].lower().strip("* ") for term in mesh_terms}:
+        return StudyDesign.rct_blinded
+    whole = plain(text)
+    opened, blinded = _OPEN.search(whole), _BLINDED.search(whole)
+    if opened and (not blinded or opened.start() < blinded.start()):
+        return StudyDesign.rct_open
+    return StudyDesign.rct_blinded if blinded else StudyDesign.rct

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from willowbark.tools.lexicon import find_drugs
 
 from .reading import Passage, Statistic
-from .sentences import plain, sentences
+from .text import plain, sentences
 
 Measure = Literal["OR", "RR", "HR", "MD", "WMD", "SMD", "RD", "IRR"]
 RATIOS: frozenset[str] = frozenset({"OR", "RR", "HR", "IRR"})
@@ -69,34 +69,6 @@ class Number(BaseModel):
     sentence: str
 
 
-class Phrase(BaseModel):
-    """Words of a text with the sentence they stand in."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    value: str
-    sentence: str
-
-
-class PValue(BaseModel):
-    """A p value as written: `p < 0.05` has sign `<` and value 0.05."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    sign: Literal["=", "<", ">", "<=", ">="]
-    value: float
-    sentence: str
-
-    @property
-    def significant(self) -> bool | None:
-        """Whether p lies below 0.05; `p < 0.1` does not; None where the sign leaves it open (`p > 0.001`)."""
-        if self.sign in ("<", "<="):
-            return self.value <= 0.05
-        if self.sign == "=":
-            return self.value < 0.05
-        return False if self.value >= 0.01 else None
-
-
 class EffectSize(BaseModel):
     """An effect size, with its interval and p value where the same sentence gives them beside it."""
 
@@ -121,24 +93,8 @@ class EffectSize(BaseModel):
         return not self.ci_low <= null <= self.ci_high
 
 
-def p_values(text: str) -> list[PValue]:
-    """Find the p values of a text, in order.
-
-    >>> [(p.sign, p.value) for p in p_values("Pain fell (P<.001); sleep did not (p = 0.24).")]
-    [('<', 0.001), ('=', 0.24)]
-    """
-    return [value for sentence in sentences(text) for value in p_values_in(sentence)]
-
-
-def p_values_in(sentence: str) -> list[PValue]:
-    """Find the p values of a single sentence, in the order of `P_VALUE.finditer`."""
-    return [_p_value(match, sentence) for match in P_VALUE.finditer(sentence)]
-
-
-def _p_value(match: re.Match[str], sentence: str) -> PValue:
-    sign = {"≤": "<=", "≥": ">=", "of": "=", "was": "=", "is": "=", ":": "="}.get(match["sign"].lower(), match["sign"])
-    value = float(match["value"]) * 10.0 ** int(match["power"] or 0)
-    return PValue.model_validate({"sign": sign, "value": value, "sentence": sentence})
+def _p_value(match: re.Match[str]) -> float:
+    return float(match["value"]) * 10.0 ** int(match["power"] or 0)
 
 
 def intervals(sentence: str) -> list[tuple[float, float]]:
@@ -170,7 +126,7 @@ def statistics_of(passage: Passage) -> tuple[Statistic, ...]:
     text = plain(passage.text)
     found: list[tuple[str, float, float | None, float | None, int, int]]
     found = [(e.measure, e.value, e.ci_low, e.ci_high, start, end) for e, start, end in _sizes(text)]
-    found += [("p", _p_value(hit, text).value, None, None, hit.start(), hit.end()) for hit in P_VALUE.finditer(text)]
+    found += [("p", _p_value(hit), None, None, hit.start(), hit.end()) for hit in P_VALUE.finditer(text)]
     return tuple(
         Statistic(
             kind=kind,
@@ -207,7 +163,7 @@ def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
             value=value,
             ci_low=low,
             ci_high=high,
-            p=_p_value(p, sentence).value if p else None,
+            p=_p_value(p) if p else None,
             sentence=sentence,
         )
         last = match.end() + interval.end("high" if interval["high"] else "to") if interval and low is not None else 0

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-from .sentences import sentences
+from .text import sentences
 
 Purpose = Literal["prevention", "relief", "unknown"]
 
@@ -37,11 +37,12 @@ _RELIEVES = re.compile(
     re.IGNORECASE,
 )
 _TITLE_WEIGHT = 3  # a title that names the drug says what it was used for
+_SHORT = 5  # letters: a name so short stands as a whole word only
 _BOTH = 2.0  # how much one purpose must outweigh the other
 
 
 @lru_cache(maxsize=2048)
-def purpose_of(title: str, text: str, names: re.Pattern[str]) -> Purpose:
+def purpose_of(title: str, text: str, names: tuple[str, ...]) -> Purpose:
     """Tell what a record uses a drug for.
 
     Args:
@@ -49,12 +50,12 @@ def purpose_of(title: str, text: str, names: re.Pattern[str]) -> Purpose:
         text: its abstract.
         names: the drug's names; where no sentence names it, all are read.
 
-    >>> purpose_of("Sumatriptan in acute migraine", "It gave relief at 2 hours.", re.compile("sumatriptan", re.I))
+    >>> purpose_of("Sumatriptan in acute migraine", "It gave relief at 2 hours.", ("sumatriptan",))
     'relief'
     """
-    body = sentences(text)
-    spoken: Sequence[str] = [s for s in body if names.search(s)] or body
-    of_title = _TITLE_WEIGHT if names.search(title) else 1
+    body, named = sentences(text), _pattern(names)
+    spoken: Sequence[str] = [s for s in body if named.search(s)] or body
+    of_title = _TITLE_WEIGHT if named.search(title) else 1
     prevents = of_title * bool(_PREVENTS.search(title)) + sum(bool(_PREVENTS.search(s)) for s in spoken)
     relieves = of_title * bool(_RELIEVES.search(title)) + sum(bool(_RELIEVES.search(s)) for s in spoken)
     if not prevents and not relieves:
@@ -63,3 +64,9 @@ def purpose_of(title: str, text: str, names: re.Pattern[str]) -> Purpose:
     if relieves and relieves >= _BOTH * prevents:
         return "relief"
     return "prevention" if prevents else "unknown"
+
+
+def _pattern(names: Sequence[str]) -> re.Pattern[str]:
+    """Any of the names: whole words, longer names also as the beginning of a word."""
+    parts = [re.escape(name) + (r"\w*" if len(name) > _SHORT else r"(?!\w)") for name in sorted(names, key=len)[::-1]]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(parts)})", re.IGNORECASE)

@@ -133,6 +133,16 @@ def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
     return found
 
 
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, marks and white space written in one way.
+
+    >>> sentences("Drug A vs. placebo gave P = .03.  No deaths occurred.")
+    ['Drug A vs. placebo gave P = .03.', 'No deaths occurred.']
+    """
+    written = plain(text)
+    return [" ".join(written[start:end].split()) for start, end in sentence_spans(written)]
+
+
 def _role_of(text: str, start: int) -> SentenceRole | None:
     """What a heading at an offset says that follows; None where there is no heading that is known."""
     heading = _HEADING.match(text, start)

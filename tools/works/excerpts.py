@@ -11,7 +11,7 @@ from ..evidence import Evidence
 from ..lexicon import find_drugs
 from ..reading.numbers import P_VALUE, effect_sizes, intervals
 from ..reading.screening import readable
-from ..reading.sentences import sentences
+from ..reading.text import sentences
 from ..records import Section
 from .sections import places, section_of
 

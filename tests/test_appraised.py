@@ -1,0 +1,126 @@
+"""What a record is appraised to say follows from readings: their order, their disagreement, and arithmetic."""
+
+from typing import Any
+
+import pytest
+from builders import QUESTION, ScriptedReader, reading, record
+from posted_study import analysis, outcome, trial
+
+from willowbark.tools.appraisal import Direction
+from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
+from willowbark.tools.evidence import Evidence
+
+TEXT = "450 adults were randomised, double blind, to propranolol or placebo. Propranolol reduced migraine attacks."
+
+
+def paper(pmid: str = "1", title: str = "Propranolol to prevent migraine", text: str = TEXT, **more: Any) -> Evidence:
+    return record(pmid, title, text, publication_types=["Randomized Controlled Trial"], **more)
+
+
+def candidates(*pool: Evidence, model: Readings | None = None, **fields: Any) -> list[Candidate]:
+    return appraise_candidates(QUESTION, pool, model or Readings(ScriptedReader(**fields)))
+
+
+def appraised(*pool: Evidence, **fields: Any) -> AppraisedRecord:
+    [found] = [c for c in candidates(*pool, **fields) if c.drug == "propranolol"]
+    return found.records[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "direction"),
+    [
+        ({"effect": "better"}, "supports"),
+        ({"effect": "worse"}, "contradicts"),
+        ({"effect": "no_difference"}, "contradicts"),
+        ({"effect": "no_difference", "comparator": "active"}, "neutral"),
+        ({"effect": "better", "hedged": True}, "neutral"),
+        ({"effect": "better", "role": "background"}, "unclear"),
+        ({"effect": "better", "kind": "harm"}, "unclear"),
+        ({"effect": "better", "match": "other"}, "unclear"),
+    ],
+)
+def test_the_direction_is_the_verdict_of_the_reading(fields: dict[str, Any], direction: str) -> None:
+    assert appraised(paper(), **fields).item.direction.value == direction
+
+
+def test_the_item_holds_what_was_read_and_nothing_else() -> None:
+    item = appraised(
+        paper(),
+        effect="better",
+        match="narrower",
+        kind="surrogate",
+        comparator="active",
+        against="timolol",
+        participants=450,
+    ).item
+
+    assert (item.design.value, item.sample_size, item.direct) == ("rct_blinded", 450, True)
+    assert item.narrower == "a part of those asked about"
+    assert "a marker" in str(item.other_outcome)
+    assert (item.against_nothing, item.rivals, item.beats_rival) == (False, "timolol", True)
+
+
+def test_the_sentence_is_the_passages_of_the_reading() -> None:
+    assert appraised(paper(), effect="better").sentence == "Propranolol reduced migraine attacks."
+    assert appraised(paper(), effect="mixed").sentence == ""
+
+
+def test_a_models_reading_counts_before_the_learned_one_and_their_disagreement_is_shown() -> None:
+    against = reading("pmid:1", "propranolol", effect="no_difference", reader="model")
+    [found] = candidates(paper(), model=Readings(ScriptedReader(effect="better"), [against]))
+
+    assert [each.reader for each in found.records[0].readings] == ["model", "scripted"]
+    assert found.appraisal.contradicting == ["pmid:1"]
+    assert (
+        "Readers disagree on pmid:1 (model: contradicts; scripted: supports); the first counts."
+        in found.appraisal.notes
+    )
+
+
+def test_a_verdict_on_which_readers_disagree_costs_a_step() -> None:
+    for_it = reading("pmid:1", "propranolol", effect="better", reader="model")
+    [found] = candidates(paper(), model=Readings(ScriptedReader(effect="worse"), [for_it]))
+
+    assert any("read in two ways" in step for step in found.appraisal.certainty.steps)
+
+
+def test_posted_results_count_without_any_other_reader() -> None:
+    days = outcome("Change in monthly migraine days", {"Topiramate": "-2.1", "Placebo": "-1.1"}, analysis("0.003"))
+    [found] = [c for c in candidates(trial(days), effect="worse") if c.drug == "topiramate"]
+
+    [first] = found.records[0].readings
+    assert (first.reader, first.effect, first.verdict) == ("posted", "better", "supports")
+    assert found.records[0].item.direction is Direction.supports
+
+
+@pytest.mark.parametrize("role", ["cause", "not_a_drug_here", "outcome"])
+def test_a_cause_of_the_condition_is_no_candidate(role: str) -> None:
+    assert candidates(paper(), role=role) == []
+
+
+def test_a_drug_that_ends_attacks_does_not_prevent_them() -> None:
+    relief = paper(
+        title="Propranolol in acute migraine", text="At 2 hours propranolol gave pain relief of the acute attack."
+    )
+
+    assert appraised(relief, effect="better").item.direction is Direction.neutral
+
+
+def test_a_record_is_read_once_in_a_run_and_again_when_its_text_changes() -> None:
+    reader = ScriptedReader(effect="better")
+    readings = Readings(reader)
+    for text in (TEXT, TEXT, f"{TEXT} Sleep was sound."):
+        appraise_candidates(QUESTION, [paper(text=text)], readings)
+
+    assert len(reader.asked) == 2
+
+
+def test_the_results_of_the_full_text_are_read_where_the_abstract_gives_none() -> None:
+    told = "Propranolol reduced attacks in the open trial."
+    sections = [{"kind": "results", "title": "Results", "text": told}]
+    full = {"pmcid": "PMC1", "licence": "CC BY 4.0", "sections": sections}
+    reader = ScriptedReader(effects={told: "better"})
+
+    [found] = appraise_candidates(QUESTION, [paper(full_text=full)], Readings(reader))
+    assert found.appraisal.supporting == ["pmid:1"]
