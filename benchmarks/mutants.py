@@ -46,7 +46,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "tools/evidence.py": ("evidence", "identity", "provenance", "search"),
     "tools/works/identity.py": ("identity", "versions"),
     "tools/works/versions.py": ("identity", "versions"),
-    "agents/claims.py": ("claims", "grounding", "provenance"),
+    "agents/report/claims.py": ("claims", "grounding", "provenance"),
     "tools/appraisal/certainty.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
     "tools/appraisal/item.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
     "tools/appraisal/soundness.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),

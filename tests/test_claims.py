@@ -5,7 +5,7 @@ from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.claims import Claim, objection, plain, verify
+from willowbark.agents.report.claims import Claim, objection, plain, verify
 from willowbark.tools.appraisal import Direction
 
 TRIAL = record(

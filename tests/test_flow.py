@@ -6,8 +6,8 @@ from builders import QUESTION, asked, drug_record, findings, record, reply
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.claims import Verdicts
 from willowbark.agents.findings import Dossier
+from willowbark.agents.report.claims import Verdicts
 from willowbark.agents.report.content import Flow, ReportDraft
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.tables import BACKGROUND, NO_DRUG, OFF_TOPIC, RETRACTED, flow

@@ -5,8 +5,8 @@ from builders import drug_record, record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.claims import Claim, objection
-from willowbark.agents.grounding import beyond, identifiers, names_unknown
+from willowbark.agents.report.claims import Claim, objection
+from willowbark.agents.report.grounding import beyond, identifiers, names_unknown
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.enclosure import visible
 

@@ -22,10 +22,10 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.client import answer_of
 from willowbark.agents.baseline.drafting import draft
 from willowbark.agents.baseline.searching import tool_calls
-from willowbark.agents.claims import objection
 from willowbark.agents.findings import FindingsMessage
-from willowbark.agents.grounding import identifiers, refers_elsewhere
 from willowbark.agents.judge import JudgeLimits
+from willowbark.agents.report.claims import objection
+from willowbark.agents.report.grounding import identifiers, refers_elsewhere
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.appraisal import addressed_to_machines

@@ -9,7 +9,7 @@ from autogen_core import CancellationToken
 from builders import QUESTION, asked, drug_record, findings, record, reply, scripted, verdict
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.claims import Claim
+from willowbark.agents.report.claims import Claim
 from willowbark.agents.report.content import CandidateDraft, ReportDraft
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent

@@ -5,8 +5,8 @@ from builders import asked, findings, record, reply
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.claims import Verdicts
 from willowbark.agents.findings import Dossier
+from willowbark.agents.report.claims import Verdicts
 from willowbark.agents.report.content import DrugCandidate, ReportDraft
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.summary import ADVICE, conclusion, confidence, executive_summary, title

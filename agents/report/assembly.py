@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate
 
-from ..claims import Claim
-from ..grounding import names_unknown
 from ..judge import sources_breakdown
 from ..mechanism import HypothesisAssessment, MechanismHypothesis
+from .claims import Claim
 from .content import NOT_REPORTED, DrugCandidate
+from .grounding import names_unknown
 from .limitations import gaps, limitations
 from .material import Material
 from .model import ResearchReport

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from willowbark.tools.appraisal import EffectSize, Quality, SeriousEvents
 
 from ..approval import Approval
-from ..claims import Claim
+from .claims import Claim
 from .forms.blocks import Block
 
 DISCLAIMER = (

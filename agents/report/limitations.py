@@ -9,7 +9,7 @@ from willowbark.tools.registry import title_of
 from willowbark.tools.works.sections import licence_of
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
-from ..grounding import names_unknown
+from .grounding import names_unknown
 from .material import Material
 from .wording import counted, listed
 

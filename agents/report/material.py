@@ -9,9 +9,9 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions.query import ParsedQuestion, parse_question
 
 from ..approval import Approval
-from ..claims import Verdicts
 from ..findings import Dossier
 from ..judge import JudgeAssessment
+from .claims import Verdicts
 from .content import ReportDraft, TurnUsage
 
 _ENDINGS = {

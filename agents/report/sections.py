@@ -7,8 +7,8 @@ from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.records import Trial
 
-from ..claims import Claim
 from ..judge import sources_breakdown
+from .claims import Claim
 from .content import EVENTS_NOTE, NOT_REPORTED, PostedResult, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, joined, paragraph, points
 from .forms.markdown import blocks_in_markdown

@@ -16,8 +16,8 @@ from willowbark.tools.works.excerpts import excerpted
 
 from ..approval import Approval
 from ..asking import ModelFailure, add_usage, ask
-from ..claims import Claim, Verdicts, heard_from, verify
 from ..judge import SHOWN_CHARACTERS, shown_records
+from .claims import Claim, Verdicts, heard_from, verify
 from .content import ReportDraft
 
 _log = logging.getLogger(EVENT_LOGGER_NAME)
