@@ -1,7 +1,6 @@
 """Appraisal: what readings of records amount to, by arithmetic alone, and how sure one can be of a candidate."""
 
 from ..reading.design import StudyDesign
-from ..reading.direction import Direction
 from ..reading.numbers import EffectSize, effect_sizes
 from ..reading.reporting import followup_months
 from ..reading.screening import addressed_to_machines, is_addressed_to_machines, readable, set_aside
@@ -14,6 +13,7 @@ from .certainty import (
     appraise_candidate,
     quality,
 )
+from .direction import Direction
 from .item import AppraisedItem
 from .posted import PostedFinding, SeriousEvents, posted_finding
 from .stopping import StoppingKind, why_stopped_kind

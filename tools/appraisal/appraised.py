@@ -17,7 +17,6 @@ from ..evidence import Evidence, checked_identifier
 from ..lexicon import condition_synonyms, drug_synonyms
 from ..questions.query import ParsedQuestion
 from ..reading.design import RANDOMISED, StudyDesign, study_design
-from ..reading.direction import Direction, direction_of
 from ..reading.facts import Facts, facts_of
 from ..reading.features import Page
 from ..reading.learned import LearnedReader
@@ -25,6 +24,7 @@ from ..reading.purpose import purpose_of
 from ..reading.reading import Asked, Comparator, Design, Match, Reading
 from ..works.linking import named_trials, trial_number
 from ..works.sections import places
+from .direction import Direction, direction_of
 from .item import AppraisedItem
 from .posted import PostedFinding
 from .registered import registered_reading

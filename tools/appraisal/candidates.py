@@ -19,11 +19,11 @@ from ..questions.membership import belongs
 from ..questions.query import ParsedQuestion, parse_question
 from ..ranking import stems
 from ..reading.design import RANDOMISED
-from ..reading.direction import Direction
 from ..reading.screening import readable
 from ..records import Disease, Drug
 from .appraised import AppraisedRecord, Readings, appraise_record, condition_names
 from .certainty import CandidateAppraisal, CertaintyLevel, appraise, appraise_candidate
+from .direction import Direction
 from .item import AppraisedItem
 
 _NO_TREATMENT = frozenset({"cause", "outcome", "not_a_drug_here"})

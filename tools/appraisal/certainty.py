@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..reading.design import RANDOMISED, StudyDesign
-from ..reading.direction import Direction
+from .direction import Direction
 from .item import AppraisedItem, standing, weight
 from .same_trial import one_per_trial
 from .soundness import DOWN, Body, left_out, soundest

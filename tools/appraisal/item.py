@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict
 
 from ..reading.design import StudyDesign
-from ..reading.direction import Direction
+from .direction import Direction
 from .stopping import StoppingKind
 
 _DESIGN_WEIGHT = {1: 16, 2: 16, 3: 8, 4: 4, 5: 1, 6: 1}  # by tier: each Oxford level counts twice the next but one

@@ -23,7 +23,7 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.records import PostedResults, Trial
 
 from ..reading.design import StudyDesign
-from ..reading.direction import Direction
+from .direction import Direction
 from .posted_analysis import ReadAnalysis, read_analysis
 from .posted_arms import Comparison, comparison
 from .posted_outcome import beside_efficacy

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from ..reading.polarity import higher_is_better
+from .polarity import higher_is_better
 
 Beside = Literal["safety", "pharmacokinetics", "feasibility"]
 

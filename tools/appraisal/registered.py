@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from willowbark.tools.evidence import Evidence
 
-from ..reading.direction import Direction
 from ..reading.reading import Comparator, Effect, OutcomeKind, Passage, Reading
+from .direction import Direction
 from .posted import PostedFinding, posted_finding
 
 _EFFECTS: Mapping[Direction, Effect] = {

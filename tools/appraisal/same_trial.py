@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..reading.design import StudyDesign
-from ..reading.direction import Direction
+from .direction import Direction
 from .item import AppraisedItem, standing, weight
 
 _DECIDED = (Direction.supports, Direction.contradicts)

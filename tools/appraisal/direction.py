@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from .reading import Verdict
+from ..reading.reading import Verdict
 
 
 class Direction(StrEnum):
