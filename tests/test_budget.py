@@ -207,8 +207,7 @@ async def test_junk_is_asked_to_be_mended_a_bounded_number_of_times_and_paid_for
     chosen = settings(**{"research.max_iterations": 1, "llm.prices": {"junk": DEAR.model_dump()}})
     report = (await followed(sandbox, client, chosen))[-1].data
 
-    assert report.references
-    assert report.claims_kept
+    assert report.total_papers_reviewed
     assert client.calls == 3 + 2 * (1 + MAX_REPAIRS)  # each specialist once, judge and report with their repairs
     said = " ".join(report.limitations)
     assert "the model asked no source; the baseline analyst asked instead" in said

@@ -14,7 +14,7 @@ from willowbark.tools.sandbox.server import SandboxServer
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PRINTED = {
     "minimal.py": ("## Candidates", "## References"),
-    "streaming.py": ("round 1", "certainty"),
+    "streaming.py": ("round 1", "confidence"),
     "console.py": ("TextMessage (user)", "ReportMessage (report)"),
     "custom_source.py": ("labels      web        ok       2 records",),
     "human_approval.py": ("Which of these go into the report?", "a person (AutoGen user proxy)", "## References"),

@@ -251,6 +251,7 @@ def _paths(told: Ran) -> Counter[str]:
     return Counter(url.partition("?")[0] for url in told.exchanges)
 
 
+@REMNANTS
 def test_public_collections_of_payloads_move_no_verdict(public_and_twin: tuple[Ran, Ran]) -> None:
     hostile, twin = map(judged, public_and_twin)
 

@@ -43,7 +43,7 @@ def answered(sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", sandbox.url)
     monkeypatch.setenv("NCBI_API_KEY", KEY)
-    options = ["--trace", "trace.jsonl", "-vv", "--log-json", "--max-iterations", "1", "--max-results", "5"]
+    options = ["--trace", "trace.jsonl", "-vv", "--log-json", "--max-iterations", "1", "--max-results", "30"]
     result = CliRunner().invoke(app, ["ask", QUESTION, *options])
     assert result.exit_code == 0, result.stderr
     return result, Path("trace.jsonl").read_text(encoding="utf-8")

@@ -15,7 +15,6 @@ from willowbark.tools.sources.publications import (
     plain_words,
     publication_date,
     redacted,
-    reported,
     trial_numbers,
 )
 
@@ -82,10 +81,6 @@ def test_unknown_filters_are_named() -> None:
 
 def test_trial_numbers_are_given_once() -> None:
     assert trial_numbers("NCT00000002 (nct00000001)", "NCT00000002, NCT123") == ["NCT00000002", "NCT00000001"]
-
-
-def test_what_was_not_reported_has_no_key() -> None:
-    assert reported({"a": None, "b": "", "c": [], "d": 0, "e": False}) == {"d": 0, "e": False}
 
 
 def test_a_sources_words_lose_addresses_and_keys() -> None:
