@@ -79,6 +79,7 @@ class Course:
         self._model = model
         self._approver = approver
         self._journal = journal
+        self._failure_told = False
         self._earlier = journal.lived if journal is not None else []
         self._began = time.monotonic()
         self._narrator = Narrator(asks=approver is not None)
@@ -171,13 +172,13 @@ class Course:
     def _stopped(self, error: BaseException) -> AgentEvent:
         """What is told when the team was stopped or failed; a ledger that cannot be written comes first."""
         if self._journal is not None and self._journal.failure is not None:
-            self._narrator.stop_reason = "error"
+            self._narrator.stop_reason, self._failure_told = "error", True
             return self._narrator.event("error", f"{self._journal.failure}")
         return self._narrator.stopped(error)
 
     def _finish(self, report: ResearchReport) -> str | None:
         """Commit the report; gives why that could not be done, where it was not told before."""
-        if self._journal is None or self._journal.failure is not None:
+        if self._journal is None or self._failure_told:
             return None
         status = {"cancelled": "cancelled", "error": "failed"}.get(report.stop_reason, "complete")
         self._journal.finish(status, report.stop_reason, report.to_json())
