@@ -102,10 +102,17 @@ def appraise_candidates(
         if kind_of(record) not in STUDIES or not on_condition(record, asked):
             continue
         for drug in _drugs_of(record):
+            if _is_left_out(drug, asked):
+                continue
             found.setdefault(drug, []).append(appraise_record(record, drug, asked, readings))
     known = _with_rivals({drug: records for drug, records in found.items() if not _is_no_treatment(records)})
     candidates = [_candidate(drug, records, drug_records, asked) for drug, records in known.items()]
     return sorted(candidates, key=lambda candidate: (candidate.in_asked_class is False, *_standing(candidate)))
+
+
+def _is_left_out(drug: str, asked: ParsedQuestion) -> bool:
+    """Whether a question asks for others than this drug: "without triptans", "but not propranolol"."""
+    return drug in asked.excluded_drugs or belongs(drug, (), asked.excluded_classes)
 
 
 def _is_no_treatment(records: Sequence[AppraisedRecord]) -> bool:
@@ -156,7 +163,8 @@ def known_drugs(question: str | ParsedQuestion, pool: Sequence[Evidence]) -> lis
         elif isinstance(data, Disease) and is_condition(data.disease or "", asked):
             for entry in data.drugs:
                 _note_phase(phases, entry.get("name"), entry.get("max_phase"))
-    return sorted(phases, key=lambda name: (-phases[name], name))
+    wanted = (name for name in phases if not _is_left_out(name, asked))
+    return sorted(wanted, key=lambda name: (-phases[name], name))
 
 
 def _note_phase(phases: dict[str, float], name: Any, phase: Any) -> None:

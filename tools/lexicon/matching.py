@@ -14,8 +14,8 @@ _GREEK = dict(zip("αβγδεκλω", ("alpha", "beta", "gamma", "delta", "epsil
 _GREEK_LETTER = re.compile("[" + "".join(_GREEK) + "]")
 
 # Words of one name may be parted by a space or a hyphen, by a comma only without a space ("2,3-dimethyl"): across
-# ", " or ". " stand two names.
-_WITHIN_A_NAME = re.compile(r"\s{1,3}|\s?[-\u2010-\u2015\u2212/+]\s?|['\u2019.,()]")
+# ", " or ". " stand two names, but for an initial ("H. pylori").
+_WITHIN_A_NAME = re.compile(r"\s{1,3}|(?<=\b[A-Za-z])\.\s|\s?[-\u2010-\u2015\u2212/+]\s?|['\u2019.,()]")
 
 _ABBREVIATION = re.compile(r"\s?\(([A-Z][A-Za-z]?[A-Z0-9-]{0,5}[A-Z0-9])s?\)")
 
@@ -133,9 +133,9 @@ def apart(preferred: list[Match[Value]], others: list[Match[Value]]) -> list[Mat
     return sorted([*preferred, *free], key=lambda match: match.start)
 
 
-def read_table(name: str) -> list[dict[str, str]]:
-    """The rows of a tab-separated table beside this module; lines that begin with # are its notes."""
-    lines = files(__package__).joinpath(name).read_text(encoding="utf-8").splitlines()
+def read_table(name: str, package: str = __package__) -> list[dict[str, str]]:
+    """The rows of a tab-separated table in a package, by default this one; lines that begin with # are its notes."""
+    lines = files(package).joinpath(name).read_text(encoding="utf-8").splitlines()
     return list(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
 
 
