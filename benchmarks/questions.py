@@ -2,8 +2,8 @@
 
     python benchmarks/questions.py [BIOASQ.jsonl.gz]
 
-Our own stand in `tests/cases/questions.tsv`. Those of BioASQ (http://participants-area.bioasq.org, 7b to 9b) are not kept
-here: `labels/question_kinds.tsv` has their numbers and the kinds that fit, read by a person before any was tried.
+Our own stand in `tests/cases/questions.tsv`. Those of BioASQ (http://participants-area.bioasq.org, 7b to 9b) are not
+kept here: `labels/question_kinds.tsv` has their numbers and the kinds that fit, read by a person before any was tried.
 """
 
 import argparse
