@@ -27,6 +27,7 @@ from willowbark.tools.lexicon.matching import Match, apart, phrase_key
 
 from .exclusion import find_excluded, without_them
 from .kinds import CONDITION, DRUG, Kind, Name, kind_of
+from .populations import find_population
 from .query_syntax import Token, bare_words, lex, normalised
 
 LONGEST_QUESTION = 2000  # characters; a question, not a document
@@ -99,10 +100,18 @@ class ParsedQuestion:
     """Drugs that are asked to be left out: "but not propranolol"."""
     excluded_classes: tuple[str, ...]
     """Classes that are asked to be left out: "without triptans"."""
+    population: str | None
+    """Who it asks about beyond those with a disease: pregnancy, children, …; None where it names none."""
     intent: Intent
     """Prevention when it asks to prevent; unknown when it asks for neither."""
     terms: tuple[str, ...]
     """Its words that carry meaning, names in one piece, as they stand."""
+
+    @property
+    def names_all(self) -> bool:
+        """Whether it is about the drugs and classes that it names, and no others: "is valproate safe in pregnancy?"."""
+        open_ended = self.kind in ("treat", "prevent", "avoid", "other")
+        return not open_ended and bool(self.drugs or self.drug_classes)
 
 
 @dataclass(slots=True)
@@ -149,7 +158,7 @@ def preprocess_query(question: str) -> str:
     >>> preprocess_query("What drugs might help prevent erectile dysfunction?")
     '(prevent OR prevention OR prophylaxis OR prophylactic) AND ("erectile dysfunction" OR impotence)'
     """
-    query = _boolean(_excluding(_plain(question)))
+    query = _boolean(_excluding(_focused(_plain(question))))
     for _ in range(MOST_PASSES):
         former, query = query, _boolean(query)
         if query == former:
@@ -199,6 +208,7 @@ def parse_question(question: str) -> ParsedQuestion:
         drug_classes=_distinct(each.value for each in names.classes if each not in left_out),
         excluded_drugs=_distinct(each.value for each in names.drugs if each in left_out),
         excluded_classes=_distinct(each.value for each in names.classes if each in left_out),
+        population=find_population(text),
         intent=_intent(text),
         terms=_distinct(words for unit in _units(_excluding(text)) if unit.operator != "NOT" for words in unit.words),
     )
@@ -289,6 +299,24 @@ def _units(text: str) -> list[_Unit]:
             unit.operator = unit.operator.upper() if units or unit.operator == "NOT" else ""
             units.append(unit)
     return units
+
+
+def _focused(text: str) -> str:
+    """A question on safety without the use of the drug, and one on harm without those whom it may befall.
+
+    Records on valproate in pregnancy seldom are on migraine too.
+    """
+    names, safe = _names(text), find_population(text) is not None
+    kind = kind_of(text, [Name(DRUG if names.is_drug(each) else CONDITION, each.start, each.end) for each in names.all])
+    beside: list[Match[str]] = []
+    if kind == "safety" and safe:
+        prevention = [Match("", found.start(), found.end()) for found in _PREVENTION_WORD.finditer(text)]
+        beside = [*names.conditions, *prevention]
+    elif kind == "harm" and names.conditions:
+        beside = [each for each in find_people(text) if each not in names.conditions]
+    for each in sorted(beside, key=lambda match: -match.start):
+        text = text[: each.start] + text[each.end :]
+    return text
 
 
 def _excluding(text: str) -> str:
