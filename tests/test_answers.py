@@ -96,7 +96,8 @@ def test_what_to_avoid_are_drugs_with_which_patients_did_worse_than_without() ->
     worse = {"role": "tested", "kind": "efficacy", "effect": "worse", "comparator": "placebo"}
 
     assert _first_lines("Which drugs should be avoided in asthma?", paper, aspirin=worse) == (
-        "1 publication on aspirin speaks of asthma: 1 with harm."
+        "Read with harm in asthma: aspirin (1 publication). Each rests on single sentences, shown below; "
+        "they are leads, not a verdict."
     )
     assert _first_lines("Which drugs should be avoided in asthma?", paper).startswith(
         "No answer which drugs to avoid in"

@@ -65,21 +65,31 @@ def _named(material: Material) -> str:
 def _harmful(material: Material, references: References) -> Answer:
     asked, about = material.asked, short(subject(material.asked))
     found, told = harms(material.pool, asked, material.readings), warnings(material.pool, asked)
-    drugs = list(dict.fromkeys([*asked.drugs, *(w.drug for w in told), *(h.drug for h in found)]))
+    reported = Counter(h.drug for h in found if h.stance == "reports")
+    spoken_of = [*asked.drugs, *(w.drug for w in told), *(h.drug for h in found)]
+    drugs = sorted(dict.fromkeys(spoken_of), key=lambda drug: (drug not in asked.drugs, -reported[drug]))
     first = [next(each for each in told if each.drug == drug) for drug in dict.fromkeys(each.drug for each in told)]
     said = [_warned(each, asked.kind, about) for each in first]
-    said += [line for drug in drugs for line in _told_of(drug, about, [each for each in found if each.drug == drug])]
-    spoken_of = {*(w.drug for w in told), *(h.drug for h in found)}
-    missing = [drug for drug in asked.drugs if drug not in spoken_of]
+    if asked.drugs or asked.drug_classes:
+        said += [line for drug in drugs for line in _told_of(drug, about, [h for h in found if h.drug == drug])]
+    elif found:
+        named = listed(
+            [f"{drug} ({counted(reported[drug], 'publication')})" for drug in drugs if reported[drug]], most=8
+        )
+        where = f"with harm in {about}" if asked.kind == "avoid" else f"as causing {about}"
+        said.append(
+            f"Read {where}: {named}. Each rests on single sentences, shown below; they are leads, not a verdict."
+        )
+    missing = [drug for drug in asked.drugs if drug not in spoken_of[len(asked.drugs) :]]
     if missing or not said:
         whose = f" on {short(listed(missing))}" if missing else ""
         said.append(
             _nothing(material, f"{whose} and {about}" if whose and about else whose or f" on {about or 'harm'}")
         )
-    named = [each.drug for each in first if each.heading == "Boxed warning"]
+    shown_above = [each.drug for each in first if each.heading == "Boxed warning"]
     said += [
         f"{capital(each.drug)} carries a boxed warning: “{short(each.sentence, LONGEST_QUOTE)}”"
-        for each in _boxed_of([drug for drug in drugs if drug not in named], told, material)
+        for each in _boxed_of([drug for drug in drugs if drug not in shown_above], told, material)
     ]
     sure = SAID_BY_A_LABEL if told else SAID_BY_RECORDS if found else 0.0
     return Answer(said, _shown_harms(found, told, references), sure)

@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 from willowbark.tools.registry import kind_of
 
 from ..evidence import Evidence
-from ..lexicon import condition_synonyms, find_drugs
+from ..lexicon import canonical_condition, find_drugs
+from ..lexicon.conditions import find_known_conditions
 from ..questions.populations import speaks_of
 from ..questions.query import ParsedQuestion
 from ..ranking import stems
@@ -67,7 +68,7 @@ def harms(pool: Sequence[Evidence], asked: ParsedQuestion, readings: Readings) -
 
     Args:
         pool: all records found.
-        asked: the question; one that names no drug asks about all.
+        asked: the question; one that names no drug asks about all, and gets those alone that harm is reported of.
         readings: of the run.
     """
     if not subject(asked):
@@ -80,17 +81,16 @@ def harms(pool: Sequence[Evidence], asked: ParsedQuestion, readings: Readings) -
         said = [sentence for sentence in sentences(record.content) if names_it(sentence)]
         for drug, sentence in _drugs_in(said, record, asked):
             reading = readings.of(asked_of(record, drug, condition))[0]
-            if asked.kind != "avoid":
-                found.append(Harm(record.key, drug, _stance(reading), sentence))
-            elif reading.design not in _NOT_PATIENTS and _is_worse(reading):
-                quote = " ".join(passage.text for passage in reading.passages)
-                found.append(Harm(record.key, drug, "reports", quote or sentence))
+            stance = _stance(reading)
+            if asked.drugs or asked.drug_classes or (stance == "reports" and _is_harm_of_patients(reading)):
+                found.append(Harm(record.key, drug, stance, sentence))
     return found
 
 
-def _is_worse(reading: Reading) -> bool:
-    """Whether patients with the condition did worse with a drug than without."""
-    return reading.verdict == "contradicts" and reading.effect == "worse" and reading.comparator in ("placebo", "none")
+def _is_harm_of_patients(reading: Reading) -> bool:
+    """Whether patients came to harm by a drug, or did worse with it than without it; a model of disease is no harm."""
+    worse = reading.effect == "worse" and reading.comparator in ("placebo", "none")
+    return reading.design not in _NOT_PATIENTS and (worse or (reading.role == "cause" and reading.kind == "harm"))
 
 
 def warnings(pool: Iterable[Evidence], asked: ParsedQuestion) -> list[Warning]:
@@ -146,5 +146,11 @@ def _namer(asked: ParsedQuestion) -> Callable[[str], bool]:
     population = asked.population if asked.kind != "harm" else None
     if population:
         return lambda sentence: speaks_of(sentence, population)
-    wanted = [frozenset(stems(name)) for each in asked.conditions for name in condition_synonyms(each)]
-    return lambda sentence: any(names <= frozenset(stems(sentence)) for names in wanted)
+    known = {each for each in asked.conditions if canonical_condition(each)}
+    others = [frozenset(stems(each)) for each in asked.conditions if each not in known]
+
+    def names_it(sentence: str) -> bool:
+        found = known and any(name in known for name, _, _ in find_known_conditions(sentence))
+        return bool(found) or any(words <= frozenset(stems(sentence)) for words in others)
+
+    return names_it

@@ -103,7 +103,7 @@ def same_drug(a: str, b: str) -> bool:
 def withdrawn(name: str) -> str | None:
     """When, where and why a drug was taken off the market for good; None for one that was not, as far as is listed.
 
-    >>> withdrawn("Vioxx"), withdrawn("aspirin")
+    >>> withdrawn("rofecoxib"), withdrawn("aspirin")
     ('worldwide, 2004: heart attack and stroke', None)
     """
     return _withdrawn().get(canonical_drug(name) or name)
