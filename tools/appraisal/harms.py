@@ -82,15 +82,16 @@ def harms(pool: Sequence[Evidence], asked: ParsedQuestion, readings: Readings) -
         for drug, sentence in _drugs_in(said, record, asked):
             reading = readings.of(asked_of(record, drug, condition))[0]
             stance = _stance(reading)
-            if asked.drugs or asked.drug_classes or (stance == "reports" and _is_harm_of_patients(reading)):
+            if asked.drugs or asked.drug_classes or (stance == "reports" and _is_harm(reading, asked.kind)):
                 found.append(Harm(record.key, drug, stance, sentence))
     return found
 
 
-def _is_harm_of_patients(reading: Reading) -> bool:
-    """Whether patients came to harm by a drug, or did worse with it than without it; a model of disease is no harm."""
-    worse = reading.effect == "worse" and reading.comparator in ("placebo", "none")
-    return reading.design not in _NOT_PATIENTS and (worse or (reading.role == "cause" and reading.kind == "harm"))
+def _is_harm(reading: Reading, kind: str) -> bool:
+    """Whether patients did worse with a drug than without; a cause of what is asked about counts where causes are."""
+    worse = reading.verdict == "contradicts" and reading.effect == "worse" and reading.comparator in ("placebo", "none")
+    causes = kind == "harm" and reading.role == "cause" and reading.kind == "harm"
+    return reading.design not in _NOT_PATIENTS and (worse or causes)
 
 
 def warnings(pool: Iterable[Evidence], asked: ParsedQuestion) -> list[Warning]:
