@@ -133,6 +133,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
                 approval=approval,
                 aside=aside,
                 usage=usage,
+                readings=self._run.readings,
             )
         )
         return report, writing.usage

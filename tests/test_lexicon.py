@@ -22,6 +22,7 @@ from willowbark.tools.lexicon import (
     find_drugs,
     related_conditions,
     same_drug,
+    withdrawn,
 )
 from willowbark.tools.lexicon.matching import read_table, split_names
 
@@ -300,3 +301,20 @@ def test_importing_the_lexicon_reads_no_dictionary() -> None:
     )
 
     subprocess.run([sys.executable, "-c", probe], check=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Etanercept (ETN) first. ETN+MTX won.", "Etanercept [ETN]; ETN/MTX.", "ETN (etanercept) and methotrexate. ETN."],
+)
+def test_abbreviations_that_a_record_defines_are_the_drug(text: str) -> None:
+    assert [drug.text for drug in find_drugs(text) if drug.name == "etanercept"].count("ETN") == text.count("ETN")
+
+
+def test_probes_and_diagnostic_agents_are_no_drugs() -> None:
+    assert find_drugs("Raclopride PET, barium sulfate, a urea C-14 breath test and sestamibi were used.") == []
+
+
+def test_withdrawn_drugs_are_known_under_their_generic_names() -> None:
+    assert withdrawn("terfenadine") == "US, 1998: arrhythmia"
+    assert [row["name"] for row in read_table("withdrawn.tsv") if canonical_drug(row["name"]) != row["name"]] == []

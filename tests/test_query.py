@@ -156,7 +156,7 @@ def test_drugs_for_one_condition_are_a_class_where_another_is_asked_about() -> N
 def test_a_condition_in_other_words_gains_its_names() -> None:
     assert preprocess_query("Do antidepressants help smokers quit?").endswith(
         'AND ("smokers quit" OR "smoking cessation" OR "quit smoking" OR "quitting smoking" OR "stop smoking" '
-        'OR "nicotine dependence" OR "tobacco use disorder")'
+        'OR "nicotine dependence" OR "tobacco use disorder" OR "tobacco dependence" OR "nicotine addiction")'
     )
 
 

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Sequence
 
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate
+from willowbark.tools.lexicon import withdrawn
 
 from ..judge import sources_breakdown
 from ..mechanism import HypothesisAssessment, MechanismHypothesis
+from .answers import answer_of, only_asked, section_of
 from .claims import Claim
 from .content import NOT_REPORTED, DrugCandidate
 from .grounding import names_unknown
@@ -24,17 +26,19 @@ _STANCES = {"supports": 0, "contradicts": 1, "neutral": 2}
 def assemble(material: Material) -> ResearchReport:
     """Build the report; never fails for want of evidence, and says so instead."""
     references = References(material.records)
-    shown = _shown(material)
+    shown = only_asked(material, _shown(material))
+    answered = answer_of(material, references)
     candidates = _candidates(material, shown)
     # The order of these two is the order of the references.
     clinical = clinical_section(material, shown, material.verdicts.kept, references)
     mechanistic = mechanistic_section(shown, references)
-    parts = executive_summary(material, shown, candidates)
+    parts = executive_summary(material, shown, candidates, answered)
     return ResearchReport(
         title=title(material),
         executive_summary=" ".join(part.line for part in parts),
         summary_parts=parts,
         research_question=material.dossier.question,
+        answer=section_of(answered),
         methodology=methodology_section(material),
         hypotheses_tested=hypotheses_tested(shown),
         mechanistic_findings=mechanistic,
@@ -43,7 +47,7 @@ def assemble(material: Material) -> ResearchReport:
         candidates=candidates,
         limitations=limitations(material, shown),
         gaps=gaps(material),
-        conclusion=conclusion(material, candidates),
+        conclusion=conclusion(material, candidates, answered),
         references=references.listed(),
         sources_searched=material.dossier.answered,
         total_papers_reviewed=len(material.pool) - sources_breakdown(material.pool)["other"],
@@ -52,7 +56,7 @@ def assemble(material: Material) -> ResearchReport:
         usage=list(material.usage),
         approval=material.approval,
         stop_reason=material.reason,
-        confidence_score=confidence(material, shown),
+        confidence_score=confidence(material, shown, answered),
         claims_kept=len(material.verdicts.kept),
         claims_repaired=material.repaired,
         claims_dropped=len(material.verdicts.dropped),
@@ -110,6 +114,8 @@ def _claims_on(candidate: Candidate, kept: Iterable[Claim]) -> list[Claim]:
 
 def _status(candidate: Candidate, material: Material) -> str:
     """Where the drug stands for the condition, in ChEMBL's and Open Targets' phases and the registered trials."""
+    if gone := withdrawn(candidate.drug):
+        return f"Withdrawn from the market ({gone})"
     phase = candidate.phase_for_condition
     if phase is not None and phase >= APPROVED_PHASE:
         # The databases name a disease, not whether a drug treats or prevents it: triptans are marketed for migraine.
@@ -118,7 +124,10 @@ def _status(candidate: Candidate, material: Material) -> str:
     highest = max([phase or 0, *_trial_phases(candidate, material)])
     is_marketed = any((i.max_phase or 0) >= APPROVED_PHASE for i in candidate.indications)
     if highest:
-        return f"Phase {highest:g} for this condition{'; marketed for other conditions' if is_marketed else ''}"
+        never = "; never marketed" if candidate.max_phase is not None and candidate.max_phase < APPROVED_PHASE else ""
+        return f"Phase {highest:g} for this condition{'; marketed for other conditions' if is_marketed else never}"
+    if candidate.max_phase is not None and candidate.max_phase < APPROVED_PHASE:
+        return f"Never marketed (phase {candidate.max_phase:g} at most)"
     return "Marketed for other conditions" if is_marketed else NOT_REPORTED
 
 

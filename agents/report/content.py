@@ -264,6 +264,9 @@ class ReportContent(BaseModel):
     summary_parts: list[SummaryPart] = Field(default_factory=list)
     """The summary part by part; empty in reports older than this field."""
     research_question: str
+    answer: ReportSection | None = None
+    """What the answer rests on where the question asks for harm, safety, a comparison, a mechanism, status or what
+    does not help; None for others."""
     methodology: ReportSection
     hypotheses_tested: list[dict[str, Any]] = Field(default_factory=list)
     """`MechanismHypothesis` fields and the verdict on each."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions.query import ParsedQuestion, parse_question
@@ -45,6 +46,8 @@ class Material:
     aside: Sequence[Candidate] = ()
     """Candidates that the report does not deal with, by decision."""
     usage: Sequence[TurnUsage] = ()
+    readings: Readings = field(default_factory=Readings)
+    """Of the run."""
     records: Mapping[str, Evidence] = field(init=False)
     asked: ParsedQuestion = field(init=False)
 

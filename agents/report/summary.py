@@ -10,6 +10,7 @@ from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.registry import title_of
 
 from ..judge import sources_breakdown
+from .answers import Answer
 from .content import DrugCandidate, SummaryPart
 from .material import Material
 from .wording import capital, counted, designs_in_words, listed, short
@@ -18,6 +19,7 @@ SUMMARY_LIMIT = 1000  # characters, by contract
 CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
 """Confidence in the answer by the best candidate's certainty; our convention, stated in the methodology."""
 CONFIDENCE_LOST = 0.1  # for each source that did not answer at all
+ROOM = 250  # of these for what was read and the advice
 ADVICE = "This is no medical advice."
 LEVELS = ("high", "moderate", "low", "very low")
 
@@ -26,12 +28,17 @@ def title(material: Material) -> str:
     """The report's title; the question itself where no condition is known in it."""
     if not material.asked.conditions:
         return f"What the evidence says: {short(material.dossier.question, 300)}"
+    if material.asked.kind not in ("treat", "prevent", "other"):
+        return short(material.dossier.question, 300)
     drugs = capital(listed(material.asked.drug_classes)) or "Existing drugs"
     return f"{short(drugs)} {material.purpose}: what the evidence says"
 
 
 def executive_summary(
-    material: Material, shown: Sequence[Candidate], candidates: Sequence[DrugCandidate]
+    material: Material,
+    shown: Sequence[Candidate],
+    candidates: Sequence[DrugCandidate],
+    answered: Answer | None = None,
 ) -> list[SummaryPart]:
     """The answer first, then why, what is against, what is not known, and what was read; 100 to 1000 characters.
 
@@ -39,19 +46,37 @@ def executive_summary(
         material: what the report is made of.
         shown: the candidates of the report as they were appraised.
         candidates: the same as the report shows them.
+        answered: the answer to a question that does not ask what helps; None for one that does.
     """
-    told = [("", sentence) for sentence in answer(material, candidates)]
-    if candidates:
+    helps = answered is None or material.asked.kind == "other"
+    told = [("", sentence) for sentence in _fitting(answered)]
+    if helps:
+        told += [("", sentence) for sentence in answer(material, candidates)]
+    if candidates and helps:
         told += [
             *(("Why", why) for why in _why(material, shown)),
             *(("Against", line) for line in _against(candidates)),
         ]
         told += [("", _aside(material).strip())] if material.aside else []
-    told += [*(("Not known", line) for line in _unknown(material, candidates)), ("Read", _read(material)), ("", ADVICE)]
+    told += [
+        *(("Not known", line) for line in _unknown(material, candidates, helps)),
+        ("Read", _read(material)),
+        ("", ADVICE),
+    ]
     kept = [SummaryPart(label=label, text=text) for label, text in told]
     while len(" ".join(part.line for part in kept)) > SUMMARY_LIMIT:  # the answer and the advice stay; the last goes
         del kept[-2]
     return _joined(kept)
+
+
+def _fitting(answered: Answer | None) -> Iterator[str]:
+    """The sentences of an answer that the summary has room for: the first always, the others while they fit."""
+    left = SUMMARY_LIMIT - ROOM
+    for place, sentence in enumerate(answered.sentences if answered else ()):
+        left -= len(sentence) + 1
+        if left < 0 and place:
+            return
+        yield short(sentence, SUMMARY_LIMIT - ROOM)
 
 
 def _joined(parts: Sequence[SummaryPart]) -> list[SummaryPart]:
@@ -151,8 +176,10 @@ def _tally(candidate: DrugCandidate) -> str:
     return f"{short(candidate.name)} ({against} against, {support} for)"
 
 
-def conclusion(material: Material, candidates: Sequence[DrugCandidate]) -> str:
+def conclusion(material: Material, candidates: Sequence[DrugCandidate], answered: Answer | None = None) -> str:
     """What follows from it all, in at most three sentences."""
+    if answered and material.asked.kind != "other":
+        return answered.sentences[0]
     if not candidates and material.aside:
         return f"No conclusion: {held_back(material)}. The evidence on them was not put together."
     if not candidates:
@@ -183,15 +210,15 @@ def conclusion(material: Material, candidates: Sequence[DrugCandidate]) -> str:
     )
 
 
-def confidence(material: Material, shown: Sequence[Candidate]) -> float:
+def confidence(material: Material, shown: Sequence[Candidate], answered: Answer | None = None) -> float:
     """Confidence in the answer, 0 to 1: the best candidate's certainty, less what silent sources cost.
 
     Drugs outside a class that the question names answer it as little as none.
     """
     levels = [c.appraisal.certainty.level.value for c in shown if c.in_asked_class is not False]
-    if not levels:
-        return 0.0
-    best = max(CONFIDENCE[level] for level in levels)
+    best = max((CONFIDENCE[level] for level in levels), default=0.0)
+    if answered and answered.confidence is not None:
+        best = answered.confidence
     silent = {reply.source for reply in material.dossier.replies} - set(material.dossier.answered)
     return round(max(0.0, best - CONFIDENCE_LOST * len(silent)), 2)
 
@@ -217,14 +244,14 @@ def _against(candidates: Sequence[DrugCandidate]) -> Iterator[str]:
         yield "no record was read as speaking against these drugs."
 
 
-def _unknown(material: Material, candidates: Sequence[DrugCandidate]) -> Iterator[str]:
+def _unknown(material: Material, candidates: Sequence[DrugCandidate], helps: bool) -> Iterator[str]:
     silent = sorted({reply.source for reply in material.dossier.replies} - set(material.dossier.answered))
     parts = [f"{listed(list(map(title_of, silent)))} did not answer"] if silent else []
     named = {c.name for c in candidates}
-    if others := sum(c.drug not in named for c in material.candidates):
+    if helps and (others := sum(c.drug not in named for c in material.candidates)):
         are = "is" if others == 1 else "are"
         parts.append(f"{counted(others, 'further drug')} {are} named without a result that could be read")
-    if candidates:
+    if helps and candidates:
         parts.append("harms and doses were not weighed")
     if parts:
         yield f"{'; '.join(parts)}."

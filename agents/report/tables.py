@@ -36,6 +36,7 @@ LABEL = "drug label, which reports no study"
 BACKGROUND = "drug or disease database entry, used for mechanisms"
 OFF_TOPIC = "not on the condition asked about"
 NO_DRUG = "names no drug"
+NO_ASKED_DRUG = "names no drug asked about"
 NOTICE = "notice on another article (retraction, concern or correction)"
 VERSION = "preprint or earlier version of a record that was read"
 SET_ASIDE = "on drugs that were set aside before the report"
@@ -232,4 +233,6 @@ def _reason(record: Evidence, appraised: set[str], asked: ParsedQuestion) -> str
     set_aside = {"drug": BACKGROUND, "disease": BACKGROUND, "label": LABEL, "notice": NOTICE}
     if reason := set_aside.get(kind_of(record)):
         return reason
-    return NO_DRUG if on_condition(record, asked) else OFF_TOPIC
+    if not on_condition(record, asked):
+        return OFF_TOPIC
+    return NO_ASKED_DRUG if asked.names_all or asked.excluded_drugs or asked.excluded_classes else NO_DRUG

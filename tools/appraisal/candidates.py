@@ -58,6 +58,8 @@ class Candidate(BaseModel):
     """Gene symbols."""
     pathways: list[str] = Field(default_factory=list)
     indications: list[Indication] = Field(default_factory=list)
+    max_phase: float | None = None
+    """Highest phase for anything, 4 for marketed; None is not reported."""
     phase_for_condition: float | None = None
     """Highest phase for the condition asked about; None is not reported."""
     in_asked_class: bool | None = None
@@ -102,10 +104,24 @@ def appraise_candidates(
         if kind_of(record) not in STUDIES or not on_condition(record, asked):
             continue
         for drug in _drugs_of(record):
+            if _is_left_out(drug, asked):
+                continue
             found.setdefault(drug, []).append(appraise_record(record, drug, asked, readings))
     known = _with_rivals({drug: records for drug, records in found.items() if not _is_no_treatment(records)})
     candidates = [_candidate(drug, records, drug_records, asked) for drug, records in known.items()]
     return sorted(candidates, key=lambda candidate: (candidate.in_asked_class is False, *_standing(candidate)))
+
+
+def is_asked_about(drug: str, asked: ParsedQuestion) -> bool:
+    """Whether a question names a drug, or a class that it belongs to."""
+    return drug in asked.drugs or belongs(drug, (), asked.drug_classes)
+
+
+def _is_left_out(drug: str, asked: ParsedQuestion) -> bool:
+    """Whether a question asks for others than this drug: "without triptans", or for those alone that it names."""
+    if asked.names_all and not is_asked_about(drug, asked):
+        return True
+    return drug in asked.excluded_drugs or belongs(drug, (), asked.excluded_classes)
 
 
 def _is_no_treatment(records: Sequence[AppraisedRecord]) -> bool:
@@ -156,7 +172,8 @@ def known_drugs(question: str | ParsedQuestion, pool: Sequence[Evidence]) -> lis
         elif isinstance(data, Disease) and is_condition(data.disease or "", asked):
             for entry in data.drugs:
                 _note_phase(phases, entry.get("name"), entry.get("max_phase"))
-    return sorted(phases, key=lambda name: (-phases[name], name))
+    wanted = (name for name in phases if not _is_left_out(name, asked))
+    return sorted(wanted, key=lambda name: (-phases[name], name))
 
 
 def _note_phase(phases: dict[str, float], name: Any, phase: Any) -> None:
@@ -212,6 +229,7 @@ def _candidate(
         targets=_texts(symbol for entry in mechanisms for symbol in entry.get("gene_symbols") or ()),
         pathways=_texts(path.get("name") for said in about for path in said.pathways),
         indications=indications,
+        max_phase=max((phase for said in about if (phase := _phase(said.max_phase)) is not None), default=None),
         phase_for_condition=max(phases, default=None),
         in_asked_class=belongs(drug, _marketed_for(indications), asked.drug_classes) if asked.drug_classes else None,
     )

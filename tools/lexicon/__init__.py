@@ -18,7 +18,16 @@ from .drug_classes import (
     find_drug_classes,
     is_class_member,
 )
-from .drugs import DrugMention, canonical_drug, common_drug_names, drug_synonyms, find_chemicals, find_drugs, same_drug
+from .drugs import (
+    DrugMention,
+    canonical_drug,
+    common_drug_names,
+    drug_synonyms,
+    find_chemicals,
+    find_drugs,
+    same_drug,
+    withdrawn,
+)
 
 __all__ = [
     "ClassMention",
@@ -44,4 +53,5 @@ __all__ = [
     "is_generic",
     "related_conditions",
     "same_drug",
+    "withdrawn",
 ]

@@ -17,6 +17,7 @@ _SUPPRESSED = (
     "tumor necrosis factor|tumour necrosis factor|tumor necrosis factor alpha|tumour necrosis factor alpha|"
     "death receptor|"
     "programmed death|cell death|programmed cell death|programmed death ligand|infection control|smoking status|"
+    "st depression|st segment depression|"
     "tumor suppressor|anti inflammatory|anti epileptic|anti hypertensive|pain relief"
 )
 _DISEASE_WORD = re.compile(

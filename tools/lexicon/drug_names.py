@@ -55,6 +55,7 @@ _BIOLOGIC_SUFFIX = re.compile(r"-[a-z]{4}$")  # "ibalizumab-uiyk"
 _NO_NAME = frozenset(
     ["alpha", "beta", "gamma", "delta", "epsilon", "kappa", "lambda", "omega", "type", "acid", "factor"]
 )
+_CUT_OUT = ("and ", "with ")  # pieces of the names of combinations
 # MeSH trees of proteins, nucleic acids and of what a chemical does: what BC5CDR and chemists call no chemical.
 _NO_CHEMICAL = ("D08", "D12.776", "D13.444", "D27", "D05.875")
 
@@ -230,4 +231,4 @@ def _is_long_enough(key: str) -> bool:
     return any(
         (len(word) if word.isalpha() else sum(map(str.isalpha, word))) >= SHORTEST_NAME and word not in _NO_NAME
         for word in key.split(" ")
-    )
+    ) and not key.startswith(_CUT_OUT)

@@ -2,9 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from .drug_names import DrugNames, chemical_names, drug_names, strip_salt
-from .matching import Match, abbreviated, apart
+from .matching import Match, abbreviated, apart, read_table
 
 _SALT_AFTER = re.compile(
     r"[ -](?:mono|di|bi|hemi)?(?:hydrochloride|hydrobromide|maleate|malate|mesylate|mesilate|besylate|besilate|"
@@ -97,6 +98,20 @@ def same_drug(a: str, b: str) -> bool:
     """Whether two names stand for one drug; unknown names are compared letter by letter, blind to case."""
     one, other = canonical_drug(a), canonical_drug(b)
     return one == other if one and other else a.strip().casefold() == b.strip().casefold()
+
+
+def withdrawn(name: str) -> str | None:
+    """When, where and why a drug was taken off the market for good; None for one that was not, as far as is listed.
+
+    >>> withdrawn("rofecoxib"), withdrawn("aspirin")
+    ('worldwide, 2004: heart attack and stroke', None)
+    """
+    return _withdrawn().get(canonical_drug(name) or name)
+
+
+@cache
+def _withdrawn() -> dict[str, str]:
+    return {row["name"]: f"{row['where']}, {row['year']}: {row['reason']}" for row in read_table("withdrawn.tsv")}
 
 
 def _is_meant(match: Match[str], text: str) -> bool:

@@ -14,10 +14,11 @@ _GREEK = dict(zip("αβγδεκλω", ("alpha", "beta", "gamma", "delta", "epsil
 _GREEK_LETTER = re.compile("[" + "".join(_GREEK) + "]")
 
 # Words of one name may be parted by a space or a hyphen, by a comma only without a space ("2,3-dimethyl"): across
-# ", " or ". " stand two names.
-_WITHIN_A_NAME = re.compile(r"\s{1,3}|\s?[-\u2010-\u2015\u2212/+]\s?|['\u2019.,()]")
+# ", " or ". " stand two names, but for an initial ("H. pylori").
+_WITHIN_A_NAME = re.compile(r"\s{1,3}|(?<=\b[A-Za-z])\.\s|\s?[-\u2010-\u2015\u2212/+]\s?|['\u2019.,()]")
 
-_ABBREVIATION = re.compile(r"\s?\(([A-Z][A-Za-z]?[A-Z0-9-]{0,5}[A-Z0-9])s?\)")
+_ABBREVIATION = re.compile(r"\s?[(\[]([A-Z][A-Za-z]?[A-Z0-9-]{0,5}[A-Z0-9])s?[)\]]")
+_OPENING, _CLOSING = ("(", "["), (")", "]")
 
 
 class Token(NamedTuple):
@@ -117,13 +118,21 @@ def abbreviated(text: str, matches: list[Match[Value]]) -> list[Match[Value]]:
     """
     meanings: dict[str, Value] = {}
     for match in matches:
-        short = _ABBREVIATION.match(text, match.end)
-        if short and short[1][0].casefold() == text[match.start].casefold():
-            meanings.setdefault(short[1], match.value)
+        after = _ABBREVIATION.match(text, match.end)
+        before = text[max(0, match.start - 12) : match.start]
+        short = after[1] if after else _before_it(before) if text[match.end : match.end + 1] in _CLOSING else ""
+        if short and short[0].casefold() == text[match.start].casefold():
+            meanings.setdefault(short, match.value)
     if not meanings:
         return []
     uses = re.compile(r"(?<![\w-])(?:" + "|".join(map(re.escape, meanings)) + r")(?!\w)")
     return [Match(meanings[use.group()], use.start(), use.end()) for use in uses.finditer(text)]
+
+
+def _before_it(text: str) -> str:
+    """The abbreviation that a text ends with before an opening bracket: "ETN (etanercept)"; empty for none."""
+    words = text[:-1].split() if text[-1:] in _OPENING else []
+    return words[-1] if words and words[-1].isupper() and words[-1].isalnum() and len(words[-1]) > 1 else ""
 
 
 def apart(preferred: list[Match[Value]], others: list[Match[Value]]) -> list[Match[Value]]:
@@ -133,9 +142,9 @@ def apart(preferred: list[Match[Value]], others: list[Match[Value]]) -> list[Mat
     return sorted([*preferred, *free], key=lambda match: match.start)
 
 
-def read_table(name: str) -> list[dict[str, str]]:
-    """The rows of a tab-separated table beside this module; lines that begin with # are its notes."""
-    lines = files(__package__).joinpath(name).read_text(encoding="utf-8").splitlines()
+def read_table(name: str, package: str = __package__) -> list[dict[str, str]]:
+    """The rows of a tab-separated table in a package, by default this one; lines that begin with # are its notes."""
+    lines = files(package).joinpath(name).read_text(encoding="utf-8").splitlines()
     return list(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
 
 

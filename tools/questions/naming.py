@@ -1,12 +1,9 @@
 """What a query names, for sources that are asked for a condition or a drug and not for words."""
 
-import re
-
 from ..errors import SourceRefused
 from ..ranking import stems
 from .query import ParsedQuestion, parse_question, plain_query
 
-_EXCLUDED = re.compile(r'\bNOT\s+(?:\([^()]*\)|"[^"]*"|\S+)')
 _SAYS_LITTLE = frozenset(stems("disease diseases disorder disorders syndrome syndromes"))
 
 
@@ -20,7 +17,7 @@ def asked_for(query: str) -> ParsedQuestion:
     >>> asked_for("migraine NOT (valproate OR topiramate)").drugs
     ()
     """
-    return parse_question(_EXCLUDED.sub(" ", query).replace(",", " "))
+    return parse_question(query.replace(",", " "))
 
 
 def words_of(source: str, query: str) -> str:

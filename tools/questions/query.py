@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import (
@@ -22,13 +22,17 @@ from willowbark.tools.lexicon import (
     find_drugs,
     find_people,
 )
+from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.lexicon.matching import Match, apart, phrase_key
 
+from .exclusion import find_excluded, without_them
+from .kinds import CONDITION, DRUG, Kind, Name, kind_of
+from .populations import find_population
 from .query_syntax import Token, bare_words, lex, normalised
 
 LONGEST_QUESTION = 2000  # characters; a question, not a document
-LONGEST_NAME = 7  # words of a known name
-MOST_SYNONYMS = 6  # per concept: PubMed and Europe PMC take queries by GET
+LONGEST_NAME = 8  # words of a known name
+MOST_SYNONYMS = 8  # per concept: PubMed and Europe PMC take queries by GET
 
 MOST_PASSES = 10  # stray punctuation reads differently once it is gone; any sane question settles in one
 
@@ -45,22 +49,21 @@ _TREATMENT_WORD = re.compile(
 _NOISE = frozenset(
     """
     a about actually against agent agents all already also am an and any anyone anything approved are as at
-    available be been being benefit benefits best better between both but by can candidate candidates cause could
-    current currently did do does doing drug drug's drugs each effective effectively effectiveness efficacy evidence
-    exist existing exists find for from give given good got had has have having help helped helpful helping helps
-    here how i if improve improves improving in into is it its just know known licensed like look looking manage
-    management managing may me medication medications medicine medicines might more most my new of off-label on one
-    only option options or other our out patient patients people please possible possibly potential potentially
-    promise promising recommended relevant repurpose repurposed repurposing research seem seems should show showing
-    shown shows so some such suggest suggested suitable take tell than that the their them then therapeutic
-    therapeutics therapies therapy there these they this those to today treat treated treating treatment treatments
-    treats try us use used useful uses using was we well were what what's whats when where whether which who whose
-    why will with work worked working works would yet you your
+    available avoid avoided avoiding be been being benefit benefits best better between both but by can candidate
+    candidates cause caused causes causing compare compared compares comparing comparison contraindicated
+    contraindications could current currently dangerous did do does doing drug drug's drugs each effective
+    effectively effectiveness efficacy ever evidence exist existing exists fail failed fails find for from give
+    given good got had harmful has have having help helped helpful helping helps here how i if improve improves
+    improving in ineffective instead into is it its just know known licensed like look looking manage management
+    managing may me mechanism mechanisms medication medications medicine medicines might more most must my new no
+    nor not of off-label ok okay on one only option options or other our out patient patients people please possible
+    possibly potential potentially promise promising rather recommended relevant repurpose repurposed repurposing
+    research safe safely safety seem seems should show showing shown shows so some such suggest suggested suitable
+    superior take taken tell than that the their them then therapeutic therapeutics therapies therapy there these
+    they this those to today treat treated treating treatment treatments treats try unsafe us use used useful
+    useless uses using versus vs was we well were what what's whats when where whether which who whose why will with
+    without work worked working works would yet you your
     """.split()
-)
-# What excludes in plain words, outside quotes and brackets.
-_EXCLUDING = re.compile(
-    r'"[^"]*"|\([^()]*\)|\[[^\[\]]*\]|(?P<plain>\b(?:(?:[Bb]ut|and) not|except(?: for)?|other than|apart from)\b)'
 )
 _BOUND = re.compile(
     r"(?:gene|cell|stem cell|hormone|hormone replacement|radiation|combination|light|speech|exercise) therapy|"
@@ -85,16 +88,30 @@ class ParsedQuestion:
 
     text: str
     """The question as given."""
+    kind: Kind
+    """What is asked: treatment, harm, a comparison, …"""
     conditions: tuple[str, ...]
     """Common names of the conditions it names, in its order."""
     drugs: tuple[str, ...]
     """Generic names of the drugs it names, in its order."""
     drug_classes: tuple[str, ...]
     """Classes of drugs it names, in its order; by their use where it asks about another condition: `gout drugs`."""
+    excluded_drugs: tuple[str, ...]
+    """Drugs that are asked to be left out: "but not propranolol"."""
+    excluded_classes: tuple[str, ...]
+    """Classes that are asked to be left out: "without triptans"."""
+    population: str | None
+    """Who it asks about beyond those with a disease: pregnancy, children, …; None where it names none."""
     intent: Intent
     """Prevention when it asks to prevent; unknown when it asks for neither."""
     terms: tuple[str, ...]
     """Its words that carry meaning, names in one piece, as they stand."""
+
+    @property
+    def names_all(self) -> bool:
+        """Whether it is about the drugs and classes that it names, and no others: "is valproate safe in pregnancy?"."""
+        open_ended = self.kind in ("treat", "prevent", "avoid", "other")
+        return not open_ended and bool(self.drugs or self.drug_classes)
 
 
 @dataclass(slots=True)
@@ -141,7 +158,7 @@ def preprocess_query(question: str) -> str:
     >>> preprocess_query("What drugs might help prevent erectile dysfunction?")
     '(prevent OR prevention OR prophylaxis OR prophylactic) AND ("erectile dysfunction" OR impotence)'
     """
-    query = _boolean(normalised(question))
+    query = _boolean(_excluding(_focused(_plain(question))))
     for _ in range(MOST_PASSES):
         former, query = query, _boolean(query)
         if query == former:
@@ -164,8 +181,8 @@ def plain_query(question: str) -> str:
     >>> plain_query("Which existing drugs could treat migraine AND aura[tiab]?")
     'migraine aura'
     """
-    text = normalised(question)
-    own = " ".join(words for unit in _units(text) for words in unit.words)
+    text = _excluding(_plain(question))
+    own = " ".join(words for unit in _units(text) if unit.operator != "NOT" for words in unit.words)
     return " ".join(_distinct(bare_words(own) or bare_words(text)))
 
 
@@ -175,33 +192,73 @@ def parse_question(question: str) -> ParsedQuestion:
     >>> parse_question("Which diabetes drugs show promise for cancer?").conditions
     ('cancer',)
     """
-    text = normalised(question)
-    conditions, classes = _conditions_and_classes(text)
+    text = _plain(question)
+    names = _names(text)
+    excluded = find_excluded(text, names.all, names.is_drug)
+    left_out = {each.match for each in excluded}
+    masks = [Name(DRUG if names.is_drug(each) else CONDITION, each.start, each.end) for each in names.all]
+    wanted = text
+    for each in excluded:
+        wanted = wanted[: each.start] + " " * (each.end - each.start) + wanted[each.end :]
     return ParsedQuestion(
         text=question,
-        conditions=_distinct(conditions),
-        drugs=_distinct(found.name for found in find_drugs(text)),
-        drug_classes=_distinct(classes),
+        kind=kind_of(wanted, masks),
+        conditions=_distinct(each.value for each in names.conditions if each not in left_out),
+        drugs=_distinct(each.value for each in names.drugs if each not in left_out),
+        drug_classes=_distinct(each.value for each in names.classes if each not in left_out),
+        excluded_drugs=_distinct(each.value for each in names.drugs if each in left_out),
+        excluded_classes=_distinct(each.value for each in names.classes if each in left_out),
+        population=find_population(text),
         intent=_intent(text),
-        terms=_distinct(words for unit in _units(text) for words in unit.words),
+        terms=_distinct(words for unit in _units(_excluding(text)) if unit.operator != "NOT" for words in unit.words),
     )
 
 
-def _conditions_and_classes(text: str) -> tuple[list[str], list[str]]:
-    """Names of the conditions asked about and of the classes of drugs, each in the question's order.
+class _Names(NamedTuple):
+    """What a question names, each in its order."""
+
+    conditions: list[Match[str]]
+    drugs: list[Match[str]]
+    classes: list[Match[str]]
+
+    @property
+    def all(self) -> list[Match[str]]:
+        """Names that overlap none of those before it."""
+        return apart(apart(self.classes, self.drugs), self.conditions)
+
+    def is_drug(self, name: Match[str]) -> bool:
+        """Whether a name is a drug's or a class's."""
+        return name not in self.conditions
+
+
+def _plain(question: str) -> str:
+    """A question in one spelling, with what is not there said in one word."""
+    return normalised(question).replace("cannot", "can not").replace("an't ", "an not ").replace("n't ", " not ")
+
+
+def _names(text: str) -> _Names:
+    """What a question names.
 
     What is to be done ("quit smoking") names a condition as its name does; who has it does where nothing else is named.
     """
     classes = [Match(found.name, found.start, found.end) for found in find_drug_classes(text)]
+    drugs = [Match(found.name, found.start, found.end) for found in find_drugs(text)]
     named = [Match(found.name, found.start, found.end) for found in find_conditions(text)]
-    found = apart(classes, apart(find_deeds(text), named) or find_people(text))
+    known = [Match(*each) for each in find_known_conditions(text)]
+    classes = [each for each in classes if not any(_lies_in(each, condition) for condition in known)]
+    deeds = [deed for deed in find_deeds(text) if not any(_lies_in(condition, deed) for condition in known)]
+    found = apart(classes, apart(deeds, named) or find_people(text))
     conditions = [match for match in found if match not in classes]
     by_use = [match for match in conditions if _OF_DRUGS.match(text, match.end)]
     if len({match.value for match in conditions}) > len({match.value for match in by_use}):
         conditions = [match for match in conditions if match not in by_use]
         classes += [Match(f"{match.value} drugs", match.start, match.end) for match in by_use]
-    ordered = sorted(classes, key=lambda match: match.start)
-    return [match.value for match in conditions], [match.value for match in ordered]
+    return _Names(conditions, drugs, sorted(classes, key=lambda match: match.start))
+
+
+def _lies_in(one: Match[str], other: Match[str]) -> bool:
+    """Whether a name is a part of another, longer one: "opioid" of "opioid use disorder"."""
+    return other.start <= one.start and one.end <= other.end and one.end - one.start < other.end - other.start
 
 
 def _intent(text: str) -> Intent:
@@ -229,7 +286,7 @@ def _is_noise(word: str) -> bool:
 def _units(text: str) -> list[_Unit]:
     """The units of a normalised question, with the names of one concept drawn together."""
     units: list[_Unit] = []
-    for unit in _single_units(lex(_excluded(text), _is_noise)):
+    for unit in _single_units(lex(text, _is_noise)):
         same = next((each for each in units if each.concept and each.concept == unit.concept), None)
         if unit.operator in ("", "or") and same:
             same.words += unit.words
@@ -244,9 +301,28 @@ def _units(text: str) -> list[_Unit]:
     return units
 
 
-def _excluded(text: str) -> str:
-    """A question whose "but not" is the operator that it means."""
-    return _EXCLUDING.sub(lambda found: " NOT " if found["plain"] else found.group(), text)
+def _focused(text: str) -> str:
+    """A question on safety without the use of the drug, and one on harm without those whom it may befall.
+
+    Records on valproate in pregnancy seldom are on migraine too.
+    """
+    names, safe = _names(text), find_population(text) is not None
+    kind = kind_of(text, [Name(DRUG if names.is_drug(each) else CONDITION, each.start, each.end) for each in names.all])
+    beside: list[Match[str]] = []
+    if kind == "safety" and safe:
+        prevention = [Match("", found.start(), found.end()) for found in _PREVENTION_WORD.finditer(text)]
+        beside = [*names.conditions, *prevention]
+    elif kind == "harm" and names.conditions:
+        beside = [each for each in find_people(text) if each not in names.conditions]
+    for each in sorted(beside, key=lambda match: -match.start):
+        text = text[: each.start] + text[each.end :]
+    return text
+
+
+def _excluding(text: str) -> str:
+    """A question whose "without" and "but not" are the operator that they mean."""
+    names = _names(text)
+    return without_them(text, find_excluded(text, names.all, names.is_drug))
 
 
 def _single_units(tokens: list[Token]) -> Iterator[_Unit]:
@@ -291,8 +367,27 @@ def _next_unit(words: list[str]) -> tuple[_Unit | None, int]:
 
 
 def _known_unit(words: str, concept: str, synonyms: tuple[str, ...]) -> _Unit:
-    spelled = _distinct((words, *synonyms))[: MOST_SYNONYMS + 1]
-    return _Unit([words], [_quoted(each) for each in spelled], concept)
+    return _Unit([words], [_quoted(each) for each in _worth_asking(words, synonyms)], concept)
+
+
+def _worth_asking(words: str, synonyms: tuple[str, ...]) -> Iterator[str]:
+    """The words with the synonyms to search for beside them, in their order.
+
+    Where there are too many, those give way that hold another ("migraine attacks"), since they are found with it. Two
+    capitals mostly mean something else.
+    """
+    others = [each for each in synonyms if phrase_key(each) != phrase_key(words)]
+    told = [f" {phrase_key(words)} "]
+    held = []
+    for each in others:
+        key = f" {phrase_key(each)} "
+        if any(name in key for name in told):
+            held.append(each)
+        else:
+            told.append(key)
+    most = [*(each for each in others if each not in held), *held][:MOST_SYNONYMS]
+    yield words
+    yield from (each for each in others if each in most and not (len(each) == 2 and each.isupper()))
 
 
 def _concept(words: str) -> tuple[str, tuple[str, ...]] | None:
@@ -306,6 +401,7 @@ def _concept(words: str) -> tuple[str, tuple[str, ...]] | None:
     ):
         if name := canonical(words):
             return f"{canonical.__name__} {name}", names(name)
-    if name := asked_condition(words):
+    name = asked_condition(words)
+    if name and all(known == name for known, _, _ in find_known_conditions(words)):
         return f"{canonical_condition.__name__} {name}", condition_synonyms(name)
     return None

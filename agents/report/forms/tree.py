@@ -63,6 +63,11 @@ def summary(report: ReportContent) -> Section:
     return Section("Summary", "summary", (*parts, Pairs(facts, "facts")))
 
 
+def answer(report: ReportContent) -> Section | None:
+    """What the answer rests on, where it is not the candidates."""
+    return Section(report.answer.title, "answer", prose(report.answer)) if report.answer else None
+
+
 def candidates(report: ReportContent) -> Section:
     """The candidates in a table, then each by itself."""
     title = "Candidates and certainty"
@@ -71,6 +76,8 @@ def candidates(report: ReportContent) -> Section:
         none = (
             "None: all were set aside before the report was written; see the methods."
             if aside
+            else "None: the question does not ask what helps, or nothing on that could be verified."
+            if report.answer
             else "None: no existing drug has evidence here that could be verified."
         )
         return Section(title, "candidates", (paragraph(none),))
@@ -212,6 +219,7 @@ def limitations(report: ReportContent) -> Section:
 
 SECTIONS: tuple[Callable[[ReportContent], Section | None], ...] = (
     summary,
+    answer,
     candidates,
     clinical,
     mechanistic,

@@ -1,0 +1,354 @@
+"""The answer to questions that do not ask what helps: harm, safety, comparison, mechanism, status, what does not help.
+
+Each kind is answered from what its own records say, never from a drug's effect in the condition. Where nothing that was
+read bears on it, the first sentence says that, and what was read instead.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from willowbark.tools.appraisal.appraised import AppraisedRecord
+from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate, is_asked_about, is_condition
+from willowbark.tools.appraisal.direction import Direction
+from willowbark.tools.appraisal.harms import Harm, Warning, boxed, harms, subject, warnings
+from willowbark.tools.questions.kinds import Kind
+from willowbark.tools.records import Drug, Label, Trial
+from willowbark.tools.registry import kind_of
+
+from .content import NOT_REPORTED, ReportSection
+from .forms.blocks import Block, Flow, Text, flow, paragraph, points, table
+from .forms.markdown import blocks_in_markdown
+from .material import Material
+from .references import References
+from .wording import capital, counted, listed, short
+
+LONGEST_QUOTE = 220  # characters of a sentence within the answer; the section below it has it whole
+SAID_BY_A_LABEL, SAID_BY_RECORDS = 0.9, 0.45  # confidence in an answer on harm, our convention
+MOST_QUOTED = 12  # sentences in the section
+_STANCES = {"reports": "with harm", "finds none": "with no more harm than without", "undecided": "undecided"}
+_PLACEBO = frozenset(("placebo", "none"))
+
+
+class Answer(NamedTuple):
+    """What is said first, and the section that it rests on."""
+
+    sentences: list[str]
+    blocks: list[Block]
+    confidence: float | None = None
+    """0 to 1, our convention; None where that of the candidates stands for it."""
+
+
+def answer_of(material: Material, references: References) -> Answer | None:
+    """The answer by the question's kind; None where it asks what helps or prevents."""
+    answer = _ANSWERS.get(material.asked.kind)
+    return answer(material, references) if answer else None
+
+
+def section_of(answer: Answer | None) -> ReportSection | None:
+    """The section below the summary: the whole answer, and what it rests on; None where help is asked for."""
+    if answer is None:
+        return None
+    blocks = [*map(paragraph, answer.sentences), *answer.blocks]
+    return ReportSection(title="What was asked", content=blocks_in_markdown(blocks), blocks=blocks)
+
+
+def only_asked(material: Material, shown: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates that a report shows: none where harm is asked about, since they stand for what helps."""
+    return [] if material.asked.kind in ("harm", "avoid", "safety") else list(shown)
+
+
+def _named(material: Material) -> str:
+    return short(listed([*material.asked.drugs, *material.asked.drug_classes]))
+
+
+def _harmful(material: Material, references: References) -> Answer:
+    asked, about = material.asked, short(subject(material.asked))
+    found, told = harms(material.pool, asked, material.readings), warnings(material.pool, asked)
+    reported = Counter(h.drug for h in found if h.stance == "reports")
+    spoken_of = [*asked.drugs, *(w.drug for w in told), *(h.drug for h in found)]
+    drugs = sorted(dict.fromkeys(spoken_of), key=lambda drug: (drug not in asked.drugs, -reported[drug]))
+    first = [next(each for each in told if each.drug == drug) for drug in dict.fromkeys(each.drug for each in told)]
+    said = [_warned(each, asked.kind, about) for each in first]
+    if asked.drugs or asked.drug_classes:
+        said += [line for drug in drugs for line in _told_of(drug, about, [h for h in found if h.drug == drug])]
+    elif found:
+        named = listed(
+            [f"{drug} ({counted(reported[drug], 'publication')})" for drug in drugs if reported[drug]], most=8
+        )
+        where = f"with harm in {about}" if asked.kind == "avoid" else f"as causing {about}"
+        said.append(
+            f"Read {where}: {named}. Each rests on single sentences, shown below; they are leads, not a verdict."
+        )
+    missing = [drug for drug in asked.drugs if drug not in spoken_of[len(asked.drugs) :]]
+    if missing or not said:
+        whose = f" on {short(listed(missing))}" if missing else ""
+        said.append(
+            _nothing(material, f"{whose} and {about}" if whose and about else whose or f" on {about or 'harm'}")
+        )
+    shown_above = [each.drug for each in first if each.heading == "Boxed warning"]
+    said += [
+        f"{capital(each.drug)} carries a boxed warning: “{short(each.sentence, LONGEST_QUOTE)}”"
+        for each in _boxed_of([drug for drug in drugs if drug not in shown_above], told, material)
+    ]
+    sure = SAID_BY_A_LABEL if told else SAID_BY_RECORDS if found else 0.0
+    return Answer(said, _shown_harms(found, told, references), sure)
+
+
+def _boxed_of(drugs: Sequence[str], told: Sequence[Warning], material: Material) -> Iterator[Warning]:
+    """The boxed warning of each drug that has one, and of it what is on the subject, where anything is."""
+    for any_of_it in boxed(material.pool, drugs):
+        on_it = (each for each in told if each.drug == any_of_it.drug and each.heading == "Boxed warning")
+        yield next(on_it, any_of_it)
+
+
+def _nothing(material: Material, what: str) -> str:
+    labels = sum(kind_of(record) == "label" for record in material.pool)
+    publications = sum(kind_of(record) == "publication" for record in material.pool)
+    if material.asked.kind == "avoid":
+        what = f" which drugs to avoid{what.replace(' on ', ' in ', 1)}"
+    read = f"{counted(publications, 'publication')} and {counted(labels, 'drug label')}"
+    return f"No answer{what}: of {read} read none says it. That is no evidence of safety."
+
+
+def _warned(warning: Warning, kind: Kind, about: str) -> str:
+    label, heading = f"the United States label of {warning.drug}", warning.heading
+    quote = f"“{short(warning.sentence, LONGEST_QUOTE)}”"
+    if kind == "harm" and heading != "Contraindications":
+        return f"{capital(label)} warns of {about or 'harm'}: {quote} ({heading})."
+    if heading == "Contraindications" and about and kind != "harm":
+        return f"{capital(label)} has {about} among its contraindications: {quote}"
+    return f"On {about or 'safety'} {label} says: {quote} ({heading})."
+
+
+def _told_of(drug: str, about: str, own: Sequence[Harm]) -> Iterator[str]:
+    """What publications say of one drug, in numbers; nothing where none does."""
+    if own:
+        numbers = [
+            f"{number} {what}"
+            for stance, what in _STANCES.items()
+            if (number := sum(each.stance == stance for each in own))
+        ]
+        speak = "speaks" if len(own) == 1 else "speak"
+        yield f"{counted(len(own), 'publication')} on {drug} {speak} of {about}: {listed(numbers)}."
+
+
+def _shown_harms(found: Sequence[Harm], told: Sequence[Warning], references: References) -> list[Block]:
+    labels = [
+        flow(Text(each.drug, "strong"), f", {each.heading}: “{each.sentence}”", references.cite([each.key]))
+        for each in told[:MOST_QUOTED]
+    ]
+    order = list(_STANCES)
+    ordered = sorted(found, key=lambda each: order.index(each.stance))[:MOST_QUOTED]
+    records = [
+        flow(Text(each.drug, "strong"), f", {_STANCES[each.stance]}: “{each.sentence}”", references.cite([each.key]))
+        for each in ordered
+    ]
+    blocks: list[Block] = []
+    for title, lines in (("What the labels say:", labels), ("What publications say:", records)):
+        if lines:
+            blocks += [paragraph(title), points(lines)]
+    return blocks
+
+
+def _compared(material: Material, references: References) -> Answer:
+    drugs = [c for c in material.candidates if is_asked_about(c.drug, material.asked)]
+    named = _named(material)
+    met = list(_meetings(drugs))
+    rows = [_meeting(one, other, record, material, references) for one, other, record in met]
+    sides = [_beside_placebo(candidate, references) for candidate in drugs]
+    where = f" in {short(material.topic)}" if material.asked.conditions else ""
+    if met:
+        told = [f"{counted(n, 'record')} {what}" for what, n in _tally(met).items() if n]
+        first = f"Head to head{where}, {named}: {listed(told)}."
+    else:
+        first = f"No record read compares {named} head to head{where}."
+    against = [f"{c.drug} {_counts(_against_nothing(c))}" for c in drugs]
+    second = [f"Against placebo or no treatment: {'; '.join(against)}."] if drugs else []
+    blocks: list[Block] = []
+    if rows:
+        blocks.append(table("Head to head", ("record", "design", "participants", "result"), rows, ("participants",)))
+    if sides:
+        columns = ("drug", "better", "no better or worse", "undecided", "records")
+        blocks.append(table("Each against placebo or no treatment", columns, sides, columns[1:4]))
+    return Answer([first, *second], blocks)
+
+
+_Meeting = tuple[str, str, AppraisedRecord]
+
+
+def _meetings(drugs: Sequence[Candidate]) -> Iterator[_Meeting]:
+    """Records that test two of the drugs, each once: the drug that was read against an active one, and the other."""
+    for place, one in enumerate(drugs):
+        for other in drugs[place + 1 :]:
+            theirs = {record.key: record for record in other.records}
+            for record in one.records:
+                pair = ((one.drug, other.drug, record), (other.drug, one.drug, theirs.get(record.key, record)))
+                able = [each for each in pair if _is_against_active(each[2])]
+                if record.key in theirs and able:
+                    yield max(able, key=lambda each: each[2].readings[0].effect != "not_reported")
+
+
+def _is_against_active(record: AppraisedRecord) -> bool:
+    return any(r.comparator == "active" and r.role in ("tested", "comparator", "combined") for r in record.readings[:1])
+
+
+def _result(one: str, other: str, record: AppraisedRecord) -> str:
+    read = record.readings[0]
+    results = {"better": f"for {one}", "worse": f"for {other}", "no_difference": "without a difference"}
+    return results.get(read.effect, "without a result that could be read")
+
+
+def _tally(met: Sequence[_Meeting]) -> Mapping[str, int]:
+    return Counter(_result(*each) for each in met)
+
+
+def _meeting(
+    one: str, other: str, record: AppraisedRecord, material: Material, references: References
+) -> tuple[Flow, ...]:
+    title = material.records[record.key].citation.title
+    size = record.item.sample_size
+    return (
+        flow(title, references.cite([record.key])),
+        flow(record.item.design.label),
+        flow(NOT_REPORTED if size is None else f"{size:,}"),
+        flow(f"{one} against {other}: {_result(one, other, record)}"),
+    )
+
+
+def _against_nothing(candidate: Candidate) -> list[AppraisedRecord]:
+    return [r for r in candidate.records if r.readings and r.readings[0].comparator in _PLACEBO]
+
+
+def _split(records: Sequence[AppraisedRecord]) -> tuple[int, int, int]:
+    """How many records speak for a drug, against it, and neither."""
+    better = sum(record.item.direction is Direction.supports for record in records)
+    worse = sum(record.item.direction is Direction.contradicts for record in records)
+    return better, worse, len(records) - better - worse
+
+
+def _counts(records: Sequence[AppraisedRecord]) -> str:
+    better, worse, undecided = _split(records)
+    return f"{better} for, {worse} against, {undecided} undecided"
+
+
+def _beside_placebo(candidate: Candidate, references: References) -> tuple[Flow, ...]:
+    records = _against_nothing(candidate)
+    cited = references.cite(record.key for record in records)
+    return (flow(candidate.drug), *(flow(str(number)) for number in _split(records)), flow(cited or "none"))
+
+
+def _mechanism(material: Material, references: References) -> Answer:
+    known = _drug_entries(material)
+    lines, drugs = [], dict.fromkeys([*material.asked.drugs, *known])
+    for drug in drugs:
+        entries = [said for _, said in known.get(drug, ())]
+        acts = dict.fromkeys(m.get("mechanism_of_action") for said in entries for m in said.mechanisms)
+        targets = dict.fromkeys(g for said in entries for m in said.mechanisms for g in m.get("gene_symbols") or ())
+        if how := listed([str(each) for each in acts if each]):
+            at = f" (targets {listed([*targets])})" if targets else ""
+            lines.append((drug, f"{how}{at}", [key for key, _ in known[drug]]))
+    where = f" How that bears on {short(material.topic)} is not read off records." if material.asked.conditions else ""
+    if not lines:
+        whose = f" of {_named(material)}" if _named(material) else ""
+        return Answer([f"No mechanism of action{whose} is given by the drug databases that answered."], [])
+    shown = [f"{capital(drug)} acts as {how}, by the drug databases." for drug, how, _ in lines[:3]]
+    items = [flow(Text(drug, "strong"), f": {how}", references.cite(keys)) for drug, how, keys in lines]
+    return Answer([" ".join(shown) + where], [points(items)])
+
+
+def _drug_entries(material: Material) -> dict[str, list[tuple[str, Drug]]]:
+    """What drug databases say of the drugs asked about, or of all where none is named; with the keys of the records."""
+    found: dict[str, list[tuple[str, Drug]]] = {}
+    for record in material.pool:
+        said = record.record
+        if isinstance(said, Drug) and said.drug and (not _named(material) or is_asked_about(said.drug, material.asked)):
+            found.setdefault(said.drug, []).append((record.key, said))
+    return found
+
+
+def _status(material: Material, references: References) -> Answer:
+    asked, known = material.asked, _drug_entries(material)
+    topic = short(material.topic)
+    highest: dict[str, float] = {}
+    for drug, entries in known.items():
+        phases = [
+            entry.get("max_phase")
+            for _, said in entries
+            for entry in said.indications
+            if not asked.conditions or is_condition(entry.get("name", ""), asked)
+        ]
+        highest[drug] = max((float(phase) for phase in phases if phase is not None), default=0.0)
+    marketed = [drug for drug, phase in highest.items() if phase >= APPROVED_PHASE]
+    where = f" for {topic}" if asked.conditions else ""
+    said = []
+    if marketed:
+        said.append(f"Marketed{where}, by the drug databases: {listed(marketed, most=8)}.")
+    if rest := [drug for drug in (asked.drugs or highest) if drug not in marketed]:
+        told = [f"{drug} (highest phase {highest[drug]:g})" if highest.get(drug) else drug for drug in rest]
+        said.append(f"Not listed as marketed{where} there: {listed(told, most=6)}.")
+    said += [
+        f"The United States label of {record.record.drug} gives: “{short(uses, LONGEST_QUOTE)}”"
+        for record in material.pool
+        if isinstance(record.record, Label) and is_asked_about(record.record.drug or "", asked)
+        for uses in [record.content.partition("Indications and usage: ")[2].partition("\n\n")[0]]
+        if uses
+    ]
+    trials = _trials(material)
+    states = Counter((t.overall_status or f"status {NOT_REPORTED}").replace("_", " ").lower() for _, t in trials)
+    of_what = _named(material) or topic
+    tally = listed([f"{number} {state}" for state, number in states.items()], most=6)
+    said.append(f"Registered trials read on {of_what}: {tally or 'none'}.")
+    said.append("Which agency approved what, and when, is not in these sources.")
+    items = [flow(f"{t.nct_id}: {material.records[key].citation.title}", references.cite([key])) for key, t in trials]
+    return Answer(said, [points(items)] if items else [])
+
+
+def _trials(material: Material) -> list[tuple[str, Trial]]:
+    """Registered trials on the drugs asked about, or on any where none is named."""
+    drugs = [c for c in material.candidates if not _named(material) or is_asked_about(c.drug, material.asked)]
+    keys = {record.key for candidate in drugs for record in candidate.records}
+    found = [(record.key, record.record) for record in material.pool if record.key in keys]
+    return [(key, said) for key, said in found if isinstance(said, Trial)]
+
+
+def _negative(material: Material, references: References) -> Answer:
+    asked = material.asked
+    drugs = [c for c in material.candidates if not _named(material) or is_asked_about(c.drug, asked)]
+    against = sorted((c for c in drugs if c.appraisal.contradicting), key=lambda c: -len(c.appraisal.contradicting))
+    where = f" in {short(material.topic)}" if asked.conditions else ""
+    if not against:
+        named = f" {_named(material)}" if _named(material) else " a drug"
+        for_it = sum(len(c.appraisal.supporting) for c in drugs)
+        helps = (
+            f"; {counted(for_it, 'record')} {'speaks' if for_it == 1 else 'speak'} for it" if _named(material) else ""
+        )
+        return Answer([f"No record read speaks against{named}{where}{helps}. That does not show that it helps."], [])
+    told = [f"{c.drug} ({len(c.appraisal.contradicting)} against, {len(c.appraisal.supporting)} for)" for c in against]
+    refuted = [c.drug for c in against if c.appraisal.quality == "refuted"]
+    weighs = f" Refuted by the weight of it: {listed(refuted)}." if refuted else " None is refuted by the weight of it."
+    lines = [
+        flow(Text(c.drug, "strong"), f": “{record.sentence}”", references.cite([record.key]))
+        for c in against
+        for record in c.records
+        if record.key in c.appraisal.contradicting and record.sentence
+    ]
+    first = f"Records that speak against a drug's help{where}: {listed(told, most=6)}."
+    return Answer([first + weighs], [points(lines[:MOST_QUOTED])])
+
+
+def _other(material: Material, references: References) -> Answer:
+    """What is not answered; what helps stands after it."""
+    return Answer(["This question is not one that Willowbark answers; what was read instead is which drugs help."], [])
+
+
+_ANSWERS: Mapping[Kind, Callable[[Material, References], Answer]] = {
+    "harm": _harmful,
+    "avoid": _harmful,
+    "safety": _harmful,
+    "compare": _compared,
+    "mechanism": _mechanism,
+    "status": _status,
+    "negative": _negative,
+    "other": _other,
+}

@@ -1,0 +1,144 @@
+"""The first line of a report answers the question that was asked, whatever its kind."""
+
+import pytest
+
+from willowbark.agents.findings import Dossier
+from willowbark.agents.report.answers import answer_of
+from willowbark.agents.report.claims import Verdicts
+from willowbark.agents.report.content import ReportDraft
+from willowbark.agents.report.material import Material
+from willowbark.agents.report.references import References
+from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.reading import Reading
+from willowbark.tools.records import Drug, Label
+
+
+class Told:
+    """A reader that says of each drug what it was told to, whatever the record."""
+
+    name, version = "told", "1"
+
+    def __init__(self, **fields: dict[str, object]) -> None:
+        self._fields = fields
+
+    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
+        fields = {"role": "mentioned", **self._fields.get(drug, {})}
+        return Reading(key=key, drug=drug, condition=condition, reader=self.name, version=self.version, **fields)  # type: ignore[arg-type]
+
+
+def _paper(text: str, pmid: int = 1) -> Evidence:
+    url = f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/"
+    return Evidence(
+        content=text, citation=Citation(source="pubmed", title=text.partition(".")[0], url=url, date="2020")
+    )
+
+
+def _label(drug: str, *sections: str) -> Evidence:
+    title = f"{drug}: drug label"
+    url = f"https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid={drug}"
+    citation = Citation(source="openfda", title=title, url=url, date="2020")
+    return Evidence(content="\n\n".join([title, *sections]), citation=citation, record=Label(drug=drug))
+
+
+def _first_lines(question: str, *pool: Evidence, **told: dict[str, object]) -> str:
+    readings = Readings(Told(**told))
+    material = Material(
+        dossier=Dossier(question=question),
+        assessments=[],
+        pool=list(pool),
+        candidates=appraise_candidates(question, pool, readings),
+        draft=ReportDraft(),
+        verdicts=Verdicts(),
+        readings=readings,
+    )
+    answer = answer_of(material, References(material.records))
+    assert answer is not None
+    return " ".join(answer.sentences)
+
+
+def test_harm_is_answered_from_labels_and_harm_readings() -> None:
+    label = _label(
+        "bupropion", "Boxed warning: Suicidal thoughts.", "Warnings: Seizures, the more the higher the dose."
+    )
+    paper = _paper("Bupropion for smoking. Bupropion was followed by seizures in two smokers.")
+
+    said = _first_lines("Does bupropion cause seizures in smokers?", label, paper, bupropion={"role": "cause"})
+
+    assert said.startswith("The United States label of bupropion warns of seizures: “Seizures, the more")
+    assert "1 publication on bupropion speaks of seizures: 1 with harm." in said
+    assert "Bupropion carries a boxed warning: “Suicidal thoughts.”" in said
+
+
+def test_safety_is_answered_from_the_contraindications_first() -> None:
+    sections = ("Boxed warning: Harm to the unborn.", "Contraindications: Prevention of migraine in pregnancy.")
+    label = _label("valproic acid", *sections)
+
+    said = _first_lines("Is valproate safe in pregnancy for migraine prevention?", label)
+
+    assert said.startswith("The United States label of valproic acid has pregnancy among its contraindications: “Prev")
+    assert "carries a boxed warning: “Harm to the unborn.”" in said
+
+
+def test_a_question_on_harm_that_nothing_bears_on_says_so() -> None:
+    said = _first_lines("Does propranolol cause gout?", _paper("Propranolol in migraine. Propranolol helped."))
+
+    assert said == (
+        "No answer on propranolol and gout: of 1 publication and 0 drug labels read none says it. "
+        "That is no evidence of safety."
+    )
+
+
+def test_what_to_avoid_are_drugs_with_which_patients_did_worse_than_without() -> None:
+    paper = _paper("Sulindac and aspirin in asthma. More attacks of asthma followed aspirin than placebo.")
+    worse = {"role": "tested", "kind": "efficacy", "effect": "worse", "comparator": "placebo"}
+
+    assert _first_lines("Which drugs should be avoided in asthma?", paper, aspirin=worse) == (
+        "Read with harm in asthma: aspirin (1 publication). Each rests on single sentences, shown below; "
+        "they are leads, not a verdict."
+    )
+    assert _first_lines("Which drugs should be avoided in asthma?", paper).startswith(
+        "No answer which drugs to avoid in"
+    )
+
+
+def test_a_comparison_counts_trials_of_both_drugs_first() -> None:
+    both = _paper("Topiramate against propranolol in migraine. Topiramate prevented more migraine than propranolol.")
+    placebo = _paper("Propranolol in migraine. Propranolol was better than placebo in migraine.", 2)
+    better = {"role": "tested", "kind": "efficacy", "effect": "better", "comparator": "active"}
+
+    said = _first_lines("Is topiramate better than propranolol for migraine?", both, topiramate=better)
+    alone = _first_lines("Is topiramate better than propranolol for migraine?", placebo)
+
+    assert said.startswith("Head to head in migraine, topiramate and propranolol: 1 record for topiramate.")
+    assert alone.startswith("No record read compares topiramate and propranolol head to head in migraine.")
+
+
+def test_mechanisms_and_phases_come_from_the_drug_databases() -> None:
+    citation = Citation(source="chembl", title="Erenumab", url="https://www.ebi.ac.uk/chembl/x", date="2020")
+    mechanisms = [{"mechanism_of_action": "CGRP receptor antagonist", "gene_symbols": ["CALCRL"]}]
+    drug = Drug(drug="erenumab", mechanisms=mechanisms, indications=[{"name": "Migraine Disorders", "max_phase": 4}])  # type: ignore[list-item]
+    entry = Evidence(content="Erenumab", citation=citation, record=drug)
+
+    assert _first_lines("How does erenumab work in migraine?", entry).startswith(
+        "Erenumab acts as CGRP receptor antagonist (targets CALCRL), by the drug databases."
+    )
+    assert _first_lines("Is erenumab approved for migraine?", entry).startswith(
+        "Marketed for migraine, by the drug databases: erenumab."
+    )
+
+
+@pytest.mark.parametrize(
+    ("effect", "first"), [("no_difference", "Records that speak against"), ("better", "No record")]
+)
+def test_what_does_not_help_is_told_by_what_speaks_against_it(effect: str, first: str) -> None:
+    paper = _paper("Gabapentin in migraine. Gabapentin was compared with placebo in migraine.")
+    told = {"role": "tested", "kind": "efficacy", "effect": effect, "comparator": "placebo"}
+
+    assert _first_lines("Does gabapentin not help in migraine?", paper, gabapentin=told).startswith(first)
+
+
+def test_a_question_of_no_known_kind_is_said_not_to_be_answered() -> None:
+    assert _first_lines("What is the prevalence of migraine?").startswith("This question is not one that Willowbark")

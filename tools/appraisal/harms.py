@@ -1,0 +1,157 @@
+"""What records say of harm: who reports it, who looked for it and found no more of it, and what labels warn of.
+
+Questions on harm, on safety and on what to avoid are answered from these, never from what speaks for a drug's effect.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from willowbark.tools.registry import kind_of
+
+from ..evidence import Evidence
+from ..lexicon import canonical_condition, find_drugs
+from ..lexicon.conditions import find_known_conditions
+from ..questions.populations import speaks_of
+from ..questions.query import ParsedQuestion
+from ..ranking import stems
+from ..reading.reading import Reading
+from ..reading.screening import readable
+from ..reading.text import sentences
+from ..records import Label
+from .appraised import Readings, asked_of
+from .candidates import is_asked_about
+
+Stance = Literal["reports", "finds none", "undecided"]
+"""`reports`: it has the drug as a cause, or as worse than without; `finds none`: no more harm than without it."""
+_SECTIONS = {
+    "harm": ("Boxed warning", "Warnings", "Contraindications"),
+    "safety": ("Contraindications", "Boxed warning", "Pregnancy", "Warnings"),
+    "avoid": ("Contraindications", "Boxed warning", "Warnings"),
+}
+
+
+_NOT_PATIENTS = frozenset(("animal", "in_vitro", "protocol"))
+
+
+class Harm(NamedTuple):
+    """What one record says of one drug and the harm, or the people, asked about."""
+
+    key: str
+    drug: str
+    stance: Stance
+    sentence: str
+    """Of the record, whole: it names the harm or the people, and the drug where any sentence names both."""
+
+
+class Warning(NamedTuple):
+    """What a drug's label says of the harm, or the people, asked about."""
+
+    key: str
+    drug: str
+    heading: str
+    sentence: str
+    """Of the label, whole."""
+
+
+def subject(asked: ParsedQuestion) -> str:
+    """The harm or the people that a question is about; empty where it names neither.
+
+    >>> from willowbark.tools.questions.query import parse_question
+    >>> subject(parse_question("Is valproate safe in pregnancy for migraine prevention?"))
+    'pregnancy'
+    """
+    return (asked.population if asked.kind != "harm" else None) or " and ".join(asked.conditions)
+
+
+def harms(pool: Sequence[Evidence], asked: ParsedQuestion, readings: Readings) -> list[Harm]:
+    """What publications say, in the order of the pool; only those count that name the subject.
+
+    Args:
+        pool: all records found.
+        asked: the question; one that names no drug asks about all, and gets those alone that harm is reported of.
+        readings: of the run.
+    """
+    if not subject(asked):
+        return []
+    names_it, condition = _namer(asked), subject(asked)
+    found = []
+    for record in map(readable, pool):
+        if kind_of(record) != "publication":
+            continue
+        said = [sentence for sentence in sentences(record.content) if names_it(sentence)]
+        for drug, sentence in _drugs_in(said, record, asked):
+            reading = readings.of(asked_of(record, drug, condition))[0]
+            stance = _stance(reading)
+            if asked.drugs or asked.drug_classes or (stance == "reports" and _is_harm(reading, asked.kind)):
+                found.append(Harm(record.key, drug, stance, sentence))
+    return found
+
+
+def _is_harm(reading: Reading, kind: str) -> bool:
+    """Whether patients did worse with a drug than without; a cause of what is asked about counts where causes are."""
+    worse = reading.verdict == "contradicts" and reading.effect == "worse" and reading.comparator in ("placebo", "none")
+    causes = kind == "harm" and reading.role == "cause" and reading.kind == "harm"
+    return reading.design not in _NOT_PATIENTS and (worse or causes)
+
+
+def warnings(pool: Iterable[Evidence], asked: ParsedQuestion) -> list[Warning]:
+    """What labels say of the subject, the weightiest section of each first; boxed warnings whatever they are of."""
+    names_it = _namer(asked) if subject(asked) else None
+    found = []
+    for record in pool:
+        drug = record.record.drug if isinstance(record.record, Label) else None
+        if drug is None or not (is_asked_about(drug, asked) or not (asked.drugs or asked.drug_classes)):
+            continue
+        told = dict(part.split(": ", 1) for part in record.content.split("\n\n")[1:] if ": " in part)
+        for heading in _SECTIONS[asked.kind]:
+            for sentence in sentences(told.get(heading, "")):
+                whole = heading == "Pregnancy" and asked.population == "pregnancy"
+                if names_it is None or whole or names_it(sentence):
+                    found.append(Warning(record.key, drug, heading, sentence))
+    return found
+
+
+def boxed(pool: Iterable[Evidence], drugs: Iterable[str]) -> list[Warning]:
+    """The first sentence of the boxed warning of each drug whose label is at hand and has one."""
+    wanted, found = set(drugs), []
+    for record in pool:
+        if isinstance(record.record, Label) and record.record.drug in wanted:
+            for part in record.content.split("\n\n"):
+                if part.startswith("Boxed warning: "):
+                    first = sentences(part.removeprefix("Boxed warning: "))[:1]
+                    found += [Warning(record.key, record.record.drug, "Boxed warning", each) for each in first]
+    return found
+
+
+def _drugs_in(said: Sequence[str], record: Evidence, asked: ParsedQuestion) -> Iterator[tuple[str, str]]:
+    """Drugs asked about, each with the sentence to show; where none is named, those that such a sentence names."""
+    within = {sentence: {mention.name for mention in find_drugs(sentence)} for sentence in said}
+    if not (asked.drugs or asked.drug_classes):
+        yield from {drug: sentence for sentence in reversed(said) for drug in sorted(within[sentence])}.items()
+        return
+    for drug in dict.fromkeys(mention.name for mention in find_drugs(record.content)):
+        if said and is_asked_about(drug, asked):
+            yield drug, next((sentence for sentence in said if drug in within[sentence]), said[0])
+
+
+def _stance(reading: Reading) -> Stance:
+    if reading.role == "cause" or (reading.kind != "process" and reading.effect == "worse"):
+        return "reports"
+    if reading.kind == "harm" and reading.effect in ("no_difference", "better"):
+        return "finds none"
+    return "undecided"
+
+
+def _namer(asked: ParsedQuestion) -> Callable[[str], bool]:
+    """What tells whether a sentence names the subject under any of its names."""
+    population = asked.population if asked.kind != "harm" else None
+    if population:
+        return lambda sentence: speaks_of(sentence, population)
+    known = {each for each in asked.conditions if canonical_condition(each)}
+    others = [frozenset(stems(each)) for each in asked.conditions if each not in known]
+
+    def names_it(sentence: str) -> bool:
+        found = known and any(name in known for name, _, _ in find_known_conditions(sentence))
+        return bool(found) or any(words <= frozenset(stems(sentence)) for words in others)
+
+    return names_it

@@ -1,0 +1,98 @@
+"""Which kind of question is asked, told by cues in a table over the question with its names masked."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal, NamedTuple, get_args
+
+from ..lexicon.matching import read_table, split_names, tokens
+
+Kind = Literal["treat", "prevent", "harm", "avoid", "safety", "compare", "mechanism", "status", "negative", "other"]
+"""`harm`: does a drug cause something. `avoid`: which drugs should not be given in a condition. `safety`: is a named
+drug safe in a population. `status`: approvals and trials. `negative`: what does not help. `other`: none of these."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+DRUG, ASKED_FOR, CONDITION = "DRUG", "DRUGS", "COND"
+_GAP = 3  # words that `_` stands for, at most
+_ASKING = frozenset("which what list name any whose other".split())
+_DRUGS_IN_GENERAL = frozenset(
+    "drug drugs medicine medicines medication medications pill pills treatment treatments therapy therapies painkiller "
+    "painkillers agents compounds".split()
+)
+_OPENINGS = frozenset("what which who whose where when why how is are was were do does did can could has have".split())
+
+
+class Name(NamedTuple):
+    """A name in a question: `mask` is DRUG or CONDITION, `end` exclusive."""
+
+    mask: str
+    start: int
+    end: int
+
+
+class _Row(NamedTuple):
+    kind: Kind
+    needs: str
+    cues: tuple[tuple[str, ...], ...]
+
+
+def kind_of(text: str, names: Sequence[Name]) -> Kind:
+    """The kind of a question.
+
+    Words without a question's form ("metformin PCOS") and a drug beside a condition ask for treatment, where nothing
+    says otherwise.
+
+    Args:
+        text: the question.
+        names: the drugs, classes and conditions that it names.
+    """
+    words = masked(text, names)
+    named = words.count(DRUG)
+    fits = {"": True, "drug": named > 0, "two": named > 1, "open": named == 0}
+    for row in _rows():
+        if fits[row.needs] and any(_has(words, cue) for cue in row.cues):
+            return row.kind
+    return "treat" if {DRUG, CONDITION} <= set(words) or words[1:2] == [] or words[1] not in _OPENINGS else "other"
+
+
+def masked(text: str, names: Sequence[Name]) -> list[str]:
+    """The words of a question in lower case after ^, names masked; a class that is asked for is no named drug.
+
+    >>> masked("Which triptans fail in migraine?", [Name("DRUG", 6, 14), Name("COND", 23, 31)])
+    ['^', 'which', 'DRUGS', 'fail', 'in', 'COND']
+    """
+    words = ["^"]
+    starts = {name.start: name for name in names}
+    taken = 0
+    for token in tokens(text):
+        if name := starts.get(token.start):
+            taken = name.end
+            asked_for = name.mask == DRUG and words[-1] in _ASKING
+            words.append(ASKED_FOR if asked_for else name.mask)
+        elif token.start >= taken:
+            words.append(ASKED_FOR if token.key in _DRUGS_IN_GENERAL else token.key)
+    return words
+
+
+def _has(words: Sequence[str], cue: Sequence[str]) -> bool:
+    return any(_matches(words, at, cue) for at in range(len(words)))
+
+
+def _matches(words: Sequence[str], at: int, cue: Sequence[str]) -> bool:
+    if not cue:
+        return True
+    if cue[0] in ("_", ".."):
+        last = len(words) if cue[0] == ".." else min(at + _GAP, len(words))
+        return any(_matches(words, place, cue[1:]) for place in range(at, last + 1))
+    return at < len(words) and _is(words[at], cue[0]) and _matches(words, at + 1, cue[1:])
+
+
+def _is(word: str, wanted: str) -> bool:
+    return word.startswith(wanted[:-1]) if wanted.endswith("*") else word == wanted
+
+
+@cache
+def _rows() -> tuple[_Row, ...]:
+    return tuple(
+        _Row(row["kind"], row["needs"], tuple(tuple(cue.split()) for cue in split_names(row["cues"])))  # type: ignore[arg-type]
+        for row in read_table("kinds.tsv", __package__)
+    )
