@@ -17,6 +17,7 @@ from willowbark.tools.works.sections import places
 
 MAX_CANDIDATES = 12
 MAX_CLAIMS = 4  # for each stance of a candidate
+MAX_TARGETS = 2  # in a proposal
 MAX_UNDECIDED = 2  # records without a verdict whose full text is quoted for a candidate
 MAX_PASSAGE = 700  # characters of a quote; three sentences seldom have more
 
@@ -85,14 +86,10 @@ def _passage(record: Evidence, drug: str, sentence: str) -> str:
 def _proposal(candidate: Candidate, diseases: Sequence[Disease]) -> str:
     """From the drug over its targets to the condition; empty where no database associates a target with it."""
     associated = (
-        f"{target['symbol']}, which is associated with {disease.disease}{_scored(target.get('score'))}"
+        f"{target['symbol']}, which is associated with {disease.disease} (Open Targets)"
         for disease in diseases
         for target in disease.targets
         if target.get("symbol") in candidate.targets
     )
-    found = "; ".join(dict.fromkeys(associated))
+    found = "; ".join(list(dict.fromkeys(associated))[:MAX_TARGETS])
     return f"{'; '.join(candidate.mechanisms)}; acts on {found}" if found else ""
-
-
-def _scored(score: object) -> str:
-    return f" (Open Targets' score {score:.2f} of 1)" if isinstance(score, int | float) else " (Open Targets)"

@@ -8,7 +8,7 @@ from ..judge import sources_breakdown
 from ..mechanism import HypothesisAssessment, MechanismHypothesis
 from .claims import Claim
 from .content import NOT_REPORTED, DrugCandidate
-from .grounding import names_unknown
+from .grounding import shown_prose
 from .limitations import gaps, limitations
 from .material import Material
 from .model import ResearchReport
@@ -56,6 +56,8 @@ def assemble(material: Material) -> ResearchReport:
         claims_kept=len(material.verdicts.kept),
         claims_repaired=material.repaired,
         claims_dropped=len(material.verdicts.dropped),
+        claims_unworded=len(material.verdicts.unworded),
+        claims_turned=len(material.verdicts.turned),
         evidence_table=evidence_table(shown, material.records),
         look_alikes=look_alikes(shown, material.records),
         trials=trial_table(material.candidates, material.records),
@@ -72,9 +74,8 @@ def _shown(material: Material) -> list[Candidate]:
 
 def _candidates(material: Material, shown: list[Candidate]) -> list[DrugCandidate]:
     proposed = {
-        draft.name.casefold(): draft.proposed_mechanism
+        draft.name.casefold(): shown_prose(draft.proposed_mechanism, material.pool, draft.name.casefold())
         for draft in material.draft.candidates
-        if not names_unknown(draft.proposed_mechanism, material.pool)
     }
     kept = material.verdicts.kept
     return [_drug_candidate(c, _claims_on(c, kept), proposed.get(c.drug, ""), material) for c in shown]

@@ -294,6 +294,10 @@ class ReportContent(BaseModel):
     claims_repaired: int = Field(default=0, ge=0)
     """Of those kept, how many were mended before they stood."""
     claims_dropped: int = Field(default=0, ge=0)
+    claims_unworded: int = Field(default=0, ge=0)
+    """Of those kept, how many stand as their quote alone, since the model's wording went beyond it."""
+    claims_turned: int = Field(default=0, ge=0)
+    """Of those kept, how many were taken by the model for another verdict than the readings give; none is shown."""
     evidence_table: list[EvidenceRow] = Field(default_factory=list)
     """Every record that was appraised for a candidate, candidates in their order."""
     look_alikes: list[LookAlike] = Field(default_factory=list)
