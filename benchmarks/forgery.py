@@ -4,11 +4,11 @@
 
 PUBLICATIONS is JSON lines, plain or gzipped, with pmid, title and abstract; without it the bundled library is read.
 Each kind of forgery is tried `EACH` times, on result sentences that name a drug. A forged wording passes where the
-report would show it beside the quote; a forged quote, key or stance passes where the claim would stand with it. The true
-claims (`claims/true.tsv`: PMID, number of the sentence, a paraphrase by a language model that read the abstract, before
-the check was written; no text of a record) count as refused twice over: where the finding disappears, and where its quote
-stands without the wording. They need the collection that they were read in. `--verbose` prints what passed, and those
-refused claims that the check was made on.
+report would show it beside the quote; a forged quote, key or stance passes where the claim would stand with it. The
+true claims (`claims/true.tsv`: PMID, number of the sentence, a paraphrase by a language model that read the abstract
+before the check was written; no text of a record) count as refused twice over: where the finding disappears, and where
+its quote stands without the wording. They need the collection that they were read in. `--verbose` prints what passed,
+and those refused claims that the check was made on.
 """
 
 import csv
@@ -58,7 +58,8 @@ _SWAPS = {
     "quantifiers": [("some", "all"), ("most", "all"), ("many", "all"), ("several", "all"), ("few", "most"),
                     ("patients", "all patients"), ("one", "every"), ("the", "every"), ("in", "in nearly all cases in")],
     "negations dropped": [("did not", "did"), ("was not", "was"), ("were not", "were"),
-                          ("no significant", "a significant"), ("not", ""), ("no", "a"), ("without", "with"), ("neither", "both")],
+                          ("no significant", "a significant"), ("not", ""), ("no", "a"),
+                          ("without", "with"), ("neither", "both")],
 }  # fmt: skip
 _ADVERBS = ("markedly", "dramatically", "completely", "rapidly", "permanently", "slightly", "consistently", "always")
 _TIMES = ("within 2 days", "after 10 years", "at 6 months", "for life", "overnight", "after a single dose")

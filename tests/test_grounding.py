@@ -182,7 +182,7 @@ def test_no_text_makes_the_search_for_references_fail(text: str) -> None:
     [
         "It blocks beta-1 and 5-HT2B receptors in the locus coeruleus.",
         "By lowering noradrenergic tone it may reduce migraine attacks.",
-        "It inhibits CYP3A4 and raises IL-6 in type 2 diabetes models.",
+        "It inhibits CYP3A4 and raises IL-6 in macrophages of type 2 (M2).",
     ],
 )
 def test_prose_on_a_mechanism_is_shown(text: str) -> None:

@@ -7,7 +7,7 @@ from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate
 from ..judge import sources_breakdown
 from ..mechanism import HypothesisAssessment, MechanismHypothesis
 from .claims import Claim
-from .content import NOT_REPORTED, DrugCandidate
+from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate
 from .grounding import shown_prose
 from .limitations import gaps, limitations
 from .material import Material
@@ -83,13 +83,14 @@ def _candidates(material: Material, shown: list[Candidate]) -> list[DrugCandidat
 
 def _drug_candidate(candidate: Candidate, claims: list[Claim], proposed: str, material: Material) -> DrugCandidate:
     """A candidate as the report shows it; `proposed` is a model's word of how it might act, empty for not reported."""
-    found = candidate.appraisal
+    found, mechanism = candidate.appraisal, mechanism_of(candidate)
+    marketed = [i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE]
     return DrugCandidate(
         name=candidate.drug,
         generic_name=candidate.drug,
-        current_indications=[i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE],
-        mechanism=mechanism_of(candidate) or NOT_REPORTED,
-        proposed_mechanism=proposed or NOT_REPORTED,
+        current_indications=marketed or ([material.topic] if _is_marketed_for_it(candidate) else []),
+        mechanism=mechanism or NOT_REPORTED,
+        proposed_mechanism=proposed or (NONE_PROPOSED if mechanism else NOT_REPORTED),
         in_asked_class=candidate.in_asked_class,
         evidence_quality=found.quality,
         certainty=found.certainty.level.value.replace("_", " "),
@@ -111,16 +112,19 @@ def _claims_on(candidate: Candidate, kept: Iterable[Claim]) -> list[Claim]:
 
 def _status(candidate: Candidate, material: Material) -> str:
     """Where the drug stands for the condition, in ChEMBL's and Open Targets' phases and the registered trials."""
-    phase = candidate.phase_for_condition
-    if phase is not None and phase >= APPROVED_PHASE:
+    if _is_marketed_for_it(candidate):
         # The databases name a disease, not whether a drug treats or prevents it: triptans are marketed for migraine.
         unsaid = " (for treatment or prevention)" if material.asked.intent == "prevention" else ""
         return f"Marketed for {material.topic}{unsaid}"
-    highest = max([phase or 0, *_trial_phases(candidate, material)])
+    highest = max([candidate.phase_for_condition or 0, *_trial_phases(candidate, material)])
     is_marketed = any((i.max_phase or 0) >= APPROVED_PHASE for i in candidate.indications)
     if highest:
         return f"Phase {highest:g} for this condition{'; marketed for other conditions' if is_marketed else ''}"
     return "Marketed for other conditions" if is_marketed else NOT_REPORTED
+
+
+def _is_marketed_for_it(candidate: Candidate) -> bool:
+    return (candidate.phase_for_condition or 0) >= APPROVED_PHASE
 
 
 def _trial_phases(candidate: Candidate, material: Material) -> list[float]:

@@ -55,6 +55,7 @@ _WORKS = frozenset(
 """Forms (`alignment`) of words that say that something works."""
 _OPEN = frozenset("may could might whether unknown unclear expect insufficient unlikely hypothesis miss need".split())
 """Forms of words after which a sentence leaves open what it says."""
+_OBJECT_WITHIN = 6  # words from a verb to what it acts on
 _OF_PEOPLE = frozenset("attack symptom pain score surviv death trial relaps placebo patient outcom diseas".split())
 
 
@@ -131,10 +132,13 @@ def _unfit(sentence: str, pool: Sequence[Evidence], drug: str | None) -> bool:
         return True
     if drug is not None and not named <= {drug}:
         return True
-    about_people = any(word.form in _OF_PEOPLE for word in said) or bool(find_conditions(sentence))
-    for word in said:
+    of_people = {part for each in find_conditions(sentence) for part in each.text.casefold().split()} | _OF_PEOPLE
+    told = [word for word in said if word.kind != "mark"]
+    for at, word in enumerate(told):
         if word.form in _OPEN or word.kind == "neg":
             return False
-        if word.form in _WORKS or (about_people and word.kind in ("dir", "share")):
+        after = told[at + 1 : at + _OBJECT_WITHIN]
+        on_people = any({each.form, each.written.casefold()} & of_people for each in after)
+        if word.form in _WORKS or (on_people and word.kind in ("dir", "share")):
             return True
     return False
