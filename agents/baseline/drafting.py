@@ -6,6 +6,7 @@ from willowbark.agents.report.claims import Claim, Stance, objection
 from willowbark.agents.report.content import CandidateDraft, ReportDraft
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
+from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, is_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
@@ -46,9 +47,9 @@ def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Clai
             record = records.get(appraised.key)
             if record is None or appraised.key not in keys or not appraised.sentence or given == MAX_CLAIMS:
                 continue
-            for quote in (appraised.sentence, _passage(record, candidate.drug, appraised.sentence)):
+            for quote, shown in _quotes(record, candidate.drug, appraised, stance):
                 text = " ".join(quote.split())
-                claim = Claim(text=text, drug=candidate.drug, evidence_key=appraised.key, quote=quote, stance=stance)
+                claim = Claim(text=text, drug=candidate.drug, evidence_key=appraised.key, quote=quote, stance=shown)
                 if objection(claim, record, appraised.item.direction) is None:
                     given += 1
                     yield claim
@@ -58,6 +59,16 @@ def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Clai
     undecided = [each for each in candidate.records if each.key in silent and places(records[each.key], "results")]
     for appraised in undecided[:MAX_UNDECIDED]:
         yield from _of_full_text(records[appraised.key], candidate.drug, appraised.item.direction)
+
+
+def _quotes(record: Evidence, drug: str, appraised: AppraisedRecord, stance: Stance) -> Iterator[tuple[str, Stance]]:
+    """What may be quoted for a verdict, best first; at last any sentence on the drug, which then carries none."""
+    yield appraised.sentence, stance
+    yield _passage(record, drug, appraised.sentence), stance
+    yield from ((passage.text, stance) for reading in appraised.readings[:1] for passage in reading.passages)
+    for quote in reversed(sentences(record.content)):
+        if any(mention.name == drug for mention in find_drugs(quote)):
+            yield quote, "neutral"
 
 
 def _of_full_text(record: Evidence, drug: str, direction: Direction) -> Iterator[Claim]:

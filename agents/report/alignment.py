@@ -143,7 +143,9 @@ def _word(written: str, before: Sequence[Word]) -> Word:
 def _arm(written: str, name: str, before: Sequence[Word], prefix: str = "drug") -> Word:
     near = before[-_COMPARED_WITHIN:]
     last = max((at for at, word in enumerate(near) if word.kind == "compare"), default=-1)
-    compared = last >= 0 and not any(w.kind == "arm" and not w.compared for w in near[last:])
+    since = near[last + 1 :]
+    first = next((at for at, word in enumerate(since) if word.kind == "arm"), len(since) - 1)
+    compared = last >= 0 and all(word.written in ("and", "or", "the") for word in since[first + 1 :])
     return Word(written, f"{prefix} {name}", "arm", compared)
 
 
