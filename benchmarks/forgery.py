@@ -372,7 +372,7 @@ def main() -> None:
     verbose = "--verbose" in sys.argv
     records = {record["pmid"]: record for record in publications(Path(given[0]) if given else None)}
     rng = random.Random(SEED)
-    keys = rng.sample(sorted(records), len(records))[:3500]
+    keys = rng.sample(sorted(records), len(records))[:2000]
     found = [each for key in keys if records[key].get("abstract") and (each := told(records[key], rng))]
     print(f"{len(found)} result sentences from {len(keys)} records")
     counts = forged(found, verbose)
