@@ -7,8 +7,8 @@ no hedge, no arm of the trial. What can't be laid out this way may still be true
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -23,7 +23,8 @@ from willowbark.tools.reading.screening import folded
 from willowbark.tools.reading.text import plain as marks_plain
 
 Kind = Literal[
-    "neg", "dir", "guard", "setting", "share", "contrast", "compare", "arm", "both", "unit", "number", "word", "free", "mark"
+    "neg", "dir", "guard", "setting", "share", "contrast", "compare",
+    "arm", "both", "unit", "number", "word", "free", "mark",
 ]  # fmt: skip
 
 _TOKEN = re.compile(r"(?<![\w)\]/%])[-+]\d+(?:[.,]\d+)*|\.?\d+(?:[.,]\d+)*|(?:n't\b)|[^\W\d_][^\W_]*|\S", re.IGNORECASE)
@@ -92,9 +93,9 @@ def _objections(text: str, quote: str, title: str, drug: str, aliases: Aliases) 
         yield "says the same word over and over"
     free |= {word.form for word in given if word.kind == "mark"} | _PLAIN_MARKS
     for word, at in zip(said, laid, strict=True):
-        if at is None and word.kind not in ("free", "compare") and word.form not in free:
-            if word.kind != "word" or word.form not in headed:
-                yield f"says {word.written}, which its quote does not"
+        may_be = word.kind in ("free", "compare") or word.form in free
+        if at is None and not may_be and (word.kind != "word" or word.form not in headed):
+            yield f"says {word.written}, which its quote does not"
     yield from _turned(said, given, laid)
     yield from _misplaced(said, given, laid)
 
@@ -244,7 +245,7 @@ def _ends(given: Sequence[Word], at: int, end: int) -> bool:
 
 
 def _arms_left_out(given: Sequence[Word], low: int, high: int, used: set[int]) -> Iterator[str]:
-    """Arms between two words, unless something is compared with them, or they stand in a list beside one that stayed."""
+    """Arms between two words, unless something is compared with them, or they are listed beside one that stayed."""
     known = {given[at].form for at in used}
     together = any(word.kind == "both" for word in given)
     for at in range(low + 1, high):
@@ -277,17 +278,15 @@ def _moved(given: Sequence[Word], path: Sequence[int]) -> Iterator[str]:
             one, other = given[after], given[before]
             pair = {one.kind, other.kind}
             around = _is_around(given, before) or _is_around(given, after)
-            if "contrast" in pair or {"neg", "dir"} <= pair or pair == {"dir"}:
-                yield f"moves {one.written}"
-            elif "neg" in pair and (len(directions) > 1 or (not around and len(mains) > 1)):
-                yield f"moves {one.written}"
-            elif "dir" in pair and (len(directions) > 1 or (negated and len(mains) > 1)) and not around:
-                yield f"moves {one.written}"
-            elif (
+            across = (
+                "contrast" in pair or {"neg", "dir"} <= pair or pair == {"dir"},
+                "neg" in pair and (len(directions) > 1 or (not around and len(mains) > 1)),
+                "dir" in pair and (len(directions) > 1 or (negated and len(mains) > 1)) and not around,
                 pair == {"arm"}
                 and not (one.compared or other.compared)
-                and (counts or not _lists(given, after, before))
-            ):
+                and (counts or not _lists(given, after, before)),
+            )
+            if any(across):
                 yield f"moves {one.written}"
 
 

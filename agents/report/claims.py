@@ -1,9 +1,9 @@
 """Claims and their verification: what a model says stands only where a record says it.
 
 The record's own sentences come first. A claim is dropped unless its record is in the pool, its quote stands there in
-whole sentences that are no aim and no order, and they are on its drug. Which way it points is for the readings to say: a
-stance that they don't share becomes none. A model's wording stands beside the quote where each word of it can be laid on
-one of the quote's (`alignment`); otherwise the quote stands alone, and the report counts it.
+whole sentences that are no aim and no order, and they are on its drug. Which way it points is for the readings to say:
+a stance that they don't share becomes none. A model's wording stands beside the quote where each word of it can be laid
+on one of the quote's (`alignment`); otherwise the quote stands alone, and the report counts it.
 """
 
 import re
@@ -37,8 +37,8 @@ _ORDERS = re.compile(
     r"|\b(?:asked|requested|invited|advised|urged|encouraged|instructed|required|reminded) to\b"
     r"|\b(?:to be|may be|can be|be) (?:recorded|entered|listed|rated|counted|classified|scored|marked|registered|coded)"
     r" (?:as|under|among|with)\b"
-    r"|(?:^|[:;,.]\s*|\b(?:to|and|then|simply) )(?:enter|record|list|rate|count|classify|score|mark|register|code|regard"
-    r"|cite|quote|put|set|treat|consider|note|add|assign|give|take|accept|assume)\b(?:\W+\w+){0,8}?\W+"
+    r"|(?:^|[:;,.]\s*|\b(?:to|and|then|simply) )(?:enter|record|list|rate|count|classify|score|mark|register|code"
+    r"|regard|cite|quote|put|set|treat|consider|note|add|assign|give|take|accept|assume)\b(?:\W+\w+){0,8}?\W+"
     r"(?:as|under|among|that|down|into)\b",
     re.IGNORECASE,
 )

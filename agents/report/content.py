@@ -149,7 +149,7 @@ class EvidenceRow(BaseModel):
     """Effect sizes with their sentences, as the abstract gives them; those of the full text's results where it gives
     none."""
     figures: list[str] = Field(default_factory=list)
-    """The figures of that passage as it writes them, where there is no effect size; empty in reports older than this."""
+    """The figures of that passage as it writes them, where there is no effect size; empty in older reports."""
     disputed: str | None = None
     """What each reader takes the record to say, where they disagree; None where they don't."""
     effects_section: str | None = None
