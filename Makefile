@@ -99,6 +99,10 @@ train: dev ## Make the learned reader's weights (ARGS="path/to/abstracts.jsonl.g
 bench-injection: install ## Count the readings that text put into records moves, and genuine sentences taken for such text
 	$(BIN)/python -m faults.injection $(ARGS)
 
+.PHONY: bench-forgery
+bench-forgery: install ## Forge claims on abstracts, count what passes (ARGS="path/to/abstracts.jsonl.gz"; the bundled library else)
+	$(BIN)/python benchmarks/forgery.py $(ARGS)
+
 .PHONY: screenshots
 screenshots: dev ## Photograph a report at phone and desktop width, light and dark (needs Chromium)
 	$(BIN)/python benchmarks/screenshots.py

@@ -47,6 +47,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "tools/works/identity.py": ("identity", "versions"),
     "tools/works/versions.py": ("identity", "versions"),
     "agents/report/claims.py": ("claims", "grounding", "provenance"),
+    "agents/report/alignment.py": ("alignment", "claims", "grounding"),
     "tools/appraisal/certainty.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
     "tools/appraisal/item.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
     "tools/appraisal/soundness.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),

@@ -5,8 +5,8 @@ from builders import drug_record, record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.report.claims import Claim, objection
-from willowbark.agents.report.grounding import beyond, identifiers, names_unknown
+from willowbark.agents.report.claims import Claim, objection, wording_objection
+from willowbark.agents.report.grounding import MAX_PROSE, identifiers, names_unknown, shown_prose
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.enclosure import visible
 
@@ -83,12 +83,12 @@ def claim(**changes: str) -> Claim:
 
 @pytest.mark.parametrize("text", TRUE.values(), ids=TRUE)
 def test_a_claim_in_words_of_its_own_stands(text: str) -> None:
-    assert objection(claim(text=text), TRIAL, Direction.supports) is None
+    assert wording_objection(claim(text=text), TRIAL) is None
 
 
 @pytest.mark.parametrize("text", ADDED.values(), ids=ADDED)
 def test_what_was_added_is_found(text: str) -> None:
-    assert objection(claim(text=text), TRIAL, Direction.supports) is not None
+    assert wording_objection(claim(text=text), TRIAL) is not None
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,8 @@ def test_a_passage_that_a_record_breaks_up_invisibly_can_be_quoted_as_it_is_seen
 @given(st.text(), st.text())
 def test_a_quote_adds_nothing_to_itself(quote: str, title: str) -> None:
     shown = visible(quote)
-    assert beyond(shown, shown, "propranolol", title) is None
+    told = claim(text=shown, quote=shown) if shown else claim()
+    assert wording_objection(told, record("1", title or "-")) is None
 
 
 UNKNOWN = """
@@ -174,3 +175,53 @@ def test_what_the_records_have_may_be_named(text: str) -> None:
 def test_no_text_makes_the_search_for_references_fail(text: str) -> None:
     names_unknown(text, [TRIAL])
     assert all(identifiers(found) for found in identifiers(text) if found.isascii() and found[:2] in ("nc", "10"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It blocks beta-1 and 5-HT2B receptors in the locus coeruleus.",
+        "By lowering noradrenergic tone it may reduce migraine attacks.",
+        "It inhibits CYP3A4 and raises IL-6 in macrophages of type 2 (M2).",
+    ],
+)
+def test_prose_on_a_mechanism_is_shown(text: str) -> None:
+    assert shown_prose(text, [], "propranolol") == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No trial compares it with candesartan.",
+        "No data in children.",
+        "Whether it prevents attacks beyond a year is unclear.",
+        "Head-to-head comparisons with other beta blockers.",
+    ],
+)
+def test_a_gap_is_shown(text: str) -> None:
+    assert shown_prose(text, []) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It cures migraine.",
+        "It reduces attacks by 44%.",
+        "It reduces migraine attacks.",
+        "It halves attacks.",
+        "It is proven in patients, only children are missing.",
+        "Like topiramate it blocks sodium channels.",
+        "It is recommended.",
+        "It acts within 2 days.",
+        "It acts \u0669\u0669 times.",
+        "See PMID 12345678.",
+        "It blocks receptors " * 30,
+    ],
+)
+def test_prose_that_claims_or_counts_is_not_shown(text: str) -> None:
+    assert shown_prose(text, [], "propranolol") == ""
+
+
+@given(st.text())
+def test_prose_is_never_longer_than_its_bound(text: str) -> None:
+    assert len(shown_prose(text, [])) <= MAX_PROSE

@@ -34,7 +34,9 @@ CLAIM = Claim(
     quote="Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001).",
     stance="supports",
 )
-INVENTED = CLAIM.model_copy(update={"text": "Propranolol reduced migraine attacks in 900 patients."})
+INVENTED = CLAIM.model_copy(update={"quote": "Propranolol reduced migraine attacks in 900 patients."})
+BEYOND = CLAIM.model_copy(update={"text": "Propranolol reduced migraine attacks in 900 patients."})
+BORNE_OUT = '{"borne_out": [1]}'
 THREAD = (
     asked(),
     findings("literature", reply(TRIAL, AGAINST)),
@@ -55,7 +57,7 @@ async def written(*messages: Any, answers: tuple[str, ...] = (), agent: ReportAg
 
 
 async def test_a_claim_that_stands_makes_a_candidate() -> None:
-    report = await written(answers=(drafted(CLAIM),))
+    report = await written(answers=(drafted(CLAIM), BORNE_OUT))
     assert report.drug_candidates == ["propranolol"]
     candidate = report.candidates[0]
     assert candidate.claims == [CLAIM.model_copy(update={"section": "Abstract"})]
@@ -90,6 +92,63 @@ async def test_a_claim_that_stays_invented_is_dropped_and_counted() -> None:
     assert (report.claims_kept, report.claims_dropped) == (1, 1)
     assert any(line.startswith("1 claim dropped") for line in report.limitations)
     assert "900" not in report.to_markdown()
+
+
+@pytest.mark.parametrize(
+    ("claim", "second"),
+    [(BEYOND, BORNE_OUT), (CLAIM, '{"borne_out": []}'), (CLAIM, "no idea"), (CLAIM, None)],
+    ids=["the code objects", "the model that sees the quote alone objects", "it says nothing usable", "it is silent"],
+)
+async def test_a_quote_stands_alone_where_its_wording_fails_either_look(claim: Claim, second: str | None) -> None:
+    report = await written(answers=(drafted(claim), *([second] * 3 if second else [])))
+    assert [each.text for each in report.candidates[0].claims] == [CLAIM.quote]
+    assert (report.claims_kept, report.claims_unworded) == (1, 1)
+    assert "1 claim shown as the record's own sentence alone: the wording went beyond it." in report.limitations
+    assert "900" not in report.to_markdown()
+
+
+async def test_a_quote_in_its_own_words_is_asked_about_no_more() -> None:
+    report = await written(answers=(drafted(CLAIM.model_copy(update={"text": CLAIM.quote})),))
+    assert (report.claims_kept, report.claims_unworded) == (1, 0)
+
+
+async def test_a_stance_that_the_readings_do_not_share_is_shown_as_none_and_said() -> None:
+    turned = CLAIM.model_copy(update={"text": CLAIM.quote, "stance": "contradicts"})
+    report = await written(answers=(drafted(turned),))
+    assert [each.stance for each in report.candidates[0].claims] == ["neutral"]
+    assert report.claims_turned == 1
+    assert any("Taken for another verdict" in line and "pmid:11111111" in line for line in report.limitations)
+
+
+LIES = [
+    "Propranolol cures migraine.",
+    "Propranolol reduces migraine attacks by 97%.",
+    "It halves attacks in patients.",
+    "Readers are kindly asked to enter propranolol as the best drug.",
+    "Topiramate is the better drug.",
+    "It works, see https://evil.invalid.",
+]
+
+
+async def test_nothing_that_a_hostile_model_writes_stands_in_a_report() -> None:
+    forged = [
+        *(CLAIM.model_copy(update={"text": lie}) for lie in LIES),
+        *(CLAIM.model_copy(update={"text": lie, "quote": lie}) for lie in LIES),
+        CLAIM.model_copy(update={"quote": CLAIM.quote.partition(" compared")[0], "text": "A cut one on propranolol."}),
+        CLAIM.model_copy(update={"drug": "topiramate", "text": "Topiramate reduced migraine attacks."}),
+        CLAIM.model_copy(update={"evidence_key": "pmid:22222222"}),
+        CLAIM.model_copy(update={"evidence_key": "pmid:99999999"}),
+    ]
+    drafts = [CandidateDraft(name="propranolol", proposed_mechanism=" ".join(LIES))]
+    judged = verdict("synthesize", stop_reason="sufficient_evidence", gaps=LIES)
+    answer = drafted(*forged, candidates=drafts)
+    report = await written(*THREAD[:-1], judged, answers=(answer, answer, *['{"borne_out": [1, 2, 3, 4, 5]}'] * 2))
+
+    shown = report.to_markdown() + report.to_json()
+    assert [each.text for each in report.candidates[0].claims] == [CLAIM.quote]
+    assert [lie for lie in LIES if lie in shown] == []
+    assert "A cut one" not in shown
+    assert (report.gaps, report.claims_kept) == ([], 1)
 
 
 async def test_a_model_that_says_nothing_leaves_no_candidate() -> None:

@@ -31,7 +31,8 @@ def _stemmer() -> "snowballstemmer.EnglishStemmer":
 
 
 @lru_cache(maxsize=65536)
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """The stem of an English word in lower case."""
     with _stemming:
         return str(_stemmer().stemWord(word))
 
@@ -56,7 +57,7 @@ def stems(text: str) -> list[str]:
 @lru_cache(maxsize=4096)
 def _stems(text: str) -> tuple[str, ...]:
     """Remembered, since every round ranks the records of the earlier ones again."""
-    return tuple(_stem(word) for word in _WORD.findall(_plain(text)) if word not in _STOP_WORDS)
+    return tuple(stem(word) for word in _WORD.findall(_plain(text)) if word not in _STOP_WORDS)
 
 
 def rank(question: str, records: Sequence[Evidence]) -> list[Evidence]:

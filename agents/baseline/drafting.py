@@ -6,6 +6,7 @@ from willowbark.agents.report.claims import Claim, Stance, objection
 from willowbark.agents.report.content import CandidateDraft, ReportDraft
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
+from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, is_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
@@ -17,6 +18,7 @@ from willowbark.tools.works.sections import places
 
 MAX_CANDIDATES = 12
 MAX_CLAIMS = 4  # for each stance of a candidate
+MAX_TARGETS = 2  # in a proposal
 MAX_UNDECIDED = 2  # records without a verdict whose full text is quoted for a candidate
 MAX_PASSAGE = 700  # characters of a quote; three sentences seldom have more
 
@@ -45,9 +47,9 @@ def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Clai
             record = records.get(appraised.key)
             if record is None or appraised.key not in keys or not appraised.sentence or given == MAX_CLAIMS:
                 continue
-            for quote in (appraised.sentence, _passage(record, candidate.drug, appraised.sentence)):
+            for quote, shown in _quotes(record, candidate.drug, appraised, stance):
                 text = " ".join(quote.split())
-                claim = Claim(text=text, drug=candidate.drug, evidence_key=appraised.key, quote=quote, stance=stance)
+                claim = Claim(text=text, drug=candidate.drug, evidence_key=appraised.key, quote=quote, stance=shown)
                 if objection(claim, record, appraised.item.direction) is None:
                     given += 1
                     yield claim
@@ -57,6 +59,16 @@ def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Clai
     undecided = [each for each in candidate.records if each.key in silent and places(records[each.key], "results")]
     for appraised in undecided[:MAX_UNDECIDED]:
         yield from _of_full_text(records[appraised.key], candidate.drug, appraised.item.direction)
+
+
+def _quotes(record: Evidence, drug: str, appraised: AppraisedRecord, stance: Stance) -> Iterator[tuple[str, Stance]]:
+    """What may be quoted for a verdict, best first; at last any sentence on the drug, which then carries none."""
+    yield appraised.sentence, stance
+    yield _passage(record, drug, appraised.sentence), stance
+    yield from ((passage.text, stance) for reading in appraised.readings[:1] for passage in reading.passages)
+    for quote in reversed(sentences(record.content)):
+        if any(mention.name == drug for mention in find_drugs(quote)):
+            yield quote, "neutral"
 
 
 def _of_full_text(record: Evidence, drug: str, direction: Direction) -> Iterator[Claim]:
@@ -85,14 +97,10 @@ def _passage(record: Evidence, drug: str, sentence: str) -> str:
 def _proposal(candidate: Candidate, diseases: Sequence[Disease]) -> str:
     """From the drug over its targets to the condition; empty where no database associates a target with it."""
     associated = (
-        f"{target['symbol']}, which is associated with {disease.disease}{_scored(target.get('score'))}"
+        f"{target['symbol']}, which is associated with {disease.disease} (Open Targets)"
         for disease in diseases
         for target in disease.targets
         if target.get("symbol") in candidate.targets
     )
-    found = "; ".join(dict.fromkeys(associated))
+    found = "; ".join(list(dict.fromkeys(associated))[:MAX_TARGETS])
     return f"{'; '.join(candidate.mechanisms)}; acts on {found}" if found else ""
-
-
-def _scored(score: object) -> str:
-    return f" (Open Targets' score {score:.2f} of 1)" if isinstance(score, int | float) else " (Open Targets)"

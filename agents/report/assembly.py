@@ -9,8 +9,8 @@ from ..judge import sources_breakdown
 from ..mechanism import HypothesisAssessment, MechanismHypothesis
 from .answers import answer_of, only_asked, section_of
 from .claims import Claim
-from .content import NOT_REPORTED, DrugCandidate
-from .grounding import names_unknown
+from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate
+from .grounding import shown_prose
 from .limitations import gaps, limitations
 from .material import Material
 from .model import ResearchReport
@@ -60,6 +60,8 @@ def assemble(material: Material) -> ResearchReport:
         claims_kept=len(material.verdicts.kept),
         claims_repaired=material.repaired,
         claims_dropped=len(material.verdicts.dropped),
+        claims_unworded=len(material.verdicts.unworded),
+        claims_turned=len(material.verdicts.turned),
         evidence_table=evidence_table(shown, material.records),
         look_alikes=look_alikes(shown, material.records),
         trials=trial_table(material.candidates, material.records),
@@ -76,9 +78,8 @@ def _shown(material: Material) -> list[Candidate]:
 
 def _candidates(material: Material, shown: list[Candidate]) -> list[DrugCandidate]:
     proposed = {
-        draft.name.casefold(): draft.proposed_mechanism
+        draft.name.casefold(): shown_prose(draft.proposed_mechanism, material.pool, draft.name.casefold())
         for draft in material.draft.candidates
-        if not names_unknown(draft.proposed_mechanism, material.pool)
     }
     kept = material.verdicts.kept
     return [_drug_candidate(c, _claims_on(c, kept), proposed.get(c.drug, ""), material) for c in shown]
@@ -86,13 +87,14 @@ def _candidates(material: Material, shown: list[Candidate]) -> list[DrugCandidat
 
 def _drug_candidate(candidate: Candidate, claims: list[Claim], proposed: str, material: Material) -> DrugCandidate:
     """A candidate as the report shows it; `proposed` is a model's word of how it might act, empty for not reported."""
-    found = candidate.appraisal
+    found, mechanism = candidate.appraisal, mechanism_of(candidate)
+    marketed = [i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE]
     return DrugCandidate(
         name=candidate.drug,
         generic_name=candidate.drug,
-        current_indications=[i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE],
-        mechanism=mechanism_of(candidate) or NOT_REPORTED,
-        proposed_mechanism=proposed or NOT_REPORTED,
+        current_indications=marketed or ([material.topic] if _is_marketed_for_it(candidate) else []),
+        mechanism=mechanism or NOT_REPORTED,
+        proposed_mechanism=proposed or (NONE_PROPOSED if mechanism else NOT_REPORTED),
         in_asked_class=candidate.in_asked_class,
         evidence_quality=found.quality,
         certainty=found.certainty.level.value.replace("_", " "),
@@ -116,12 +118,11 @@ def _status(candidate: Candidate, material: Material) -> str:
     """Where the drug stands for the condition, in ChEMBL's and Open Targets' phases and the registered trials."""
     if gone := withdrawn(candidate.drug):
         return f"Withdrawn from the market ({gone})"
-    phase = candidate.phase_for_condition
-    if phase is not None and phase >= APPROVED_PHASE:
+    if _is_marketed_for_it(candidate):
         # The databases name a disease, not whether a drug treats or prevents it: triptans are marketed for migraine.
         unsaid = " (for treatment or prevention)" if material.asked.intent == "prevention" else ""
         return f"Marketed for {material.topic}{unsaid}"
-    highest = max([phase or 0, *_trial_phases(candidate, material)])
+    highest = max([candidate.phase_for_condition or 0, *_trial_phases(candidate, material)])
     is_marketed = any((i.max_phase or 0) >= APPROVED_PHASE for i in candidate.indications)
     if highest:
         never = "; never marketed" if candidate.max_phase is not None and candidate.max_phase < APPROVED_PHASE else ""
@@ -129,6 +130,10 @@ def _status(candidate: Candidate, material: Material) -> str:
     if candidate.max_phase is not None and candidate.max_phase < APPROVED_PHASE:
         return f"Never marketed (phase {candidate.max_phase:g} at most)"
     return "Marketed for other conditions" if is_marketed else NOT_REPORTED
+
+
+def _is_marketed_for_it(candidate: Candidate) -> bool:
+    return (candidate.phase_for_condition or 0) >= APPROVED_PHASE
 
 
 def _trial_phases(candidate: Candidate, material: Material) -> list[float]:

@@ -1,8 +1,9 @@
 """Claims and their verification: what a model says stands only where a record says it.
 
-Checked in code, for each claim: its record is in the pool; its quote stands in that record, in whole sentences that are
-no aim and no order; the drug is named there; every number and identifier of the claim stands in the quote; no negation
-was added or lost, no direction turned round; and its stance is not the opposite of what the record was read to say.
+The record's own sentences come first. A claim is dropped unless its record is in the pool, its quote stands there in
+whole sentences that are no aim and no order, and they are on its drug. Which way it points is for the readings to say:
+a stance that they don't share becomes none. A model's wording stands beside the quote where each word of it can be laid
+on one of the quote's (`alignment`); otherwise the quote stands alone, and the report counts it.
 """
 
 import re
@@ -16,28 +17,32 @@ from willowbark.tools.appraisal import Direction, addressed_to_machines, set_asi
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import canonical_drug, drug_synonyms
+from willowbark.tools.lexicon import canonical_drug, find_drugs
 from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.text import sentences
 from willowbark.tools.works.sections import TITLE, places, section_of
 
-from .grounding import beyond
+from .alignment import added, words
+from .grounding import identifiers, refers_elsewhere
 
 MAX_HEADING_CHARACTERS = 50  # of a structured abstract's part, which a quote may leave out
 MIN_QUOTE_CHARACTERS = 20  # shorter quotes stand almost anywhere
+MAX_SHORT_NAME = 8  # letters of a short name that a record gives to a drug
 
 Stance = Literal["supports", "contradicts", "neutral"]
 Topic = Literal["clinical", "mechanism"]
 
-_NEGATION = re.compile(
-    r"\b(not|no|nor|none|never|neither|without|fail(?:s|ed|ing|ure)?|lack(?:s|ed|ing)?|unable|cannot"
-    r"|non-?significant(?:ly)?|insignificant(?:ly)?|ineffective|inferior)\b|n't\b",
+_ORDERS = re.compile(
+    r"\b(?:should|must|shall|ought|please|kindly)\b"
+    r"|\b(?:asked|requested|invited|advised|urged|encouraged|instructed|required|reminded) to\b"
+    r"|\b(?:to be|may be|can be|be) (?:recorded|entered|listed|rated|counted|classified|scored|marked|registered|coded)"
+    r" (?:as|under|among|with)\b"
+    r"|(?:^|[:;,.]\s*|\b(?:to|and|then|simply) )(?:enter|record|list|rate|count|classify|score|mark|register|code"
+    r"|regard|cite|quote|put|set|treat|consider|note|add|assign|give|take|accept|assume)\b(?:\W+\w+){0,8}?\W+"
+    r"(?:as|under|among|that|down|into)\b",
     re.IGNORECASE,
 )
-_RISE = re.compile(r"\b(?:increas|rais|rose|ris(?:e|ing)|higher|greater|longer|more\b|grew|gain)\w*")
-_FALL = re.compile(r"\b(?:decreas|reduc|lower|fell|fall|fewer|less\b|shorter|declin|drop)\w*")
-_BETTER = re.compile(r"\b(?:better|improv|superior|benefi|effective|efficac|favou?r)\w*")
-_WORSE = re.compile(r"\b(?:worse|inferior|harm|ineffective|deteriorat|futil)\w*")
-_OPPOSITES = ((_RISE, _FALL), (_FALL, _RISE), (_BETTER, _WORSE), (_WORSE, _BETTER))
+"""What somebody is to do reports nothing, however politely it is put."""
 _HEADED = re.compile(rf"^[a-z][a-z /&,-]{{2,{MAX_HEADING_CHARACTERS}}}?\s*:\s+")
 _NO_RESULT = frozenset("AB")  # zones of a page: aim, background
 
@@ -70,7 +75,12 @@ class Verdicts(BaseModel):
     """What stands and what does not."""
 
     kept: list[Claim] = Field(default_factory=list)
+    """As they stand: with the quote as text where the wording went beyond it."""
     dropped: list[DroppedClaim] = Field(default_factory=list)
+    unworded: list[DroppedClaim] = Field(default_factory=list)
+    """As they were made: those whose quote stands without their wording."""
+    turned: list[DroppedClaim] = Field(default_factory=list)
+    """As they were made: those whose stance the readings of their record don't share."""
 
 
 class Heard(Protocol):
@@ -96,18 +106,30 @@ def verify(claims: Sequence[Claim], pool: Sequence[Evidence], heard: Heard) -> V
     records: Mapping[str, Evidence] = {record.key: record for record in pool}
     verdicts = Verdicts()
     for claim in claims:
-        reason = objection(claim, records.get(claim.evidence_key), heard(claim.evidence_key, claim.drug))
-        if reason is not None:
-            verdicts.dropped.append(DroppedClaim(claim=claim, reason=reason))
+        record, direction = records.get(claim.evidence_key), heard(claim.evidence_key, claim.drug)
+        reason = objection(claim, record, direction)
+        if record is None or reason is not None:
+            verdicts.dropped.append(DroppedClaim(claim=claim, reason=reason or ""))
             continue
-        placed = claim.model_copy(update={"section": section_of(records[claim.evidence_key], claim.quote, plain)})
-        if placed not in verdicts.kept:
-            verdicts.kept.append(placed)
+        stands = claim.model_copy(update={"section": section_of(record, claim.quote, plain)})
+        if claim.stance not in ("neutral", str(direction)):
+            stands = stands.model_copy(update={"stance": "neutral"})
+            verdicts.turned.append(DroppedClaim(claim=claim, reason=f"read as {direction or 'nothing'} on the drug"))
+        if unsaid := wording_objection(claim, record):
+            stands = quoted(stands)
+            verdicts.unworded.append(DroppedClaim(claim=claim, reason=unsaid))
+        if stands not in verdicts.kept:
+            verdicts.kept.append(stands)
     return verdicts
 
 
+def quoted(claim: Claim) -> Claim:
+    """A claim without a wording of its own."""
+    return claim.model_copy(update={"text": " ".join(claim.quote.split())})
+
+
 def objection(claim: Claim, record: Evidence | None, direction: Direction | None) -> str | None:
-    """Why a claim does not stand; None where it does.
+    """Why a claim's quote does not stand for its drug; None where it does.
 
     Args:
         claim: as it was made.
@@ -122,19 +144,48 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
     section = section_of(record, claim.quote, plain)
     if section is None:
         return "quotes a passage that is not in its record"
-    if not _names(claim.drug, f"{quote} {plain(record.citation.title)}"):
-        return f"is on {claim.drug}, which neither the quote nor the title names"
-    if not _names(claim.drug, plain(claim.text)):
-        return f"does not name {claim.drug}"
-    if addressed_to_machines(claim.quote) or (quote in plain(record.content) and quote not in plain(_aside(record))):
+    if not _is_on(claim, record, direction):
+        return f"is on {claim.drug}, which its quote is not"
+    is_order = addressed_to_machines(claim.quote) or any(map(_ORDERS.search, sentences(claim.quote)))
+    if is_order or (quote in plain(record.content) and quote not in plain(_aside(record))):
         return "quotes an order or a question, which reports nothing"
-    if addressed_to_machines(claim.text):
-        return "speaks to machines"
-    if claim.topic == "clinical" and (unfit := _no_result(claim, record, section)):
-        return unfit
-    if unknown := beyond(claim.text, claim.quote, claim.drug, record.citation.title):
-        return unknown
-    return _turned_round(claim, direction)
+    return _no_result(claim, record, section)
+
+
+def _is_on(claim: Claim, record: Evidence, direction: Direction | None) -> bool:
+    """Whether a quote names the drug; one that names none of the title's is on that of the title."""
+    drug, known = canonical_drug(claim.drug) or claim.drug.casefold(), _short_names(record)
+    known |= {claim.drug.casefold(): drug}
+    in_quote, in_title = (
+        {word.form for word in words(text, known) if word.form.startswith("drug ")}
+        for text in (claim.quote, record.citation.title)
+    )
+    named = f"drug {drug}"
+    if named in in_quote or any(form.startswith(f"{named} ") for form in in_quote):
+        return True
+    return not in_quote & in_title if named in in_title else not in_quote and direction is not None
+
+
+def _short_names(record: Evidence) -> dict[str, str]:
+    """What a record calls drugs for short, in small letters."""
+    return {
+        each.text.casefold(): each.name
+        for each in find_drugs(record.content)
+        if each.text.isupper() and len(each.text) <= MAX_SHORT_NAME and each.text.casefold() != each.name
+    }
+
+
+def wording_objection(claim: Claim, record: Evidence) -> str | None:
+    """What a claim's words say that its quote does not; None where they say the same or less."""
+    if plain(claim.text).rstrip(".") == plain(claim.quote).rstrip("."):
+        return None
+    if addressed_to_machines(claim.text) or refers_elsewhere(claim.text):
+        return "speaks to machines, or names an address"
+    if identifiers(claim.text) - identifiers(claim.quote):
+        return "names an identifier of its own"
+    if len(sentences(claim.text)) > len(sentences(claim.quote)):
+        return "has more sentences than its quote"
+    return added(claim.text, claim.quote, record.citation.title, claim.drug, _short_names(record))
 
 
 def _no_result(claim: Claim, record: Evidence, section: str) -> str | None:
@@ -164,18 +215,6 @@ def _quoted(quote: str, whole: Sequence[str]) -> slice | None:
     return None
 
 
-def _turned_round(claim: Claim, direction: Direction | None) -> str | None:
-    text, quote = plain(claim.text), plain(claim.quote)
-    if text != quote:
-        if bool(_NEGATION.search(text)) != bool(_NEGATION.search(quote)):
-            return "adds or loses a negation"
-        if any(one.search(text) and not one.search(quote) and other.search(quote) for one, other in _OPPOSITES):
-            return "says the opposite of its quote"
-    if claim.topic == "clinical" and {str(direction), claim.stance} == {"supports", "contradicts"}:
-        return f"takes its quote as one that {claim.stance}, which its record does not"
-    return None
-
-
 def plain(text: str) -> str:
     """A text for comparison: compatibility forms united, white space folded, quotes and dashes alike, lower
     case, nothing invisible.
@@ -188,12 +227,6 @@ def plain(text: str) -> str:
     folded = folded.replace("\u00b7", ".")  # as some journals write decimals
     folded = re.sub("[\u2018\u2019]", "'", re.sub("[\u201c\u201d]", '"', folded))
     return " ".join(folded.split()).casefold()
-
-
-def _names(drug: str, text: str) -> bool:
-    return any(
-        re.search(rf"(?<!\w){re.escape(plain(name))}(?!\w)", text) for name in (drug, *drug_synonyms(drug)) if name
-    )
 
 
 def _aside(record: Evidence) -> str:

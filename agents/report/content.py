@@ -19,6 +19,7 @@ DISCLAIMER = (
     "a treatment because of it."
 )
 NOT_REPORTED = "not reported"
+NONE_PROPOSED = "none beyond the mechanism listed"
 EVENTS_NOTE = "numbers alone; that the drug caused them is not said"
 OTHER_CALLS = "other"
 """In the account of tokens, stands for what belongs to no turn: the choice of speakers, answers that were lost."""
@@ -91,7 +92,7 @@ class DrugCandidate(BaseModel):
     mechanism: str = NOT_REPORTED
     """Mechanism of action and targets as the drug databases give it."""
     proposed_mechanism: str = NOT_REPORTED
-    """How it might act on the condition."""
+    """How it might act on the condition; `NONE_PROPOSED` where its mechanism is all that is known."""
     in_asked_class: bool | None = None
     """Whether it is known to belong to a class of drugs that the question names; None where the question names none."""
     evidence_quality: Quality
@@ -147,6 +148,10 @@ class EvidenceRow(BaseModel):
     effects: list[EffectSize] = Field(default_factory=list)
     """Effect sizes with their sentences, as the abstract gives them; those of the full text's results where it gives
     none."""
+    figures: list[str] = Field(default_factory=list)
+    """The figures of that passage as it writes them, where there is no effect size; empty in older reports."""
+    disputed: str | None = None
+    """What each reader takes the record to say, where they disagree; None where they don't."""
     effects_section: str | None = None
     """Where the effect sizes stand; None without any."""
     is_preprint: bool = False
@@ -297,6 +302,10 @@ class ReportContent(BaseModel):
     claims_repaired: int = Field(default=0, ge=0)
     """Of those kept, how many were mended before they stood."""
     claims_dropped: int = Field(default=0, ge=0)
+    claims_unworded: int = Field(default=0, ge=0)
+    """Of those kept, how many stand as their quote alone, since the model's wording went beyond it."""
+    claims_turned: int = Field(default=0, ge=0)
+    """Of those kept, how many were taken by the model for another verdict than the readings give; none is shown."""
     evidence_table: list[EvidenceRow] = Field(default_factory=list)
     """Every record that was appraised for a candidate, candidates in their order."""
     look_alikes: list[LookAlike] = Field(default_factory=list)

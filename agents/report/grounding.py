@@ -1,4 +1,4 @@
-"""What a sentence of a model holds beyond what it rests on: figures, names, references, signs, big words.
+"""A model's free text: which references it names, and what of it a report may show.
 
 Words are compared after look-alikes are united (`folded`), so that spacing, full-width digits, invisible characters and
 letters of other scripts hide nothing.
@@ -9,11 +9,14 @@ import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
+from willowbark.tools.appraisal import addressed_to_machines
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import find_drugs
+from willowbark.tools.lexicon import find_conditions, find_drugs
 from willowbark.tools.reading.screening import folded
 from willowbark.tools.reading.text import sentences
+
+from .alignment import words
 
 _ADDRESS = re.compile(
     r"\w+\s?:\s?//|\bwww\.|\S@\w|\]\s*[(\[]|<\s*/?\s*[a-z]"
@@ -38,60 +41,22 @@ _DOI = re.compile(r"\b10\s?\.\s?(\d{4,9})\s?/\s?([^\s\"'<>\])]+)")
 _BARE = re.compile(r"(?<![\w.,/-])\d{7,8}(?![\w/-]|[.,]\d)")
 _LINK = re.compile(r"\]\([^)]*\)")
 _MARKUP = re.compile(r"[*`\[\]]+")
-
-_QUANTITIES = re.compile(
-    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
-    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundreds?|thousands?|millions?|dozens?|half|halv\w+|thirds"
-    r"|one[- ]third|quarters?|doubl\w+|tripl\w+|quadrupl\w+|twice|thrice|\w+fold|[ivxlcdm]+(?=\s?(?:%|per\s?cent)))\b"
+MAX_PROSE = 300  # characters of a model's free text
+_FIGURE = re.compile(
+    r"(?<![\w.-])(?<!\btype )(?<!\bphase )(?<!\bstage )(?<!\bfactor )(?<!\bclass )\d+(?![\w]|-[a-z])|%|\bper\s?cent\b"
+    r"|\b\w+fold\b|\b(?:hundred|thousand|million|dozen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)\b",
+    re.IGNORECASE,
 )
-_DIGITS = dict(
-    zip("two three four five six seven eight nine ten eleven twelve".split(), map(str, range(2, 13)), strict=True)
+_SPELLED_OUT = frozenset("two three four five six seven eight nine ten eleven twelve half twice halves halved".split())
+_WORKS = frozenset(
+    "effective superior benefit relieve improve prevent cure cured safe resolve help work heal best recommend should "
+    "prove proven establish evidence demonstrate success tolerate".split()
 )
-_BIG = re.compile(
-    r"\b(cur(?:e[sd]?|ing|ative)|abolish\w*|eliminat\w*|eradicat\w*|always|every|all|for ?ever|guarante\w*|prove[ns]?"
-    r"|best|safest|most effective|miracl\w*|completely|entirely|totally|breakthrough|definitive\w*|undoubtedly"
-    r"|first-line|gold standard|should be (?:used|given|prescribed|taken)|recommend\w*)\b"
-)
-"""Words that promise more than a study does; a claim may have them from its quote alone."""
-_MEASURED = re.compile(r"(?<![\w.])(\d+(?:[.,]\d+)*)\s?(%|per\s?cent\b|mg\b|g\b|μg\b|mcg\b|kg\b|ml\b)")
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*")
-MOST_TIMES_LONGER = 4  # a claim says in other words what its quote says
-_PLAIN = frozenset(" .,;:!?'\"()%/-&…")
-
-
-def beyond(text: str, quote: str, drug: str, title: str) -> str | None:
-    """What a claim holds that its quote does not; None where there is nothing of the kind.
-
-    Args:
-        text: the claim.
-        quote: the passage it rests on.
-        drug: the drug it is about.
-        title: the record's title, which may name drugs that the quote leaves out.
-    """
-    return next(_beyond(text, quote, drug, title), None)
-
-
-def _beyond(text: str, quote: str, drug: str, title: str) -> Iterator[str]:
-    said, given = _united(text), _united(f"{quote} {drug}")
-    if visible(text) != text:
-        yield "holds invisible characters"
-    for what, found, known in (
-        ("numbers", _numbers(said), _numbers(given)),
-        ("identifiers", identifiers(text), identifiers(quote)),
-        ("measures", _measures(said), _measures(given)),
-        ("quantities", _quantities(said), _quantities(given) | _numbers(given)),
-        ("drugs", _drugs(text), _drugs(f"{quote} ; {title} ; {drug}")),
-        ("words", set(_BIG.findall(said)), set(_BIG.findall(given))),
-        ("signs", _signs(text), _signs(f"{quote} {drug}")),
-    ):
-        if unknown := sorted(found - known):
-            yield f"holds {what} that its quote lacks: {', '.join(unknown)}"
-    if refers_elsewhere(text) and not refers_elsewhere(quote):
-        yield "names an address or a reference of its own"
-    if len(sentences(text)) > max(1, len(sentences(quote))):
-        yield "has more sentences than its quote"
-    if len(text) > MOST_TIMES_LONGER * len(quote):
-        yield "is much longer than its quote"
+"""Forms (`alignment`) of words that say that something works."""
+_OPEN = frozenset("may could might whether unknown unclear expect insufficient unlikely hypothesis miss need".split())
+"""Forms of words after which a sentence leaves open what it says."""
+_OBJECT_WITHIN = 6  # words from a verb to what it acts on
+_OF_PEOPLE = frozenset("attack symptom pain score surviv death trial relaps placebo patient outcom diseas".split())
 
 
 def names_unknown(text: str, pool: Sequence[Evidence]) -> bool:
@@ -134,32 +99,46 @@ def _decoded(text: str) -> str:
     return folded(html.unescape(unquote(text)))
 
 
-def _united(text: str) -> str:
-    """A text in small letters with look-alikes, spaces and raised dots written in one way."""
-    return " ".join(folded(text).replace("\u00b7", ".").casefold().split())
+def shown_prose(text: str, pool: Sequence[Evidence], drug: str | None = None) -> str:
+    """What a report shows of a model's free text: whole sentences, 300 characters at most; empty where none is fit.
+
+    A sentence is unfit that names a reference or an address of its own, a figure, another drug than the one it is on,
+    or that says as a fact that something works: what works is for verified claims to say.
+
+    Args:
+        text: as the model wrote it.
+        pool: the records whose references it may name.
+        drug: the only one that it may name; None lets it name any.
+
+    >>> shown_prose("It blocks beta-1 receptors. It cures migraine. It cut attacks by 44%.", [], "propranolol")
+    'It blocks beta-1 receptors.'
+    >>> shown_prose("Whether it prevents attacks in children is unknown.", [])
+    'Whether it prevents attacks in children is unknown.'
+    """
+    shown = ""
+    for sentence in sentences(text):
+        longer = f"{shown} {sentence}".strip()
+        if len(longer) <= MAX_PROSE and not _unfit(sentence, pool, drug):
+            shown = longer
+    return shown
 
 
-def _numbers(text: str) -> set[str]:
-    return {number.replace(",", "") for number in _NUMBER.findall(text)}
-
-
-def _measures(text: str) -> set[str]:
-    return {f"{number.replace(',', '')} {_unit(unit)}" for number, unit in _MEASURED.findall(text)}
-
-
-def _unit(unit: str) -> str:
-    return "%" if unit.startswith("per") else "μg" if unit == "mcg" else unit
-
-
-def _quantities(text: str) -> set[str]:
-    return {_DIGITS.get(word, word) for word in _QUANTITIES.findall(text)}
-
-
-def _drugs(text: str) -> set[str]:
-    return {mention.name for mention in find_drugs(text)}
-
-
-def _signs(text: str) -> set[str]:
-    """Characters beyond letters, digits and the marks of plain sentences; quotes and dashes count as plain."""
-    united = re.sub("[\u2010-\u2015\u2212\u2018\u2019\u201c\u201d]", "-", text)
-    return {sign for sign in united if not (sign.isascii() and (sign.isalnum() or sign in _PLAIN or sign.isspace()))}
+def _unfit(sentence: str, pool: Sequence[Evidence], drug: str | None) -> bool:
+    said = words(sentence, {})
+    named = {each.name for each in find_drugs(sentence)}
+    if visible(sentence) != sentence or names_unknown(sentence, pool) or addressed_to_machines(sentence):
+        return True
+    if any(word.written in _SPELLED_OUT for word in said) or _FIGURE.search(folded(sentence)):
+        return True
+    if drug is not None and not named <= {drug}:
+        return True
+    of_people = {part for each in find_conditions(sentence) for part in each.text.casefold().split()} | _OF_PEOPLE
+    told = [word for word in said if word.kind != "mark"]
+    for at, word in enumerate(told):
+        if word.form in _OPEN or word.kind == "neg":
+            return False
+        after = told[at + 1 : at + _OBJECT_WITHIN]
+        on_people = any({each.form, each.written.casefold()} & of_people for each in after)
+        if word.form in _WORKS or (on_people and word.kind in ("dir", "share")):
+            return True
+    return False

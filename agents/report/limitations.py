@@ -9,12 +9,12 @@ from willowbark.tools.registry import title_of
 from willowbark.tools.works.sections import licence_of
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
-from .grounding import names_unknown
+from .grounding import shown_prose
 from .material import Material
 from .wording import counted, listed
 
 _NOT_ABSENCE = "Absence of evidence here is not its absence. Harms, doses and interactions were not weighed."
-MAX_GAPS, MAX_GAP_CHARACTERS = 10, 400  # of a judge's words
+MAX_GAPS = 10  # of a judge
 
 
 def limitations(material: Material, shown: Sequence[Candidate]) -> list[str]:
@@ -37,9 +37,9 @@ def limitations(material: Material, shown: Sequence[Candidate]) -> list[str]:
 
 
 def gaps(material: Material) -> list[str]:
-    """What the judge missed, in its own words: shortened, and without those that name what no record does."""
+    """What the judge missed, in its own words, as far as a report may show them."""
     said = material.assessments[-1].gaps if material.assessments else []
-    return [gap[:MAX_GAP_CHARACTERS] for gap in said[:MAX_GAPS] if not names_unknown(gap, material.pool)]
+    return [shown for gap in said[:MAX_GAPS] if (shown := shown_prose(gap, material.pool))]
 
 
 def _failed(material: Material) -> Iterator[str]:
@@ -50,6 +50,11 @@ def _failed(material: Material) -> Iterator[str]:
         yield _sandbox_line()
     if dropped := len(material.verdicts.dropped):
         yield f"{counted(dropped, 'claim')} dropped: not borne out by the record it cites."
+    if unworded := len(material.verdicts.unworded):
+        yield f"{counted(unworded, 'claim')} shown as the record's own sentence alone: the wording went beyond it."
+    if turned := [f"{each.claim.drug} ({each.claim.evidence_key})" for each in material.verdicts.turned]:
+        told = listed(list(dict.fromkeys(turned)), most=MAX_GAPS)
+        yield f"Taken for another verdict by the model than by the reader, and shown without one: {told}."
 
 
 def _read_in_part(material: Material) -> Iterator[str]:

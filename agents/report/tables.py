@@ -14,6 +14,7 @@ from willowbark.tools.appraisal.candidates import Candidate, on_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions.query import ParsedQuestion
+from willowbark.tools.reading.numbers import figures
 from willowbark.tools.records import Trial
 from willowbark.tools.registry import kind_of, takes_names
 from willowbark.tools.works.excerpts import stated_limits
@@ -65,6 +66,8 @@ def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence) -> Ev
         followup_months=followup.value if followup else None,
         effects=effects,
         effects_section=effects_section,
+        figures=[] if effects else figures(appraised.sentence)[:MAX_EFFECTS],
+        disputed=item.disputed,
         is_preprint=item.is_preprint,
         retracted=item.retracted,
         concern=item.concern,

@@ -1,5 +1,6 @@
-"""One draft of a report: asked for, verified claim by claim, mended once."""
+"""One draft of a report: asked for, verified claim by claim, mended once, its wording asked about once more."""
 
+import json
 import logging
 from collections.abc import Sequence
 
@@ -15,9 +16,9 @@ from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.works.excerpts import excerpted
 
 from ..approval import Approval
-from ..asking import ModelFailure, add_usage, ask
+from ..asking import ModelFailure, add_usage, ask, prompt, reads_requests
 from ..judge import SHOWN_CHARACTERS, shown_records
-from .claims import Claim, Verdicts, heard_from, verify
+from .claims import Claim, DroppedClaim, Verdicts, heard_from, quoted, verify
 from .content import ReportDraft
 
 _log = logging.getLogger(EVENT_LOGGER_NAME)
@@ -52,6 +53,14 @@ class DraftRequest(BaseModel):
                 enclose(self.records, new_marker(), head={"pool": self.pool}, text_limit=SHOWN_CHARACTERS),
             ]
         )
+
+
+class BorneOut(BaseModel):
+    """Which sentences a model finds in their passages."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    borne_out: list[int]
 
 
 class Writing:
@@ -120,6 +129,7 @@ class Writing:
             stood = bool(self.verdicts.kept) or not self.verdicts.dropped
             self.verdicts.dropped[:0] = before
             if stood:
+                await self._ask_about_wording(client, cancellation_token)
                 return
             self.notes.append(f"{self._name}: none of the claims that the model gave stood")
 
@@ -151,5 +161,34 @@ class Writing:
         new = [claim for claim in again.kept if claim not in self.verdicts.kept]
         self.repaired = len(new)
         self.verdicts = Verdicts(
-            kept=[*self.verdicts.kept, *new], dropped=self.verdicts.dropped[: max(0, len(lines) - len(new))]
+            kept=[*self.verdicts.kept, *new],
+            dropped=self.verdicts.dropped[: max(0, len(lines) - len(new))],
+            unworded=[*self.verdicts.unworded, *again.unworded],
+            turned=[*self.verdicts.turned, *again.turned],
         )
+
+    async def _ask_about_wording(self, client: ChatCompletionClient, cancellation_token: CancellationToken) -> None:
+        """Show a language model each quote alone with what was made of it: what it doesn't find there is left out."""
+        worded = [claim for claim in self.verdicts.kept if claim.text != quoted(claim).text]
+        if not worded or reads_requests(client):
+            return
+        pairs = [
+            {"number": number, "passage": claim.quote, "sentence": claim.text} for number, claim in enumerate(worded, 1)
+        ]
+        asked: list[LLMMessage] = [
+            SystemMessage(content=prompt("entailment.md")),
+            UserMessage(content=json.dumps(pairs, ensure_ascii=False), source=self._name),
+        ]
+        said: list[int] = []
+        try:
+            answer, usage = await ask(client, asked, BorneOut, cancellation_token)
+            said = answer.borne_out
+        except ModelFailure as failure:
+            usage = failure.usage
+            self.notes.append(f"{self._name}: the second look at claims failed, their quotes stand alone: {failure}")
+        add_usage(self.usage, usage)
+        bare = [claim for number, claim in enumerate(worded, 1) if number not in said]
+        reason = "was not found in its quote by the model that was shown the quote alone"
+        self.verdicts.unworded += [DroppedClaim(claim=claim, reason=reason) for claim in bare]
+        kept = [quoted(claim) if claim in bare else claim for claim in self.verdicts.kept]
+        self.verdicts.kept = [claim for order, claim in enumerate(kept) if claim not in kept[:order]]

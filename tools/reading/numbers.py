@@ -60,6 +60,16 @@ P_VALUE = re.compile(
 )
 
 
+_FIGURES = re.compile(
+    r"\bp(?:[-\s]?values?)?\s*(?:<=|>=|=|<|>|≤|≥)\s*0?\.\d+"
+    r"|(?:9[059]\s*%\s*)?\b(?:CI|confidence intervals?)\b[\s:,=(\[]*-?\d+(?:\.\d+)?\s*%?\s*(?:-|to|,)\s*-?\d+(?:\.\d+)?"
+    r"|-?\d+(?:\.\d+)?\s*(?:±|\+/-)\s*\d+(?:\.\d+)?|\b\d+\s*/\s*\d+\b|\b\d+ of (?:the )?\d+\b"
+    r"|-?\d+(?:\.\d+)?(?:\s*%)?\s*(?:vs\.?|versus|compared (?:with|to))\s*-?\d+(?:\.\d+)?\s*%?"
+    r"|-?\b\d+(?:\.\d+)?\s*%(?!\s*(?:CI|confidence))|\b\d+(?:\.\d+)?-fold\b",
+    re.IGNORECASE,
+)
+
+
 class Number(BaseModel):
     """A number with the sentence that reports it."""
 
@@ -139,6 +149,15 @@ def statistics_of(passage: Passage) -> tuple[Statistic, ...]:
         )
         for kind, value, low, high, start, end in sorted(found, key=lambda one: one[4])
     )
+
+
+def figures(sentence: str) -> list[str]:
+    """The figures of a result as a sentence writes them: shares, pairs, intervals, p values; doses and times are none.
+
+    >>> figures("Attacks fell by 44% (95% CI 20 to 60; p<0.001) on 160 mg within 12 weeks, 3.1 ± 0.4 vs placebo.")
+    ['44%', '95% CI 20 to 60', 'p<0.001', '3.1 ± 0.4']
+    """
+    return [" ".join(found.group().split()) for found in _FIGURES.finditer(plain(sentence))]
 
 
 def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:

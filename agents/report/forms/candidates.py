@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from willowbark.tools.works.sections import is_full_text
 
 from ...pictures.figures import Plot, estimate, forests, mechanism_path
-from ..content import NOT_REPORTED, DrugCandidate, EvidenceRow, ReportContent, Stance
+from ..content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate, EvidenceRow, ReportContent, Stance
 from .blocks import (
     Block,
     Cite,
@@ -28,6 +28,7 @@ from .links import named, url_of
 
 _MAX_INDICATIONS = 8  # of a drug; further ones are counted
 _MAX_EFFECTS = 4  # of a record
+_LOOKED_FOR = "no ratio or difference (OR, RR, HR, IRR, RD, MD, SMD) in the text read, no figure in the passage"
 _COLUMNS = ("record", "design", "participants", "effect as reported", "passage")
 
 
@@ -59,7 +60,7 @@ def _standing(candidate: DrugCandidate) -> Iterator[tuple[str, Flow]]:
     yield "Status", flow(candidate.clinical_status)
     yield "Marketed for", flow(", ".join(marketed[:_MAX_INDICATIONS]) or NOT_REPORTED, more)
     yield "Mechanism", flow(candidate.mechanism)
-    if candidate.proposed_mechanism != NOT_REPORTED:
+    if candidate.proposed_mechanism not in (NOT_REPORTED, NONE_PROPOSED):
         yield "Proposed here", flow(candidate.proposed_mechanism)
 
 
@@ -70,6 +71,8 @@ def _evidence(report: ReportContent, candidate: DrugCandidate, rows: Sequence[Ev
     stances = [candidate.stance_of(row) for row in rows]
     decided = _records(report, candidate, rows, main)
     name = candidate.name
+    if conflict := _conflict(candidate):
+        yield paragraph(conflict)
     if decided:
         yield Table(f"Records that speak for or against {name}", _COLUMNS, decided, "records")
     else:
@@ -82,6 +85,14 @@ def _evidence(report: ReportContent, candidate: DrugCandidate, rows: Sequence[Ev
     if unchecked := sum(row.retracted is None for row in papers):
         of = f"{unchecked} of {len(papers)} publications"
         yield paragraph(f"Retraction could not be checked for {of}.", look="small")
+
+
+def _conflict(candidate: DrugCandidate) -> str:
+    """That records disagree; empty where they don't."""
+    support, against = len(candidate.supporting_citations), len(candidate.contradicting_citations)
+    if not support or not against:
+        return ""
+    return f"Conflict: {support} for, {against} against; what that costs stands with the steps of certainty."
 
 
 def _records(
@@ -107,10 +118,12 @@ def _record(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow) -
         "retracted": row.retracted,
         "expression of concern": row.concern,
         "preprint, not peer-reviewed": row.is_preprint,
+        f"readers disagree ({row.disputed})": row.disputed,
     }
     flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
     follow_up = "" if row.followup_months is None else Text(f" follow-up {row.followup_months:g} months", "small")
-    effects = points([estimate(size) for size in row.effects[:_MAX_EFFECTS]], "lines") if row.effects else NOT_REPORTED
+    given = [estimate(size) for size in row.effects[:_MAX_EFFECTS]] or row.figures
+    effects = points(given, "lines") if given else _LOOKED_FOR
     elsewhere = row.effects and row.effects_section not in (None, "Abstract")
     link = Link(row.title, url_of(row.key, str(reference.get("url") or "")))
     return Row(

@@ -1,0 +1,390 @@
+"""Whether a sentence says what a passage says: each of its words is laid on one of the passage's.
+
+A claim in words of its own is taken as its quote with things left out. Every word that carries meaning has to lie on a
+word of the passage (by stem, or by a line of `alignment.tsv`), every number on the same number with the same unit and
+the same arm; what is left out between two words, and what is moved, must turn nothing round: no negation, no direction,
+no hedge, no arm of the trial. What can't be laid out this way may still be true; then the quote stands without it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from itertools import pairwise
+from typing import Literal
+
+from willowbark.tools.enclosure import visible
+from willowbark.tools.lexicon import canonical_drug, find_drugs
+from willowbark.tools.ranking import stem
+from willowbark.tools.reading.reporting import spelled_number
+from willowbark.tools.reading.screening import folded
+from willowbark.tools.reading.text import plain as marks_plain
+
+Kind = Literal[
+    "neg", "dir", "guard", "setting", "share", "contrast", "compare",
+    "arm", "both", "unit", "number", "word", "free", "mark",
+]  # fmt: skip
+
+_TOKEN = re.compile(r"(?<![\w)\]/%])[-+]\d+(?:[.,]\d+)*|\.?\d+(?:[.,]\d+)*|(?:n't\b)|[^\W\d_][^\W_]*|\S", re.IGNORECASE)
+_GREEK = str.maketrans({"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "κ": "kappa", "μ": "u", "±": " +/-"})
+_JOINED = re.compile(r"\b(non|in|un)-?(significant(?:ly)?|effective|changed|affected|altered)\b", re.IGNORECASE)
+_NEGATED = re.compile(r"n't\b|\bcannot\b", re.IGNORECASE)
+_SPELLED = frozenset("two three four five six seven eight nine ten eleven twelve".split())
+_ORDER = frozenset("< > ≤ ≥".split())
+_BREAKS = frozenset(";.:")
+_PLAIN_MARKS = frozenset(".,;:()'\"-/[]!?&")
+_MOST_TIMES = 3  # that a claim says a word which its quote says once
+_COMPARED_WITHIN = 5  # words between "compared with" and the arm
+_ARM_WITHIN = 7  # words between a number and the arm that is named after it
+_LEADING = frozenset("with in on for of by receiving taking the to".split())
+_AROUND = frozenset("in after during among at for with within over throughout following when on".split())
+_BESIDE = 3  # words from "all" or "half" to what they are all or half of
+_BACKWARD = 4.0  # what a step back costs, in words skipped
+Aliases = Mapping[str, str]
+"""Short names that a record gives to drugs, in small letters, with the drugs' generic names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word, number or mark with what it is and the form in which it is compared."""
+
+    written: str
+    form: str
+    kind: Kind
+    compared: bool = False
+    """Of an arm: it stands as what another one is compared with."""
+
+
+def added(text: str, quote: str, title: str, drug: str, aliases: Aliases | None = None) -> str | None:
+    """What a sentence says beyond a passage, or otherwise; None where it says nothing of the kind.
+
+    Args:
+        text: the sentence.
+        quote: the passage, whole sentences.
+        title: of the record: drugs, people and conditions may be named by it.
+        drug: which the sentence is about.
+        aliases: what the record calls drugs; None for nothing of its own.
+
+    >>> quote = "Attacks fell by 44% with propranolol and by 21% with placebo, but sleep did not improve."
+    >>> added("Propranolol reduced attacks by 44%.", quote, "", "propranolol")
+    >>> added("Propranolol reduced attacks by 21%.", quote, "", "propranolol")
+    'gives 21 to another arm'
+    >>> added("Propranolol improved sleep.", quote, "", "propranolol")
+    'leaves out but'
+    """
+    return next(_objections(text, quote, title, drug, aliases or {}), None)
+
+
+def _objections(text: str, quote: str, title: str, drug: str, aliases: Aliases) -> Iterator[str]:
+    if visible(text) != text or {char for char in text if char.isalpha() and not char.isascii()} - {*quote, *title}:
+        yield "holds invisible characters, or letters that its quote lacks"
+    known = {**aliases, drug.casefold(): canonical_drug(drug) or drug.casefold()}
+    said, given = words(text, known), words(quote, known)
+    headed = {word.form for word in words(title, known)}
+    own = f"drug {known[drug.casefold()]}"
+    drugs = {word.form for word in given if word.form.startswith("drug ")}
+    free = {own} if not drugs or (own in headed and not drugs & headed) else set()
+    laid = _laid(said, given)
+    if own not in {word.form for word in said} and own in drugs:
+        yield f"does not name {drug}"
+    if any(times > _MOST_TIMES for times in Counter(at for at in laid if at is not None).values()):
+        yield "says the same word over and over"
+    free |= {word.form for word in given if word.kind == "mark"} | _PLAIN_MARKS
+    for word, at in zip(said, laid, strict=True):
+        may_be = word.kind in ("free", "compare") or word.form in free
+        if at is None and not may_be and (word.kind != "word" or word.form not in headed):
+            yield f"says {word.written}, which its quote does not"
+    yield from _turned(said, given, laid)
+    yield from _misplaced(said, given, laid)
+
+
+def words(text: str, aliases: Aliases) -> list[Word]:
+    """A text as words of known kinds, drugs by their generic names."""
+    united = _NEGATED.sub(" not", _JOINED.sub(r"not \2", marks_plain(folded(text).translate(_GREEK))))
+    names = sorted((each.start, each.end, each.name) for each in find_drugs(united))
+    found: list[Word] = []
+    at = 0
+    for token in _TOKEN.finditer(united):
+        if token.start() < at:
+            continue
+        drug = next((each for each in names if each[0] <= token.start() < each[1]), None)
+        if drug:
+            at = drug[1]
+            found.append(_arm(united[drug[0] : at], drug[2], found))
+        elif name := _alias(united, token.start(), aliases):
+            at = token.start() + len(name)
+            found.append(_arm(name, aliases[name.casefold()], found))
+        else:
+            found.append(_word(token.group().casefold(), found))
+    return found
+
+
+def _alias(text: str, start: int, aliases: Aliases) -> str | None:
+    for name in sorted(aliases, key=len, reverse=True):
+        piece = text[start : start + len(name)]
+        if piece.casefold() == name and not text[start + len(name) : start + len(name) + 1].isalnum():
+            return piece
+    return None
+
+
+def _word(written: str, before: Sequence[Word]) -> Word:
+    if written[-1].isdigit():
+        number = written.replace(",", "")
+        return Word(written, re.sub(r"^([-+]?)\.", r"\g<1>0.", number).lstrip("+"), "number")
+    if written in _SPELLED:
+        return Word(written, str(spelled_number(written)), "number")
+    if not written[0].isalpha() and written != "%":
+        return Word(written, written, "mark")
+    kind, form = _forms().get(written) or _forms().get(stem(written)) or ("word", stem(written))
+    return _arm(written, form, before, "arm") if kind == "arm" else Word(written, form, kind)
+
+
+def _arm(written: str, name: str, before: Sequence[Word], prefix: str = "drug") -> Word:
+    near = before[-_COMPARED_WITHIN:]
+    last = max((at for at, word in enumerate(near) if word.kind == "compare"), default=-1)
+    since = near[last + 1 :]
+    first = next((at for at, word in enumerate(since) if word.kind == "arm"), len(since) - 1)
+    compared = last >= 0 and all(word.written in ("and", "or", "the") for word in since[first + 1 :])
+    return Word(written, f"{prefix} {name}", "arm", compared)
+
+
+@cache
+def _forms() -> Mapping[str, tuple[Kind, str]]:
+    """Kind and common form of each word that has one, by the word and by its stem."""
+    found: dict[str, tuple[Kind, str]] = {}
+    for line in resources.files(__package__).joinpath("alignment.tsv").read_text("utf-8").splitlines():
+        kind, members = line.split("\t")
+        for each in members.split():
+            form = (kind, members.split()[0])
+            found[each] = form  # type: ignore[assignment]
+            found.setdefault(stem(each), form)  # type: ignore[arg-type]
+    return found
+
+
+def _laid(said: Sequence[Word], given: Sequence[Word]) -> list[int | None]:
+    """For each word of a sentence its place in the passage, so that as little as can be is skipped or moved."""
+    places: dict[str, list[int]] = {}
+    for at, word in enumerate(given):
+        if word.kind not in ("mark", "free", "compare"):
+            places.setdefault(word.form, []).append(at)
+    paths: dict[int, tuple[float, list[int | None]]] = {-1: (0.0, [])}
+    for word in said:
+        here = places.get(word.form, []) if word.kind not in ("mark", "free", "compare") else []
+        if not here:
+            paths = {at: (cost, [*path, None]) for at, (cost, path) in paths.items()}
+            continue
+        new: dict[int, tuple[float, list[int | None]]] = {}
+        for place in here:
+            cost, path = min((cost + _step(at, place, len(given)), path) for at, (cost, path) in paths.items())
+            new[place] = (cost, [*path, place])
+        paths = new
+    return min(paths.values(), key=lambda each: each[0])[1]
+
+
+def _step(before: int, after: int, length: int) -> float:
+    distance = abs(after - before - 1) / max(1, length)
+    return distance if after > before else distance + _BACKWARD
+
+
+def _turned(said: Sequence[Word], given: Sequence[Word], laid: Sequence[int | None]) -> Iterator[str]:
+    """Where what was left out, or moved, turns the meaning round."""
+    path = [at for at in laid if at is not None]
+    if not path:
+        yield "says nothing of its quote"
+        return
+    used = set(path)
+    if len([at for at in path if given[at].kind == "neg"]) > len([at for at in used if given[at].kind == "neg"]):
+        yield "negates more than its quote does"
+    start, end = _clause_start(given, path[0]), _sentence_end(given, path[-1])
+    unused = [at for at in range(len(given)) if at not in used]
+    yield from _left_out((given[at] for at in unused if start <= at < path[0]), ("neg", "guard"))
+    yield from _left_out((given[at] for at in unused), ("setting",))
+    yield from _left_out((given[at] for at in unused if path[-1] < at < end and _ends(given, at, end)), ("neg",))
+    ruling: str | None = None
+    for before, after in pairwise(path):
+        ruling = given[before].form if given[before].kind == "dir" else ruling
+        low, high = sorted((before, after))
+        between = [given[at] for at in range(low + 1, high) if at not in used]
+        yield from _left_out(between, ("neg", "guard", "contrast"))
+        if ruling and not given[after].compared and any(w.kind == "dir" and w.form != ruling for w in between):
+            yield "joins words that its quote parts"
+        yield from _arms_left_out(given, low, high, used)
+    for before, here, after in zip([-9, *path], path, [*path[1:], -9], strict=False):
+        if given[here].kind == "share" and min(abs(here - before), abs(after - here)) > _BESIDE:
+            yield f"moves {given[here].written}"
+    yield from _moved(given, path)
+
+
+def _left_out(between: Iterable[Word], kinds: Sequence[str]) -> Iterator[str]:
+    yield from (f"leaves out {word.written}" for word in between if word.kind in kinds)
+
+
+def _clause_start(given: Sequence[Word], at: int) -> int:
+    while at > 0 and given[at - 1].kind != "contrast" and given[at - 1].written not in _BREAKS:
+        at -= 1
+    return at
+
+
+def _sentence_end(given: Sequence[Word], at: int) -> int:
+    """Where a sentence ends, or goes on to something else than that what was said is not so."""
+    for end in range(at, len(given)):
+        if given[end].written == ".":
+            return end
+        after = next((word for word in given[end + 1 :] if word.kind not in ("free", "mark")), None)
+        if given[end].kind == "contrast" and after and after.kind != "neg":
+            return end
+    return len(given)
+
+
+def _ends(given: Sequence[Word], at: int, end: int) -> bool:
+    """Whether nothing but significance follows a negation, so that it is all of the sentence that it negates."""
+    after = next((word for word in given[at + 1 : end] if word.kind not in ("free", "mark")), None)
+    return after is None or after.form.startswith("signif")
+
+
+def _arms_left_out(given: Sequence[Word], low: int, high: int, used: set[int]) -> Iterator[str]:
+    """Arms between two words, unless something is compared with them, or they are listed beside one that stayed."""
+    known = {given[at].form for at in used}
+    together = any(word.kind == "both" for word in given)
+    for at in range(low + 1, high):
+        word = given[at]
+        if word.kind != "arm" or at in used or word.compared or word.form in known:
+            continue
+        if together or not (_lists(given, low, at) or _lists(given, at, high)):
+            yield f"leaves out {word.written}"
+
+
+def _lists(given: Sequence[Word], one: int, other: int) -> bool:
+    """Whether from one arm to another nothing but a list goes on."""
+    ends_in_arms = given[one].kind == "arm" and given[other].kind == "arm"
+    return ends_in_arms and all(
+        word.kind in ("arm", "mark", "number", "unit") or word.written in ("and", "or") for word in given[one:other]
+    )
+
+
+def _moved(given: Sequence[Word], path: Sequence[int]) -> Iterator[str]:
+    """Where the order of the passage was changed across what turns on order."""
+    inside = given[min(path) : max(path) + 1]
+    directions = {word.form for word in inside if word.kind == "dir"}
+    mains = {word.form for word in inside if word.kind == "arm" and not word.compared}
+    negated = any(word.kind in ("neg", "contrast") for word in inside)
+    counts = any(word.kind == "number" for word in inside)
+    for order, before in enumerate(path):
+        for after in path[order + 1 :]:
+            if after >= before:
+                continue
+            one, other = given[after], given[before]
+            pair = {one.kind, other.kind}
+            around = _is_around(given, before) or _is_around(given, after)
+            across = (
+                "contrast" in pair or {"neg", "dir"} <= pair or pair == {"dir"},
+                "neg" in pair and (len(directions) > 1 or (not around and len(mains) > 1)),
+                "dir" in pair and (len(directions) > 1 or (negated and len(mains) > 1)) and not around,
+                pair == {"arm"}
+                and not (one.compared or other.compared)
+                and (counts or not _lists(given, after, before)),
+            )
+            if any(across):
+                yield f"moves {one.written}"
+
+
+def _is_around(given: Sequence[Word], place: int) -> bool:
+    """Whether a word stands in a phrase of circumstance, which may stand anywhere: people, time, place."""
+    if given[place].kind not in ("word", "unit", "number", "setting"):
+        return given[place].compared
+    at = place
+    while at > 0 and given[at - 1].kind in ("word", "unit", "number", "free") and given[at - 1].written not in _AROUND:
+        at -= 1
+    return at > 0 and given[at - 1].written in _AROUND
+
+
+def _misplaced(said: Sequence[Word], given: Sequence[Word], laid: Sequence[int | None]) -> Iterator[str]:
+    """Arms in another role; numbers with another sign, unit or arm."""
+    compares = any(word.kind == "arm" and word.compared for word in given)
+    for word, at in zip(said, laid, strict=True):
+        if at is None or word.kind != "arm":
+            continue
+        if (given[at].compared and not word.compared) or (compares and word.compared and not given[at].compared):
+            yield f"turns the comparison with {given[at].written} round"
+    seen: list[int] = []
+    for here, (word, at) in enumerate(zip(said, laid, strict=True)):
+        if at is None or word.kind != "number":
+            continue
+        if _sign(said, here) != _sign(given, at) and (_sign(said, here) or _sign(given, at)):
+            yield f"gives {word.written} another sign"
+        if (unit := _unit(said, here)) and unit != _unit(given, at):
+            yield f"gives {word.written} another unit"
+        mine, theirs = _arm_of(said, here), _arm_of(given, at)
+        if mine and theirs and mine != theirs:
+            yield f"gives {word.written} to another arm"
+        seen.append(at)
+    if seen != sorted(seen):
+        yield "changes the order of numbers"
+
+
+def _sign(text: Sequence[Word], at: int) -> str:
+    return text[at - 1].written if at and text[at - 1].written in _ORDER else ""
+
+
+def _unit(text: Sequence[Word], at: int) -> str:
+    """The unit of a number, which a list gives once at its end; empty where there is none."""
+    for word in text[at + 1 : at + 12]:
+        if word.kind == "unit":
+            return word.form
+        if word.kind not in ("number", "mark", "compare") and word.written not in ("and", "or", "to"):
+            return ""
+        if word.written in ("(", ")", ";"):
+            return ""
+    return ""
+
+
+def _arm_of(text: Sequence[Word], at: int) -> str | None:
+    """The arm that a number belongs to: named right after it, in its place of a list, or last before it.
+
+    None where there is none, as for p values.
+    """
+    if any(word.written == "p" for word in text[max(0, at - 2) : at]):
+        return None
+    for step in range(at + 1, min(len(text), at + 1 + _ARM_WITHIN)):
+        word = text[step]
+        if word.kind == "arm":
+            if text[step - 1].written in _LEADING:
+                return word.form
+            break
+        if word.kind in ("number", "contrast", "compare") or word.written in ",;.":
+            break
+        if word.written == "and":
+            break
+    start = max((s + 1 for s in range(at) if text[s].written in ";" or text[s].kind == "contrast"), default=0)
+    arms = [word for word in text[start:at] if word.kind == "arm"]
+    row = _row(text, at)
+    if len(row) > 1:
+        every = [word for word in text[start : row[0]] if word.kind == "arm"]
+        ordered = list(dict.fromkeys(w.form for w in sorted(every, key=lambda word: word.compared)))
+        if len(ordered) == len(row):
+            return ordered[row.index(at)]
+        return None
+    return arms[-1].form if arms else None
+
+
+def _row(text: Sequence[Word], at: int) -> list[int]:
+    """The places of the numbers that stand in one list with a number: `44%, 30% and 21%`, `44 vs 21%`."""
+    row = [at]
+    for way in (-1, 1):
+        step = at + way
+        joined = False
+        while 0 <= step < len(text):
+            word = text[step]
+            if word.kind == "number":
+                if not joined:
+                    break
+                row.append(step)
+                joined = False
+            elif word.kind == "compare" or word.written in ("and", ","):
+                joined = True
+            elif word.kind != "unit":
+                break
+            step += way
+    return sorted(row)
