@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from .matching import Match, PhraseIndex, abbreviated, apart, phrase_key, read_table, split_names
+from .matching import Match, PhraseIndex, abbreviated, apart, long_forms, phrase_key, read_table, split_names
 
 # Known names that say little without the words before them: "adrenal cancer" is more than cancer.
 _GENERIC = frozenset(
@@ -17,7 +17,7 @@ _SUPPRESSED = (
     "tumor necrosis factor|tumour necrosis factor|tumor necrosis factor alpha|tumour necrosis factor alpha|"
     "death receptor|"
     "programmed death|cell death|programmed cell death|programmed death ligand|infection control|smoking status|"
-    "st depression|st segment depression|"
+    "st depression|st segment depression|stroke volume|stroke work|stroke index|heat stroke|myocardial depression|"
     "tumor suppressor|anti inflammatory|anti epileptic|anti hypertensive|pain relief"
 )
 _DISEASE_WORD = re.compile(
@@ -101,7 +101,7 @@ def find_conditions(text: str) -> list[ConditionMention]:
     ['diabetic nephropathy', 'migraine']
     """
     known = _known()
-    named = [match for match in known.index.find(text) if _is_meant(match, text, known)]
+    named = _named(text, known)
     formed = [
         Match(known.index.get(found.group()) or found.group().lower(), found.start(), found.end())
         for pattern in (_DISEASE_PHRASE, _DISEASE_WORD)
@@ -121,8 +121,8 @@ def find_conditions(text: str) -> list[ConditionMention]:
 
 def find_known_conditions(text: str) -> list[tuple[str, int, int]]:
     """The conditions of the table alone that a text names: common name, first and last character offset."""
-    known = _known()
-    return [(m.value, m.start, m.end) for m in known.index.find(text) if m.value and _is_meant(m, text, known)]
+    named = [match for match in _named(text, _known()) if match.value]
+    return [(found.value, found.start, found.end) for found in apart(named, abbreviated(text, named))]
 
 
 def canonical_condition(name: str) -> str | None:
@@ -172,9 +172,22 @@ def _known() -> _Known:
     return _Known(PhraseIndex(names), synonyms, related, mesh_ids, frozenset(capitals))
 
 
-def _is_meant(match: Match[str], text: str, known: _Known) -> bool:
-    written = text[match.start : match.end]
-    return written.upper() not in known.capitals or written.isupper()
+def _named(text: str, known: _Known) -> list[Match[str]]:
+    """The names of the table in a text, without those that stand for something else there.
+
+    An abbreviation that is also a word counts in capitals only, and one that the text writes out otherwise not at all:
+    TTP is no purpura where it is the time to progression.
+    """
+    written_out = long_forms(text)
+
+    def is_meant(match: Match[str]) -> bool:
+        written = text[match.start : match.end]
+        if written.upper() in known.capitals and not written.isupper():
+            return False
+        meaning = written_out.get(written)
+        return meaning is None or any(found.value == match.value for found in known.index.find(meaning))
+
+    return [match for match in known.index.find(text) if is_meant(match)]
 
 
 def _outermost(matches: list[Match[str]]) -> list[Match[str]]:

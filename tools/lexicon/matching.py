@@ -135,6 +135,32 @@ def _before_it(text: str) -> str:
     return words[-1] if words and words[-1].isupper() and words[-1].isalnum() and len(words[-1]) > 1 else ""
 
 
+def long_forms(text: str) -> dict[str, str]:
+    """What a text writes out before the abbreviations it puts in brackets.
+
+    The shortest words before the bracket that hold the letters in their order, the first one as an initial
+    (Schwartz and Hearst, https://pubmed.ncbi.nlm.nih.gov/12603049/); an abbreviation without such words is not defined.
+
+    >>> long_forms("Time to progression (TTP) was 5 months; GERD (n = 3).")
+    {'TTP': 'Time to progression'}
+    """
+    found: dict[str, str] = {}
+    for bracket in _ABBREVIATION.finditer(text):
+        short, before = bracket[1], text[max(0, bracket.start() - 80) : bracket.start()]
+        at = len(before)
+        for place, letter in reversed(list(enumerate(short.casefold()))):
+            if not letter.isalnum():
+                continue
+            at = before.casefold().rfind(letter, 0, at)
+            while place == 0 and at > 0 and before[at - 1].isalnum():
+                at = before.casefold().rfind(letter, 0, at)
+            if at < 0:
+                break
+        else:
+            found.setdefault(short, before[at:])
+    return found
+
+
 def apart(preferred: list[Match[Value]], others: list[Match[Value]]) -> list[Match[Value]]:
     """The preferred matches with those of the others that overlap none of them, in the order of the text."""
     taken = {at for match in preferred for at in range(match.start, match.end)}
