@@ -41,6 +41,7 @@ StopReason = Literal[
     "max_iterations_reached",
     "timeout",
     "no_new_evidence",
+    "sources_unreachable",
     "cancelled",
 ]
 
@@ -406,6 +407,8 @@ def _stop_reason(
 ) -> StopReason | None:
     if sufficient:
         return "sufficient_evidence"
+    if dossier.unreachable(iteration):
+        return "sources_unreachable"
     if exhausted is not None:
         return exhausted
     if iteration >= limits.max_iterations:

@@ -20,6 +20,7 @@ _ENDINGS = {
     "max_iterations_reached": "the highest number of rounds was reached",
     "timeout": "the time budget was nearly used",
     "no_new_evidence": "nothing new was left to find",
+    "sources_unreachable": "no source could be reached",
     "cancelled": "the run was cancelled",
 }
 _AIMS = {"prevention": "to prevent", "treatment": "for", "unknown": "for"}
@@ -61,6 +62,8 @@ class Material:
     @property
     def ending(self) -> str:
         """Why the search ended, in words."""
+        if self.reason == "sources_unreachable" and self.dossier.answered:
+            return "the sources that were asked could no longer be reached"
         return _ENDINGS.get(self.reason, self.reason)
 
     @property
