@@ -407,12 +407,15 @@ def _stop_reason(
 ) -> StopReason | None:
     if sufficient:
         return "sufficient_evidence"
-    if dossier.unreachable(iteration):
+    unreachable = dossier.unreachable(iteration)
+    if unreachable and not dossier.answered:
         return "sources_unreachable"
     if exhausted is not None:
         return exhausted
     if iteration >= limits.max_iterations:
         return "max_iterations_reached"
+    if unreachable:
+        return "sources_unreachable"
     return "no_new_evidence" if nothing_left or dossier.all_failed(iteration) else None
 
 

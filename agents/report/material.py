@@ -22,6 +22,7 @@ _ENDINGS = {
     "no_new_evidence": "nothing new was left to find",
     "sources_unreachable": "no source could be reached",
     "cancelled": "the run was cancelled",
+    "error": "the run failed, and this is what it had found until then",
 }
 _AIMS = {"prevention": "to prevent", "treatment": "for", "unknown": "for"}
 
