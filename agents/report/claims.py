@@ -17,7 +17,6 @@ from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, drug_synonyms
-from willowbark.tools.reading.features import Page
 from willowbark.tools.works.sections import TITLE, places, section_of
 
 from .grounding import beyond
@@ -142,6 +141,8 @@ def _no_result(claim: Claim, record: Evidence, section: str) -> str | None:
     title = record.citation.title
     body = record.content.removeprefix(title).lstrip(" .\n")
     text = title if section == TITLE else next((p.text for p in places(record) if p.title == section), body)
+    from willowbark.tools.reading.features import Page  # noqa: PLC0415  it brings numpy
+
     page = Page("" if text == title else title, text)
     spans = [(sentence.start, sentence.end) for sentence in page.text.sentences]
     quoted = _quoted(plain(claim.quote), [plain(page.text.quote(start, end)) for start, end in spans])
