@@ -34,6 +34,7 @@ class RunContext:
         decided: what the approver answers without asking anybody: a decision from the run's earlier life. None asks.
         waiting: opened while a person is waited for, so that the time is not counted.
         readings: what readers said of the records so far; None begins anew.
+        stopped: why the run ended before its report, as that should name it; None where the judge says it.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class RunContext:
         decided: Approval | None = None,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
         readings: Readings | None = None,
+        stopped: str | None = None,
     ) -> None:
         self.transport = transport
         self.marker = new_marker()
@@ -55,6 +57,7 @@ class RunContext:
         self.account = account
         self.decided = decided
         self.waiting = waiting
+        self.stopped = stopped
         self._checked: tuple[tuple[str, ...], Checked] | None = None
 
     async def checked(self, question: str, pool: Sequence[Evidence]) -> Checked:

@@ -121,8 +121,14 @@ class Dossier(BaseModel):
 
     def all_failed(self, iteration: int) -> bool:
         """Whether nothing at all answered in a round."""
-        replies = [reply for found in self.findings if found.iteration == iteration for reply in found.replies]
-        return all(reply.status in _FAILED for reply in replies)
+        return self._statuses(iteration) <= set(_FAILED)
+
+    def unreachable(self, iteration: int) -> bool:
+        """Whether nothing at all answered in a round because sources could not be reached or read."""
+        return Status.UNAVAILABLE in self._statuses(iteration) and self.all_failed(iteration)
+
+    def _statuses(self, iteration: int) -> set[Status]:
+        return {reply.status for found in self.findings if found.iteration == iteration for reply in found.replies}
 
 
 def new_keys(later: Iterable[Evidence], earlier: Iterable[Evidence]) -> set[str]:

@@ -41,6 +41,7 @@ StopReason = Literal[
     "max_iterations_reached",
     "timeout",
     "no_new_evidence",
+    "sources_unreachable",
     "cancelled",
 ]
 
@@ -406,10 +407,15 @@ def _stop_reason(
 ) -> StopReason | None:
     if sufficient:
         return "sufficient_evidence"
+    unreachable = dossier.unreachable(iteration)
+    if unreachable and not dossier.answered:
+        return "sources_unreachable"
     if exhausted is not None:
         return exhausted
     if iteration >= limits.max_iterations:
         return "max_iterations_reached"
+    if unreachable:
+        return "sources_unreachable"
     return "no_new_evidence" if nothing_left or dossier.all_failed(iteration) else None
 
 

@@ -130,6 +130,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
                 notes=writing.notes,
                 tokens_used=tokens_used + beside,
                 analyst=analyst_name(self._model_client),
+                stop_reason=self._run.stopped,
                 approval=approval,
                 aside=aside,
                 usage=usage,

@@ -1,4 +1,7 @@
-"""F9: ledgers that cannot be written. A full disk, read-only places, locks, two who resume the same run."""
+"""F9: ledgers that cannot be written or read, and F12: one that many write to.
+
+A full disk, read-only places, locks, flipped bits, two who resume the same run.
+"""
 
 import os
 import random
@@ -49,6 +52,24 @@ def _crippled(numbers: list[int], seed: int) -> list[tuple[str, list[str]]]:
             path = Path(folder) / str(number) / "ledger.db"
             found.append((name, CASES[name](random.Random(f"{seed}/{number}"), server, path, whole)))
         return found
+
+
+def side_by_side(processes: int, seed: int) -> Row:
+    """F12: runs that share a ledger wait for one another, and none fails."""
+    before = time.perf_counter()
+    with SandboxServer() as server, tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as workers:
+        path = Path(folder) / "ledger.db"
+        lives = [Life(path, server.url, run_id=f"run-{number}") for number in range(processes)]
+        told = [life.told for life in workers.map(Life.lived, lives)]
+        torn = not intact(path)
+    reports = [life.report for life in told if life is not None and life.report is not None and not life.errors]
+    notes = [f"{life}"[:_LONGEST_LINE] for life in told if life is None or life.errors or life.crash]
+    notes += ["the ledger is torn"] if torn else []
+    figures = [
+        exactly("reports of runs that nothing befell", len(reports), processes),
+        exactly("different ones", sum(report != reports[0] for report in reports), 0),
+    ]
+    return Row("F12", processes, "processes at once in one ledger", seed, time.perf_counter() - before, figures, notes)
 
 
 def _full_disk(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
@@ -117,6 +138,22 @@ def _locked(chance: random.Random, server: SandboxServer, path: Path, whole: Lif
     return [*_unclear(told, "in use by another program"), *_gone_on(path, server, whole)]
 
 
+def _flipped(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+    """Bits of the file are others than were written: it is told, or was where nothing is read from."""
+    Life(path, server.url).lived(killer("checkpoint", chance.randint(1, 5), 0.0))
+    Ledger(path).close()  # or the log of the killed process would mend it
+    content = bytearray(path.read_bytes())
+    for _ in range(chance.choice((1, 10, 100))):
+        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    path.write_bytes(content)
+    told = Life(path, server.url, again=True).lived().told
+    if told is not None and whole.told is not None and told.report == whole.told.report:
+        return []
+    if told is not None and told.report is not None and not told.errors:
+        return ["it went on to another report, and said nothing"]
+    return _unclear(told, "the ledger")
+
+
 def _two_resumes(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
     """A second process resumes a run while the first one is at it."""
     Life(path, server.url).lived(killer("checkpoint", chance.randint(1, 5), 0.0))
@@ -143,6 +180,7 @@ CASES: dict[str, Case] = {
     "full disk": _full_disk,
     "read-only folder": _read_only_folder,
     "locked": _locked,
+    "flipped bits": _flipped,
     "two resumes": _two_resumes,
     "no larger files": _no_larger_files,
     "read-only file": _read_only_file,

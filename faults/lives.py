@@ -19,6 +19,7 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Journal, Ledger
+from willowbark.teams.ledger.database import BUSY_TIMEOUT_S
 from willowbark.teams.run.research import research_stream
 from willowbark.teams.run.resume import resume_stream
 from willowbark.tools.errors import UsageError
@@ -47,7 +48,7 @@ class Ailment:
     """The ledger may grow by so many pages, then SQLite says that the disk is full."""
     heeds_permissions: bool = False
     """Whether files and folders that are read-only are so for root, too."""
-    patience_s: float = 5.0
+    patience_s: float = BUSY_TIMEOUT_S
     """How long it waits for a ledger that is locked."""
 
 
@@ -78,6 +79,7 @@ class Life:
     url: str
     again: bool = False
     ailment: Ailment = Ailment()
+    run_id: str = RUN_ID
     told: Told | None = None
     marks: list[str] = field(default_factory=list)
 
@@ -85,7 +87,7 @@ class Life:
         """Live it to its end, or until `watch(mark, pid)` has killed it."""
         ours, theirs = _processes.Pipe()
         process = _processes.Process(
-            target=_live, args=(theirs, self.path, self.url, self.again, self.ailment), daemon=True
+            target=_live, args=(theirs, self.path, self.url, self.run_id, self.again, self.ailment), daemon=True
         )
         process.start()
         theirs.close()
@@ -123,21 +125,21 @@ def _received(ours: Connection) -> Any:
         return None
 
 
-def _live(theirs: Connection, path: Path, url: str, again: bool, ailment: Ailment) -> None:
+def _live(theirs: Connection, path: Path, url: str, run_id: str, again: bool, ailment: Ailment) -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     _mark(theirs)
     _cripple(ailment)
-    theirs.send(asyncio.run(_told(theirs, path, url, again, ailment)))
+    theirs.send(asyncio.run(_told(theirs, path, url, run_id, again, ailment)))
     theirs.close()
 
 
-async def _told(theirs: Connection, path: Path, url: str, again: bool, ailment: Ailment) -> Told:
+async def _told(theirs: Connection, path: Path, url: str, run_id: str, again: bool, ailment: Ailment) -> Told:
     client, report, errors, crash = _Counting(theirs), None, list[str](), None
     try:
         with Ledger(path, busy_timeout_s=ailment.patience_s) as ledger:
             where, settings = Endpoints.sandbox(url), Settings().overridden(_SETTINGS)
             stream = (
-                resume_stream(RUN_ID, ledger, model_client=client, endpoints=where)
+                resume_stream(run_id, ledger, model_client=client, endpoints=where)
                 if again
                 else research_stream(
                     QUESTIONS[0],
@@ -145,7 +147,7 @@ async def _told(theirs: Connection, path: Path, url: str, again: bool, ailment: 
                     model_client=client,
                     endpoints=where,
                     ledger=ledger,
-                    run_id=RUN_ID,
+                    run_id=run_id,
                 )
             )
             async for event in stream:

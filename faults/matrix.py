@@ -24,8 +24,9 @@ SIZES = {
     "F8": 200,
     "F9": 50,
     "F10": 100,
+    "F12": 40,
 }
-"""Runs of each row at full size; F3 counts them for each source."""
+"""Runs of each row at full size; F3 counts them for each source. F11 is the soak."""
 Job = Callable[[int, int, int], Row]
 
 ROWS: dict[str, Job] = {
@@ -40,6 +41,7 @@ ROWS: dict[str, Job] = {
     "F8": killed.killed,
     "F9": ledgers.crippled,
     "F10": lambda runs, seed, jobs: stopping.stopped(runs, seed),
+    "F12": lambda runs, seed, jobs: ledgers.side_by_side(runs, seed),
 }
 
 

@@ -14,19 +14,31 @@ if TYPE_CHECKING:
     from .ledger import Ledger
     from .research_team import ResearchTeam
     from .run.options import RunOptions
-    from .run.research import research, research_stream
+    from .run.research import RunFailed, SourcesUnreachable, research, research_stream
 
 _HOMES = {
     "AgentEvent": "events",
     "Ledger": "ledger",
     "ResearchTeam": "research_team",
+    "RunFailed": "run.research",
     "RunOptions": "run.options",
     "Settings": "config",
+    "SourcesUnreachable": "run.research",
     "research": "run.research",
     "research_stream": "run.research",
 }
 
-__all__ = ["AgentEvent", "Ledger", "ResearchTeam", "RunOptions", "Settings", "research", "research_stream"]
+__all__ = [
+    "AgentEvent",
+    "Ledger",
+    "ResearchTeam",
+    "RunFailed",
+    "RunOptions",
+    "Settings",
+    "SourcesUnreachable",
+    "research",
+    "research_stream",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -299,15 +299,30 @@ _KEYS_BELONG = "set OPENAI_API_KEY, ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY or N
 
 def _refuse_foreign_server(content: Mapping[str, Any], file: str, environ: Mapping[str, str]) -> None:
     """Refuse a model server of a file that nobody named: the environment's keys would go there."""
-    llm = content.get("llm")
-    address = llm.get("base_url") if isinstance(llm, Mapping) else None
-    variable = f"{ENV_PREFIX}LLM{_DELIMITER}BASE_URL"
-    overruled = any(name.upper() == variable and value for name, value in environ.items())
-    if isinstance(address, str) and not overruled and not on_this_machine(address):
+    address, variable = _of_file(content, "llm", "base_url", environ)
+    if isinstance(address, str) and not on_this_machine(address):
         raise UsageError(
             f"{file}: llm.base_url: a server beyond this machine would get your key; set {variable} in the "
             f"environment, or name the file with --config {file} if you trust it"
         )
+
+
+def _of_file(content: Mapping[str, Any], section: str, name: str, environ: Mapping[str, str]) -> tuple[Any, str]:
+    """What a file sets that no variable overrules, None for nothing; and the variable that would."""
+    table, variable = content.get(section), f"{ENV_PREFIX}{section}{_DELIMITER}{name}".upper()
+    overruled = any(given.upper() == variable and value for given, value in environ.items())
+    return (None if overruled or not isinstance(table, Mapping) else table.get(name)), variable
+
+
+def directory_of_stray_file() -> Path | None:
+    """Where the current folder's `willowbark.toml` has run folders made; None where it does not say.
+
+    Nobody named that file, and it may have come with somebody else's: who starts a run there should be told.
+    """
+    file = Path(FILE_NAME)
+    content = _read(file) if os.path.lexists(file) else {}
+    directory, _ = _of_file(content, "output", "directory", os.environ)
+    return None if directory is None else Path(directory).absolute()
 
 
 def on_this_machine(address: str) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -194,28 +195,95 @@ def test_a_crash_is_one_line_and_its_trace_stands_in_the_run_folder() -> None:
 
 @pytest.mark.usefixtures("reachable")
 @pytest.mark.parametrize(
-    ("question", "presses", "files"),
+    ("question", "asked_by", "presses", "files"),
     [
-        ("wait for it", 1, {"report.md", "report.json"}),
-        ("hang on", 2, {"events.jsonl"}),
+        ("wait for it", signal.SIGINT, 1, {"report.md", "report.json"}),
+        ("wait for it", signal.SIGTERM, 1, {"report.md", "report.json"}),
+        ("wait for it", signal.SIGHUP, 1, {"report.md", "report.json"}),
+        ("hang on", signal.SIGINT, 2, {"events.jsonl"}),
     ],
-    ids=["a partial report", "a second Ctrl-C"],
+    ids=["Ctrl-C", "SIGTERM", "SIGHUP", "a second Ctrl-C"],
 )
-def test_ctrl_c_keeps_what_there_is_and_exits_with_130(question: str, presses: int, files: set[str]) -> None:
+def test_what_is_asked_to_stop_keeps_what_there_is_and_exits_with_130(
+    question: str, asked_by: signal.Signals, presses: int, files: set[str]
+) -> None:
     process = start("ask", question)
     assert process.stderr is not None
     while "searching" not in process.stderr.readline():
         assert process.poll() is None
 
     for _ in range(presses):
-        process.send_signal(signal.SIGINT)
+        process.send_signal(asked_by)
         time.sleep(0.2)
-    stderr = process.communicate(timeout=20)[1]
+    stderr = process.communicate(timeout=60)[1]
 
     assert process.returncode == 130
     assert "cancelled" in stderr.splitlines()[-1]
     assert "Traceback" not in stderr
     assert set(files_of_the_run()) == files
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal that can be closed")
+@pytest.mark.usefixtures("reachable")
+def test_a_terminal_that_is_closed_costs_no_report() -> None:
+    ours, theirs = os.openpty()
+    leader = "import fcntl, os, sys, termios; fcntl.ioctl(2, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+    command = [sys.executable, "-c", leader, sys.executable, str(SCRIPT), "ask", "wait for it"]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    os.close(theirs)
+    shown = b""
+    while b"searching" not in shown:
+        shown += os.read(ours, 1000)
+    os.close(ours)
+
+    process.wait(60)
+    assert set(files_of_the_run()) == {"report.md", "report.json"}
+
+
+@pytest.mark.usefixtures("reachable")
+def test_a_run_that_is_to_outlive_its_terminal_does() -> None:
+    process = start("ask", "wait for it", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    assert process.stderr is not None
+    while "searching" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.terminate()
+    process.communicate(timeout=60)
+
+
+@pytest.mark.usefixtures("reachable")
+def test_where_no_file_can_be_written_the_report_is_printed() -> None:
+    process = start("ask", ANSWERED, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9, 9)))
+    stdout, stderr = process.communicate(timeout=60)
+
+    assert "Topiramate reduces attacks." in stdout
+    assert "willowbark: the report was not kept: runs/" in stderr
+    assert "File too large" in stderr
+    assert process.returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.usefixtures("reachable")
+def test_a_report_that_cannot_be_printed_stands_in_its_folder() -> None:
+    with open("/dev/full", "w") as full:
+        process = start("ask", ANSWERED, stdout=full)
+        stderr = process.communicate(timeout=60)[1]
+
+    assert stderr.splitlines()[-1].startswith("willowbark: the report cannot be printed (No space left on device)")
+    assert "Traceback" not in stderr
+    assert set(files_of_the_run()) == {"report.md", "report.json"}
+
+
+@pytest.mark.usefixtures("reachable")
+def test_a_settings_file_that_moves_run_folders_is_told_of(here: Path) -> None:
+    Path("willowbark.toml").write_text('[output]\ndirectory = "elsewhere"\n')
+    told = invoke("ask", ANSWERED, "--quiet").stderr
+    assert told.count("\n") == 1
+    assert f"willowbark.toml in this folder has run folders written to {here / 'elsewhere'}" in told
+    assert invoke("ask", ANSWERED, "--quiet", "--out", "there").stderr == ""
+    assert invoke("ask", ANSWERED, "--quiet", "--config", "willowbark.toml").stderr == ""
 
 
 @pytest.mark.usefixtures("reachable")

@@ -13,7 +13,7 @@ from exports_sample import ONE_YEAR, empty, hostile, reference, row, sample
 from willowbark.agents.report.content import SummaryPart
 from willowbark.agents.report.evidence_list import EvidenceList, evidence_html
 from willowbark.agents.report.forms.html import FIGURE_STYLE
-from willowbark.agents.report.forms.links import LINKED_HOSTS
+from willowbark.agents.report.forms.links import known_hosts
 from willowbark.teams.exports import render
 from willowbark.tools.evidence import Citation, Evidence
 
@@ -108,7 +108,7 @@ def leads_to_a_source(tag: str, href: str) -> bool:
     if href.startswith("#"):
         return True
     parts = urlsplit(href)
-    return tag == "a" and parts.scheme == "https" and parts.netloc in LINKED_HOSTS
+    return tag == "a" and parts.scheme == "https" and parts.netloc in known_hosts()
 
 
 def page_of(report: object) -> str:
@@ -172,7 +172,7 @@ def test_the_policy_allows_the_one_style_sheet_and_nothing_else(page: str) -> No
 
 def test_the_page_names_no_remote_resource(page: str) -> None:
     addresses = set(re.findall(r"https?://[^\s\"'<>]+", page))
-    assert {urlsplit(address).netloc for address in addresses} <= LINKED_HOSTS
+    assert {urlsplit(address).netloc for address in addresses} <= known_hosts()
     assert "url(" not in re.sub(r"url\(#[\w.-]+\)", "", page)
 
 

@@ -147,10 +147,25 @@ async def test_a_judge_with_nothing_left_to_ask_ends_the_search() -> None:
     assert (await judged(*ROUND, answer=proposal(confidence=0.1, gaps=[]))).stop_reason == "no_new_evidence"
 
 
-async def test_a_round_in_which_nothing_answered_ends_the_search() -> None:
-    down = reply(status=Status.UNAVAILABLE, warnings=["no connection"])
-    verdict = await judged(asked(), findings("literature", down), answer=proposal(confidence=0.1))
-    assert verdict.stop_reason == "no_new_evidence"
+@pytest.mark.parametrize(
+    ("statuses", "reason"),
+    [
+        ([Status.UNAVAILABLE], "sources_unreachable"),
+        ([Status.UNAVAILABLE, Status.BAD_QUERY], "sources_unreachable"),
+        ([Status.BAD_QUERY], "no_new_evidence"),
+        ([], "no_new_evidence"),
+        ([Status.UNAVAILABLE, Status.EMPTY], None),
+    ],
+)
+async def test_a_round_in_which_nothing_answered_ends_the_search(statuses: list[Status], reason: str | None) -> None:
+    said = [reply(status=status, warnings=["no connection"]) for status in statuses]
+    verdict = await judged(asked(), findings("literature", *said), answer=proposal(confidence=0.1))
+    assert verdict.stop_reason == reason
+
+
+async def test_no_network_is_the_reason_whatever_budget_is_used_up_by_it() -> None:
+    down = findings("literature", reply(status=Status.UNAVAILABLE, warnings=["no connection"]))
+    assert (await judged(asked(), down, max_iterations=1, max_tokens=1)).stop_reason == "sources_unreachable"
 
 
 async def test_a_model_that_fails_is_replaced_and_named() -> None:

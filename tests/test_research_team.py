@@ -21,6 +21,9 @@ from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.patience import RetryPolicy
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.sandbox.server import SandboxServer
 
 
@@ -202,3 +205,14 @@ async def test_the_user_sees_text_for_every_step() -> None:
     messages = await ran(team(max_iterations=1))
     shown = {m.source for m in messages if isinstance(m, TextMessage)}
     assert shown == {"user", "literature", "trials", "mechanism", "judge", "report"}
+
+
+async def test_without_a_network_the_user_is_told_so_and_not_that_nothing_was_left_to_find() -> None:
+    client = BaselineChatCompletionClient()
+    quick = RetryPolicy.within(5).scaled(0.05)
+    async with Transport(Endpoints.sandbox("http://127.0.0.1:9"), policy=quick) as nowhere:
+        messages = await ran(ResearchTeam(default_participants(client), client, transport=nowhere))
+    shown = {m.source: m.content for m in messages if isinstance(m, TextMessage)}
+    assert "sources unreachable" in shown["judge"]
+    assert "no source could be reached" in shown["report"]
+    assert "nothing new" not in shown["report"]

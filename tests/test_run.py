@@ -19,7 +19,8 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.research_team import ResearchTeam
-from willowbark.teams.run.research import research, research_stream
+from willowbark.teams.run.options import RunOptions
+from willowbark.teams.run.research import SourcesUnreachable, report_of, research, research_stream
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
@@ -108,11 +109,21 @@ async def test_a_source_that_fails_is_named_and_the_others_report(plan: FaultPla
 async def test_with_every_source_down_the_report_says_so_and_invents_nothing() -> None:
     everything = FaultPlan(faults=(Fault(kind="status", status=503),))
     with FaultySandbox(faults=everything) as dead:
-        report = await research(QUESTION, settings=settings(), endpoints=Endpoints.sandbox(dead.url))
+        endpoints = Endpoints.sandbox(dead.url)
+        with pytest.raises(SourcesUnreachable, match=r"no source could be reached \(.*pubmed.*doctor") as raised:
+            await research(QUESTION, settings=settings(), endpoints=endpoints)
 
+    report = raised.value.report
+    assert report.stop_reason == "sources_unreachable"
+    assert "no source could be reached" in report.executive_summary
     assert (report.references, report.drug_candidates, report.total_papers_reviewed) == ([], [], 0)
     for source in ("pubmed", "europepmc", "clinicaltrials"):
         assert any(source in line.lower() for line in report.limitations)
+
+    async def ended() -> AsyncGenerator[AgentEvent, None]:
+        yield AgentEvent(type="complete", message="", data=report)
+
+    assert await report_of(ended(), RunOptions(raise_unreachable=False)) is report
 
 
 async def test_a_question_that_nothing_matches_gets_an_honest_report(endpoints: Endpoints) -> None:

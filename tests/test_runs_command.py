@@ -1,6 +1,11 @@
 """The ledger from the command line."""
 
 import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,6 +78,78 @@ def test_an_interrupted_run_is_listed_and_resumed(sandbox: SandboxServer) -> Non
     assert json.loads(resumed.stdout)["drug_candidates"] == report["drug_candidates"]
     assert len(sandbox.requests) == before
     assert f"willowbark resume {run_id}" not in invoke("runs").stdout
+
+
+KILLED = """
+import os, signal
+from willowbark.teams.faces import ask, cli
+ask._leave = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+cli.main()
+"""
+"""The command line, killed when its run is committed and its report not yet written."""
+
+
+@pytest.fixture
+def killed() -> str:
+    """The id of a run that was killed between the ledger's commit and its files."""
+    command = [sys.executable, "-c", KILLED, "ask", QUESTION, "-q", "--max-iterations", "1", "--max-results", "5"]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == -signal.SIGKILL
+    (folder,) = Path("runs").iterdir()
+    assert list(folder.iterdir()) == []
+    return folder.name
+
+
+def test_a_run_killed_before_its_report_was_written_has_it_from_the_ledger(killed: str) -> None:
+    with Ledger.existing() as ledger:
+        kept = ledger.report(killed)
+    first = Path("runs") / killed / "report.json"
+    for command in (
+        ["runs"],
+        ["show", killed],
+        ["show", "last"],
+        ["export", "last", "--to", "bib"],
+        ["resume", killed],
+    ):
+        done = invoke(*command)
+        assert (done.exit_code, "no report" in done.output) == (0, False), done.output
+        assert json.loads(first.read_text()) == kept
+        assert (first.parent / "report.md").is_file()
+        for path in first.parent.iterdir():
+            path.unlink()
+    assert "was complete already" in done.stderr
+
+
+def test_a_report_in_the_ledger_is_shown_whatever_became_of_its_folder(killed: str) -> None:
+    (Path("runs") / killed / "report.json").write_text("torn")
+    assert invoke("show", killed, "--json").stdout.startswith("{")
+    assert (Path("runs") / killed / "report.json").read_text() == "torn"
+    shutil.rmtree("runs")
+    assert invoke("show", killed).exit_code == 0
+
+
+def test_flipped_bits_of_a_ledger_are_one_line_with_the_way_out() -> None:
+    run_id = asked()
+    with Ledger() as ledger:
+        ledger._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content, told = DEFAULT_PATH.read_bytes(), set()
+    commands = [["runs"], ["show", run_id, "--costs"], ["replay", run_id, "-q"], ["resume", run_id], ["forget", run_id]]
+    shutil.rmtree(Path("runs") / run_id)
+    (Path("runs") / run_id).mkdir()
+    for seed in range(20):
+        chance, flipped = random.Random(seed), bytearray(content)
+        for _ in range(chance.choice((1, 10, 100))):
+            flipped[chance.randrange(chance.choice((100, 50_000, len(content))))] ^= 1 << chance.randrange(8)
+        for command in commands if seed % 5 else commands[:1]:
+            DEFAULT_PATH.write_bytes(flipped)
+            done = invoke(*command)
+            if done.exit_code == 4 and command[0] == "replay":
+                continue  # another report than the run's own, and it says so
+            assert done.exit_code in (0, 2), (seed, command, done.output)
+            if done.exit_code == 2:
+                assert done.stderr.count("\n") == 1, done.stderr
+                told |= {way for way in ("move it away", "forget", "willowbark runs") if way in done.stderr}
+                assert told, done.stderr
+    assert "move it away" in told
 
 
 def test_a_replay_says_that_the_report_is_the_runs_own() -> None:

@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-import bm25s
 import snowballstemmer
 
 from .evidence import Evidence
@@ -88,6 +87,8 @@ def word_match(question: str, texts: Sequence[str]) -> list[float]:
     wanted = [word for word in dict.fromkeys(wanted) if word in known]
     if not wanted:
         return [0.0] * len(texts)
+    import bm25s  # noqa: PLC0415  it brings numpy: a run is begun before that is needed
+
     index = bm25s.BM25(k1=_K1, b=_B)
     index.index(corpus, show_progress=False)
     return [float(score) for score in index.get_scores(wanted)]

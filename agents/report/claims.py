@@ -193,6 +193,7 @@ def _no_result(claim: Claim, record: Evidence, section: str) -> str | None:
     title = record.citation.title
     body = record.content.removeprefix(title).lstrip(" .\n")
     text = title if section == TITLE else next((p.text for p in places(record) if p.title == section), body)
+
     page = Page("" if text == title else title, text)
     spans = [(sentence.start, sentence.end) for sentence in page.text.sentences]
     quoted = _quoted(plain(claim.quote), [plain(page.text.quote(start, end)) for start, end in spans])

@@ -21,7 +21,9 @@ _ENDINGS = {
     "max_iterations_reached": "the highest number of rounds was reached",
     "timeout": "the time budget was nearly used",
     "no_new_evidence": "nothing new was left to find",
+    "sources_unreachable": "no source could be reached",
     "cancelled": "the run was cancelled",
+    "error": "the run failed, and this is what it had found until then",
 }
 _AIMS = {"prevention": "to prevent", "treatment": "for", "unknown": "for"}
 
@@ -64,6 +66,8 @@ class Material:
     @property
     def ending(self) -> str:
         """Why the search ended, in words."""
+        if self.reason == "sources_unreachable" and self.dossier.answered:
+            return "the sources that were asked could no longer be reached"
         return _ENDINGS.get(self.reason, self.reason)
 
     @property

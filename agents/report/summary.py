@@ -129,6 +129,8 @@ def held_back(material: Material) -> str:
 def _nothing(material: Material) -> str:
     if material.aside:
         return f"No answer: {held_back(material)}, so it names no candidate {short(material.purpose)}."
+    if not material.dossier.answered and material.reason == "sources_unreachable":
+        return f"No answer: {material.ending}, so nothing was looked up on drugs {short(material.purpose)}."
     return (
         f"No answer: no existing drug was found with verifiable evidence {short(material.purpose)}, so the report "
         "names no candidate. That is no evidence that none works."

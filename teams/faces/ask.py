@@ -5,7 +5,7 @@ import json
 import signal
 import sys
 import traceback
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -19,7 +19,7 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Recorder
 from willowbark.tools.questions.query import validate_question
 
-from ..config import Settings
+from ..config import FILE_NAME, Settings, directory_of_stray_file
 from ..events import AgentEvent
 from ..model_clients import close, model_client
 from ..run.logs import log_event, logged
@@ -34,12 +34,10 @@ if TYPE_CHECKING:
     from ..run.research import Asked
 
 _GRACE_S = 10.0  # for a partial report after Ctrl-C; a second Ctrl-C ends the wait
+_STOPS = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C, an orderly stop, a terminal that was closed; Windows lacks the last
 _Events = AsyncGenerator[AgentEvent, None]
 ResearchStream = Callable[[RunOptions], _Events]
 """`willowbark.teams.run.research_stream`, or what stands in for it."""
-_REGULAR_ENDS = frozenset(
-    {"sufficient_evidence", "token_budget_exceeded", "max_iterations_reached", "timeout", "no_new_evidence"}
-)
 
 
 class ExitCode(IntEnum):
@@ -70,8 +68,6 @@ class Outcome:
         self.events.append(event)
         if event.type == "complete":
             self.report = event.data
-            if getattr(self.report, "stop_reason", None) in _REGULAR_ENDS:
-                self.error = None
         elif event.type == "error":
             self.error = one_line(event.message)
             self.report = event.data if hasattr(event.data, "to_markdown") else self.report
@@ -103,6 +99,8 @@ def ask(options: RunOptions, stream: ResearchStream | None = None) -> ExitCode:
         UsageError: question, configuration, model or folder are at fault; nothing was written.
     """
     settings, shown, token = options.chosen(), options.shown, CancellationToken()
+    if options.settings is None and shown.out is None and (folder_named := directory_of_stray_file()) is not None:
+        complain(f"{FILE_NAME} in this folder has run folders written to {folder_named}; --out names another place")
     text = validate_question(options.question or "")
     client = model_client(settings.llm.model, settings)
     with ExitStack() as stack:
@@ -124,29 +122,31 @@ def ask(options: RunOptions, stream: ResearchStream | None = None) -> ExitCode:
         events = (stream or _research_stream())(options.model_copy(update=handed))
         outcome = asyncio.run(follow(watched(events), progress.show, token, client))
         progress.__exit__(None, None, None)
-        _leave(outcome, folder, settings)
-        if outcome.report is not None:
-            show_report(outcome.report, as_json=shown.as_json)
-        _tell(outcome, folder, quiet=shown.quiet)
-    return outcome.exit_code
+        return _leave(outcome, folder, settings, shown)
 
 
 def resume_run(run_id: str, shown: Shown) -> ExitCode:
     """Bring a run of the ledger to its report, on stdout and in its run folder.
 
     Raises:
-        LedgerError: no such run, a complete one, one that another process works on, or damaged content.
+        LedgerError: no such run, one that another process works on, or damaged content.
         UsageError: the folder cannot be written to.
     """
     from ..ledger import Ledger  # noqa: PLC0415
     from ..run.resume import resume_stream  # noqa: PLC0415  the whole team
+    from .export_command import restored  # noqa: PLC0415
 
     token = CancellationToken()
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.existing())
         run = ledger.run(run_id)
         settings = Settings.restored(run.settings)
-        folder = RunFolder.at(shown.out or settings.output.directory, run_id)
+        root = shown.out or settings.output.directory
+        if run.status == "complete" and (report := restored(run_id, root)) is not None:
+            show_report(report, as_json=shown.as_json)
+            complain(f"run {run_id} was complete already; its report stands in {root / run_id}")
+            return ExitCode.REPORT
+        folder = RunFolder.at(root, run_id)
         recorder, watched = _traced_if_asked(shown.trace, stack)
         progress = stack.enter_context(_progress(shown))
         stream = resume_stream(
@@ -158,16 +158,7 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
             recorder=recorder,
         )
         outcome = asyncio.run(follow(watched(stream), progress.show, token))
-    if outcome.report is not None:
-        folder.write_report(outcome.report, settings.output.formats)
-        show_report(outcome.report, as_json=shown.as_json)
-    if outcome.cancelled:
-        complain(f"cancelled; go on with: willowbark resume {run_id}")
-    elif outcome.error is not None:
-        complain(f"the run failed: {outcome.error}; try again with: willowbark resume {run_id}")
-    elif outcome.unanswered:
-        complain("no source answered; the report names each and why")
-    return outcome.exit_code
+    return _leave(outcome, folder, settings, shown)
 
 
 def replay_run(run_id: str, shown: Shown) -> ExitCode:
@@ -219,7 +210,7 @@ async def follow(
     token: CancellationToken,
     client: "ChatCompletionClient | None" = None,
 ) -> Outcome:
-    """Follow a run to its end; Ctrl-C asks it for a partial report, a second one ends it.
+    """Follow a run to its end; Ctrl-C, SIGTERM or SIGHUP asks it for a partial report, a second one ends it.
 
     Args:
         events: of the run.
@@ -240,8 +231,9 @@ async def follow(
         try:
             async for event in events:
                 outcome.note(event)
-                log_event(event)
-                show(event)
+                with suppress(OSError):  # a terminal that was closed, a full disk below a log: no reason to lose a run
+                    log_event(event)
+                    show(event)
         except UsageError:
             raise
         except asyncio.CancelledError:
@@ -273,7 +265,7 @@ def _asked_in_terminal(settings: Settings, progress: Progress) -> "Asked | None"
 
 
 def _on_interrupt(outcome: Outcome, token: CancellationToken, task: "asyncio.Task[object]") -> Callable[[], None]:
-    """Answer Ctrl-C from now on; the function given back ends that."""
+    """Answer what asks the run to stop from now on; the function given back ends that."""
     loop = asyncio.get_running_loop()
 
     def interrupted() -> None:
@@ -284,16 +276,19 @@ def _on_interrupt(outcome: Outcome, token: CancellationToken, task: "asyncio.Tas
         token.cancel()
         loop.call_later(_GRACE_S, task.cancel)
 
-    try:
-        loop.add_signal_handler(signal.SIGINT, interrupted)
-    except (NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
-        return lambda: None
-    return lambda: _forget(loop)
+    heard = [getattr(signal, name) for name in _STOPS if hasattr(signal, name)]
+    if heard[-1] is not signal.SIGINT and signal.getsignal(heard[-1]) is signal.SIG_IGN:
+        heard.pop()  # `nohup`: the run is to outlive its terminal
+    with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
+        for number in heard:
+            loop.add_signal_handler(number, interrupted)
+    return lambda: _forget(loop, heard)
 
 
-def _forget(loop: asyncio.AbstractEventLoop) -> None:
-    with suppress(ValueError, RuntimeError):
-        loop.remove_signal_handler(signal.SIGINT)
+def _forget(loop: asyncio.AbstractEventLoop, heard: Sequence[signal.Signals]) -> None:
+    with suppress(NotImplementedError, ValueError, RuntimeError):
+        for number in heard:
+            loop.remove_signal_handler(number)
 
 
 def _traced_if_asked(path: Path | None, stack: ExitStack) -> tuple[Recorder | None, Callable[[_Events], _Events]]:
@@ -324,23 +319,34 @@ def _research_stream() -> ResearchStream:
     return research_stream
 
 
-def _leave(outcome: Outcome, folder: RunFolder, settings: Settings) -> None:
-    """Write the report; of a run without one, what was told until it ended."""
+def _leave(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Shown) -> ExitCode:
+    """Write the report and print it, or what was told of a run without one; printed it is even on a full disk."""
+    try:
+        if outcome.report is not None:
+            folder.write_report(outcome.report, settings.output.formats)
+        else:
+            folder.write("events.jsonl", "\n".join(event.model_dump_json() for event in outcome.events))
+        if outcome.trace is not None:
+            folder.write("traceback.txt", outcome.trace)
+        place, code = f"stands in {folder.path}", outcome.exit_code
+    except UsageError as error:
+        place, code = f"was not kept: {error}", outcome.exit_code or ExitCode.USAGE
     if outcome.report is not None:
-        folder.write_report(outcome.report, settings.output.formats)
-    else:
-        folder.write("events.jsonl", "\n".join(event.model_dump_json() for event in outcome.events))
-    if outcome.trace is not None:
-        folder.write("traceback.txt", outcome.trace)
+        show_report(outcome.report, as_json=shown.as_json)
+    _tell(outcome, folder, place, quiet=shown.quiet)
+    return code
 
 
-def _tell(outcome: Outcome, folder: RunFolder, *, quiet: bool) -> None:
+def _tell(outcome: Outcome, folder: RunFolder, place: str, *, quiet: bool) -> None:
+    go_on = f"to go on: willowbark resume {folder.run_id}"
     if outcome.cancelled:
         kept = "the report so far" if outcome.report is not None else "what happened until then"
-        complain(f"cancelled; {kept} stands in {folder.path}; to go on: willowbark resume {folder.run_id}")
+        complain(f"cancelled; {kept} {place}; {go_on}")
     elif outcome.error is not None:
-        complain(f"the run failed: {outcome.error}; what there is stands in {folder.path}")
+        complain(f"the run failed: {outcome.error}; what there is {place}")
     elif outcome.unanswered:
-        complain(f"no source answered; the report in {folder.path} names each and why")
+        complain(f"no source answered; the report names each and why, and {place}")
+    elif not place.startswith("stands"):
+        complain(f"the report {place}")
     elif not quiet:
         print(f"Run folder: {folder.path}", file=sys.stderr)

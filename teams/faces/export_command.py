@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,9 @@ def runs_folder(runs: Path | None, config: Path | None) -> Path:
 
 def list_runs(root: Path) -> None:
     """Print a line a run, the newest first: id, candidates, why it ended, question."""
-    lines = [_line(folder) for folder in _folders(root)]
+    folders = list(_folders(root))
+    ended = _ended_in_ledger() if not all(map(_has_report, folders)) else set()
+    lines = [_line(folder, in_ledger=folder.run_id in ended) for folder in folders]
     write_out("\n".join(lines) if lines else f"No runs in {root}.")
 
 
@@ -41,7 +44,7 @@ def show_run(root: Path, run: str, *, as_json: bool = False) -> None:
     Raises:
         UsageError: no such run, or its report cannot be read.
     """
-    show_report(load_report(_folder(root, run)), as_json=as_json)
+    show_report(_report(root, latest(root) if run == LATEST else run), as_json=as_json)
 
 
 def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
@@ -62,12 +65,12 @@ def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
     forms = [name for name in names if name != WORKSPACE]
     for name in forms:
         format_of(name)
-    written = []
+    written, run_id = [], latest(root) if run == LATEST else run
     if forms:
-        folder = _folder(root, run)
-        written += write(load_report(folder), out if out is not None else folder.path, forms)
+        report = _report(root, run_id)
+        written += write(report, out if out is not None else RunFolder.at(root, run_id).path, forms)
     if WORKSPACE in names:
-        written.append(_export_workspace(latest(root) if run == LATEST else run, root, out))
+        written.append(_export_workspace(run_id, root, out))
     write_out("\n".join(map(str, written)))
 
 
@@ -86,7 +89,62 @@ def latest(root: Path) -> str:
     Raises:
         UsageError: there is none.
     """
-    return _folder(root, LATEST).run_id
+    if (root / LATEST).is_dir():
+        return LATEST
+    folders = list(_folders(root))
+    ended = _ended_in_ledger() if not all(map(_has_report, folders[:1])) else set()
+    for folder in folders:
+        if folder.run_id in ended or _has_report(folder):
+            return folder.run_id
+    raise UsageError(f"{root}: no run there has a report")
+
+
+def restored(run_id: str, root: Path) -> "ResearchReport | None":
+    """The report that the ledger holds of a run, put back into its folder where that lacks it; None for no such report.
+
+    A run that is killed between its last commit and its files leaves them to this.
+
+    Raises:
+        LedgerError: the ledger or what it holds is damaged.
+        UsageError: the report is not what this version writes.
+    """
+    from ..ledger import DEFAULT_PATH, Ledger  # noqa: PLC0415
+
+    if run_id not in _ended_in_ledger():
+        return None
+    with Ledger.existing(DEFAULT_PATH) as ledger:
+        content, settings = ledger.report(run_id), Settings.restored(ledger.run(run_id).settings)
+    if content is None:
+        return None
+    report = _validated(json.dumps(content).encode(), f"{DEFAULT_PATH}: run {run_id}")
+    with suppress(UsageError):  # a place that cannot be written to keeps nobody from reading
+        folder = RunFolder.at(root, run_id)
+        folder.write_report(report, [f for f in settings.output.formats if not (folder.path / f"report.{f}").exists()])
+    return report
+
+
+def _ended_in_ledger() -> set[str]:
+    """The ids of the workspace's runs that came to an end, and so to a report."""
+    from ..ledger import DEFAULT_PATH, Ledger  # noqa: PLC0415
+
+    if not DEFAULT_PATH.is_file():
+        return set()
+    with Ledger.existing(DEFAULT_PATH) as ledger:
+        return {run.run_id for run in ledger.runs() if run.stop_reason is not None}
+
+
+def _report(root: Path, run_id: str) -> "ResearchReport":
+    """The report of a run: its folder's, else the ledger's.
+
+    Raises:
+        UsageError: neither has one that can be read.
+    """
+    try:
+        return load_report(RunFolder.open(root, run_id))
+    except UsageError as error:
+        if not RUN_ID.fullmatch(run_id) or (report := restored(run_id, root)) is None:
+            raise error from None
+        return report
 
 
 def load_report(folder: RunFolder) -> "ResearchReport":
@@ -95,30 +153,26 @@ def load_report(folder: RunFolder) -> "ResearchReport":
     Raises:
         UsageError: there is none, or it is not what a run writes.
     """
-    from pydantic import ValidationError  # noqa: PLC0415  bad input is told before this is loaded
-
-    from willowbark.agents.report.model import ResearchReport  # noqa: PLC0415
-
     path = folder.path / REPORT
     try:
-        return ResearchReport.model_validate_json(path.read_bytes())
+        return _validated(path.read_bytes(), str(path))
     except FileNotFoundError:
         raise UsageError(f'{path}: the run has no JSON report; keep "json" in [output] formats') from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _validated(content: bytes, place: str) -> "ResearchReport":
+    from pydantic import ValidationError  # noqa: PLC0415  bad input is told before this is loaded
+
+    from willowbark.agents.report.model import ResearchReport  # noqa: PLC0415
+
+    try:
+        return ResearchReport.model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "its beginning"
-        raise UsageError(f"{path}: no report of this version of Willowbark ({first['msg']} at {where})") from None
-
-
-def _folder(root: Path, run: str) -> RunFolder:
-    if run != LATEST or (root / run).is_dir():
-        return RunFolder.open(root, run)
-    for folder in _folders(root):
-        if (folder.path / REPORT).is_file():
-            return folder
-    raise UsageError(f"{root}: no run there has a report")
+        raise UsageError(f"{place}: no report of this version of Willowbark ({first['msg']} at {where})") from None
 
 
 def _folders(root: Path) -> Iterator[RunFolder]:
@@ -140,9 +194,16 @@ def _is_run(path: Path) -> bool:
     return bool(RUN_ID.fullmatch(path.name)) and path.is_dir() and not path.is_symlink()
 
 
-def _line(folder: RunFolder) -> str:
+def _has_report(folder: RunFolder) -> bool:
+    return (folder.path / REPORT).is_file()
+
+
+def _line(folder: RunFolder, *, in_ledger: bool) -> str:
     try:
-        report: Any = json.loads((folder.path / REPORT).read_bytes())
+        if in_ledger and not _has_report(folder) and (kept := restored(folder.run_id, folder.path.parent)) is not None:
+            report: Any = kept.model_dump(mode="json")
+        else:
+            report = json.loads((folder.path / REPORT).read_bytes())
         drugs = ", ".join(map(str, report["drug_candidates"][:3])) or "no candidate"
         told = f"{len(report['drug_candidates'])} candidates ({drugs}); {report['stop_reason']}"
         return f"{folder.run_id}  {one_line(told)}  {one_line(report['research_question'])}"

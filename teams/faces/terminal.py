@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
@@ -14,6 +14,7 @@ from rich.status import Status
 from rich.text import Text
 
 from willowbark.tools.enclosure import visible
+from willowbark.tools.errors import UsageError
 
 from ..events import AgentEvent
 
@@ -44,7 +45,8 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._status is not None:
-            self._status.stop()
+            with suppress(OSError):  # a terminal that was closed
+                self._status.stop()
             self._status = None
 
     @contextmanager
@@ -92,13 +94,17 @@ def one_line(text: str) -> str:
 
 def complain(message: object) -> None:
     """Print one line on stderr."""
-    print(f"willowbark: {' '.join(visible(str(message)).split())}", file=sys.stderr)
+    with suppress(OSError):  # a terminal that was closed
+        print(f"willowbark: {' '.join(visible(str(message)).split())}", file=sys.stderr, flush=True)
 
 
 def show_report(report: "Report", *, as_json: bool = False) -> None:
     """Print a report on stdout: JSON, or Markdown; on a terminal laid out.
 
     A reader that goes away early (`| head`) is no failure.
+
+    Raises:
+        UsageError: stdout takes nothing: a full disk, or a terminal that was closed.
     """
     try:
         if as_json:
@@ -112,6 +118,9 @@ def show_report(report: "Report", *, as_json: bool = False) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         leave_quietly()
+    except OSError as error:
+        leave_quietly()
+        raise UsageError(f"the report cannot be printed ({error.strerror or error})") from None
 
 
 def write_out(text: str) -> None:

@@ -10,7 +10,7 @@ from willowbark.tools.errors import UsageError
 
 from .schema import MIGRATIONS, sealed
 
-BUSY_TIMEOUT_S = 5.0  # other runs hold the file for a few milliseconds at a time
+BUSY_TIMEOUT_S = 60.0  # others hold the file for milliseconds, but nobody has a turn: one of 40 may wait for 10 s
 
 
 class LedgerError(UsageError):
@@ -19,14 +19,14 @@ class LedgerError(UsageError):
 
 @contextmanager
 def in_words(path: Path | None) -> Iterator[None]:
-    """Turn SQLite's errors into one line.
+    """Turn SQLite's errors, and those of reading what a damaged file gives, into one line.
 
     Raises:
-        LedgerError: instead of any error of SQLite or the file system.
+        LedgerError: instead of any error of SQLite or the file system, and of values that nobody wrote.
     """
     try:
         yield
-    except (sqlite3.Error, OSError, OverflowError) as error:
+    except (sqlite3.Error, OSError, OverflowError, ValueError, TypeError) as error:
         raise worded(error, path) from error
 
 
@@ -37,6 +37,8 @@ def worded(error: Exception, path: Path | None) -> LedgerError:
 
 
 def _said(error: Exception) -> str:
+    if isinstance(error, ValueError | TypeError) and not isinstance(error, UnicodeEncodeError):
+        return "is damaged (it holds what nobody wrote); it was left as it is: move it away, and a new one is made"
     text = str(getattr(error, "strerror", None) or error)
     low = text.lower()
     if "locked" in low or "busy" in low:

@@ -213,7 +213,7 @@ class Ledger:
         """Every run, the latest first."""
         with in_words(self.path):
             rows = self._reading.execute(f"{_RUNS} ORDER BY run.created_at DESC, run.rowid DESC").fetchall()
-        return [self._run(row) for row in rows]
+            return [self._run(row) for row in rows]
 
     def run(self, run_id: str) -> Run:
         """One run.
@@ -223,9 +223,9 @@ class Ledger:
         """
         with in_words(self.path):
             row = self._reading.execute(f"{_RUNS} WHERE run.id = ?", (run_id,)).fetchone()
-        if row is None:
-            raise LedgerError(f"there is no run {run_id!r} in {self.path}; `willowbark runs` lists them")
-        return self._run(row)
+            if row is None:
+                raise self._unknown(run_id)
+            return self._run(row)
 
     def report(self, run_id: str) -> dict[str, Any] | None:
         """A run's report as JSON content; None where there is none yet.
@@ -258,12 +258,14 @@ class Ledger:
             check(self._reading, run_id)
 
     def forget(self, run_id: str) -> None:
-        """Remove a run and all that only it holds.
+        """Remove a run and all that only it holds, be it damaged or not.
 
         Raises:
             LedgerError: no such run, or a process is working on it.
         """
-        self.run(run_id)
+        with in_words(self.path):
+            if self._reading.execute("SELECT 1 FROM run WHERE id = ?", (run_id,)).fetchone() is None:
+                raise self._unknown(run_id)
         with self._held(run_id), in_words(self.path):
             self._writer.commit(partial(_forget, run_id=run_id))
         if (lock := self._lock_file(run_id)) is not None:
@@ -278,10 +280,20 @@ class Ledger:
         except LedgerError:
             return True
 
+    def _unknown(self, run_id: str) -> LedgerError:
+        return LedgerError(f"there is no run {run_id!r} in {self.path}; `willowbark runs` lists them")
+
     def _run(self, row: Sequence[Any]) -> Run:
         fields = dict(zip(_FIELDS, row, strict=True))
-        for name in ("settings", "model_info"):
-            fields[name] = json.loads(fields[name])
+        try:
+            for name in ("settings", "model_info"):
+                fields[name] = json.loads(fields[name])
+            return self._as_it_stands(fields)
+        except (ValueError, TypeError):
+            what = f"run {row[0]} of the ledger {self.path} is damaged (its row holds what nobody wrote)"
+            raise LedgerError(f"{what}; remove it with `willowbark forget {row[0]}`, and ask again") from None
+
+    def _as_it_stands(self, fields: dict[str, Any]) -> Run:
         if fields["status"] == "running" and not self.is_held(fields["run_id"]):
             fields["status"] = "interrupted"
         return Run.model_validate(fields)

@@ -174,6 +174,8 @@ class Course:
         if self._journal is not None and self._journal.failure is not None:
             self._narrator.stop_reason, self._failure_told = "error", True
             return self._narrator.event("error", f"{self._journal.failure}")
+        if self._alarm.rang and isinstance(error, asyncio.CancelledError):
+            return self._narrator.event("progress", "The run's time is up")
         return self._narrator.stopped(error)
 
     def _finish(self, report: ResearchReport) -> str | None:

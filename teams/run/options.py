@@ -93,6 +93,8 @@ class RunOptions(BaseModel):
     """Stops the run; the report of what was found until then still comes."""
     hooks: AllHooks = ()
     """Told what happens."""
+    raise_unreachable: bool = True
+    """Whether `research` raises `SourcesUnreachable` where no source answered; False gives the report of that."""
     shown: Shown = Shown()
     """How command line and notebook show it."""
 
@@ -178,6 +180,7 @@ class LifeChoices(TypedDict, total=False):
     recorder: Recorder | None
     cancellation_token: CancellationToken | None
     hooks: AllHooks
+    raise_unreachable: bool
     shown: Shown
 
 

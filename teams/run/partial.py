@@ -46,11 +46,11 @@ async def partial_report(
         because = f"the run ended before anybody decided: {stop_reason.replace('_', ' ')}"
         messages = [*messages, await undecided(messages, asked.approval_default, because)]
     agent = ReportAgent("report", BaselineChatCompletionClient(estimates_tokens=model == BASELINE))
-    if model != BASELINE:
-        agent.join(RunContext(account=account_of(price_of(model, settings.llm.prices))))
+    account = None if model == BASELINE else account_of(price_of(model, settings.llm.prices))
+    agent.join(RunContext(account=account, stopped=stop_reason))
     async for event in agent.on_messages_stream(messages, CancellationToken()):
         if isinstance(event, Response) and isinstance(event.chat_message, ReportMessage):
-            return event.chat_message.content.model_copy(update={"stop_reason": stop_reason})
+            return event.chat_message.content
     raise WillowbarkError("no report could be made of what was found")
 
 

@@ -23,7 +23,7 @@ from ..model_clients import model_of
 from .course import Course
 from .options import Choices, RunOptions
 
-__all__ = ["Asked", "RunFailed", "research", "research_stream"]
+__all__ = ["Asked", "RunFailed", "SourcesUnreachable", "research", "research_stream"]
 
 Asked = Approve | UserProxyAgent
 """Who is asked about the candidates: a function that takes the typed request, or AutoGen's agent for a person."""
@@ -31,6 +31,21 @@ Asked = Approve | UserProxyAgent
 
 class RunFailed(WillowbarkError):
     """A run ended without a report."""
+
+
+class SourcesUnreachable(RunFailed):
+    """No source answered: there is a network to mend, and nothing to be concluded.
+
+    Attributes:
+        report: says what was asked, and why each source did not answer.
+    """
+
+    def __init__(self, report: ResearchReport) -> None:
+        asked = ", ".join(sorted({entry.source for entry in report.search_log}))
+        super().__init__(
+            f"no source could be reached ({asked}); `willowbark doctor` tells which can be reached from here"
+        )
+        self.report = report
 
 
 async def research(question: str | RunOptions, **choices: Unpack[Choices]) -> ResearchReport:
@@ -42,15 +57,18 @@ async def research(question: str | RunOptions, **choices: Unpack[Choices]) -> Re
 
     Raises:
         UsageError: a question, option, setting or model name that does not hold, or a ledger that cannot be used.
+        SourcesUnreachable: no source answered; `raise_unreachable=False` gives the report that says so instead.
         RunFailed: not even a partial report could be made.
     """
-    return await report_of(research_stream(question, **choices))
+    options = RunOptions.of(question, choices)
+    return await report_of(research_stream(options), options)
 
 
-async def report_of(stream: AsyncGenerator[AgentEvent, None]) -> ResearchReport:
+async def report_of(stream: AsyncGenerator[AgentEvent, None], options: RunOptions) -> ResearchReport:
     """Follow a run to its end.
 
     Raises:
+        SourcesUnreachable: no source answered, and the options want that raised.
         RunFailed: it ended without a report.
     """
     report: ResearchReport | None = None
@@ -63,6 +81,8 @@ async def report_of(stream: AsyncGenerator[AgentEvent, None]) -> ResearchReport:
                 problem = event.message
     if report is None:
         raise RunFailed(problem)
+    if options.raise_unreachable and report.stop_reason == "sources_unreachable" and not report.sources_searched:
+        raise SourcesUnreachable(report)
     return report
 
 

@@ -42,9 +42,10 @@ async def resume(run_id: str, ledger: Ledger, **choices: Unpack[LifeChoices]) ->
     Raises:
         LedgerError: no such run, a complete one, one that another process works on, or damaged content.
         UsageError: an option that does not hold, or the run's model is not to be had here.
+        SourcesUnreachable: no source answered; `raise_unreachable=False` gives the report that says so instead.
         RunFailed: not even a partial report could be made.
     """
-    return await report_of(resume_stream(run_id, ledger, **choices))
+    return await report_of(resume_stream(run_id, ledger, **choices), RunOptions.resuming(choices))
 
 
 async def resume_stream(
@@ -80,7 +81,7 @@ async def replay(run_id: str, ledger: Ledger) -> ResearchReport:
         LedgerError: no such run, one whose replies were dropped, or damaged content.
         RunFailed: no report could be made.
     """
-    return await report_of(replay_stream(run_id, ledger))
+    return await report_of(replay_stream(run_id, ledger), RunOptions(raise_unreachable=False))
 
 
 async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEvent, None]:

@@ -7,7 +7,7 @@ verdict all readings are kept, and the item says so.
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -17,9 +17,6 @@ from ..evidence import Evidence, checked_identifier
 from ..lexicon import condition_synonyms, drug_synonyms
 from ..questions.query import ParsedQuestion
 from ..reading.design import RANDOMISED, StudyDesign, study_design
-from ..reading.facts import Facts, facts_of
-from ..reading.features import Page
-from ..reading.learned import LearnedReader
 from ..reading.purpose import purpose_of
 from ..reading.reading import Asked, Comparator, Design, Match, Reading
 from ..works.linking import named_trials, trial_number
@@ -28,6 +25,11 @@ from .direction import Direction, direction_of
 from .item import AppraisedItem
 from .posted import PostedFinding
 from .registered import registered_reading
+
+if TYPE_CHECKING:  # the learned readers bring numpy: a run is begun before anything is read
+    from ..reading.facts import Facts
+    from ..reading.features import Page
+    from ..reading.learned import LearnedReader
 from .stopping import why_stopped_kind
 
 _log = logging.getLogger(__name__)
@@ -58,7 +60,7 @@ class PageReader(Protocol):
     name: str
     version: str
 
-    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
+    def read_page(self, page: "Page", drug: str, condition: str, key: str = "") -> Reading:
         """Read a record that is cut already."""
 
 
@@ -88,17 +90,28 @@ class Readings:
             self._read[asked] = reading.model_copy(update=told)
         return (*self._given.get((asked.key, asked.drug), ()), self._read[asked])
 
-    def _page(self, asked: Asked) -> tuple[Page, Facts]:
+    def _page(self, asked: Asked) -> "tuple[Page, Facts]":
         """A record, cut once for all its drugs, which are asked about one after another."""
         if self._cut is None or self._cut[0] != (asked.title, asked.text):
-            page = Page(asked.title, asked.text, asked.publication_types)
-            self._cut = (asked.title, asked.text), page, facts_of(page)
+            page, facts = _page_of(asked)
+            self._cut = (asked.title, asked.text), page, facts
         return self._cut[1:]
 
 
+def _page_of(asked: Asked) -> "tuple[Page, Facts]":
+    """A record cut into what the readers look at, and its facts."""
+    from ..reading.facts import facts_of  # noqa: PLC0415
+    from ..reading.features import Page  # noqa: PLC0415
+
+    page = Page(asked.title, asked.text, asked.publication_types)
+    return page, facts_of(page)
+
+
 @lru_cache(maxsize=1)
-def learned_reader() -> LearnedReader:
+def learned_reader() -> "LearnedReader":
     """The learned reader; its weights are loaded once."""
+    from ..reading.learned import LearnedReader  # noqa: PLC0415
+
     return LearnedReader()
 
 
@@ -181,8 +194,7 @@ def design_of(record: Evidence) -> StudyDesign:
     """The study design of a record; a record of a trial registry is a registry entry."""
     if kind_of(record) == "trial":
         return StudyDesign.registry_entry
-    asked = asked_of(record, "", "")
-    return _design(record, facts_of(Page(asked.title, asked.text, asked.publication_types)).design)
+    return _design(record, _page_of(asked_of(record, "", ""))[1].design)
 
 
 def _design(record: Evidence, design: Design) -> StudyDesign:

@@ -11,13 +11,15 @@ import zlib
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import httpx
 import requests
 import urllib3
 
 from .cutoff import Cutoff, CutoffAdapter
+
+if TYPE_CHECKING:
+    import httpx  # loaded with the first request: it brings a command line with it
 
 MAX_BODY_BYTES = 32 * 1024 * 1024  # 200 PubMed records with reference lists take about 6 MB
 USER_AGENT = "willowbark/0.1 (drug repurposing research)"
@@ -32,11 +34,11 @@ class _WithoutKeys(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):
-            record.args = tuple(_redacted(each) if isinstance(each, httpx.URL) else each for each in record.args)
+            record.args = tuple(_redacted(each) if type(each).__name__ == "URL" else each for each in record.args)
         return True
 
 
-def _redacted(url: httpx.URL) -> httpx.URL:
+def _redacted(url: Any) -> Any:
     return url.copy_set_param("api_key", "[key]") if "api_key" in url.params else url
 
 
@@ -100,12 +102,14 @@ class HttpxWire:
         transport: httpx's own seam for tests and recordings; None is the network.
     """
 
-    def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, transport: "httpx.AsyncBaseTransport | None" = None) -> None:
         self._transport = transport
         self._client: httpx.AsyncClient | None = None
 
     async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
         """Exchange one request for one whole reply; see `Wire.send`."""
+        import httpx  # noqa: PLC0415
+
         if self._client is None:  # here and not above: building one takes tens of milliseconds
             self._client = httpx.AsyncClient(transport=self._transport, headers=_HEADERS, follow_redirects=False)
         try:
@@ -245,7 +249,7 @@ def _too_large() -> BrokenBody:
     return BrokenBody(f"the answer is larger than {MAX_BODY_BYTES // 1024**2} MB")
 
 
-async def _body(reply: httpx.Response) -> bytes:
+async def _body(reply: "httpx.Response") -> bytes:
     if reply.is_stream_consumed:  # a transport handed in gave a reply that is read already
         return reply.content
     with closing(_Decoder(reply.headers.get("content-encoding", ""))) as decoder:

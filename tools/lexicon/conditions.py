@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from ..patterns import pattern
 from .matching import Match, PhraseIndex, abbreviated, apart, long_forms, phrase_key, read_table, split_names
 
 # Known names that say little without the words before them: "adrenal cancer" is more than cancer.
@@ -20,11 +21,11 @@ _SUPPRESSED = (
     "st depression|st segment depression|stroke volume|stroke work|stroke index|heat stroke|myocardial depression|"
     "tumor suppressor|anti inflammatory|anti epileptic|anti hypertensive|pain relief"
 )
-_DISEASE_WORD = re.compile(
+_DISEASE_WORD = pattern(
     r"\b[A-Za-z]{3,}(?:itis|opath(?:y|ies)|algia|a?emia|penia|uria|plegia|paresis|osis|oses|omas?|megaly|trophy|rrho?ea|"
     r"rrhagia|phobia|toxicity|kinesias?|rrhythmias?|plasia|ectasia|ischa?emia|dynia|phasia|esthesia|spasms?|edema)\b"
 )
-_NO_DISEASE = re.compile(
+_NO_DISEASE = pattern(
     r"(?i)(?:\w*diagnos[ei]s|purposes|normo\w+|prognosis|prognoses|apoptosis|hypnosis|mitosis|meiosis|anastomosis|anastomoses|osmosis|"
     r"\w*cytosis|symbiosis|metamorphosis|narcosis|aroma|diploma|stoma|hybridomas?|academia|doses|overdoses|an(?:a|ae)sthesia|"
     r"euthyroidosis|ketosis|homeostasis|morphosis|chemia|syntrophy|\w*genosis)"
@@ -48,8 +49,8 @@ _NOT_A_MODIFIER = (
     r"therapeutic|hospital|natural|obvious|dangerous|symptomatic|characteristic|systemic|adverse|local|regional|fatal|"
     r"intravenous|oral|regular|ordinary|necessary|classical|logical|analytical)\b)"
 )
-_DISEASE_PHRASE = re.compile(rf"\b(?:{_NOT_A_MODIFIER}{_MODIFIER}[\s-]){{1,3}}{_HEAD}\b", re.IGNORECASE)
-_ASKED_FOR = re.compile(
+_DISEASE_PHRASE = pattern(rf"\b(?:{_NOT_A_MODIFIER}{_MODIFIER}[\s-]){{1,3}}{_HEAD}\b", re.IGNORECASE)
+_ASKED_FOR = pattern(
     r"\b(?:treat(?:ing|s|ed)?|treatments? (?:of|for)|therap(?:y|ies) (?:of|for)|"
     r"(?:patients|people|adults|children|those) with|"
     r"prevent(?:ing|ion of)?|prophylaxis of|manag(?:e|ing|ement of)|relieve|reduce|cure|against|suffer(?:ing|s)? from|"
@@ -58,7 +59,7 @@ _ASKED_FOR = re.compile(
     r"(?P<phrase>[^\W\d_][\w'\u2019-]*(?:\s+(?!(?:with|using|by|and|or|in|on|for|to|that|which|who|from|when|after|before|be|is|"
     r"are|other|better|than|versus|vs|AND|OR|NOT)\b)[\w'\u2019-]+){0,4})",
 )
-_NO_CONDITION = re.compile(
+_NO_CONDITION = pattern(
     r"(?i)(?:it|them|this|that|these|those|us|me|people|patients|adults|children|humans|women|men|which|what|drugs?|be|"
     r"condition|conditions|disease|diseases|placebo|controls?|and|or|not|with|to)\b"
 )

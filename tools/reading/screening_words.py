@@ -7,9 +7,11 @@ Patterns named OPENING are matched at the start of a sentence, the others are se
 
 import re
 
+from ..patterns import pattern
+
 
 def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
+    return pattern("|".join(f"(?:{each})" for each in patterns), re.IGNORECASE)
 
 
 _LEAD = (
@@ -156,7 +158,7 @@ OPENING_ORDERS = tuple(
 )
 """Orders to rate, cite, search, answer or call in a certain way, or to pass over what else was said."""
 
-TONGUES = re.compile(
+TONGUES = pattern(
     r"\b(?:ignorier\w*|vergiss|missachte\w*)\b.{0,40}\b(?:anweisung|instruktion|vorgabe)\w*"
     r"|\b(?:ignore[zr] (?:les|toutes|vos|ces)|oublie[zr]?)\b.{0,40}\b(?:consignes?|directives?|instructions)\b"
     r"|\b(?:ignor[ae]n?|olvid[ae])\b.{0,40}\b(?:instrucciones|indicaciones|órdenes)"
@@ -184,7 +186,7 @@ KEYS = frozenset(
     " summariser summarisers summarizer summarizers true user whoever you your".split()
 )
 """A sentence with none of these matches none of WORDS: it need not be searched."""
-OTHER_TONGUES = re.compile(
+OTHER_TONGUES = pattern(
     "ignor|bewerte|instruction|dites|sage,|di que|évaluez|notez|classez"
     "|cali?fi|clasifi|eval[uú]e|vergiss|missacht|oublie|olvid|dimentica|esque[cç]"
     "|[\u0400-\u04ff\u0600-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]",

@@ -1,13 +1,18 @@
 """Where a record's key and address lead: to the sources' public pages, or nowhere."""
 
 import re
+from functools import cache
 from urllib.parse import urlsplit
 
 from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.registry import linked_hosts
 
-LINKED_HOSTS = linked_hosts()
-"""Hosts that a report links to: the sources' public pages."""
+
+@cache
+def known_hosts() -> frozenset[str]:
+    """Hosts that a report links to: the sources' public pages."""
+    return frozenset(linked_hosts())
+
 
 _PAGES = {
     "pmid": "https://pubmed.ncbi.nlm.nih.gov/{}/",
@@ -30,7 +35,7 @@ def safe_url(url: str) -> str | None:
         parts = urlsplit(url)
     except ValueError:
         return None
-    plain = parts.scheme == "https" and parts.netloc == parts.hostname and parts.hostname in LINKED_HOSTS
+    plain = parts.scheme == "https" and parts.netloc == parts.hostname and parts.hostname in known_hosts()
     return url if plain else None
 
 
