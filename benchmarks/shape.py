@@ -8,7 +8,7 @@ the name comes from; the lines by which an `__init__.py` hands on names of its p
 a module that one other module uses has one importer, whether or not its package hands it on. A cycle is a set of
 modules that all reach each other; here handing on counts as an import, but lying in a package does not.
 
-A regular expression is the first argument of a call such as `re.compile`; its pattern is put together from literals,
+A regular expression is the first argument of a call such as `re.compile` or `pattern`; its pattern is put together from literals,
 sums, f-strings, joins and names of the module as far as these can be read, and what cannot counts as nothing.
 """
 
@@ -167,10 +167,13 @@ def patterns(tree: ast.Module) -> Iterator[str]:
         if isinstance(target, ast.Name)
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _READS:
-            module = node.func.value
-            if isinstance(module, ast.Name) and module.id in ("re", "regex") and node.args:
-                yield _text(node.args[0], names)
+        match node:
+            case ast.Call(func=ast.Attribute(attr=reads, value=ast.Name(id="re" | "regex")), args=[first, *_]) if (
+                reads in _READS
+            ):
+                yield _text(first, names)
+            case ast.Call(func=ast.Name(id="pattern"), args=[first, *_]):
+                yield _text(first, names)
 
 
 def _text(node: ast.AST, names: Mapping[str, ast.expr], deep: int = 0) -> str:
