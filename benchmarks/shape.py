@@ -8,8 +8,8 @@ the name comes from; the lines by which an `__init__.py` hands on names of its p
 a module that one other module uses has one importer, whether or not its package hands it on. A cycle is a set of
 modules that all reach each other; here handing on counts as an import, but lying in a package does not.
 
-A regular expression is the first argument of a call such as `re.compile` or `pattern`; its pattern is put together from literals,
-sums, f-strings, joins and names of the module as far as these can be read, and what cannot counts as nothing.
+A regular expression is the first argument of a call such as `re.compile` or `pattern`; its pattern is put together from
+literals, sums, f-strings, joins and names of the module as far as these can be read, and what cannot counts as nothing.
 """
 
 import argparse

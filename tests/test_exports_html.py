@@ -11,7 +11,7 @@ import pytest
 from exports_sample import ONE_YEAR, empty, hostile, reference, row, sample
 
 from willowbark.agents.report.content import SummaryPart
-from willowbark.agents.report.evidence_list import EvidenceList, evidence_html
+from willowbark.agents.report.forms.evidence_list import EvidenceList, evidence_html
 from willowbark.agents.report.forms.html import FIGURE_STYLE
 from willowbark.agents.report.forms.links import known_hosts
 from willowbark.teams.exports import render

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from willowbark.agents.report.content import DrugCandidate, EvidenceRow, ReportSection, TrialRow
-from willowbark.agents.report.frames import candidates_frame, trials_frame
+from willowbark.agents.report.forms.frames import candidates_frame, trials_frame
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.appraisal import EffectSize
 from willowbark.tools.errors import UsageError

@@ -7,10 +7,10 @@ from autogen_core.models import UserMessage
 
 from .content import ReportContent
 from .forms.blocks import Document
+from .forms.frames import evidence_frame
 from .forms.html import notebook_html
 from .forms.markdown import as_markdown
 from .forms.tree import document
-from .frames import evidence_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ class ResearchReport(ReportContent):
         return self.model_dump_json(indent=2)
 
     def to_frame(self) -> "pd.DataFrame":
-        """The evidence table as a pandas frame, one row for each record and drug; `agents.report.frames` has others.
+        """The evidence table as a pandas frame, one row for each record and drug; `agents.report.forms.frames` has others.
 
         Raises:
             UsageError: pandas is not installed.

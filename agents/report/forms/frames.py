@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from willowbark.tools.errors import UsageError
 
-from .content import EvidenceRow, ReportContent
+from ..content import EvidenceRow, ReportContent
 
 if TYPE_CHECKING:
     import pandas as pd

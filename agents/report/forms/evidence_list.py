@@ -8,10 +8,10 @@ from willowbark.tools.registry import kind_of
 from willowbark.tools.sources.card import PAPERS
 from willowbark.tools.works.trust_lookup import flags_of
 
-from ..pictures.figures import Years, count_by_year
-from .forms.blocks import Flow, Link, Table, flow, table
-from .forms.html import figure_html, table_html
-from .forms.markdown import table as table_in_markdown
+from ...pictures.figures import Years, count_by_year
+from .blocks import Flow, Link, Table, flow, table
+from .html import figure_html, table_html
+from .markdown import table as table_in_markdown
 
 _HEAD = ("record", "authors", "date", "source", "relevance", "flags")
 
