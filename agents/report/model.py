@@ -32,7 +32,7 @@ class ResearchReport(ReportContent):
         return self.model_dump_json(indent=2)
 
     def to_frame(self) -> "pd.DataFrame":
-        """The evidence table as a pandas frame, one row for each record and drug; `agents.report.forms.frames` has others.
+        """The evidence table as a pandas frame, one row for each record and drug; `forms.frames` has others.
 
         Raises:
             UsageError: pandas is not installed.
