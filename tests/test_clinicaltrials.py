@@ -17,7 +17,7 @@ from willowbark.tools.http.transport import Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.sources import clinicaltrials, clinicaltrials_record
-from willowbark.tools.sources.clinicaltrials import ClinicalTrials, clean_term, filter_params
+from willowbark.tools.sources.clinicaltrials import FIELDS, ClinicalTrials, TrialFilters, clean_term
 from willowbark.tools.sources.clinicaltrials_record import parse_study
 
 Answer = Callable[[httpx.Request], httpx.Response]
@@ -132,6 +132,7 @@ async def test_a_search_asks_for_interventional_trials_of_every_status() -> None
         "filter.advanced": "AREA[StudyType]INTERVENTIONAL",
         "countTotal": "true",
         "pageSize": "2",
+        "fields": "|".join(FIELDS),
     }
     assert (reply.status, reply.total, len(reply.records)) == (Status.OK, 7, 2)
     assert "studies?" in reply.url
@@ -237,7 +238,11 @@ async def test_what_is_no_nct_number_is_never_asked_for(wrong: str) -> None:
         ("AND migraine OR", "migraine"),
         ("(OR migraine AND) NOT ()", "(migraine)"),
         ("kidney, diabetic [x] therap*", "kidney diabetic therap"),
-        ("migraine NOT (children OR infants)", "migraine NOT (children OR infants)"),
+        ("migraine NOT (children OR infants)", "migraine AND NOT (children OR infants)"),
+        ("migraine AND NOT infants", "migraine AND NOT infants"),
+        ("migraine OR NOT infants", "migraine OR NOT infants"),
+        ("NOT infants", "NOT infants"),
+        ('(migraine NOT infants) "do NOT move"', '(migraine AND NOT infants) "do NOT move"'),
     ],
 )
 def test_reserved_characters_and_loose_ends_are_taken_out(query: str, term: str) -> None:
@@ -262,17 +267,19 @@ def test_a_query_without_words_is_refused() -> None:
 
 
 def test_filters_become_parameters() -> None:
-    params = filter_params({"status": ["terminated", "WITHDRAWN"], "phase": ["PHASE2"], "has_results": True})
+    said = {"status": ["terminated", "WITHDRAWN"], "phase": "phase2", "has_results": True, "mindate": 2015}
+    params = TrialFilters.of("clinicaltrials", said).params()
     assert params["filter.overallStatus"] == "TERMINATED|WITHDRAWN"
     assert params["filter.advanced"] == (
         "AREA[StudyType]INTERVENTIONAL AND AREA[Phase](PHASE2) AND AREA[HasResults]true"
+        " AND AREA[StartDate]RANGE[2015-01-01,MAX]"
     )
 
 
 @pytest.mark.parametrize("filters", [{"colour": "red"}, {"status": ["DONE"]}, {"phase": "PHASE9"}])
 def test_an_unknown_filter_is_refused(filters: dict[str, Any]) -> None:
     with pytest.raises(SourceRefused):
-        filter_params(filters)
+        TrialFilters.of("clinicaltrials", filters)
 
 
 def test_why_a_trial_was_stopped_is_kept() -> None:

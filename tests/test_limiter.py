@@ -94,7 +94,7 @@ limiters = [RateLimiter(Path(sys.argv[1]) / f"{number}.sqlite") for number in ra
 while time.time() < float(sys.argv[2]):
     pass
 for limiter in limiters:
-    limiter._take_shared("source", 1e-6)
+    limiter._shared(limiter._take, "source", 1e-6)
 print(sum(limiter.shared for limiter in limiters))
 """
 

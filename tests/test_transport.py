@@ -14,7 +14,8 @@ from pydantic import SecretStr
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.http.endpoints import Endpoint, Endpoints
 from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.transport import ExchangeLog, Reply, RetryPolicy, Transport
+from willowbark.tools.http.reply import Reply
+from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
 from willowbark.tools.http.wire import BrokenBody, HttpxWire, TooSlow, WireError, WireReply, WireRequest
 
 KEY = "canary-3f9a"

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from ..errors import UnreadableReply
 from ..evidence import checked_identifier
-from ..http.transport import Reply, Transport
+from ..http.reply import Reply
+from ..http.transport import Transport
 from ..sources.card import SourceCard
 from ..sources.publications import date_of
 

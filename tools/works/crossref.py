@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 from ..errors import SourceRefused, UnreadableReply
 from ..evidence import checked_identifier
-from ..http.transport import Reply, Transport
+from ..http.reply import Reply
+from ..http.transport import Transport
 from ..sources.card import SourceCard
 from ..sources.publications import iso_date
 
