@@ -32,7 +32,7 @@ QUERIES = {
     "chembl": "propranolol AND topiramate AND candesartan",
     "openfda": "propranolol AND topiramate AND candesartan",
 }
-MUTANTS = 400  # of each source
+MUTANTS = 350  # of each source
 ODD: tuple[Any, ...] = (
     *(None, [], {}, "", " ", "x", 0, -1, 1.5, 10**400, True, [None], ["a"], [["a"]], [1, {}], {"a": 1}),
     *("\ud800", "\x00", "a" * 5000, {"id": None}, [{"id": 1}]),

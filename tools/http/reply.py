@@ -93,6 +93,16 @@ def text(value: Any) -> str | None:
     return " ".join(str(value).split()) or None
 
 
+def count(value: Any) -> int | None:
+    """A count, which some sources write as text; None where it is none.
+
+    >>> count("12"), count(0), count("1e3"), count(True)
+    (12, 0, None, None)
+    """
+    written = str(value)
+    return int(written) if written.isascii() and written.isdecimal() and len(written) <= 12 else None
+
+
 def read_each(found: Iterable[Any], parse: Callable[[Any], T | None]) -> tuple[list[T], list[str]]:
     """Read records one by one; gives those that can be read, and a line on each that can't: it costs itself alone.
 

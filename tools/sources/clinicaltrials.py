@@ -19,7 +19,7 @@ from pydantic import BeforeValidator, Field
 
 from ..errors import SourceRefused, UnreadableReply
 from ..evidence import checked_identifier
-from ..http.reply import Reply, at, read_each
+from ..http.reply import Reply, at, count, read_each
 from ..questions.query import plain_query
 from ..search import Filters, Page, Source, SourceReply
 from .card import SourceCard
@@ -153,7 +153,7 @@ class ClinicalTrials(Source):
             total, following = found.get("totalCount"), found.get("nextPageToken")
             return Page(
                 found["studies"],
-                total if isinstance(total, int) else 0,
+                count(total) or 0,
                 following if isinstance(following, str) else None,
                 url,
             )

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from ..errors import SourceRefused, SourceUnavailable, UnreadableReply
 from ..evidence import Citation, Evidence, checked_identifier
-from ..http.reply import Reply, at, dicts, read_each
+from ..http.reply import Reply, at, count, dicts, read_each
 from ..records import Notice, NoticeOn, Publication
 from ..search import Filters, Page, Source, SourceReply
 from .card import SourceCard
@@ -207,11 +207,11 @@ def parse_page(data: Any, url: str = "") -> Page:
         if str(data.get("errCode")).startswith("5"):
             raise SourceUnavailable("europepmc", f"reports an error: {said}")
         raise SourceRefused("europepmc", f"refuses the search: {said}")
-    count, hits = str(data.get("hitCount")), at(data, "resultList", "result")
-    if not count.isdecimal() or (int(count) and not isinstance(hits, list)):
+    total, hits = count(data.get("hitCount")), at(data, "resultList", "result")
+    if total is None or (total and not isinstance(hits, list)):
         raise UnreadableReply("europepmc", "answered without a count or a list of hits")
     mark = data.get("nextCursorMark")
-    return Page(hits or [], int(count), mark if isinstance(mark, str) and mark else None, url)
+    return Page(hits if isinstance(hits, list) else [], total, mark if isinstance(mark, str) and mark else None, url)
 
 
 def parse_record(hit: Mapping[str, Any]) -> Evidence:

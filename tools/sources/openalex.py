@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from ..errors import SourceRefused, UnreadableReply
 from ..evidence import Citation, Evidence, checked_identifier
-from ..http.reply import Reply, at, dicts, read_each
+from ..http.reply import Reply, at, count, dicts, read_each
 from ..http.transport import Transport
 from ..records import Publication
 from ..search import Filters, Page, Source, SourceReply
@@ -154,10 +154,10 @@ def parse_page(reply: Reply) -> Page:
         UnreadableReply: not a list of works.
     """
     data = reply.json()
-    count, results = at(data, "meta", "count"), at(data, "results")
-    if not isinstance(count, int) or not isinstance(results, list):
+    total, results = count(at(data, "meta", "count")), at(data, "results")
+    if total is None or not isinstance(results, list):
         raise UnreadableReply("openalex", "answered without a count or a list of works")
-    return Page(results, count, url=reply.url)
+    return Page(results, total, url=reply.url)
 
 
 def parse_record(hit: Mapping[str, Any]) -> Evidence:

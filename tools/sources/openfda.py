@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import UnreadableReply
 from ..evidence import Citation, Evidence
-from ..http.reply import Reply, at, dicts, read_each
+from ..http.reply import Reply, at, count, dicts, read_each
 from ..lexicon import canonical_drug, common_drug_names, condition_synonyms, same_drug
 from ..questions.naming import asked_for, words_of
 from ..records import Label as DrugLabel
@@ -144,8 +144,8 @@ def parse_page(reply: Reply) -> tuple[int, Sequence[Label], str]:
         if at(data, "error") == _NO_MATCH:
             return 0, [], reply.url
         raise UnreadableReply(reply.source, "answered 404 without saying that nothing matches")
-    total = at(data, "meta", "results", "total")
-    if not isinstance(total, int) or not isinstance(at(data, "results"), list):
+    total = count(at(data, "meta", "results", "total"))
+    if total is None or not isinstance(at(data, "results"), list):
         raise UnreadableReply(reply.source, f"answered without a count or a list of labels: {redacted(data)}")
     return total, dicts(data, "results"), reply.url
 

@@ -199,10 +199,11 @@ def _read(root: str, reply: Reply) -> Found:
     found = reply.json()
     if not isinstance(found, dict):
         raise UnreadableReply(reply.source, "answered with something that is no GraphQL reply")
-    data, errors = at(found, "data", root), found.get("errors")
+    given, errors = at(found, "data"), found.get("errors")
+    data = at(given, root)
     if errors and not (reply.status == 200 and data and isinstance(data, dict)):
         raise failure(reply.source, reply.status, errors)
-    if root not in (at(found, "data") or ()):
+    if not isinstance(given, dict) or root not in given:
         raise UnreadableReply(reply.source, f"answered without {root}")
     problems = [f"{_part(error)} could not be had: {_said(error)}" for error in dicts(found, "errors")]
     return (data if isinstance(data, dict) else None), list(dict.fromkeys(problems))

@@ -6,13 +6,14 @@ https://www.ncbi.nlm.nih.gov/books/NBK25499/
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from ..evidence import checked_identifier
-from ..http.reply import Reply, at
+from ..http.reply import Reply, at, count
 from ..search import Filters, Source, SourceReply
 from .card import SourceCard
 from .publications import DatedFilters, plain_words, redacted
@@ -102,6 +103,7 @@ class PubMed(Source):
         return self._reply(number, number, Hits(len(articles.records), [number]), articles)
 
     async def _search(self, term: str, max_results: int, asked: PubMedFilters) -> Hits:
+        start = (asked.page - 1) * max_results
         first, last = asked.mindate or _EARLIEST, asked.maxdate or _LATEST
         dates = {"datetype": "pdat", "mindate": f"{first:%Y/%m/%d}", "maxdate": f"{last:%Y/%m/%d}"}
         return await self.transport.get(
@@ -113,10 +115,10 @@ class PubMed(Source):
                 "retmode": "json",
                 "sort": "relevance",
                 "retmax": max_results,
-                "retstart": (asked.page - 1) * max_results or None,
+                "retstart": start or None,
                 **(dates if asked.mindate or asked.maxdate else {}),
             },
-            read=_hits,
+            read=partial(_hits, start),
             post_if_long=True,
         )
 
@@ -163,8 +165,8 @@ def _term(query: str, asked: PubMedFilters) -> str:
     return f"({query}) AND ({wanted})" if wanted else query
 
 
-def _hits(reply: Reply) -> Hits:
-    """Read an ESearch reply.
+def _hits(start: int, reply: Reply) -> Hits:
+    """Read an ESearch reply, of the hits after the first so many.
 
     Raises:
         RateLimitError: asked too often; that message may come with status 200, and holds the caller's address or key.
@@ -179,14 +181,14 @@ def _hits(reply: Reply) -> Hits:
         raise UnreadableReply("pubmed", "answered without a search result")
     if "ERROR" in result:
         raise _failure(str(result["ERROR"]))
-    count, found = str(result.get("count")), result.get("idlist")
-    if not count.isdecimal() or not isinstance(found, list):
+    total, found = count(result.get("count")), result.get("idlist")
+    if total is None or not isinstance(found, list):
         raise UnreadableReply("pubmed", "answered without a count or a list of PMIDs")
     pmids = list(dict.fromkeys(pmid for item in found if (pmid := checked_identifier("pmid", item))))
-    if int(count) > int(str(result.get("retstart") or 0)) and not pmids:
-        raise UnreadableReply("pubmed", f"counts {count} hits and lists none")
+    if total > start and not pmids:
+        raise UnreadableReply("pubmed", f"counts {total} hits and lists none")
     translation = " ".join(str(result.get("querytranslation") or "").split())[:_LONGEST_TRANSLATION]
-    return Hits(int(count), pmids, list(_notes(result)), reply.url, translation)
+    return Hits(total, pmids, list(_notes(result)), reply.url, translation)
 
 
 def _refuse_error(data: Any) -> None:
