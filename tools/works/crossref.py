@@ -81,6 +81,16 @@ class Updates:
         return bool(last) and last[-1] == "retraction"
 
 
+async def small_question(transport: Transport) -> str:
+    """Ask about one work, the PRISMA statement, for the doctor.
+
+    Raises:
+        SearchError: no answer, or no readable one.
+    """
+    found = await updates(["10.1136/bmj.n71"], transport)
+    return f"knows {len(found)} of 1 work asked about"
+
+
 async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:
     """Ask what was said of works; those that Crossref does not know are missing from the answer.
 
