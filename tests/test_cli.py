@@ -295,7 +295,7 @@ def test_the_doctor_asks_every_source_live(monkeypatch: pytest.MonkeyPatch) -> N
 
     told = [line.split()[1:3] for line in result.stdout.splitlines() if line.startswith("Live ")]
     assert result.exit_code == 0
-    assert told == [[f"{name}:", "answered"] for name in cards()]
+    assert told == [[f"{name}:", "answered"] for name in cards()], result.stdout
     assert "on propranolol" in result.stdout
 
 

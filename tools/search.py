@@ -254,6 +254,15 @@ class Source:
         )
 
 
+def request_size(size: int, most: int) -> int:
+    """Hits to ask for at once, so that equal requests of at most so many fill a page.
+
+    >>> request_size(50, 100), request_size(150, 100), request_size(250, 100)
+    (50, 75, 84)
+    """
+    return -(-size // -(-size // most))
+
+
 async def _filled(mark: str | None, size: int, ask: Callable[[str | None], Awaitable[Page]]) -> tuple[Page, list[str]]:
     """What follows a mark, in as many requests as it takes; a later one that fails is named."""
     found = await ask(mark)

@@ -21,7 +21,7 @@ from ..errors import SourceRefused, UnreadableReply
 from ..evidence import checked_identifier
 from ..http.reply import Reply, at, count, read_each
 from ..questions.query import plain_query
-from ..search import Filters, Page, Source, SourceReply
+from ..search import Filters, Page, Source, SourceReply, request_size
 from .card import SourceCard
 from .clinicaltrials_record import parse_study
 from .publications import DatedFilters
@@ -146,7 +146,8 @@ class ClinicalTrials(Source):
             SearchError: no answer, or no readable one.
         """
         asked, term = TrialFilters.of(self.name, filters), clean_term(query)
-        params = {"query.term": term, **asked.params(), "countTotal": "true", "pageSize": min(max_results, _PAGE_SIZE)}
+        size = request_size(max(1, max_results), _PAGE_SIZE)
+        params = {"query.term": term, **asked.params(), "countTotal": "true", "pageSize": size}
 
         async def ask(token: str | None) -> Page:
             found, url = await self._ask("studies", {**params, "pageToken": token})

@@ -18,7 +18,7 @@ from ..errors import SourceRefused, SourceUnavailable, UnreadableReply
 from ..evidence import Citation, Evidence, checked_identifier
 from ..http.reply import Reply, at, count, dicts, read_each
 from ..records import Notice, NoticeOn, Publication
-from ..search import Filters, Page, Source, SourceReply
+from ..search import Filters, Page, Source, SourceReply, request_size
 from .card import SourceCard
 from .publications import (
     NO_TITLE,
@@ -127,7 +127,9 @@ class EuropePMC(Source):
         """
         asked = EuropePMCFilters.of(self.name, filters)
         sent, size = _sent(query, asked), max(1, max_results)
-        page, problems = await self.page(asked.page, size, sent, partial(self._ask, sent, min(size, _PAGE_SIZE)))
+        page, problems = await self.page(
+            asked.page, size, sent, partial(self._ask, sent, request_size(size, _PAGE_SIZE))
+        )
         records, unread = read_each(page.hits, parse_record)
         words = plain_words(query)
         return self.reply(sent, records, words=words, total=page.total, problems=[*unread, *problems], url=page.url)
