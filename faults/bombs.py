@@ -13,7 +13,8 @@ from typing import Any
 
 from willowbark.tools.errors import SearchError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import Reply, RetryPolicy, Transport
+from willowbark.tools.http.reply import Reply
+from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.sandbox.library import Library
 
 from .breakage import FaultySandbox

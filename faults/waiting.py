@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from willowbark.tools.errors import SearchError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import Reply, RetryPolicy, Transport
+from willowbark.tools.http.reply import Reply
+from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
 

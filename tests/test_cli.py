@@ -19,6 +19,8 @@ from typer.testing import CliRunner, Result
 
 from willowbark import __version__
 from willowbark.teams.faces.cli import app
+from willowbark.tools.registry import cards
+from willowbark.tools.sandbox.server import SandboxServer
 
 SCRIPT = Path(__file__).with_name("cli_with_scripted_run.py")
 ANSWERED = "answer: what prevents migraine?"
@@ -351,6 +353,28 @@ def test_the_doctor_finds_nothing_amiss() -> None:
     assert result.exit_code == 0
     assert f"Willowbark  {__version__}" in result.stdout
     assert "pubmed: reachable" in result.stdout
+
+
+def test_the_doctor_asks_every_source_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("willowbark.teams.faces.doctor.LIVE_TIMEOUT_S", 120.0)
+    with SandboxServer() as server:
+        monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", server.url)
+        result = invoke("doctor", "--live")
+
+    told = [line.split()[1:3] for line in result.stdout.splitlines() if line.startswith("Live ")]
+    assert result.exit_code == 0
+    assert told == [[f"{name}:", "answered"] for name in cards()], result.stdout
+    assert "on propranolol" in result.stdout
+
+
+@pytest.mark.usefixtures("reachable")
+def test_sources_that_take_a_call_and_say_nothing_have_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("willowbark.teams.faces.doctor.LIVE_TIMEOUT_S", 1.0)
+    result = invoke("doctor", "--live")
+
+    assert result.exit_code == 3
+    assert result.stdout.count("FAILED: no ") == len(cards())
+    assert result.stderr.count("\n") == 1
 
 
 def test_the_version_is_told() -> None:

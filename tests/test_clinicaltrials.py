@@ -17,7 +17,7 @@ from willowbark.tools.http.transport import Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.sources import clinicaltrials, clinicaltrials_record
-from willowbark.tools.sources.clinicaltrials import ClinicalTrials, clean_term, filter_params
+from willowbark.tools.sources.clinicaltrials import FIELDS, ClinicalTrials, TrialFilters, clean_term
 from willowbark.tools.sources.clinicaltrials_record import parse_study
 
 Answer = Callable[[httpx.Request], httpx.Response]
@@ -72,7 +72,7 @@ def page(*studies: Any, **more: Any) -> httpx.Response:
     return httpx.Response(200, json={"studies": list(studies), **more})
 
 
-RESULTS = {
+RESULTS: dict[str, Any] = {
     "outcomeMeasuresModule": {
         "outcomeMeasures": [
             {
@@ -132,6 +132,7 @@ async def test_a_search_asks_for_interventional_trials_of_every_status() -> None
         "filter.advanced": "AREA[StudyType]INTERVENTIONAL",
         "countTotal": "true",
         "pageSize": "2",
+        "fields": "|".join(FIELDS),
     }
     assert (reply.status, reply.total, len(reply.records)) == (Status.OK, 7, 2)
     assert "studies?" in reply.url
@@ -237,7 +238,11 @@ async def test_what_is_no_nct_number_is_never_asked_for(wrong: str) -> None:
         ("AND migraine OR", "migraine"),
         ("(OR migraine AND) NOT ()", "(migraine)"),
         ("kidney, diabetic [x] therap*", "kidney diabetic therap"),
-        ("migraine NOT (children OR infants)", "migraine NOT (children OR infants)"),
+        ("migraine NOT (children OR infants)", "migraine AND NOT (children OR infants)"),
+        ("migraine AND NOT infants", "migraine AND NOT infants"),
+        ("migraine OR NOT infants", "migraine OR NOT infants"),
+        ("NOT infants", "NOT infants"),
+        ('(migraine NOT infants) "do NOT move"', '(migraine AND NOT infants) "do NOT move"'),
     ],
 )
 def test_reserved_characters_and_loose_ends_are_taken_out(query: str, term: str) -> None:
@@ -262,17 +267,19 @@ def test_a_query_without_words_is_refused() -> None:
 
 
 def test_filters_become_parameters() -> None:
-    params = filter_params({"status": ["terminated", "WITHDRAWN"], "phase": ["PHASE2"], "has_results": True})
+    said = {"status": ["terminated", "WITHDRAWN"], "phase": "phase2", "has_results": True, "mindate": 2015}
+    params = TrialFilters.of("clinicaltrials", said).params()
     assert params["filter.overallStatus"] == "TERMINATED|WITHDRAWN"
     assert params["filter.advanced"] == (
         "AREA[StudyType]INTERVENTIONAL AND AREA[Phase](PHASE2) AND AREA[HasResults]true"
+        " AND AREA[StartDate]RANGE[2015-01-01,MAX]"
     )
 
 
 @pytest.mark.parametrize("filters", [{"colour": "red"}, {"status": ["DONE"]}, {"phase": "PHASE9"}])
 def test_an_unknown_filter_is_refused(filters: dict[str, Any]) -> None:
     with pytest.raises(SourceRefused):
-        filter_params(filters)
+        TrialFilters.of("clinicaltrials", filters)
 
 
 def test_why_a_trial_was_stopped_is_kept() -> None:
@@ -315,6 +322,65 @@ def test_posted_results_are_kept_and_told() -> None:
         "ANALYSIS: Attacks a month: Active versus Placebo, Mean Difference (Net) -0.9, 95% CI -1.5 to -0.3, p = 0.003.",
         "SERIOUS ADVERSE EVENTS: Active 0 of 40.",
     ]
+
+
+def test_secondary_outcomes_and_deaths_are_read() -> None:
+    primary = RESULTS["outcomeMeasuresModule"]["outcomeMeasures"][0]
+    measures = [*[{**primary, "title": f"Primary {n}"} for n in range(7)], {**primary, "type": "SECONDARY"}]
+    groups = [
+        {"title": "Active", "deathsNumAffected": 1, "deathsNumAtRisk": 40, "seriousNumAffected": 3},
+        {"title": "Placebo", "deathsNumAffected": 0, "deathsNumAtRisk": 41},
+        {"title": "Nobody", "deathsNumAffected": 0, "deathsNumAtRisk": 0},
+    ]
+    posted = {"outcomeMeasuresModule": {"outcomeMeasures": measures}, "adverseEventsModule": {"eventGroups": groups}}
+    planned = {"secondaryOutcomes": [{"measure": "Days off work", "timeFrame": "12 weeks"}]}
+    record = parse_study({**study(outcomesModule=planned), "resultsSection": posted})
+
+    assert record
+    results = record.metadata["results"]
+    assert len(results["primary_outcomes"]) == 7
+    assert [outcome["title"] for outcome in results["secondary_outcomes"]] == ["Attacks a month"]
+    assert [event["affected"] for event in results["deaths"]] == [1, 0]
+    assert record.metadata["secondary_outcomes"] == [{"measure": "Days off work", "time_frame": "12 weeks"}]
+    assert "SECONDARY OUTCOMES: Days off work." in record.content
+    assert record.content.splitlines()[-3:] == [
+        "SECONDARY RESULT: Attacks a month: Active 2.1; Placebo 3.0 attacks.",
+        "SERIOUS ADVERSE EVENTS: Active 3.",
+        "DEATHS FROM ANY CAUSE: Active 1 of 40; Placebo 0 of 41.",
+    ]
+
+
+def test_markdown_escapes_are_undone() -> None:
+    summary = r"LVEF \<50% \(n = 3\) \* \&lt;1 and\or a\\b"
+    assert r"SUMMARY: LVEF <50% (n = 3) * <1 and\or a\b." in read(descriptionModule={"briefSummary": summary}).content
+
+
+async def test_a_registry_that_lost_a_field_gives_whole_studies() -> None:
+    asked: list[bool] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append("fields" in request.url.params)
+        said = "Parameter `fields` contains invalid field name: `hasResults`"
+        return httpx.Response(400, text=said) if asked[-1] else page(study(1), totalCount=1)
+
+    reply = await ask(answer)
+    assert (asked, reply.status, len(reply.records)) == ([True, False], Status.OK, 1)
+
+
+async def test_a_later_page_is_asked_for_by_its_token_and_keeps_the_count() -> None:
+    tokens: list[str | None] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        tokens.append(request.url.params.get("pageToken"))
+        count = {} if tokens[-1] else {"totalCount": 9}
+        return page(study(len(tokens)), nextPageToken=f"t{len(tokens)}", **count)
+
+    async with transport_to(answer) as transport:
+        source = ClinicalTrials(transport)
+        replies = [await source.find("migraine", 1, {"page": number}) for number in (3, 4, 2)]
+
+    assert tokens == [None, "t1", "t2", "t3", "t1"]
+    assert [reply.total for reply in replies] == [9, 9, 9]
 
 
 def test_background_reading_is_no_result_of_the_trial() -> None:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.http.endpoints import Endpoint, Endpoints
 from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.reply import read_each
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import Status
-from willowbark.tools.sources.europepmc import EuropePMC, parse_page, translated
-from willowbark.tools.sources.europepmc_record import parse_record, plain
+from willowbark.tools.sources.europepmc import EuropePMC, parse_page, parse_record, plain, translated
 
 SANDBOX = Endpoints(by_source={"europepmc": Endpoint(base_url="http://127.0.0.1:1/europepmc")}, sandboxed=True)
 
@@ -57,7 +57,7 @@ async def test_a_search_asks_for_full_records_with_synonyms() -> None:
     server = Server(page(hit()))
     reply = await server.source().find("metformin AND longevity", 7)
     assert dict(server.asked[0]) == {
-        "query": "metformin AND longevity",
+        "query": "(TITLE_ABS:metformin OR KW:metformin) AND (TITLE_ABS:longevity OR KW:longevity)",
         "format": "json",
         "resultType": "core",
         "pageSize": "7",
@@ -68,15 +68,17 @@ async def test_a_search_asks_for_full_records_with_synonyms() -> None:
     assert "/search?query=" in reply.url
 
 
+A_OR_B = "(TITLE_ABS:a OR KW:a) OR (TITLE_ABS:b OR KW:b)"
 FILTERS = {
-    "preprints only": ({"preprints": "only"}, "(a OR b) AND SRC:PPR"),
-    "no preprints": ({"preprints": "none"}, "(a OR b) NOT SRC:PPR"),
-    "from a year": ({"mindate": 2019}, "(a OR b) AND FIRST_PDATE:[2019-01-01 TO 3000-12-31]"),
+    "preprints only": ({"preprints": "only"}, f"({A_OR_B}) AND SRC:PPR"),
+    "no preprints": ({"preprints": "none"}, f"({A_OR_B}) NOT SRC:PPR"),
+    "from a year": ({"mindate": 2019}, f"({A_OR_B}) AND FIRST_PDATE:[2019-01-01 TO 3000-12-31]"),
     "both": (
         {"preprints": "only", "maxdate": "2020-02"},
-        "(a OR b) AND FIRST_PDATE:[1500-01-01 TO 2020-02-29] AND SRC:PPR",
+        f"({A_OR_B}) AND FIRST_PDATE:[1500-01-01 TO 2020-02-29] AND SRC:PPR",
     ),
-    "none": ({}, "a OR b"),
+    "full texts": ({"full_text": True}, "a OR b"),
+    "none": ({}, A_OR_B),
 }
 
 
@@ -113,7 +115,48 @@ QUERIES = {
 
 @pytest.mark.parametrize(("query", "sent"), QUERIES.values(), ids=QUERIES)
 def test_field_tags_become_prefixes(query: str, sent: str) -> None:
+    assert translated(query, full_text=True) == sent
+
+
+SOUGHT = {
+    "alternatives share their fields": (
+        '(migraine OR "sick headache") AND timolol',
+        '(TITLE_ABS:(migraine OR "sick headache") OR KW:(migraine OR "sick headache"))'
+        " AND (TITLE_ABS:timolol OR KW:timolol)",
+    ),
+    "what is excluded": ("a NOT (b OR c)", "(TITLE_ABS:a OR KW:a) NOT (TITLE_ABS:(b OR c) OR KW:(b OR c))"),
+    "what names its field": ("TITLE:a AND KW:(b OR c) AND d[ti]", "TITLE:a AND KW:(b OR c) AND TITLE:d"),
+    "a star, a hyphen": ("therap* IL-6", "(TITLE_ABS:therap* OR KW:therap*) (TITLE_ABS:IL-6 OR KW:IL-6)"),
+    "every field": ("(a OR b)[all]", "((TITLE_ABS:a OR KW:a) OR (TITLE_ABS:b OR KW:b))"),
+    "groups in groups": (
+        "((a OR b) AND c) OR d",
+        "((TITLE_ABS:(a OR b) OR KW:(a OR b)) AND (TITLE_ABS:c OR KW:c)) OR (TITLE_ABS:d OR KW:d)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("query", "sent"), SOUGHT.values(), ids=SOUGHT)
+def test_words_without_a_field_are_sought_where_a_paper_says_what_it_is_about(query: str, sent: str) -> None:
     assert translated(query) == sent
+
+
+async def test_a_later_page_begins_where_the_earlier_ended_and_costs_one_request() -> None:
+    pages = [page(hit(f"{n}1"), hit(f"{n}2"), total=6, mark=f"m{n}") for n in (1, 2, 3)]
+    server = Server(*pages)
+    source = server.source()
+    replies = [await source.find("zzz", 2, {"page": number}) for number in (1, 2, 3)]
+
+    assert [asked["cursorMark"] for asked in server.asked] == ["*", "m1", "m2"]
+    assert [{record.metadata["pmid"] for record in each.records} for each in replies] == [
+        {f"{n}1", f"{n}2"} for n in (1, 2, 3)
+    ]
+    assert {each.total for each in replies} == {6}
+
+
+async def test_a_page_after_the_last_is_empty() -> None:
+    server = Server(page(hit("1"), total=1))
+    reply = await server.source().find("zzz", 2, {"page": 5})
+    assert (reply.status, reply.records, reply.total, len(server.asked)) == (Status.EMPTY, [], 1, 1)
 
 
 async def test_pages_are_turned_until_there_is_enough() -> None:
@@ -351,4 +394,5 @@ FIELDS = st.sampled_from(
 @given(st.dictionaries(FIELDS, JSON))
 def test_a_hit_of_any_shape_is_read_or_named(odd: dict[str, Any]) -> None:
     found = parse_page({"hitCount": 1, "resultList": {"result": [{"id": "1", "source": "MED", **odd}]}})
-    assert len(found.records) + len(found.unread) == 1
+    records, unread = read_each(found.hits, parse_record)
+    assert len(records) + len(unread) == 1

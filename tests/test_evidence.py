@@ -182,6 +182,13 @@ def test_an_empty_address_makes_nothing_the_same(url: str) -> None:
         ("doi", "DOI:10.1000/ABC", "10.1000/abc"),
         ("doi", "http://dx.doi.org/10.1000/a(b)c", "10.1000/a(b)c"),
         ("doi", "10.1000/a b", None),
+        ("doi", "10.1000/a<b>", None),
+        ("doi", "10.1002/(SICI)1<2200::AID-X>3.0.CO;2-D<", None),
+        (
+            "doi",
+            "10.1002/(SICI)1097-0142(19990315)85:6<2200::AID-CNCR5>3.0.CO;2-D",
+            "10.1002/(sici)1097-0142(19990315)85:6<2200::aid-cncr5>3.0.co;2-d",
+        ),
         ("nct_id", " nct00000102 ", "NCT00000102"),
         ("nct_id", "NCT0000010२", None),
         ("nct_id", None, None),

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from datetime import datetime, timedelta, tzinfo
 from itertools import pairwise
 from pathlib import Path
 
@@ -94,7 +95,7 @@ limiters = [RateLimiter(Path(sys.argv[1]) / f"{number}.sqlite") for number in ra
 while time.time() < float(sys.argv[2]):
     pass
 for limiter in limiters:
-    limiter._take_shared("source", 1e-6)
+    limiter._shared(limiter._take, "source", 1e-6)
 print(sum(limiter.shared for limiter in limiters))
 """
 
@@ -199,6 +200,30 @@ def test_a_limiter_serves_one_loop_after_another(tmp_path: Path) -> None:
     limiter.close()
 
     assert limiter.shared
+
+
+async def test_a_days_allowance_is_counted_once_for_all_processes(tmp_path: Path) -> None:
+    first, second = (RateLimiter(tmp_path / "limits.sqlite") for _ in range(2))
+    assert [await each.spend("fda", 3) for each in (first, second, first, second)] == [True, True, True, False]
+    assert await first.spend("other", 3)
+
+
+async def test_an_allowance_that_cannot_be_shared_is_counted_here() -> None:
+    alone = RateLimiter(None)
+    assert [await alone.spend("fda", 2) for _ in range(3)] == [True, True, False]
+
+
+async def test_another_day_has_its_own_allowance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limiter = RateLimiter(tmp_path / "limits.sqlite")
+    assert [await limiter.spend("fda", 1) for _ in range(2)] == [True, False]
+
+    class Tomorrow(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime.now(tz) + timedelta(days=1)
+
+    monkeypatch.setattr(limiter_module, "datetime", Tomorrow)
+    assert [await limiter.spend("fda", 1) for _ in range(2)] == [True, False]
 
 
 def test_the_shared_file_lies_in_the_users_cache() -> None:

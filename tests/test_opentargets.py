@@ -215,6 +215,40 @@ async def test_a_failure_is_never_an_unknown_drug(reply: httpx.Response, error: 
         await Server(Drug=reply).source().drug("CHEMBL27")
 
 
+async def test_data_beside_errors_is_kept_and_what_failed_is_named() -> None:
+    errors = [
+        {"message": "Internal error at https://example.org/x", "path": ["disease", "associatedTargets", "rows", 3]},
+        {"message": "No path"},
+    ]
+    data = {"disease": {**MIGRAINE, "associatedTargets": None}}
+    server = Server(Disease=httpx.Response(200, json={"data": data, "errors": errors}))
+    reply = await server.source().find("migraine")
+
+    assert (reply.status, len(reply.records)) == (Status.PARTIAL, 1)
+    assert reply.records[0].metadata["drugs"]
+    assert reply.warnings == [
+        "disease.associatedTargets.rows could not be had: Internal error at",
+        "a part of it could not be had: No path",
+    ]
+    assert [name for name, _ in server.asked] == ["Search", "Disease"]
+
+
+async def test_a_query_that_is_too_expensive_is_asked_once() -> None:
+    said = {"errors": [{"message": "Query is too expensive."}], "data": {"drug": None}}
+    server = Server(Drug=httpx.Response(200, json=said))
+    with pytest.raises(SourceRefused, match="too expensive"):
+        await server.source().drug("CHEMBL27")
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(("stage", "told"), [("WITHDRAWAL", "withdrawn"), ("IND", "trials applied for")])
+def test_the_newer_stages_are_told(stage: str, told: str) -> None:
+    row = {"maxClinicalStage": stage, "disease": {"id": "EFO_0003821", "name": "migraine disorder"}}
+    record = parse_drug({"id": "CHEMBL27", "name": "X", "indications": {"rows": [row]}})
+    assert f"migraine disorder ({told})" in record.content
+    assert record.metadata["indications"][0].get("max_phase", 0) < 1
+
+
 async def test_a_failure_is_named_without_addresses() -> None:
     reply = httpx.Response(400, json={"errors": [{"message": "Query failed at https://example.org/?key=1"}]})
     with pytest.raises(SourceRefused) as caught:

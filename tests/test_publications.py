@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from willowbark.tools.errors import SourceRefused
 from willowbark.tools.evidence import Citation
 from willowbark.tools.sources.publications import (
-    boundary,
-    check_filters,
+    DatedFilters,
     date_of,
     plain_words,
     publication_date,
@@ -70,13 +69,19 @@ def test_a_query_in_words_has_no_operators(query: str, words: str) -> None:
     ],
 )
 def test_a_boundary_is_a_first_or_a_last_day(value: object, first: date | None, last: date | None) -> None:
-    assert boundary("pubmed", {"mindate": value}, "mindate") == first
-    assert boundary("pubmed", {"maxdate": value}, "maxdate") == last
+    found = DatedFilters.of("pubmed", {"mindate": value, "maxdate": value})
+    assert (found.mindate, found.maxdate) == (first, last)
 
 
-def test_unknown_filters_are_named() -> None:
-    with pytest.raises(SourceRefused, match="colour"):
-        check_filters("pubmed", {"colour": "red", "mindate": 2000}, ("mindate",))
+def test_unknown_filters_are_named_with_those_that_there_are() -> None:
+    with pytest.raises(SourceRefused, match=r"knows no filter colour; there are page, mindate, maxdate"):
+        DatedFilters.of("pubmed", {"colour": "red", "mindate": 2000})
+
+
+@pytest.mark.parametrize("value", ["soon", "86400", "2020-13", "2020-02-31", "2020-00-01", [], {}])
+def test_what_is_no_date_is_refused(value: object) -> None:
+    with pytest.raises(SourceRefused, match="as mindate"):
+        DatedFilters.of("pubmed", {"mindate": value})
 
 
 def test_trial_numbers_are_given_once() -> None:

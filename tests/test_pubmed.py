@@ -105,6 +105,25 @@ async def test_a_search_names_its_tool_and_asks_for_the_most_relevant() -> None:
     assert "esearch.fcgi?db=pubmed" in reply.url
 
 
+async def test_what_pubmed_made_of_the_query_is_kept() -> None:
+    made = '"migraine disorders"[MeSH Terms] OR  "migraine"[All Fields]'
+    reply = await Server(found("11", querytranslation=made), fetched("11")).source().find("migraine")
+    assert reply.understood == '"migraine disorders"[MeSH Terms] OR "migraine"[All Fields]'
+
+
+async def test_a_control_character_in_a_search_reply_is_no_fault() -> None:
+    body = b'{"esearchresult": {"count": "1", "idlist": ["11"], "querytranslation": "migraine\x01 \x0b"}}'
+    reply = await Server(httpx.Response(200, content=body), fetched("11")).source().find("migraine")
+    assert (reply.status, reply.understood) == (Status.OK, "migraine\x01")
+
+
+async def test_a_later_page_begins_after_the_earlier_ones() -> None:
+    server = Server(found("11", count="9"), fetched("11"))
+    reply = await server.source().find("migraine", 4, {"page": 3})
+    assert (server.asked[0][1]["retstart"], reply.total) == ("8", 9)
+    assert (await Server(found(count="5"), fetched()).source().find("migraine", 5, {"page": 2})).status is Status.EMPTY
+
+
 async def test_filters_become_a_date_range_and_publication_types() -> None:
     server = Server(found(), fetched())
     await server.source().find(

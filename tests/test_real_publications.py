@@ -12,7 +12,8 @@ import pytest
 from defusedxml import ElementTree
 
 from willowbark.tools.evidence import Evidence, checked_identifier
-from willowbark.tools.sources.europepmc import parse_page
+from willowbark.tools.http.reply import read_each
+from willowbark.tools.sources.europepmc import parse_page, parse_record
 from willowbark.tools.sources.pubmed_record import parse_articles
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"
@@ -184,8 +185,9 @@ def test_every_hit_is_read(page: dict[str, Any]) -> None:
     found = parse_page(page)
     hits = page["resultList"]["result"]
     assert found.total == page["hitCount"]
-    assert (len(found.records), found.unread) == (len(hits), [])
-    for hit, record in zip(hits, found.records, strict=True):
+    records, unread = read_each(found.hits, parse_record)
+    assert (len(records), unread) == (len(hits), [])
+    for hit, record in zip(hits, records, strict=True):
         for kind in ("pmid", "pmcid", "doi"):
             assert record.metadata.get(kind) == checked_identifier(kind, hit.get(kind)) or kind == "pmid"
         assert record.is_preprint == (hit["source"] == "PPR" or "preprint" in str(hit.get("pubTypeList")).lower())

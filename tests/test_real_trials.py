@@ -10,10 +10,10 @@ import pytest
 
 from willowbark.tools.appraisal import posted_finding
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.http.reply import read_each
 from willowbark.tools.lexicon import drug_synonyms, find_drugs
 from willowbark.tools.sources.chembl_record import parse_drug as parse_chembl_drug
 from willowbark.tools.sources.chembl_record import parse_mechanisms
-from willowbark.tools.sources.clinicaltrials import parse_studies
 from willowbark.tools.sources.clinicaltrials_record import UNKNOWN_ENROLLMENT, parse_study
 from willowbark.tools.sources.opentargets_record import parse_disease, parse_drug
 
@@ -47,8 +47,8 @@ each_file = pytest.mark.parametrize(
 def pairs(path: Path) -> list[tuple[dict[str, Any], Evidence]]:
     """Each study's protocol and results beside the record that was read from it."""
     studies = list(studies_in(json.loads(path.read_bytes())))
-    records, unread = parse_studies(studies)
-    assert unread == 0
+    records, unread = read_each(studies, parse_study)
+    assert not unread
     return list(zip(studies, records, strict=True))
 
 

@@ -1,6 +1,9 @@
 """The cards of the sources, and that each source has what a card promises."""
 
+from pathlib import Path
+
 import pytest
+from autogen_core import CancellationToken
 
 from willowbark.tools.evidence import SOURCE_NAMES, Citation, Evidence
 from willowbark.tools.http.endpoints import Endpoints
@@ -10,7 +13,9 @@ from willowbark.tools.registry import cards, kind_of, linked_hosts, offered, sea
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer, module_of
 from willowbark.tools.sources.card import OF_NO_SOURCE, SourceCard
-from willowbark.tools.toolbox import SourceTool, source_class
+from willowbark.tools.toolbox import SearchArgs, SourceTool, search_args, source_class
+
+DOCS = Path(__file__).parent.parent / "docs" / "reference" / "tools.md"
 
 
 def test_every_name_has_a_card_or_is_of_no_source() -> None:
@@ -73,3 +78,57 @@ def test_a_record_is_what_its_source_gives_unless_it_says_otherwise() -> None:
 def test_a_card_that_contradicts_itself_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"validation error"):
         SourceCard.model_validate({**cards()["pubmed"].model_dump(exclude={"key", "without_key"}), **change})
+
+
+@pytest.mark.parametrize("name", searchable())
+def test_the_filters_of_a_source_are_arguments_of_its_tool_behind_the_query(name: str) -> None:
+    args = search_args(name)
+    assert issubclass(args, SearchArgs)
+    assert list(args.model_fields) == ["query", *source_class(name).filters.model_fields]
+
+
+async def test_what_a_model_asks_for_reaches_the_source() -> None:
+    with SandboxServer() as server:
+        endpoints = Endpoints.sandbox(server.url)
+        async with Transport(endpoints, limiter=RateLimiter(None)) as transport:
+            tool = SourceTool("clinicaltrials", max_results=50)
+            tool.bind(transport, "mark")
+            said = [{}, {"status": "TERMINATED"}, {"phase": "PHASE3", "mindate": "2010"}, {"page": 2}]
+            asked = [search_args("clinicaltrials").model_validate({"query": "migraine", **each}) for each in said]
+            replies = [(await tool.run(each, CancellationToken())).replies[0] for each in asked]
+
+    everything, terminated, late, second = [{record.key for record in reply.records} for reply in replies]
+    assert len(everything) == replies[0].total > 1
+    assert terminated < everything
+    assert late < everything
+    assert not second
+    assert all(record.metadata["overall_status"] == "TERMINATED" for record in replies[1].records)
+    assert all(record.metadata["start_date"] >= "2010" for record in replies[2].records)
+
+
+def test_the_docs_tell_of_every_source_what_its_card_says() -> None:
+    """Where a card was changed, the table that is missing below goes into the docs."""
+    assert table_of_sources() in DOCS.read_text(encoding="utf-8")
+
+
+def table_of_sources() -> str:
+    """The cards as a table."""
+    lines = ["| source | asked | requests | key | fresh | filters |", "|---|---|---|---|---|---|"]
+    for card in cards().values():
+        asked = {"searched": "for every question", "on_demand": f"by `{card.tool}`", "named": "where settings name it"}
+        limit = f"{card.per_second:g} a second"
+        limit += f", {card.per_second_with_key:g} with a key" if card.per_second_with_key else ""
+        limit += f", {card.per_second_with_email:g} with `NCBI_EMAIL`" if card.per_second_with_email else ""
+        limit += f"; {card.per_day:,} a day" if card.per_day else ""
+        limit += f", {card.per_day_with_key:,} with a key" if card.per_day_with_key else ""
+        filters = source_class(card.name).filters.model_fields if card.use != "looked_up" else ()
+        cells = (
+            f"[{card.title}]({card.documentation}) (`{card.name}`)",
+            asked.get(card.use, "about records at hand"),
+            limit,
+            f"`{card.key}`" if card.key else "none",
+            f"{card.fresh_days:g} day{'' if card.fresh_days == 1 else 's'}",
+            ", ".join(f"`{each}`" for each in filters),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)

@@ -25,7 +25,8 @@ from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.teams.run.research import research_stream
 from willowbark.tools.errors import SearchError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import Exchange, Reply, RetryPolicy, Transport
+from willowbark.tools.http.reply import Reply
+from willowbark.tools.http.transport import Exchange, RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer

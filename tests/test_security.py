@@ -24,7 +24,8 @@ from willowbark.teams.run.research import research
 from willowbark.teams.run.resume import resume
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import Reply, RetryPolicy, Transport
+from willowbark.tools.http.reply import Reply
+from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.toolbox import GetMechanisms, GetPaper, GetTrial, SourceTool

@@ -14,7 +14,8 @@ from pydantic import SecretStr
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.http.endpoints import Endpoint, Endpoints
 from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.transport import ExchangeLog, Reply, RetryPolicy, Transport
+from willowbark.tools.http.reply import Reply
+from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
 from willowbark.tools.http.wire import BrokenBody, HttpxWire, TooSlow, WireError, WireReply, WireRequest
 
 KEY = "canary-3f9a"
@@ -497,3 +498,17 @@ async def test_httpx_takes_a_transport_of_its_own() -> None:
     wire = HttpxWire(httpx.MockTransport(lambda request: httpx.Response(200, json=GOOD)))
     async with Transport(Endpoints.sandbox("http://127.0.0.1:1"), wires={"httpx": wire}) as transport:
         assert await ask(transport) == GOOD
+
+
+async def test_a_spent_day_is_told_at_once_and_not_asked() -> None:
+    endpoint = Endpoint(base_url="http://127.0.0.1:1/openfda", per_day=2)
+    transport, script = asking(reply(), endpoints=Endpoints(by_source={"openfda": endpoint}))
+    assert [await ask(transport, "openfda") for _ in range(2)] == [GOOD, GOOD]
+    with pytest.raises(SourceUnavailable, match="today's 2 requests are used up"):
+        await ask(transport, "openfda")
+    assert len(script.requests) == 2
+
+
+def test_half_a_character_is_replaced_so_that_it_can_be_written() -> None:
+    found = Reply("x", 200, "", b'{"a": "\\ud83d\\ude00 \\ud83d"}').json()
+    assert found == {"a": "\U0001f600 ?"}

@@ -6,6 +6,7 @@ that. Entries of lists are dictionaries that hold what was reported, and may hol
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
+from html import unescape
 from re import IGNORECASE
 from re import compile as pattern
 from typing import Annotated, Any, Literal, get_args
@@ -16,7 +17,8 @@ from typing_extensions import TypedDict
 IDENTIFIERS = {
     "pmid": pattern(r"[1-9][0-9]{0,8}"),  # NLM: 1 to 8 digits today, one spare
     "pmcid": pattern(r"PMC[1-9][0-9]{0,8}"),
-    "doi": pattern(r"10\.[0-9]{4,9}/[^\s\"<>]+"),  # Crossref's recommended expression, any suffix
+    # Crossref's recommended expression, any suffix; in those made of SICIs, one pair of angle brackets
+    "doi": pattern(r"10\.[0-9]{4,9}/(?:[^\s\"<>]+|[^\s\"<>]*\([^\s\"<>]*<[^\s\"<>]*:[^\s\"<>]*>[^\s\"<>]*)"),
     "nct_id": pattern(r"NCT[0-9]{8}"),
 }
 _DOI_PREFIX = pattern(r"^(https?://(dx\.)?doi\.org/|doi:\s*)", IGNORECASE)
@@ -38,6 +40,8 @@ def checked_identifier(kind: str, value: object) -> str | None:
 
     >>> checked_identifier("doi", "https://doi.org/10.1000/ABC")
     '10.1000/abc'
+    >>> checked_identifier("doi", "10.1002/(SICI)1097-0142(19990315)85:6&lt;1234::AID-CNCR5&gt;3.0.CO;2-D")
+    '10.1002/(sici)1097-0142(19990315)85:6<1234::aid-cncr5>3.0.co;2-d'
     >>> checked_identifier("pmid", "not a number") is None
     True
     """
@@ -48,7 +52,7 @@ def checked_identifier(kind: str, value: object) -> str | None:
 def _checked(kind: str, text: str) -> str | None:
     """Remembered: merging asks after the same identifiers over and over."""
     if kind == "doi":
-        text = _DOI_PREFIX.sub("", text).lower()
+        text = unescape(_DOI_PREFIX.sub("", text)).lower()
     elif kind == "pmid":
         text = text.removeprefix("PMID:").strip()
     else:
@@ -159,7 +163,11 @@ class PostedResults(TypedDict, total=False):
 
     primary_outcomes: list[dict[str, Any]]
     """title, description, time_frame, unit, statistic, dispersion, groups, values, analyses."""
+    secondary_outcomes: list[dict[str, Any]]
+    """Likewise."""
     serious_adverse_events: list[SeriousEvent]
+    deaths: list[SeriousEvent]
+    """From any cause, by group."""
 
 
 @_OPEN
@@ -339,6 +347,7 @@ class Trial(Fields):
     interventions: list[Intervention] = Field(default_factory=list)
     arms: list[Arm] = Field(default_factory=list)
     primary_outcomes: list[PlannedOutcome] = Field(default_factory=list)
+    secondary_outcomes: list[PlannedOutcome] = Field(default_factory=list)
     allocation: str | None = None
     intervention_model: str | None = None
     masking: str | None = None

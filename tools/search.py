@@ -1,16 +1,18 @@
 """Searching: what a source offers, and one search over many of them.
 
 A source is a small class that asks its API through the transport it was handed, and reads replies with pure functions.
-`SearchHandler` asks several at once and merges what they give; one that fails is named, and does not stop the others.
+What all sources do alike stands in `Source`: checking filters, turning pages, writing the reply. `SearchHandler` asks
+several at once and merges what they give; one that fails is named, and does not stop the others.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .evidence import SOURCE_NAMES, Evidence, SearchResult, SourceName, merge
@@ -19,6 +21,49 @@ from .ranking import rank
 from .sources.card import SourceCard
 
 Filters = Mapping[str, Any]
+MAX_PAGE = 100
+
+
+class SearchFilters(BaseModel):
+    """What narrows a search: the filters of a source, which are also arguments of its tool.
+
+    A source that knows more of them than the page declares its own in a subclass.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    page: int = Field(default=1, ge=1, le=MAX_PAGE, description="1 for the first hits, 2 for those after them, …")
+
+    @classmethod
+    def of(cls, source: str, said: Filters | None) -> Self:
+        """Read filters; those without a value are not set.
+
+        Raises:
+            SourceRefused: an unknown one, or a value that it does not take.
+
+        >>> SearchFilters.of("chembl", {"page": 2}).page
+        2
+        """
+        try:
+            return cls.model_validate({name: each for name, each in (said or {}).items() if each not in (None, "")})
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+        name, there_are = str(first["loc"][0])[:40], ", ".join(cls.model_fields)
+        if first["type"] == "extra_forbidden":
+            raise SourceRefused(source, f"knows no filter {name}; there are {there_are}")
+        raise SourceRefused(source, f"does not take {str(first['input'])[:40]!r} as {name}: {first['msg'][:200]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What one request for hits gave."""
+
+    hits: list[Any]
+    total: int = 0
+    """Hits in all; 0 on later pages, whose source need not say it again."""
+    mark: str | None = None
+    """Where the next page begins, in the source's own words; None on the last."""
+    url: str = ""
 
 
 class ToolMetadata(BaseModel):
@@ -66,6 +111,8 @@ class SourceReply(BaseModel):
     """Whether a sandbox answered in the source's place."""
     asked_at: datetime | None = None
     """When it was asked; None where nobody noted it."""
+    understood: str = ""
+    """The query as the source itself says that it understood it; empty where it doesn't say."""
 
     @classmethod
     def failed(cls, source: str, query: str, error: SearchError) -> "SourceReply":
@@ -90,7 +137,7 @@ class SearchTool(Protocol):
 
 
 class Source:
-    """Base of the sources: subclasses name themselves and write `find`.
+    """Base of the sources: subclasses name themselves and write `find`, with the help of `page` and `reply`.
 
     Args:
         transport: the way out, shared by all sources of a run.
@@ -101,6 +148,8 @@ class Source:
     name: ClassVar[SourceName]
     description: ClassVar[str]
     """One sentence for the models that choose among tools."""
+    filters: ClassVar[type[SearchFilters]] = SearchFilters
+    """What narrows a search."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -116,7 +165,7 @@ class Source:
         Args:
             query: words, or the boolean form that `preprocess_query` gives.
             max_results: 1 to 50 records.
-            filters: source-dependent; unknown names raise `SourceRefused`.
+            filters: of `self.filters`; unknown names raise `SourceRefused`.
 
         Raises:
             SearchError: no answer, or no readable one.
@@ -127,6 +176,74 @@ class Source:
         """Search for records, ranked for the query; raises `SearchError` where there is no answer."""
         return (await self.find(query, max_results, filters)).records
 
+    async def page(
+        self, number: int, size: int, asked: str, ask: Callable[[str | None], Awaitable[Page]]
+    ) -> tuple[Page, list[str]]:
+        """Give the hits of one page of a source that is paged by marks, and what could not be had of them.
+
+        Where pages begin is remembered by the transport, so that going on costs one request. A source may give less at
+        once than it is asked for; it is asked again until the page is full, and a failure then loses nothing.
+
+        Args:
+            number: 1 for the first page.
+            size: hits of a page.
+            asked: the query with its filters; tells one search from another.
+            ask: gives what follows a mark; None gives the first hits.
+
+        Raises:
+            SearchError: no answer, or no readable one.
+        """
+        search = self.transport.marks.setdefault((self.name, asked, size), {1: (None, 0)})
+        at = max(each for each in search if each <= number)
+        while True:
+            mark, total = search[at]
+            found, problems = await _filled(mark, size, ask)
+            total = found.total if mark is None else total
+            if found.mark and found.hits and not problems:
+                search[at + 1] = (found.mark, total)
+            if at == number:
+                return Page(found.hits[:size], total, found.mark, found.url), problems
+            if at + 1 not in search:
+                return Page([], total, None, found.url), problems
+            at += 1
+
+    def reply(
+        self,
+        query: str,
+        records: Iterable[Evidence],
+        *,
+        words: str = "",
+        total: int = 0,
+        problems: Iterable[str] = (),
+        notes: Iterable[str] = (),
+        url: str = "",
+        understood: str = "",
+    ) -> SourceReply:
+        """Write a reply: records each once, ranked; its status follows from what came and what could not be had.
+
+        Args:
+            query: as it was sent.
+            records: best first.
+            words: what to rank by; empty takes the query.
+            total: hits in all; at least the records.
+            problems: what could not be had; any makes the reply partial.
+            notes: what else is worth knowing.
+            url: what was asked.
+            understood: the query as the source understood it.
+        """
+        found, failed = list({record.key: record for record in records}.values()), list(problems)
+        status = Status.PARTIAL if failed else Status.OK if found else Status.EMPTY
+        return SourceReply(
+            source=self.name,
+            query=query,
+            status=status,
+            records=rank(words or query, found),
+            total=max(total, len(found)),
+            warnings=[*notes, *failed],
+            url=url,
+            understood=understood,
+        )
+
     def get_metadata(self) -> ToolMetadata:
         """Say what this source is and how often it may be asked."""
         return ToolMetadata(
@@ -135,6 +252,28 @@ class Source:
             rate_limit=self.transport.endpoints[self.name].per_second,
             requires_api_key=self.card is not None and self.card.needs_key,
         )
+
+
+def request_size(size: int, most: int) -> int:
+    """Hits to ask for at once, so that equal requests of at most so many fill a page.
+
+    >>> request_size(50, 100), request_size(150, 100), request_size(250, 100)
+    (50, 75, 84)
+    """
+    return -(-size // -(-size // most))
+
+
+async def _filled(mark: str | None, size: int, ask: Callable[[str | None], Awaitable[Page]]) -> tuple[Page, list[str]]:
+    """What follows a mark, in as many requests as it takes; a later one that fails is named."""
+    found = await ask(mark)
+    while found.mark and found.mark != mark and len(found.hits) < (min(size, found.total) if found.total else size):
+        mark = found.mark
+        try:
+            more = await ask(mark)
+        except SearchError as error:
+            return found, [f"only the first {len(found.hits)} could be had: {error.reason}"]
+        found = Page([*found.hits, *more.hits], found.total, more.mark if more.hits else None, found.url)
+    return found, []
 
 
 class SearchHandler:

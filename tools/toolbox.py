@@ -9,12 +9,12 @@ import contextlib
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
-from typing import Annotated, ClassVar, Self, TypeVar, cast
+from functools import cache, lru_cache
+from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from .enclosure import disclose, enclose, new_marker
 from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
@@ -55,6 +55,18 @@ class SearchArgs(BaseModel):
         str,
         Field(min_length=1, max_length=2000, description="Words, with AND, OR, NOT, quotes and parentheses if needed"),
     ]
+
+
+@cache
+def search_args(name: str) -> type[SearchArgs]:
+    """What a model may ask of a source: a query, and the source's own filters.
+
+    Raises:
+        UsageError: there is no such source.
+    """
+    bases: Any = (source_class(name).filters, SearchArgs)
+    found: type[SearchArgs] = create_model(f"{name.capitalize()}Args", __base__=bases)
+    return found
 
 
 class PaperArgs(BaseModel):
@@ -196,13 +208,14 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
         self._timeout_s = timeout_s
         self._marker = new_marker()
         card = cards()[source]
-        args: type[SearchArgs | DrugArgs] = DrugArgs if card.use == "on_demand" else SearchArgs
+        args: type[SearchArgs | DrugArgs] = DrugArgs if card.use == "on_demand" else search_args(source)
         super().__init__(args, ToolReply, card.tool or f"search_{source}", card.purpose)
 
     def _questions(self, args: SearchArgs | DrugArgs, transport: Transport) -> Questions:
         source = self._source(transport)
         asked = args.drug if isinstance(args, DrugArgs) else args.query
-        return {source.name: lambda: source.find(asked, self._max_results)}
+        filters = args.model_dump(include=set(source.filters.model_fields), exclude_defaults=True)
+        return {source.name: lambda: source.find(asked, self._max_results, filters)}
 
     def _to_config(self) -> SourceToolConfig:
         return SourceToolConfig(source=self._source.name, max_results=self._max_results, timeout_s=self._timeout_s)

@@ -220,6 +220,8 @@ class SearchLogEntry(BaseModel):
     """Limits that were sent with the query, by the source's own names; empty for none, None for not noted."""
     asked_at: datetime | None = None
     warnings: list[str] = Field(default_factory=list)
+    understood: str = ""
+    """The query as the source says that it understood it; empty where it doesn't say."""
 
 
 class Flow(BaseModel):

@@ -137,6 +137,7 @@ def search_log(dossier: Dossier) -> list[SearchLogEntry]:
             filters=filters_sent(reply.source, reply.url),
             asked_at=reply.asked_at,
             warnings=reply.warnings,
+            understood=reply.understood,
         )
         for found in dossier.in_order
         for reply in found.replies

@@ -13,6 +13,7 @@ Reports go to stdout, everything else to stderr. What is heavy is imported insid
 at once.
 """
 
+import asyncio
 import os
 import sys
 import threading
@@ -149,6 +150,9 @@ def sandbox(
 @app.command()
 def doctor(
     config: _CONFIG = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask every source one small question, and tell what it said.")
+    ] = False,
 ) -> None:
     """Tell whether everything is in place: packages, extras, keys (never their values), settings, sources."""
     with _one_line():
@@ -164,8 +168,13 @@ def doctor(
         write_out("\n".join(visit.about_settings(settings, config or (default if default.exists() else None))))
         endpoints = Endpoints.from_environment()
         addresses = visit.addresses_of(endpoints, settings)
-        reached = visit.reachable(addresses)
-        write_out("\n".join(visit.about_sources(addresses, reached)))
+        if live:
+            said = asyncio.run(visit.live(endpoints))
+            write_out("\n".join(f"Live        {name}: {line}" for name, (_, line) in said.items()))
+            reached = {name for name, (answered, _) in said.items() if answered}
+        else:
+            reached = visit.reachable(addresses)
+            write_out("\n".join(visit.about_sources(addresses, reached)))
         if not reached:
             raise _Unreachable(visit.unreachable_advice(endpoints, addresses))
 

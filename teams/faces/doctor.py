@@ -1,5 +1,6 @@
 """Can it run here? Packages, extras, keys (whether they are set, never their values), configuration, sources."""
 
+import asyncio
 import importlib.util
 import os
 import platform
@@ -11,6 +12,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,10 +20,13 @@ from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from willowbark.tools.http.endpoints import Endpoints
+    from willowbark.tools.http.transport import Transport
 
     from ..config import Settings
 
 REACH_TIMEOUT_S = 3.0
+LIVE_TIMEOUT_S = 20.0  # for one source; some take nine seconds on a good day
+ASKED_LIVE = "propranolol"  # every source knows it
 _PACKAGES = (
     "autogen-agentchat",
     "autogen-core",
@@ -152,6 +157,55 @@ def about_sources(addresses: Mapping[str, str], reached: set[str]) -> Iterator[s
     """A line on each source."""
     for name, address in addresses.items():
         yield f"Source      {name}: {'reachable' if name in reached else 'OUT OF REACH'} ({urlsplit(address).netloc})"
+
+
+async def live(endpoints: "Endpoints") -> dict[str, tuple[bool, str]]:
+    """Ask every source one small question, all side by side, each once.
+
+    Returns:
+        By source: whether it answered, and a line on what it said or why it did not.
+    """
+    from willowbark.tools.questions.query import parse_question  # noqa: PLC0415
+    from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
+
+    parse_question(ASKED_LIVE)  # reads the lexicon, whose seconds are not the sources'
+    said = await asyncio.gather(*(_asked_live(name, endpoints) for name in cards()))
+    return dict(zip(cards(), said, strict=True))
+
+
+async def _asked_live(name: str, endpoints: "Endpoints") -> tuple[bool, str]:
+    from willowbark.tools.errors import SearchError  # noqa: PLC0415  with the transport, only for this visit
+    from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport  # noqa: PLC0415
+    from willowbark.tools.registry import cards  # noqa: PLC0415
+
+    if not endpoints.may_search(name):
+        return False, f"not asked (set {cards()[name].key})"
+    log, policy = ExchangeLog(), replace(RetryPolicy.within(LIVE_TIMEOUT_S), attempts=1)
+    started = time.monotonic()
+    try:
+        async with Transport(endpoints, policy=policy, recorder=log) as transport, asyncio.timeout(LIVE_TIMEOUT_S):
+            answer = await _small_question(name, transport)
+    except SearchError as error:
+        return False, f"FAILED: {error.reason}"
+    except TimeoutError:
+        return False, f"FAILED: no answer within {LIVE_TIMEOUT_S:g} s"
+    requests, kilobytes = len(log.exchanges), sum(each.received_bytes for each in log.exchanges) / 1000
+    spent = f"{time.monotonic() - started:.1f} s, {requests} request{'' if requests == 1 else 's'}, {kilobytes:.1f} kB"
+    return True, f"answered ({spent}): {answer}"
+
+
+async def _small_question(name: str, transport: "Transport") -> str:
+    from willowbark.tools.registry import cards  # noqa: PLC0415
+    from willowbark.tools.sources.card import module_of  # noqa: PLC0415
+    from willowbark.tools.toolbox import source_class  # noqa: PLC0415
+
+    if cards()[name].use == "looked_up":
+        answer: str = await module_of(name).small_question(transport)
+        return answer
+    reply = await source_class(name)(transport).find(ASKED_LIVE, 1)
+    first = f", the first: {reply.records[0].citation.title[:60]}" if reply.records else ""
+    warned = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
+    return f"{reply.total:,} on {ASKED_LIVE}{first}{warned}"
 
 
 def extras() -> dict[str, bool]:

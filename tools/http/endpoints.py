@@ -30,6 +30,8 @@ class Endpoint(BaseModel):
     """Ends without a slash."""
     per_second: float | None = Field(default=None, gt=0)
     """Published limit in requests a second; None where the server sets none (a sandbox)."""
+    per_day: int | None = Field(default=None, gt=0)
+    """Published limit in requests a day; None where there is none."""
     wire: Literal["httpx", "requests"] = "httpx"
     """The HTTP client to use; ClinicalTrials.gov's firewall is reported to refuse httpx's TLS fingerprint."""
     key: SecretStr | None = None
@@ -46,6 +48,7 @@ class Endpoint(BaseModel):
         return cls(
             base_url=card.address,
             per_second=with_key or with_email or card.per_second,
+            per_day=card.per_day_with_key if key else card.per_day,
             wire=card.wire,
             key=SecretStr(key) if key else None,
             key_in=card.key_in,

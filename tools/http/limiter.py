@@ -1,4 +1,4 @@
-"""Rate limits that hold as the server sees them, across tasks and processes.
+"""Rate limits that hold as the server sees them, across tasks and processes: by the second, and by the day.
 
 The generic cell rate algorithm on one SQLite row a source: each request takes the next free moment and sleeps until
 then. No bursts, so no window of a second ever holds more than the limit.
@@ -9,10 +9,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import platformdirs
 
+T = TypeVar("T")
 _BUSY_TIMEOUT_S = 5.0  # other processes hold the row for well under a millisecond
 _LATE_S = 0.2  # later starts would crowd the next ones: 1.2 s of starts at 80 % of a limit still stay within it
 _FAR_AHEAD_S = 600.0
@@ -37,6 +40,7 @@ class RateLimiter:
         self._path = path
         self._sleep = sleep
         self._moments: dict[str, float] = {}
+        self._spent: dict[tuple[str, str], int] = {}
         self._database: sqlite3.Connection | None = None
         self._in_use = threading.Lock()  # threads, since a cancelled task leaves its own at work
         self.shared = path is not None
@@ -61,6 +65,20 @@ class RateLimiter:
                 break
         return waited
 
+    async def spend(self, name: str, per_day: int) -> bool:
+        """Count one request of a day's allowance (UTC); False where it is spent already.
+
+        Args:
+            name: what is limited, such as a source's host.
+            per_day: requests a day that may start.
+        """
+        day = f"{datetime.now(UTC):%Y-%m-%d}"
+        spent = await asyncio.to_thread(self._shared, self._count, name, day, per_day) if self.shared else None
+        if spent is None:
+            spent = self._spent.get((name, day), 0)
+            self._spent[name, day] = spent + 1
+        return spent < per_day
+
     def close(self) -> None:
         """Close the shared file."""
         with self._in_use:
@@ -70,17 +88,17 @@ class RateLimiter:
 
     async def _next(self, name: str, interval_s: float) -> float:
         """Take the next free moment, in seconds since the epoch, from the shared file or else from this object."""
-        moment = await asyncio.to_thread(self._take_shared, name, interval_s) if self.shared else None
+        moment = await asyncio.to_thread(self._shared, self._take, name, interval_s) if self.shared else None
         if moment is None:
             moment = max(time.time(), self._moments.get(name, 0.0))
         self._moments[name] = max(moment + interval_s, self._moments.get(name, 0.0))
         return moment
 
-    def _take_shared(self, name: str, interval_s: float) -> float | None:
-        """Take the next free moment from the shared file; None when the file cannot be used."""
+    def _shared(self, ask: Callable[..., T], *asked: object) -> T | None:
+        """Ask the shared file; None when it cannot be used."""
         with self._in_use:
             try:
-                return self._take(name, interval_s) if self.shared else None
+                return ask(*asked) if self.shared else None
             except (sqlite3.Error, OSError):
                 self.shared = False
                 return None
@@ -95,6 +113,16 @@ class RateLimiter:
             database.execute("INSERT OR REPLACE INTO moment VALUES (?, ?)", (name, moment + interval_s))
             return moment
 
+    def _count(self, name: str, day: str, per_day: int) -> int:
+        """The requests counted so far on a day, this one left out; what is spent is counted no further."""
+        with self._open() as database:
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("DELETE FROM day WHERE day < ?", (day,))
+            row = database.execute("SELECT spent FROM day WHERE name = ? AND day = ?", (name, day)).fetchone()
+            spent = int(row[0]) if row else 0
+            database.execute("INSERT OR REPLACE INTO day VALUES (?, ?, ?)", (name, day, min(spent + 1, per_day)))
+            return spent
+
     def _open(self) -> sqlite3.Connection:
         if self._database is None:
             assert self._path is not None
@@ -108,4 +136,7 @@ class RateLimiter:
             with self._database as fresh:
                 fresh.execute("BEGIN IMMEDIATE")
                 fresh.execute("CREATE TABLE IF NOT EXISTS moment (name TEXT PRIMARY KEY, next REAL NOT NULL)")
+                fresh.execute(
+                    "CREATE TABLE IF NOT EXISTS day (name TEXT, day TEXT, spent INTEGER, PRIMARY KEY (name, day))"
+                )
         return self._database

@@ -61,6 +61,10 @@ class BreakerOpen(SourceUnavailable):
     """The source failed so often that it is left alone for a while."""
 
 
+class AllowanceSpent(SourceUnavailable):
+    """The day's requests are used up: nothing is gained by asking again today."""
+
+
 class Breaker:
     """Knows how a source has been answering; while open, calls fail at once."""
 

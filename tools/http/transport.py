@@ -6,10 +6,8 @@ exchange. One transport serves a run; sources get it handed in.
 """
 
 import asyncio
-import contextlib
 import hashlib
 import json
-import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,21 +19,19 @@ import tenacity
 from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints
 from .limiter import RateLimiter, default_path
-from .patience import Breaker, BreakerOpen, Hopeless, RetryPolicy, Silence, Wait, retry_after_s
+from .patience import AllowanceSpent, Breaker, BreakerOpen, Hopeless, RetryPolicy, Silence, Wait, retry_after_s
+from .reply import Reply
 from .wire import HttpxWire, RequestsWire, TooSlow, Wire, WireError, WireReply, WireRequest
 
-__all__ = ["Exchange", "ExchangeLog", "Memory", "Recorder", "Reply", "RetryPolicy", "Transport"]
+__all__ = ["Exchange", "ExchangeLog", "Memory", "Recorder", "RetryPolicy", "Transport"]
 
 T = TypeVar("T")
 
 _RETRIED = (SourceUnavailable, UnreadableReply)
+_HOPELESS = (BreakerOpen, AllowanceSpent)
 _RETRIED_STATUS = frozenset({408, 425, 429, *range(500, 600)})
 _MAX_REDIRECTS = 3
 _AT_ONCE = 4  # exchanges with one source: enough for its limit, and few are lost on one that is dead
-_BLANK = b"\xef\xbb\xbf \r\n\t"  # a byte order mark and white space
-_HTML = re.compile(
-    rb"[\xef\xbb\xbf\s]*(<\?xml[^>]*>\s*)?(<!--((?!-->).)*-->\s*)*<(!doctype\s+)?html\b", re.IGNORECASE | re.DOTALL
-)
 _LONG_URL_BYTES = 2000  # servers differ; longer requests go by POST where the source takes it
 
 
@@ -95,49 +91,6 @@ class ExchangeLog:
         self.exchanges.append(replace(exchange, body=b""))
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A source's reply, ready to be read.
-
-    The readers raise `UnreadableReply`, which is retried.
-    """
-
-    source: str
-    status: int
-    content_type: str
-    body: bytes = field(repr=False)
-    url: str = ""
-    """Without any key."""
-
-    def json(self) -> Any:
-        """The body as JSON.
-
-        Raises:
-            UnreadableReply: HTML or anything else that is not whole JSON.
-        """
-        self._refuse_html()
-        with contextlib.suppress(ValueError, RecursionError):  # the decoder's error would hold the whole text
-            return json.loads(self.body)
-        raise UnreadableReply(self.source, "answered with JSON that is cut or broken")
-
-    def xml(self) -> bytes:
-        """The body where XML is due; whether it is whole shows when it is parsed.
-
-        Raises:
-            UnreadableReply: HTML, or something that does not begin like XML.
-        """
-        self._refuse_html()
-        if not self.body.lstrip(_BLANK).startswith(b"<"):
-            raise UnreadableReply(self.source, "answered with something that is not XML")
-        return self.body
-
-    def _refuse_html(self) -> None:
-        if not self.body.strip(_BLANK):
-            raise UnreadableReply(self.source, "answered nothing")
-        if _HTML.match(self.body[:1000]):
-            raise UnreadableReply(self.source, "answered with a web page instead of data")
-
-
 class Transport:
     """Asks the sources, politely and stubbornly.
 
@@ -170,6 +123,8 @@ class Transport:
             dict(wires) if wires is not None else {"httpx": HttpxWire(), "requests": RequestsWire()}
         )
         self._sleep = sleep
+        self.marks: dict[tuple[str, str, int], dict[int, tuple[str | None, int]]] = {}
+        """Where the pages of each search begin, with its hits in all: see `search.Source.page`."""
         self._breakers: dict[str, Breaker] = {}
         self._places: dict[str, asyncio.Semaphore] = {}
 
@@ -264,7 +219,7 @@ class Transport:
             sleep=self._sleep,
             stop=tenacity.stop_any(tenacity.stop_after_attempt(policy.attempts), Hopeless(started + policy.deadline_s)),
             wait=Wait(policy),
-            retry=tenacity.retry_if_exception_type(_RETRIED) & tenacity.retry_if_not_exception_type(BreakerOpen),
+            retry=tenacity.retry_if_exception_type(_RETRIED) & tenacity.retry_if_not_exception_type(_HOPELESS),
             reraise=True,
         )
         try:
@@ -274,6 +229,7 @@ class Transport:
                         number = attempt.retry_state.attempt_number
                         async with self._places.setdefault(call.source, asyncio.Semaphore(_AT_ONCE)):
                             breaker.check(call.source)
+                            await self._spend(call)
                             try:
                                 found = await self._attempt(call, breaker, number, policy.timeout_s(silences))
                             except _RETRIED as error:
@@ -340,6 +296,16 @@ class Transport:
         """Wait until the source may be asked once more."""
         if call.endpoint.per_second is not None:
             await self._limiter.wait(call.endpoint.host, call.endpoint.per_second * LIMIT_SHARE)
+
+    async def _spend(self, call: "_Call[Any]") -> None:
+        """Count the attempt where the source counts by the day.
+
+        Raises:
+            AllowanceSpent: today's requests are used up.
+        """
+        per_day = call.endpoint.per_day
+        if per_day is not None and not await self._limiter.spend(call.endpoint.host, per_day):
+            raise AllowanceSpent(call.source, f"today's {per_day:,} requests are used up; a key may allow more")
 
     async def _exchange(self, call: "_Call[Any]", timeout_s: float) -> WireReply:
         """Send, follow redirects within the known hosts, and try the other client once where a firewall says 403."""

@@ -1,7 +1,7 @@
 """ClinicalTrials.gov's API, version 2: `studies` with its filters and page tokens, `studies/{nct_id}`.
 
-https://clinicaltrials.gov/data-api/api. A refusal is 400 with one line of plain text. Whole studies are served whatever
-`fields` asks for.
+https://clinicaltrials.gov/data-api/api. A refusal is 400 with one line of plain text. `fields` takes paths through a
+study (`protocolSection.designModule`); piece names (`DesignAllocation`) are taken by the public registry alone.
 """
 
 import base64
@@ -64,6 +64,10 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "primarycompletiondate": ("primarycompletiondate",),
     "completiondate": ("completiondate",),
 }
+_FIELD = re.compile(
+    r"hasResults|protocolSection(\.[a-z][A-Za-z]*Module(\.[a-z][A-Za-z]*)*)?"
+    r"|(derived|results|document|annotation)Section(\.[a-z][A-Za-z]*(\.[a-z][A-Za-z]*)*)?"
+)
 _SORTS = frozenset({"@relevance", "StartDate", "LastUpdatePostDate", "EnrollmentCount", "NCTId"})
 
 
@@ -99,7 +103,10 @@ def routes(library: Library) -> list[Route]:
             return PlainTextResponse(f"Incorrect format of NCT number: {nct_id}", status_code=400)
         if nct_id not in trials.by_id:
             return PlainTextResponse(f"NCT number {nct_id} not found", status_code=404)
-        return JSONResponse(trials.by_id[nct_id].study)
+        try:
+            return JSONResponse(_selected(trials.by_id[nct_id].study, _fields(request.query_params)))
+        except _Refused as refused:
+            return PlainTextResponse(str(refused), status_code=400)
 
     return [
         Route("/clinicaltrials/studies", studies, methods=["GET"]),
@@ -117,10 +124,36 @@ def _page(trials: Trials, asked: Mapping[str, str]) -> dict[str, Any]:
     page: dict[str, Any] = {}
     if asked.get("countTotal") == "true" and not token:
         page["totalCount"] = len(found)
-    page["studies"] = [trials.by_id[nct_id].study for nct_id in found[start : start + size]]
+    fields = _fields(asked)
+    page["studies"] = [_selected(trials.by_id[nct_id].study, fields) for nct_id in found[start : start + size]]
     if start + size < len(found):
         page["nextPageToken"] = _token(start + size)
     return page
+
+
+def _fields(asked: Mapping[str, str]) -> list[list[str]]:
+    """The paths of the fields that are asked for; none for whole studies."""
+    paths = _listed(asked.get("fields", ""))
+    if unknown := [path for path in paths if not _FIELD.fullmatch(path)]:
+        raise _Refused(f"Parameter `fields` contains invalid field name: `{unknown[0]}`")
+    return [path.split(".") for path in paths]
+
+
+def _selected(study: Mapping[str, Any], fields: list[list[str]]) -> dict[str, Any]:
+    """A study with what stands at the paths; the whole of it without any."""
+    if not fields:
+        return dict(study)
+    found: dict[str, Any] = {}
+    for *above, last in fields:
+        source: Any = study
+        for name in above:
+            source = source.get(name, {})
+        if last in source:
+            place = found
+            for name in above:
+                place = place.setdefault(name, {})
+            place[last] = source[last]
+    return found
 
 
 def _found(trials: Trials, asked: Mapping[str, str]) -> list[str]:

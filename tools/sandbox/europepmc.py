@@ -1,8 +1,9 @@
 """Europe PMC's search: articles of PubMed (MED) and preprints (PPR), paged by cursor; full texts.
 
 https://europepmc.org/RestfulWebService. An empty query gives status 200 with an `errCode`, as the public service does;
-only whole records (`core`) in JSON are served, by relevance. Fields that the library does not know are left out;
-articles whose full text it does not hold are answered 404, as those outside of Europe PMC's open collection are.
+only whole records (`core`) in JSON are served, by relevance. Words without a field are sought in full texts, too.
+Fields that the library does not know are left out; articles whose full text it does not hold are answered 404, as those
+outside of Europe PMC's open collection are.
 """
 
 import base64
@@ -28,7 +29,7 @@ _DEFAULT_PAGE, _LARGEST_PAGE = 25, 1000
 
 def routes(library: Library) -> list[Route]:
     """The search and the full texts below `/europepmc`."""
-    publications = Publications(library)
+    publications = Publications(library, whole=True)
     texts = {each.pmcid: each.full_text for each in publications.by_id.values() if each.pmcid and each.full_text}
     texts |= {each.pmcid: jats(each) for each in publications.full_texts.values()}
 

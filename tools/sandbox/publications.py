@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cached_property
 
-from .library import Library, Publication
+from .library import FullText, Library, Publication
 from .matching import Document, Index
 from .syntax import Node
 
@@ -34,14 +34,16 @@ class Publications:
 
     Args:
         library: holds them.
+        whole: whether words without a field are sought in full texts, too.
     """
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, *, whole: bool = False) -> None:
         self.full_texts = {each.pmcid: each for each in library.full_texts}
         self.by_id = {each.number: each for each in library.publications if each.number}
+        bodies = self.full_texts if whole else {}
         self.index = Index(
-            (_document(key, publication) for key, publication in self.by_id.items()),
-            default=_DEFAULT,
+            (_document(key, each, bodies.get(each.pmcid or "")) for key, each in self.by_id.items()),
+            default=(*_DEFAULT, "body") if whole else _DEFAULT,
             aliases=_ALIASES,
         )
 
@@ -55,7 +57,7 @@ class Publications:
         return [self.by_id[each] for each in self.index.search(node)]
 
 
-def _document(key: str, publication: Publication) -> Document:
+def _document(key: str, publication: Publication, text: FullText | None) -> Document:
     broader = [_BROADER[kind] for kind in publication.publication_types if kind in _BROADER]
     return Document(
         id=key,
@@ -66,6 +68,7 @@ def _document(key: str, publication: Publication) -> Document:
             "type": " | ".join([*publication.publication_types, *broader]),
             "author": " | ".join(publication.authors),
             "journal": publication.journal or "",
+            "body": " | ".join(part for parts in text.sections.values() for part in parts) if text else "",
             "uid": " ".join([key, *publication.nct_ids]),
             "doi": publication.doi or "",
             "pmcid": publication.pmcid or "",

@@ -59,6 +59,10 @@ class SourceCard(BaseModel):
     """None where a key changes nothing."""
     per_second_with_email: float | None = Field(default=None, gt=0)
     """None where an address (`NCBI_EMAIL`) changes nothing."""
+    per_day: int | None = Field(default=None, gt=0)
+    """Requests a day without a key; None where no limit is published."""
+    per_day_with_key: int | None = Field(default=None, gt=0)
+    """None where there is no limit with one, or a key changes nothing."""
     key: str | None = None
     """Environment variable that holds its key; None where it takes none."""
     key_in: Literal["body", "parameter"] = "body"

@@ -26,14 +26,12 @@ from functools import partial
 
 from ..errors import SearchError, UnreadableReply
 from ..evidence import Evidence
-from ..http.transport import Reply
+from ..http.reply import Reply, at, dicts, read_each
 from ..lexicon import canonical_drug, condition_synonyms
 from ..questions.naming import asked_for, essence, words_of
-from ..ranking import rank
-from ..search import Filters, Source, SourceReply, Status
+from ..search import Filters, SearchFilters, Source, SourceReply
 from .card import SourceCard
 from .chembl_record import Row, indication_name, molecule_names, parent_id, parse_drug, parse_phase
-from .publications import check_filters
 
 CARD = SourceCard(
     name="chembl",
@@ -71,13 +69,13 @@ class ChEMBL(Source):
         Args:
             query: words, or the boolean form that `preprocess_query` gives.
             max_results: 1 to 50 records.
-            filters: none are known.
+            filters: the page, of drugs for a condition.
 
         Raises:
             SourceRefused: filters were given, or the query holds no words.
             SearchError: no answer, or no readable one.
         """
-        check_filters(self.name, filters or {}, ())
+        page = SearchFilters.of(self.name, filters).page
         asked, words = asked_for(query), words_of(self.name, query)
         resolved = await asyncio.gather(*(self._resolve(drug) for drug in asked.drugs[:max_results]))
         warnings = [
@@ -89,7 +87,7 @@ class ChEMBL(Source):
             conditions = asked.conditions or (words,)
             rows, cut = await self._indicated(conditions)
             order = by_phase(rows, conditions)
-            parents, total = order[:max_results], len(order)
+            parents, total = order[(page - 1) * max_results : page * max_results], len(order)
             about = frozenset(name for row in rows if (name := indication_name(row)))
             warnings += ["too many indications match; not all were read"] if cut else []
         return await self._reply(query, parents, warnings, question=words, about=about, total=total)
@@ -115,16 +113,8 @@ class ChEMBL(Source):
         about: frozenset[str] = frozenset(),
     ) -> SourceReply:
         records, failures = await self._records(list(dict.fromkeys(parents)), about) if parents else ([], [])
-        status = Status.PARTIAL if failures else Status.OK if records else Status.EMPTY
-        return SourceReply(
-            source=self.name,
-            query=query,
-            status=status,
-            records=rank(question, records),
-            total=max(total if records else 0, len(records)),
-            warnings=[*warnings, *failures],
-            url=f"{self.transport.endpoints[self.name].base_url}/molecule.json",
-        )
+        url = f"{self.transport.endpoints[self.name].base_url}/molecule.json"
+        return self.reply(query, records, words=question, total=total, problems=failures, notes=warnings, url=url)
 
     async def _records(self, parents: Sequence[str], about: frozenset[str]) -> tuple[list[Evidence], list[str]]:
         """Read whole drugs, in the order of `parents`; gives the records and what could not be had."""
@@ -140,17 +130,18 @@ class ChEMBL(Source):
                 warnings, "target.json", "targets", target_chembl_id__in=",".join(wanted)
             )
         by_id = {row.get("molecule_chembl_id"): row for row in molecules}
-        records = [
-            parse_drug(
+
+        def drug(parent: str) -> Evidence:
+            return parse_drug(
                 by_id[parent],
                 mechanisms=[row for row in mechanisms if parent_id(row) == parent],
                 indications=[row for row in indications if parent_id(row) == parent],
                 targets=targets,
                 about=about,
             )
-            for parent in parents
-            if parent in by_id
-        ]
+
+        records, unread = read_each([parent for parent in parents if parent in by_id], drug)
+        warnings += unread
         if missing := [parent for parent in parents if parent not in by_id]:
             warnings.append(f"{', '.join(missing[:5])} could not be had")
         return records, warnings
@@ -208,13 +199,11 @@ class ChEMBL(Source):
         return rows, True
 
 
-def _read(key: str, reply: Reply) -> tuple[list[Row], bool]:
+def _read(key: str, reply: Reply) -> tuple[Sequence[Row], bool]:
     found = reply.json()
-    rows = found.get(key) if isinstance(found, dict) else None
-    if not isinstance(rows, list):
+    if not isinstance(at(found, key), list):
         raise UnreadableReply(reply.source, f"answered without {key.replace('_', ' ')}")
-    meta = found.get("page_meta")
-    return [row for row in rows if isinstance(row, dict)], bool(isinstance(meta, dict) and meta.get("next"))
+    return dicts(found, key), bool(at(found, "page_meta", "next"))
 
 
 def indication_terms(condition: str) -> list[str]:

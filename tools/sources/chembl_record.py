@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..evidence import Citation, Evidence
+from ..http.reply import at, dicts
 from ..records import Development, Drug, Mechanism
 
 Row = Mapping[str, Any]
@@ -77,8 +78,8 @@ def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Mechan
     for row in rows:
         target_id = row.get("target_chembl_id")
         target = known.get(str(target_id), {})
-        parts = [part for part in target.get("target_components") or () if isinstance(part, dict)]
-        synonyms = [each for part in parts for each in part.get("target_component_synonyms") or ()]
+        parts = dicts(target, "target_components")
+        synonyms = [each for part in parts for each in dicts(part, "target_component_synonyms")]
         genes = [each.get("component_synonym") for each in synonyms if each.get("syn_type") == "GENE_SYMBOL"]
         mechanism: dict[str, Any] = {
             "mechanism_of_action": row.get("mechanism_of_action"),
@@ -125,9 +126,11 @@ def _sentences(name: str, record: Drug) -> list[str]:
 
 def parent_id(row: Row) -> str | None:
     """The id of the parent molecule of a molecule, mechanism or indication; its own where it is no salt."""
-    hierarchy = row.get("molecule_hierarchy")
-    parent = hierarchy.get("parent_chembl_id") if isinstance(hierarchy, dict) else None
-    found = parent or row.get("parent_molecule_chembl_id") or row.get("molecule_chembl_id")
+    found = (
+        at(row, "molecule_hierarchy", "parent_chembl_id")
+        or row.get("parent_molecule_chembl_id")
+        or row.get("molecule_chembl_id")
+    )
     return str(found) if found else None
 
 
@@ -139,6 +142,8 @@ def indication_name(row: Row) -> str | None:
 
 def molecule_names(molecule: Row) -> list[str]:
     """All names of a molecule, the preferred one first."""
-    synonyms = [each for each in molecule.get("molecule_synonyms") or () if isinstance(each, dict)]
-    names = [molecule.get("pref_name"), *(each.get("molecule_synonym") for each in synonyms)]
+    names = [
+        molecule.get("pref_name"),
+        *(each.get("molecule_synonym") for each in dicts(molecule, "molecule_synonyms")),
+    ]
     return [str(name) for name in names if name]

@@ -1,9 +1,9 @@
 """Studies of ClinicalTrials.gov as evidence: what was planned, what became of it, what was posted.
 
 Read are `protocolSection` (identification, status, sponsor, description, conditions, design, arms and interventions,
-primary outcomes, references), `derivedSection` (mesh terms of conditions and interventions), `resultsSection` (outcome
-measures, serious adverse events) and `hasResults`; every one of them may be absent. The fields are defined at
-https://clinicaltrials.gov/data-api/about-api/study-data-structure.
+outcomes, references), `derivedSection` (mesh terms of conditions and interventions), `resultsSection` (outcomes,
+serious adverse events, deaths) and `hasResults`; every one of them may be absent. Texts are Markdown, whose escapes
+(`\\<50%`) are undone. https://clinicaltrials.gov/data-api/about-api/study-data-structure defines the fields.
 """
 
 import html
@@ -12,26 +12,29 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier
+from ..http.reply import at, dicts, text
 from ..records import Arm, PostedResults, Trial
 
 UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's word for "not known"
 
-_MAX_OUTCOMES = 5  # primary outcomes with results that a record keeps
+_MAX_OUTCOMES = {"PRIMARY": 20, "SECONDARY": 10}  # with results that a record keeps
+_MAX_PLANNED = 20  # secondary outcomes of the plan that a record keeps
 _MAX_VALUES = 40  # values of one outcome that a record keeps
 _SHOWN_VALUES = 12  # values of one outcome that the text names
 _MAX_ANALYSES = 30  # of one outcome that a record keeps
 _MAX_WORDS = 1000  # characters of a description that a record keeps
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # CommonMark: any ASCII punctuation may stand behind a backslash
 _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 
 
 def parse_study(study: Any) -> Evidence | None:
     """Read one study of any type; None where it has no registry number."""
-    nct_id = checked_identifier("nct_id", _at(study, "protocolSection", "identificationModule", "nctId"))
+    nct_id = checked_identifier("nct_id", at(study, "protocolSection", "identificationModule", "nctId"))
     if nct_id is None:
         return None
-    protocol = _at(study, "protocolSection")
-    names = _at(protocol, "identificationModule")
-    title = _text(_at(names, "briefTitle")) or _text(_at(names, "officialTitle")) or nct_id
+    protocol = at(study, "protocolSection")
+    names = at(protocol, "identificationModule")
+    title = _text(at(names, "briefTitle")) or _text(at(names, "officialTitle")) or nct_id
     trial = _trial(nct_id, study, protocol)
     return Evidence(
         content="\n".join([title, "", *_sentences(protocol, trial)]),
@@ -39,7 +42,7 @@ def parse_study(study: Any) -> Evidence | None:
             source="clinicaltrials",
             title=title,
             url=f"https://clinicaltrials.gov/study/{nct_id}",
-            date=_record_date(_at(protocol, "statusModule")),
+            date=_record_date(at(protocol, "statusModule")),
             authors=[trial.sponsor] if trial.sponsor else [],
         ),
         record=trial,
@@ -47,39 +50,44 @@ def parse_study(study: Any) -> Evidence | None:
 
 
 def _trial(nct_id: str, study: Any, protocol: Any) -> Trial:
-    status, design = _at(protocol, "statusModule"), _at(protocol, "designModule")
-    arms, info = _at(protocol, "armsInterventionsModule"), _at(design, "designInfo")
-    count = _at(design, "enrollmentInfo", "count")
-    references = _dicts(protocol, "referencesModule", "references")
-    results = parse_results(_at(study, "resultsSection"))
-    has_results = _at(study, "hasResults")
+    status, design = at(protocol, "statusModule"), at(protocol, "designModule")
+    arms, info = at(protocol, "armsInterventionsModule"), at(design, "designInfo")
+    count = at(design, "enrollmentInfo", "count")
+    references = dicts(protocol, "referencesModule", "references")
+    results = parse_results(at(study, "resultsSection"))
+    has_results = at(study, "hasResults")
     return Trial(
         nct_id=nct_id,
-        acronym=_text(_at(protocol, "identificationModule", "acronym")),
-        overall_status=_text(_at(status, "overallStatus")),
-        why_stopped=_text(_at(status, "whyStopped")),
-        phases=_texts(_at(design, "phases")),
-        study_type=_text(_at(design, "studyType")),
+        acronym=_text(at(protocol, "identificationModule", "acronym")),
+        overall_status=_text(at(status, "overallStatus")),
+        why_stopped=_text(at(status, "whyStopped")),
+        phases=_texts(at(design, "phases")),
+        study_type=_text(at(design, "studyType")),
         enrollment=count if isinstance(count, int) and count != UNKNOWN_ENROLLMENT else None,
-        start_date=_text(_at(status, "startDateStruct", "date")),
-        completion_date=_text(_at(status, "completionDateStruct", "date")),
-        sponsor=_text(_at(protocol, "sponsorCollaboratorsModule", "leadSponsor", "name")),
-        conditions=_texts(_at(protocol, "conditionsModule", "conditions")),
-        interventions=_pairs(_dicts(arms, "interventions"), type="type", name="name"),
-        arms=[_arm(arm) for arm in _dicts(arms, "armGroups")],
+        start_date=_text(at(status, "startDateStruct", "date")),
+        completion_date=_text(at(status, "completionDateStruct", "date")),
+        sponsor=_text(at(protocol, "sponsorCollaboratorsModule", "leadSponsor", "name")),
+        conditions=_texts(at(protocol, "conditionsModule", "conditions")),
+        interventions=_pairs(dicts(arms, "interventions"), type="type", name="name"),
+        arms=[_arm(arm) for arm in dicts(arms, "armGroups")],
         primary_outcomes=_pairs(
-            _dicts(protocol, "outcomesModule", "primaryOutcomes"), measure="measure", time_frame="timeFrame"
+            dicts(protocol, "outcomesModule", "primaryOutcomes"), measure="measure", time_frame="timeFrame"
         ),
-        allocation=_text(_at(info, "allocation")),
-        intervention_model=_text(_at(info, "interventionModel")),
-        masking=_text(_at(info, "maskingInfo", "masking")),
-        primary_purpose=_text(_at(info, "primaryPurpose")),
+        secondary_outcomes=_pairs(
+            dicts(protocol, "outcomesModule", "secondaryOutcomes")[:_MAX_PLANNED],
+            measure="measure",
+            time_frame="timeFrame",
+        ),
+        allocation=_text(at(info, "allocation")),
+        intervention_model=_text(at(info, "interventionModel")),
+        masking=_text(at(info, "maskingInfo", "masking")),
+        primary_purpose=_text(at(info, "primaryPurpose")),
         results=results or None,
         result_pmids=_result_pmids(references),
         mesh_terms=_texts(
             mesh.get("term")
             for module in ("conditionBrowseModule", "interventionBrowseModule")
-            for mesh in _dicts(study, "derivedSection", module, "meshes")
+            for mesh in dicts(study, "derivedSection", module, "meshes")
         ),
         has_results=has_results if isinstance(has_results, bool) else True if results else None,
         has_abstract=True,
@@ -106,40 +114,41 @@ def _result_pmids(references: Iterable[Mapping[str, Any]]) -> list[str]:
 def _record_date(status: Any) -> str:
     """When the record last changed; else when it was first posted, else when the trial began."""
     for name in ("lastUpdatePostDateStruct", "studyFirstPostDateStruct", "startDateStruct"):
-        date = _text(_at(status, name, "date"))
+        date = _text(at(status, name, "date"))
         if date and _DATE.fullmatch(date):
             return date
     return UNKNOWN_DATE
 
 
 def parse_results(section: Any) -> PostedResults:
-    """Read posted results: primary outcomes, and serious adverse events; empty where none are posted.
+    """Read posted results: outcomes, serious adverse events and deaths; empty where none are posted.
 
     Numbers stay the text that the registry posts (`<0.001`, `12.4`, `NA`).
     """
-    outcomes = [
-        _outcome(measure)
-        for measure in _dicts(section, "outcomeMeasuresModule", "outcomeMeasures")
-        if measure.get("type") == "PRIMARY"
-    ][:_MAX_OUTCOMES]
-    events = [
-        {"group": _text(group.get("title")), "affected": affected, "at_risk": group.get("seriousNumAtRisk")}
-        for group in _dicts(section, "adverseEventsModule", "eventGroups")
-        if (affected := group.get("seriousNumAffected")) is not None and group.get("seriousNumAtRisk") != 0
-    ]
-    found: dict[str, Any] = {"primary_outcomes": outcomes, "serious_adverse_events": events}
+    measures = dicts(section, "outcomeMeasuresModule", "outcomeMeasures")
+    found: dict[str, Any] = {
+        f"{kind.lower()}_outcomes": [_outcome(each) for each in measures if each.get("type") == kind][:most]
+        for kind, most in _MAX_OUTCOMES.items()
+    }
+    groups = dicts(section, "adverseEventsModule", "eventGroups")
+    for name, field in (("serious_adverse_events", "serious"), ("deaths", "deaths")):
+        found[name] = [
+            {"group": _text(group.get("title")), "affected": affected, "at_risk": group.get(f"{field}NumAtRisk")}
+            for group in groups
+            if (affected := group.get(f"{field}NumAffected")) is not None and group.get(f"{field}NumAtRisk") != 0
+        ]
     posted: PostedResults = _reported(found)
     return posted
 
 
 def _outcome(measure: Mapping[str, Any]) -> Any:
-    described = {str(group.get("id")): group for group in _dicts(measure, "groups")}
+    described = {str(group.get("id")): group for group in dicts(measure, "groups")}
     groups = {key: _text(group.get("title")) for key, group in described.items()}
     title = _text(measure.get("title"))
     sizes = {
         str(count.get("groupId")): _text(count.get("value"))
-        for denominator in _dicts(measure, "denoms")[:1]
-        for count in _dicts(denominator, "counts")
+        for denominator in dicts(measure, "denoms")[:1]
+        for count in dicts(denominator, "counts")
     }
     return _reported(
         {
@@ -154,18 +163,16 @@ def _outcome(measure: Mapping[str, Any]) -> Any:
                 for key, name in groups.items()
             ],
             "values": list(_values(measure, groups))[:_MAX_VALUES],
-            "analyses": [_analysis(analysis, groups, title) for analysis in _dicts(measure, "analyses")][
-                :_MAX_ANALYSES
-            ],
+            "analyses": [_analysis(analysis, groups, title) for analysis in dicts(measure, "analyses")][:_MAX_ANALYSES],
         }
     )
 
 
 def _values(measure: Mapping[str, Any], groups: Mapping[str, str | None]) -> Iterator[dict[str, Any]]:
-    for row in _dicts(measure, "classes"):
-        for category in _dicts(row, "categories"):
+    for row in dicts(measure, "classes"):
+        for category in dicts(row, "categories"):
             label = ", ".join(filter(None, (_text(row.get("title")), _text(category.get("title")))))
-            for value in _dicts(category, "measurements"):
+            for value in dicts(category, "measurements"):
                 yield _reported(
                     {
                         "group": groups.get(str(value.get("groupId"))),
@@ -202,20 +209,21 @@ def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], out
 def _sentences(protocol: Any, trial: Trial) -> Iterator[str]:
     """What a record says, one thing a line; what is not reported is left out."""
     parts = {
-        "SUMMARY": _text(_at(protocol, "descriptionModule", "briefSummary")),
+        "SUMMARY": _text(at(protocol, "descriptionModule", "briefSummary")),
         "CONDITIONS": "; ".join(trial.conditions),
-        "DESIGN": _design(trial, _at(protocol, "designModule", "enrollmentInfo", "type")),
+        "DESIGN": _design(trial, at(protocol, "designModule", "enrollmentInfo", "type")),
         "ARMS": _listed((_joined(arm, "type", "label") for arm in trial.arms), "; "),
         "INTERVENTIONS": _listed((_joined(each, "type", "name") for each in trial.interventions), "; "),
         "PRIMARY OUTCOMES": _listed(
             (_joined(each, "measure", "time_frame", " – ") for each in trial.primary_outcomes), "; "
         ),
+        "SECONDARY OUTCOMES": _listed((each.get("measure", "") for each in trial.secondary_outcomes), "; "),
         "STATUS": _spoken(trial.overall_status or ""),
         "WHY STOPPED": trial.why_stopped,
     }
-    for label, text in parts.items():
-        if text:
-            yield f"{label}: {text}" + ("" if text.endswith((".", "!", "?")) else ".")
+    for label, said in parts.items():
+        if said:
+            yield f"{label}: {said}" + ("" if said.endswith((".", "!", "?")) else ".")
     yield from _result_sentences(trial.results or {})
 
 
@@ -235,17 +243,32 @@ def _design(trial: Trial, kind: Any) -> str:
 
 def _result_sentences(results: PostedResults) -> Iterator[str]:
     for outcome in results.get("primary_outcomes", ()):
-        unit = f" {outcome['unit']}" if "unit" in outcome else ""
-        values = [
-            " ".join(filter(None, (each.get("group"), each.get("category"), each.get("value"))))
-            for each in outcome.get("values", ())
-        ]
-        shown = "; ".join(values[:_SHOWN_VALUES]) + ("; …" if len(values) > _SHOWN_VALUES else "") + unit
-        yield f"RESULT: {outcome.get('title', 'primary outcome')}: {shown if values else 'no values posted'}."
+        yield f"RESULT: {_valued(outcome)}."
         yield from (f"ANALYSIS: {analysis['sentence']}" for analysis in outcome.get("analyses", ()))
+    for outcome in results.get("secondary_outcomes", ()):
+        if outcome.get("values"):
+            yield f"SECONDARY RESULT: {_valued(outcome)}."
     if events := results.get("serious_adverse_events", ()):
-        told = (f"{each['group']} {each['affected']} of {each['at_risk']}" for each in events)
-        yield f"SERIOUS ADVERSE EVENTS: {'; '.join(told)}."
+        yield f"SERIOUS ADVERSE EVENTS: {_counted(events)}."
+    if deaths := results.get("deaths", ()):
+        yield f"DEATHS FROM ANY CAUSE: {_counted(deaths)}."
+
+
+def _valued(outcome: Mapping[str, Any]) -> str:
+    unit = f" {outcome['unit']}" if "unit" in outcome else ""
+    values = [
+        " ".join(filter(None, (each.get("group"), each.get("category"), each.get("value"))))
+        for each in outcome.get("values", ())
+    ]
+    shown = "; ".join(values[:_SHOWN_VALUES]) + ("; …" if len(values) > _SHOWN_VALUES else "") + unit
+    return f"{outcome.get('title', 'outcome')}: {shown if values else 'no values posted'}"
+
+
+def _counted(groups: Iterable[Mapping[str, Any]]) -> str:
+    told = ((each["group"] or "group not named", each["affected"], each["at_risk"]) for each in groups)
+    return "; ".join(
+        f"{group} {affected}" + ("" if at_risk is None else f" of {at_risk}") for group, affected, at_risk in told
+    )
 
 
 def _analysed(analysis: Mapping[str, Any]) -> str:
@@ -262,23 +285,9 @@ def _analysed(analysis: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _at(data: Any, *path: str) -> Any:
-    """What stands at a path of names; None where any step of it is absent."""
-    for name in path:
-        data = data.get(name) if isinstance(data, dict) else None
-    return data
-
-
-def _dicts(data: Any, *path: str) -> list[dict[str, Any]]:
-    found = _at(data, *path)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
 def _text(value: Any) -> str | None:
-    """A text on one line, without HTML entities; None where there is none."""
-    if not isinstance(value, str | int | float) or isinstance(value, bool):
-        return None
-    return " ".join(html.unescape(str(value)).split()) or None
+    """A text on one line, without HTML entities and Markdown escapes; None where there is none."""
+    return text(_ESCAPED.sub(r"\1", html.unescape(value))) if isinstance(value, str) else text(value)
 
 
 def _words(value: Any) -> str | None:

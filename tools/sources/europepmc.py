@@ -1,20 +1,37 @@
 """Europe PMC: peer-reviewed articles and preprints in one search.
 
-https://europepmc.org/RestfulWebService; the query language is described at https://europepmc.org/searchsyntax
+https://europepmc.org/RestfulWebService; the query language is described at https://europepmc.org/searchsyntax. Words
+without a field are sought in full texts, too, where most of what is found is mentioned in passing: so they are sought
+in titles, abstracts and keywords (which hold MeSH terms), unless full texts are asked for. The fields of a hit, in its
+full or its short form, are told at https://europepmc.org/docs/EBI_Europe_PMC_Web_Service_Reference.pdf.
 """
 
+import html
 import re
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Literal
 
-from ..errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
-from ..evidence import Evidence
-from ..http.transport import Reply
-from ..ranking import rank
-from ..search import Filters, Source, SourceReply, Status
+from pydantic import Field
+
+from ..errors import SourceRefused, SourceUnavailable, UnreadableReply
+from ..evidence import Citation, Evidence, checked_identifier
+from ..http.reply import Reply, at, count, dicts, read_each
+from ..records import Notice, NoticeOn, Publication
+from ..search import Filters, Page, Source, SourceReply, request_size
 from .card import SourceCard
-from .europepmc_record import parse_record
-from .publications import boundary, check_filters, plain_words, redacted
+from .publications import (
+    NO_TITLE,
+    NOTICE_TYPES,
+    DatedFilters,
+    date_of,
+    plain_words,
+    publication_date,
+    raised,
+    redacted,
+    trial_numbers,
+    written,
+)
 
 CARD = SourceCard(
     name="europepmc",
@@ -54,142 +71,135 @@ _FIELDS = {
     "pdat": "PUB_YEAR",
 }
 """PubMed's field tags as Europe PMC names them; KW holds MeSH terms and keywords. Others are left out."""
-_TAGGED = re.compile(r'("[^"]*"|(?<![^\s()\[\]"])[^\s()\[\]"]++)? ?\[([^\[\]]*)\]')
+_TAG = re.compile(
+    r"</?([A-Za-z][\w:.-]{0,40})(?:\s+[\w:.-]{1,40}\s*=\s*(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[^\s\"'<>=]{1,300}))*\s*/?>"
+)
+_HEADING = re.compile(r"<h\d>([^<>]*)</h\d>", re.IGNORECASE)
+_SUPERSCRIPT = re.compile(r"<sup>([^<>]*)</sup>", re.IGNORECASE)
+_NOTICE_TYPES = frozenset(kind.lower() for kind in NOTICE_TYPES)
+_NOTICES = {
+    "retraction of": "retracted",
+    "expression of concern for": "expression_of_concern",
+    "erratum for": "corrected",
+    "correction of": "corrected",
+}
+"""Notes by which an article speaks of another, and what that makes of the other."""
+_CORRECTED = frozenset({"erratum in", "correction in", "corrected and republished in"})
+_LINES = frozenset({"p", "br", "li", "div", "ul", "ol", "sec", "title"})
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One page of hits."""
+_OPERATORS = frozenset({"AND", "OR", "NOT"})
+_TERM = r'(?:"[^"]*"|(?!(?:AND|OR|NOT)\b)[^\s()\[\]":]+(?![^\s()]))(?! ?\[)'
+_PIECE = re.compile(
+    r'(?P<own>[A-Z][A-Z_]+:(?:"[^"]*"|\([^()]*\)|\[[^\[\]]*\]|[^\s()"]*))'
+    rf"|(?P<alternatives>\({_TERM}(?: OR {_TERM})+\)(?! ?\[))"
+    r'|(?P<term>"[^"]*"|[^\s()\[\]"]++)?(?P<tag> ?\[[^\[\]]*\])?'
+)
 
-    total: int
-    records: list[Evidence]
-    unread: list[str]
-    """One line for each hit that could not be read."""
-    next_mark: str | None
-    """None on the last page."""
-    url: str = ""
+
+class EuropePMCFilters(DatedFilters):
+    """What narrows a search of Europe PMC, or widens it."""
+
+    preprints: Literal["only", "none"] | None = Field(
+        default=None, description="Preprints only, or none; otherwise both they and articles are given"
+    )
+    full_text: bool = Field(
+        default=False, description="Search full texts, too; finds papers that mention the words in passing"
+    )
 
 
 class EuropePMC(Source):
     """Europe PMC: PubMed's literature and more, with preprints."""
 
     card = CARD
+    filters = EuropePMCFilters
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
-        """Search Europe PMC, most relevant first.
+        """Search titles, abstracts and keywords, most relevant first.
 
         Args:
             query: words, or a boolean form; PubMed's field tags are translated.
             max_results: records to give.
-            filters: `preprints` (`only` or `none`), `mindate`, `maxdate` (years or dates).
+            filters: of `EuropePMCFilters`.
 
         Raises:
             SearchError: no answer, or no readable one.
         """
-        sent = _asked(query, filters or {})
-        wanted = max(1, max_results)
-        pages, warnings = await self._pages(sent, wanted)
-        warnings = [*(line for page in pages for line in page.unread), *warnings]
-        records = list({record.citation.url: record for page in pages for record in page.records}.values())[:wanted]
-        return SourceReply(
-            source=self.name,
-            query=sent,
-            status=Status.PARTIAL if warnings else Status.OK if records else Status.EMPTY,
-            records=rank(plain_words(query), records),
-            total=pages[0].total,
-            warnings=warnings,
-            url=pages[0].url,
+        asked = EuropePMCFilters.of(self.name, filters)
+        sent, size = _sent(query, asked), max(1, max_results)
+        page, problems = await self.page(
+            asked.page, size, sent, partial(self._ask, sent, request_size(size, _PAGE_SIZE))
         )
+        records, unread = read_each(page.hits, parse_record)
+        words = plain_words(query)
+        return self.reply(sent, records, words=words, total=page.total, problems=[*unread, *problems], url=page.url)
 
-    async def _pages(self, query: str, wanted: int) -> tuple[list[Page], list[str]]:
-        """Pages until there are enough records or no more; a later page that fails is named, and loses no earlier."""
-        pages: list[Page] = []
-        mark: str | None = "*"
-        while mark and (not pages or sum(len(page.records) for page in pages) < min(wanted, pages[0].total)):
-            try:
-                page = await self._page(query, min(wanted, _PAGE_SIZE), mark)
-            except SearchError as error:
-                if not pages:
-                    raise
-                return pages, [f"only the first hits could be had: {error.reason}"]
-            pages.append(page)
-            mark = page.next_mark if page.records and page.next_mark != mark else None
-        return pages, []
-
-    async def _page(self, query: str, size: int, mark: str) -> Page:
-        return await self.transport.get(
-            self.name,
-            "search",
-            params={
-                "query": query,
-                "format": "json",
-                "resultType": "core",
-                "pageSize": size,
-                "cursorMark": mark,
-                "synonym": "true",  # as the website searches; the API's default leaves MeSH synonyms out
-            },
-            read=_first_page if mark == "*" else _page,
-        )
+    async def _ask(self, query: str, size: int, mark: str | None) -> Page:
+        params = {
+            "query": query,
+            "format": "json",
+            "resultType": "core",
+            "pageSize": size,
+            "cursorMark": mark or "*",
+            "synonym": "true",  # as the website searches; the API's default leaves MeSH synonyms out
+        }
+        return await self.transport.get(self.name, "search", params=params, read=partial(_page, first=mark is None))
 
 
-def _asked(query: str, filters: Filters) -> str:
+def _sent(query: str, asked: EuropePMCFilters) -> str:
     """The query in Europe PMC's language, with its filters."""
-    check_filters("europepmc", filters, ("preprints", "mindate", "maxdate"))
     if not query.strip():
         raise SourceRefused("europepmc", "cannot search for nothing: the query is empty")
-    first, last = (boundary("europepmc", filters, name) for name in ("mindate", "maxdate"))
-    extra = f" AND FIRST_PDATE:[{first or '1500-01-01'} TO {last or '3000-12-31'}]" if first or last else ""
-    sources = {None: "", "only": " AND SRC:PPR", "none": " NOT SRC:PPR"}
-    wanted = filters.get("preprints")
-    if wanted not in sources:
-        raise SourceRefused("europepmc", f"takes 'only' or 'none' as preprints, not {redacted(wanted)!r}")
-    extra += sources[wanted]
-    return f"({translated(query)}){extra}" if extra else translated(query)
+    first, last = asked.mindate or "1500-01-01", asked.maxdate or "3000-12-31"
+    extra = f" AND FIRST_PDATE:[{first} TO {last}]" if asked.mindate or asked.maxdate else ""
+    extra += {None: "", "only": " AND SRC:PPR", "none": " NOT SRC:PPR"}[asked.preprints]
+    term = translated(query, full_text=asked.full_text)
+    return f"({term}){extra}" if extra else term
 
 
-def translated(query: str) -> str:
-    """A PubMed query in Europe PMC's language: field tags become prefixes, unknown ones are left out.
+def translated(query: str, *, full_text: bool = False) -> str:
+    """A PubMed query in Europe PMC's language: field tags become prefixes, what has none gets the usual fields.
 
-    >>> translated('("long covid"[tiab] OR PASC[all]) AND metformin AND 2019:2021[dp]')
+    >>> translated('("long covid"[tiab] OR PASC[all]) AND metformin AND 2019:2021[dp]', full_text=True)
     '(TITLE_ABS:"long covid" OR PASC) AND metformin AND PUB_YEAR:[2019 TO 2021]'
+    >>> translated("(migraine OR hemicrania) AND timolol")
+    '(TITLE_ABS:(migraine OR hemicrania) OR KW:(migraine OR hemicrania)) AND (TITLE_ABS:timolol OR KW:timolol)'
     """
-    return " ".join(_TAGGED.sub(_prefixed, " ".join(query.split())).split())
+    put = partial(_in_fields, full_text=full_text)
+    return " ".join(_PIECE.sub(put, " ".join(query.split())).split())
 
 
-def _prefixed(match: re.Match[str]) -> str:
-    term, tag = match[1] or "", match[2].lower().partition(":")[0].strip()
-    if term.endswith(":"):  # a range of Europe PMC's own
-        return match[0]
-    prefix = _FIELDS.get(tag)
-    if not term or prefix is None:
+def _in_fields(piece: re.Match[str], *, full_text: bool) -> str:
+    """A piece of a query with its fields; what names one already stays as it is."""
+    term, tag = piece["term"] or piece["alternatives"] or "", (piece["tag"] or "").strip(" []").lower()
+    if piece["own"] or term in _OPERATORS:
+        return piece[0]
+    prefix = _FIELDS.get(tag.partition(":")[0].strip())
+    if prefix == "PUB_YEAR" and (years := re.findall(r"(?<!\d)[12]\d{3}(?!\d)", term)):
+        return f"PUB_YEAR:[{years[0]} TO {years[-1]}]"
+    if prefix and prefix != "PUB_YEAR":
+        return f"{prefix}:{term}" if term else ""
+    if full_text or not any(map(str.isalnum, term)):
         return term
-    if prefix != "PUB_YEAR":
-        return f"{prefix}:{term}"
-    years = re.findall(r"(?<!\d)[12]\d{3}(?!\d)", term)
-    return f"PUB_YEAR:[{years[0]} TO {years[-1]}]" if years else term
+    return f"(TITLE_ABS:{term} OR KW:{term})"
 
 
-def _page(reply: Reply) -> Page:
-    return parse_page(reply.json(), url=reply.url)
-
-
-def _first_page(reply: Reply) -> Page:
-    """Read a page that must hold hits when any are counted."""
-    page = _page(reply)
-    if page.total and not page.records and not page.unread:
+def _page(reply: Reply, *, first: bool) -> Page:
+    page = parse_page(reply.json(), reply.url)
+    if first and page.total and not page.hits:
         raise UnreadableReply("europepmc", f"counts {page.total} hits and lists none")
     return page
 
 
 def parse_page(data: Any, url: str = "") -> Page:
-    """Read a page of search results (`core`, `lite` or `idlist`).
+    """Read a page of search results (`core`, `lite` or `idlist`); `parse_record` reads its hits.
 
     Raises:
         SourceRefused: Europe PMC says that the query is at fault, which it does with status 200.
         SourceUnavailable: Europe PMC reports a fault of its own, likewise.
         UnreadableReply: neither hits nor an error; a page without a count is no empty result.
 
-    >>> parse_page({"version": "6.9", "hitCount": 0, "resultList": {"result": []}}).records
+    >>> parse_page({"version": "6.9", "hitCount": 0, "resultList": {"result": []}}).hits
     []
     """
     if not isinstance(data, dict):
@@ -199,21 +209,136 @@ def parse_page(data: Any, url: str = "") -> Page:
         if str(data.get("errCode")).startswith("5"):
             raise SourceUnavailable("europepmc", f"reports an error: {said}")
         raise SourceRefused("europepmc", f"refuses the search: {said}")
-    count, listed = str(data.get("hitCount")), data.get("resultList")
-    hits = listed.get("result") if isinstance(listed, dict) else None
-    if not count.isdecimal() or (int(count) and not isinstance(hits, list)):
+    total, hits = count(data.get("hitCount")), at(data, "resultList", "result")
+    if total is None or (total and not isinstance(hits, list)):
         raise UnreadableReply("europepmc", "answered without a count or a list of hits")
-    records, unread = _records(hits or [])
     mark = data.get("nextCursorMark")
-    return Page(int(count), records, unread, mark if isinstance(mark, str) and mark else None, url)
+    return Page(hits if isinstance(hits, list) else [], total, mark if isinstance(mark, str) and mark else None, url)
 
 
-def _records(hits: list[Any]) -> tuple[list[Evidence], list[str]]:
-    records, unread = [], []
-    for hit in hits:
-        try:
-            records.append(parse_record(hit))
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            name = redacted(hit.get("id")) if isinstance(hit, dict) else "without number"
-            unread.append(f"hit {name} is unreadable ({type(error).__name__})")
-    return records, unread
+def parse_record(hit: Mapping[str, Any]) -> Evidence:
+    """Read one hit.
+
+    Raises:
+        LookupError: it has no source or no number.
+    """
+    source, number = str(hit["source"]), str(hit["id"])
+    types = _types(hit)
+    preprint = source == "PPR" or "preprint" in {kind.lower() for kind in types}
+    title = plain(hit.get("title") or "") or NO_TITLE
+    abstract = plain(hit.get("abstractText") or "")
+    return Evidence(
+        content=written(title, abstract, preprint=preprint),
+        citation=Citation(
+            source="preprint" if preprint else "europepmc",
+            title=title,
+            url=f"https://europepmc.org/article/{source}/{number}",
+            date=_date(hit, source),
+            authors=list(_authors(hit)),
+        ),
+        record=_record(
+            hit, types, is_preprint=preprint, nct_ids=trial_numbers(title, abstract), has_abstract=bool(abstract)
+        ),
+    )
+
+
+def plain(text: str) -> str:
+    """Text without markup: headings become labels, superscripts stay readable; a lone `<` is no markup.
+
+    >>> plain("<h4>Results</h4>Pain fell (P<0.001; n&lt;5 of 10<sup>5</sup>).")
+    'Results: Pain fell (P<0.001; n<5 of 10^5).'
+    """
+    text = _HEADING.sub(lambda m: f"\n{m[1].strip().rstrip(':')}: " if m[1].strip() else "\n", text)
+    text = _TAG.sub(_untagged, text)
+    text = _SUPERSCRIPT.sub(lambda m: raised(text[max(0, m.start() - 1) : m.start()], m[1]), text)
+    lines = (" ".join(line.split()) for line in html.unescape(_TAG.sub("", text)).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _untagged(match: re.Match[str]) -> str:
+    name = match[1].lower()
+    if name == "sup":
+        return match[0]
+    return "\n" if name in _LINES else ""
+
+
+def _types(hit: Mapping[str, Any]) -> list[str]:
+    """Publication types: a list in full records, one joined text in short ones."""
+    listed = at(hit, "pubTypeList", "pubType") or hit.get("pubType") or []
+    types = listed.split(";") if isinstance(listed, str) else listed
+    return list(dict.fromkeys(kind.strip() for kind in types if isinstance(kind, str) and kind.strip()))
+
+
+def _record(
+    hit: Mapping[str, Any], types: list[str], *, is_preprint: bool, nct_ids: list[str], has_abstract: bool
+) -> Publication | Notice:
+    """What the hit reports: of itself, of its standing (unknown where it gives no types), of its other versions."""
+    source, number = str(hit["source"]), str(hit["id"])
+    notes = dicts(hit, "commentCorrectionList", "commentCorrection")
+    kinds = {str(note.get("type")).lower() for note in notes}
+    lowered = {kind.lower() for kind in types}
+    told = bool(types or notes)
+    said = [(str(note.get("type")).lower(), name) for note in notes if (name := _named(note))]
+    preprint_of = [name for kind, name in said if kind == "preprint of" and name.startswith("pmid:")]
+    is_notice = bool(_NOTICE_TYPES & lowered)
+    on = [NoticeOn(flag=_NOTICES[kind], name=name) for kind, name in said if kind in _NOTICES]
+    journal = at(hit, "journalInfo", "journal", "title") or hit.get("journalTitle")
+    cited = hit.get("citedByCount")
+    headings = dicts(hit, "meshHeadingList", "meshHeading")
+    chemicals = dicts(hit, "chemicalList", "chemical")
+    keywords = at(hit, "keywordList", "keyword")
+    return (Notice if is_notice else Publication)(
+        pmid=checked_identifier("pmid", hit.get("pmid") or (number if source == "MED" else None)),
+        pmcid=checked_identifier("pmcid", hit.get("pmcid") or (number if source == "PMC" else None)),
+        doi=checked_identifier("doi", hit.get("doi")),
+        ppr_id=number if source == "PPR" else None,
+        journal=_said(journal or at(hit, "bookOrReportDetails", "publisher")),
+        language=_said(hit.get("language")),
+        license=_said(hit.get("license")),
+        is_open_access={"Y": True, "N": False}.get(str(hit.get("isOpenAccess"))),
+        cited_by_count=cited if isinstance(cited, int) else None,
+        publication_types=types,
+        is_preprint=is_preprint,
+        retracted="retracted publication" in lowered or "retraction in" in kinds if told else None,
+        expression_of_concern="expression of concern in" in kinds if told else None,
+        corrected=bool(kinds & _CORRECTED) if told else None,
+        published_version=preprint_of[0].partition(":")[2] if preprint_of else None,
+        updated_in=[name for kind, name in said if kind == "update in"],
+        update_of=[name for kind, name in said if kind in ("preprint in", "update of")],
+        notice_on=on if is_notice else [],
+        mesh_terms=[plain(str(heading["descriptorName"])) for heading in headings if heading.get("descriptorName")],
+        chemicals=[plain(str(chemical["name"])) for chemical in chemicals if chemical.get("name")],
+        keywords=[plain(str(word)) for word in keywords] if isinstance(keywords, list) else [],
+        nct_ids=nct_ids,
+        has_abstract=has_abstract,
+    )
+
+
+def _said(value: object) -> str | None:
+    return str(value) if value else None
+
+
+def _named(note: Mapping[str, Any]) -> str | None:
+    """The article that a note is on: `pmid:…`, or `ppr:…` for a preprint."""
+    source, number = note.get("source"), str(note.get("id"))
+    if source == "PPR":
+        return f"ppr:{number}"
+    pmid = checked_identifier("pmid", number) if source == "MED" else None
+    return f"pmid:{pmid}" if pmid else None
+
+
+def _date(hit: Mapping[str, Any], source: str) -> str:
+    """A preprint's first day; an article's date as PubMed would give it (a printed month has no day)."""
+    first = date_of(str(hit.get("firstPublicationDate") or ""))
+    issue = date_of(str(at(hit, "journalInfo", "dateOfPublication") or ""))
+    if source == "PPR" or issue is None:
+        return publication_date(first, date_of(str(hit.get("pubYear") or "")))
+    return publication_date(issue, date_of(str(hit.get("electronicPublicationDate") or "")))
+
+
+def _authors(hit: Mapping[str, Any]) -> Iterator[str]:
+    listed = dicts(hit, "authorList", "author")
+    names = [str(author.get("fullName") or author.get("collectiveName") or "") for author in listed]
+    for name in names or str(hit.get("authorString") or "").rstrip(".").split(", "):
+        if shown := plain(name):
+            yield shown

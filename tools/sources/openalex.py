@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 from ..errors import SourceRefused, UnreadableReply
 from ..evidence import Citation, Evidence, checked_identifier
-from ..http.transport import Reply, Transport
-from ..ranking import rank
+from ..http.reply import Reply, at, count, dicts, read_each
+from ..http.transport import Transport
 from ..records import Publication
-from ..search import Filters, Source, SourceReply, Status
+from ..search import Filters, Page, Source, SourceReply
 from .card import SourceCard
-from .publications import NO_TITLE, boundary, check_filters, date_of, plain_words, trial_numbers, written
+from .publications import NO_TITLE, DatedFilters, date_of, plain_words, trial_numbers, written
 
 CARD = SourceCard(
     name="openalex",
@@ -61,6 +61,7 @@ class OpenAlex(Source):
     """OpenAlex: every field's literature, with citation counts."""
 
     card = CARD
+    filters = DatedFilters
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
         """Search OpenAlex, most relevant first.
@@ -68,7 +69,7 @@ class OpenAlex(Source):
         Args:
             query: words, or a boolean form; field tags are taken off.
             max_results: records to give, up to 100.
-            filters: `mindate`, `maxdate` (years or dates).
+            filters: of `DatedFilters`.
 
         Raises:
             SearchError: no answer, or no readable one.
@@ -76,16 +77,10 @@ class OpenAlex(Source):
         if not self.transport.endpoints.may_search(self.name):
             raise SourceRefused(self.name, f"is not searched without a key ({CARD.key})")
         sent = without_tags(query)
-        params = _asked(sent, max_results, filters or {})
-        total, records, url = await self.transport.get(self.name, "works", params=params, read=_page)
-        return SourceReply(
-            source=self.name,
-            query=sent,
-            status=Status.OK if records else Status.EMPTY,
-            records=rank(plain_words(query), records),
-            total=total,
-            url=url,
-        )
+        params = _asked(sent, max_results, DatedFilters.of(self.name, filters))
+        page = await self.transport.get(self.name, "works", params=params, read=parse_page)
+        records, unread = read_each(page.hits, parse_record)
+        return self.reply(sent, records, words=plain_words(query), total=page.total, problems=unread, url=page.url)
 
 
 async def work(doi: str, transport: Transport) -> Work | None:
@@ -111,19 +106,15 @@ def without_tags(query: str) -> str:
     return " ".join(_TAGS.sub("", query).split())
 
 
-def _asked(words: str, max_results: int, filters: Filters) -> dict[str, object]:
-    check_filters("openalex", filters, ("mindate", "maxdate"))
+def _asked(words: str, max_results: int, filters: DatedFilters) -> dict[str, object]:
     if not words:
         raise SourceRefused("openalex", "cannot search for nothing: the query is empty")
-    first, last = (boundary("openalex", filters, name) for name in ("mindate", "maxdate"))
-    dates = [
-        f"{name}:{day}"
-        for name, day in (("from_publication_date", first), ("to_publication_date", last))
-        if day is not None
-    ]
+    ends = {"from_publication_date": filters.mindate, "to_publication_date": filters.maxdate}
+    dates = [f"{name}:{day}" for name, day in ends.items() if day is not None]
     return {
         "search": words,
         "per_page": max(1, min(max_results, _MAX_PAGE)),
+        "page": filters.page if filters.page > 1 else None,
         "select": _FIELDS,
         "filter": ",".join(dates) or None,
     }
@@ -133,10 +124,6 @@ def _work(reply: Reply) -> Work | None:
     if reply.status == 404:
         return None
     return parse_work(reply.json())
-
-
-def _page(reply: Reply) -> tuple[int, list[Evidence], str]:
-    return (*parse_page(reply.json()), reply.url)
 
 
 def parse_work(data: Any) -> Work:
@@ -160,36 +147,40 @@ def parse_work(data: Any) -> Work:
     )
 
 
-def parse_page(data: Any) -> tuple[int, list[Evidence]]:
-    """Read a page of hits: how many there are in all, and the records.
+def parse_page(reply: Reply) -> Page:
+    """Read a page of hits.
 
     Raises:
         UnreadableReply: not a list of works.
     """
-    meta, results = (data.get("meta"), data.get("results")) if isinstance(data, dict) else (None, None)
-    count = meta.get("count") if isinstance(meta, dict) else None
-    if not isinstance(count, int) or not isinstance(results, list):
+    data = reply.json()
+    total, results = count(at(data, "meta", "count")), at(data, "results")
+    if total is None or not isinstance(results, list):
         raise UnreadableReply("openalex", "answered without a count or a list of works")
-    return count, [parse_record(each) for each in results if isinstance(each, dict) and each.get("id")]
+    return Page(results, total, url=reply.url)
 
 
 def parse_record(hit: Mapping[str, Any]) -> Evidence:
-    """Read one work as evidence."""
+    """Read one work as evidence.
+
+    Raises:
+        LookupError: it has no number.
+    """
     title = " ".join(str(hit.get("title") or hit.get("display_name") or "").split()) or NO_TITLE
     abstract = rebuilt(hit.get("abstract_inverted_index"))
     preprint = hit.get("type") == "preprint"
     doi = checked_identifier("doi", hit.get("doi"))
-    mesh = [each.get("descriptor_name") for each in _dicts(hit.get("mesh"))]
+    mesh = [each.get("descriptor_name") for each in dicts(hit, "mesh")]
     retracted, cited = hit.get("is_retracted"), hit.get("cited_by_count")
-    names = (_under(each, "author", "display_name") for each in _dicts(hit.get("authorships")))
+    names = (at(each, "author", "display_name") for each in dicts(hit, "authorships"))
     language = hit.get("language")
-    journal, is_open = _under(hit, "primary_location", "source", "display_name"), _under(hit, "open_access", "is_oa")
+    journal, is_open = at(hit, "primary_location", "source", "display_name"), at(hit, "open_access", "is_oa")
     return Evidence(
         content=written(title, abstract, preprint=preprint),
         citation=Citation(
             source="openalex",
             title=title,
-            url=f"https://doi.org/{doi}" if doi else str(hit["id"]),
+            url=f"https://doi.org/{quote(doi)}" if doi else str(hit["id"]),
             date=date_of(str(hit.get("publication_date") or hit.get("publication_year") or "")) or "Unknown",
             authors=[surname_first(name) for name in names if isinstance(name, str) and name.strip()],
         ),
@@ -239,16 +230,5 @@ def surname_first(name: str) -> str:
 
 def _pmid(hit: Mapping[str, Any]) -> str | None:
     """The PMID, which OpenAlex writes as an address."""
-    written_as = str(_under(hit, "ids", "pmid") or "").rstrip("/").rpartition("/")[2]
+    written_as = str(at(hit, "ids", "pmid") or "").rstrip("/").rpartition("/")[2]
     return checked_identifier("pmid", written_as)
-
-
-def _under(hit: Mapping[str, Any], *path: str) -> Any:
-    found: Any = hit
-    for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
-
-
-def _dicts(found: Any) -> list[dict[str, Any]]:
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

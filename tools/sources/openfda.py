@@ -18,14 +18,13 @@ from typing import Any
 
 from ..errors import UnreadableReply
 from ..evidence import Citation, Evidence
-from ..http.transport import Reply
+from ..http.reply import Reply, at, count, dicts, read_each
 from ..lexicon import canonical_drug, common_drug_names, condition_synonyms, same_drug
 from ..questions.naming import asked_for, words_of
-from ..ranking import rank
 from ..records import Label as DrugLabel
-from ..search import Filters, Source, SourceReply, Status
+from ..search import Filters, SearchFilters, Source, SourceReply
 from .card import SourceCard
-from .publications import check_filters, date_of, redacted
+from .publications import date_of, redacted
 
 CARD = SourceCard(
     name="openfda",
@@ -35,6 +34,8 @@ CARD = SourceCard(
     address="https://api.fda.gov",
     documentation="https://open.fda.gov/apis/authentication/",
     per_second=4,  # 240 a minute
+    per_day=1000,
+    per_day_with_key=120_000,
     key="OPENFDA_API_KEY",
     key_in="parameter",
     without_key="openFDA gives 1,000 drug labels a day, not 120,000",
@@ -79,13 +80,13 @@ class OpenFDA(Source):
         Args:
             query: names of drugs or conditions; a name that is neither is taken for a drug's.
             max_results: 1 to 50 records.
-            filters: none are known.
+            filters: the page, of labels for a condition.
 
         Raises:
             SourceRefused: filters were given, or the query holds no words.
             SearchError: no answer, or no readable one.
         """
-        check_filters(self.name, filters or {}, ())
+        page = SearchFilters.of(self.name, filters).page
         asked, words = asked_for(query), words_of(self.name, query)
         found: list[Label]
         if asked.drugs or not asked.conditions:
@@ -100,22 +101,15 @@ class OpenFDA(Source):
                 if label is None or not _is_of(label, drug)
             ]
         else:
-            pages = [await self._ask(_for_condition(asked.conditions[0]), max_results)]
+            skip = (page - 1) * max_results
+            pages = [await self._ask(_for_condition(asked.conditions[0]), max_results, skip or None)]
             total, found, warnings = pages[0][0], [*pages[0][1]], []
-        records = list({record.key: record for record in map(parse_label, found) if record is not None}.values())
-        return SourceReply(
-            source=self.name,
-            query=query,
-            status=Status.OK if records else Status.EMPTY,
-            records=rank(words, records),
-            total=total,
-            warnings=warnings,
-            url=pages[0][2],
-        )
+        records, unread = read_each(found, parse_label)
+        return self.reply(query, records, words=words, total=total, problems=unread, notes=warnings, url=pages[0][2])
 
-    async def _ask(self, search: str, limit: int) -> tuple[int, list[Label], str]:
+    async def _ask(self, search: str, limit: int, skip: int | None = None) -> tuple[int, Sequence[Label], str]:
         """Labels that a search gives, with how many there are and what was asked."""
-        params = {"search": search, "limit": limit, "sort": "effective_time:desc"}
+        params = {"search": search, "limit": limit, "skip": skip, "sort": "effective_time:desc"}
         return await self.transport.get(self.name, "drug/label.json", params=params, also=(404,), read=parse_page)
 
 
@@ -139,7 +133,7 @@ def _any(names: Iterable[str]) -> str:
     return f"({' OR '.join(phrases)})"
 
 
-def parse_page(reply: Reply) -> tuple[int, list[Label], str]:
+def parse_page(reply: Reply) -> tuple[int, Sequence[Label], str]:
     """Read a reply: how many labels match, those that came, and what was asked.
 
     Raises:
@@ -147,15 +141,13 @@ def parse_page(reply: Reply) -> tuple[int, list[Label], str]:
     """
     data = reply.json()
     if reply.status == 404:
-        if isinstance(data, dict) and data.get("error") == _NO_MATCH:
+        if at(data, "error") == _NO_MATCH:
             return 0, [], reply.url
         raise UnreadableReply(reply.source, "answered 404 without saying that nothing matches")
-    meta, labels = (data.get("meta"), data.get("results")) if isinstance(data, dict) else (None, None)
-    counted = meta.get("results") if isinstance(meta, dict) else None
-    total = counted.get("total") if isinstance(counted, dict) else None
-    if not isinstance(total, int) or not isinstance(labels, list):
+    total = count(at(data, "meta", "results", "total"))
+    if total is None or not isinstance(at(data, "results"), list):
         raise UnreadableReply(reply.source, f"answered without a count or a list of labels: {redacted(data)}")
-    return total, [label for label in labels if isinstance(label, dict)], reply.url
+    return total, dicts(data, "results"), reply.url
 
 
 def chosen_label(labels: Sequence[Label], drug: str) -> Label | None:
@@ -239,11 +231,10 @@ def _date(effective: object) -> str:
 
 def _names(label: Label, field: str) -> list[str]:
     """A field of the label's `openfda` block, which may be empty or missing."""
-    block = label.get("openfda")
-    return _texts(block, field) if isinstance(block, Mapping) else []
+    return _texts(at(label, "openfda") or {}, field)
 
 
 def _texts(holder: Label, field: str) -> list[str]:
-    given = holder.get(field)
+    given = at(holder, field)
     listed = given if isinstance(given, list) else [given]
     return [text for text in listed if isinstance(text, str) and text.strip()]

@@ -14,27 +14,26 @@ Asked with POST `graphql`, body `{"query": …, "variables": …}`. Three querie
 
 Clinical stages are words: `APPROVAL` (marketed for it), `PREAPPROVAL`, `PHASE_4`, `PHASE_3`, `PHASE_2_3`, `PHASE_2`,
 `PHASE_1_2`, `PHASE_1`, `EARLY_PHASE_1`, `PRECLINICAL`, `UNKNOWN`. An unknown id gives `null` for `disease` or `drug`.
-Failures come as `errors[]` of `message` with 200 or 400. Where the schema says `Cannot query field`, the older one is
-asked: `knownDrugs(size: 200)` with rows of `phase` (number), `maximumClinicalTrialPhase`, and `maxPhaseForIndication`.
+Failures come as `errors[]` of `message` and `path` with 200 or 400, beside the data that could be had. Where the schema
+says `Cannot query field`, the older one is asked: `knownDrugs(size: 200)` with rows of `phase` (number),
+`maximumClinicalTrialPhase`, and `maxPhaseForIndication`.
 `opentargets_record` reads the answers.
 """
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from ..errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from ..evidence import Evidence
-from ..http.transport import Reply
+from ..http.reply import Reply, at, dicts, read_each
 from ..lexicon import canonical_drug, condition_synonyms, same_drug
 from ..questions.naming import asked_for, essence, words_of
-from ..ranking import rank
-from ..search import Filters, Source, SourceReply, Status
+from ..search import Filters, SearchFilters, Source, SourceReply
 from .card import SourceCard
 from .opentargets_record import parse_disease, parse_drug
-from .publications import check_filters
 
 CARD = SourceCard(
     name="opentargets",
@@ -58,8 +57,12 @@ _CHEMBL_ID = re.compile(r"CHEMBL[1-9]\d{0,9}")
 _ADDRESS = re.compile(r"\S*(?:://|www\.)\S*")
 _UNKNOWN_FIELD = re.compile(r"cannot query field", re.IGNORECASE)
 _AT_FAULT = re.compile(
-    r"cannot query|syntax error|unknown (?:argument|type)|variable|field .* of type|validat", re.IGNORECASE
+    r"cannot query|syntax error|unknown (?:argument|type)|variable|field .* of type|validat|too (?:expensive|complex)",
+    re.IGNORECASE,
 )
+
+Found = tuple[Mapping[str, Any] | None, list[str]]
+"""What was asked for, None where the server knows no such thing; and a line on each part of it that failed."""
 
 SEARCH = """query Search($text: String!, $kinds: [String!]!) {
   search(queryString: $text, entityNames: $kinds, page: {index: 0, size: 10}) { total hits { id name entity } }
@@ -107,25 +110,26 @@ class OpenTargets(Source):
         Args:
             query: words, or the boolean form that `preprocess_query` gives.
             max_results: 1 to 50 records.
-            filters: none are known.
+            filters: the page.
 
         Raises:
             SourceRefused: filters were given, or the query holds no words.
             SearchError: no answer, or no readable one.
         """
-        check_filters(self.name, filters or {}, ())
+        page = SearchFilters.of(self.name, filters).page
         asked, words = asked_for(query), words_of(self.name, query)
         conditions = asked.conditions or (() if asked.drugs else (words,))
         asking = [self._diseases(condition) for condition in conditions] + [self._drugs(drug) for drug in asked.drugs]
         answers = await asyncio.gather(*asking, return_exceptions=True)
         failures = [answer for answer in answers if isinstance(answer, BaseException)]
-        found = [record for answer in answers if not isinstance(answer, BaseException) for record in answer]
-        if failures and (not found or not isinstance(failures[0], SearchError)):
+        given = [answer for answer in answers if not isinstance(answer, BaseException)]
+        records = list({record.key: record for found, _ in given for record in found}.values())
+        if failures and (not records or not isinstance(failures[0], SearchError)):
             raise failures[0]
-        records = list({record.key: record for record in found}.values())
-        warnings = [failure.reason for failure in failures if isinstance(failure, SearchError)]
-        status = Status.PARTIAL if failures else None
-        return self._reply(query, rank(words, records[:max_results]), len(records), warnings, status)
+        problems = [failure.reason for failure in failures if isinstance(failure, SearchError)]
+        problems += [problem for _, lacking in given for problem in lacking]
+        shown = records[(page - 1) * max_results : page * max_results]
+        return self.reply(query, shown, words=words, total=len(records), problems=problems, url=self._url)
 
     async def drug(self, name_or_chembl_id: str) -> SourceReply:
         """Look a drug up by its name or ChEMBL id; `empty` where there is none.
@@ -133,44 +137,32 @@ class OpenTargets(Source):
         Raises:
             SearchError: no answer, or no readable one.
         """
-        records = await self._drugs(name_or_chembl_id)
-        warnings = [] if records else [f"no drug is named {name_or_chembl_id[:60]!r}"]
-        return self._reply(name_or_chembl_id, rank(name_or_chembl_id, records), len(records), warnings)
+        records, problems = await self._drugs(name_or_chembl_id)
+        notes = [] if records or problems else [f"no drug is named {name_or_chembl_id[:60]!r}"]
+        return self.reply(name_or_chembl_id, records, problems=problems, notes=notes, url=self._url)
 
-    def _reply(
-        self, query: str, records: list[Evidence], total: int, warnings: Sequence[str], status: Status | None = None
-    ) -> SourceReply:
-        return SourceReply(
-            source=self.name,
-            query=query,
-            status=status or (Status.OK if records else Status.EMPTY),
-            records=records,
-            total=total,
-            warnings=list(warnings),
-            url=f"{self.transport.endpoints[self.name].base_url}/graphql",
-        )
+    @property
+    def _url(self) -> str:
+        return f"{self.transport.endpoints[self.name].base_url}/graphql"
 
-    async def _diseases(self, condition: str) -> list[Evidence]:
+    async def _diseases(self, condition: str) -> tuple[list[Evidence], list[str]]:
         for name in list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]:
             if ids := best_hits(await self._hits(name, "disease"), condition):
-                found = [await self._either(DISEASE, each, "disease") for each in ids]
-                return [parse_disease(disease) for disease in found if disease]
-        return []
+                return _read_all([await self._either(DISEASE, each, "disease") for each in ids], parse_disease)
+        return [], []
 
-    async def _drugs(self, drug: str) -> list[Evidence]:
+    async def _drugs(self, drug: str) -> tuple[list[Evidence], list[str]]:
         known = drug.strip()
         chembl_id = known.upper() if _CHEMBL_ID.fullmatch(known.upper()) else None
         for name in () if chembl_id else dict.fromkeys(filter(None, (known, canonical_drug(known)))):
             chembl_id = chembl_id or named(await self._hits(name, "drug"), name)
-        found = await self._either(DRUG, chembl_id, "drug") if chembl_id else None
-        return [parse_drug(found)] if found else []
+        return _read_all([await self._either(DRUG, chembl_id, "drug")] if chembl_id else [], parse_drug)
 
     async def _hits(self, text: str, kind: str) -> list[Mapping[str, Any]]:
-        data = await self._ask(SEARCH, {"text": text, "kinds": [kind]}, "search")
-        hits = (data or {}).get("hits")
-        return [hit for hit in hits or () if isinstance(hit, dict) and hit.get("id") and hit.get("entity") == kind]
+        data, _ = await self._ask(SEARCH, {"text": text, "kinds": [kind]}, "search")
+        return [hit for hit in dicts(data, "hits") if hit.get("id") and hit.get("entity") == kind]
 
-    async def _either(self, forms: tuple[str, str], identifier: str, root: str) -> dict[str, Any] | None:
+    async def _either(self, forms: tuple[str, str], identifier: str, root: str) -> Found:
         """Ask by the schema that worked last, and by the other one where the server does not know a field."""
         try:
             return await self._ask(forms[self._schema], {"id": identifier}, root)
@@ -180,14 +172,23 @@ class OpenTargets(Source):
             self._schema = other
             return found
 
-    async def _ask(self, query: str, variables: Mapping[str, Any], root: str) -> dict[str, Any] | None:
-        """Give what stands under `root` of the answer's data; None where the server knows no such thing."""
+    async def _ask(self, query: str, variables: Mapping[str, Any], root: str) -> Found:
+        """Give what stands under `root` of the answer's data."""
         body = {"query": query, "variables": dict(variables)}
         return await self.transport.post(self.name, "graphql", body=body, also=(400,), read=partial(_read, root))
 
 
-def _read(root: str, reply: Reply) -> dict[str, Any] | None:
-    """Read a GraphQL answer.
+def _read_all(
+    answers: Iterable[Found], parse: Callable[[Mapping[str, Any]], Evidence]
+) -> tuple[list[Evidence], list[str]]:
+    """The records of answers, with what could not be had or read of them."""
+    given = list(answers)
+    records, unread = read_each([data for data, _ in given if data], parse)
+    return records, [*(line for _, problems in given for line in problems), *unread]
+
+
+def _read(root: str, reply: Reply) -> Found:
+    """Read a GraphQL answer; data is kept although errors stand beside it, which name what is missing.
 
     Raises:
         SchemaChanged: a field is not known.
@@ -198,12 +199,25 @@ def _read(root: str, reply: Reply) -> dict[str, Any] | None:
     found = reply.json()
     if not isinstance(found, dict):
         raise UnreadableReply(reply.source, "answered with something that is no GraphQL reply")
-    if errors := found.get("errors"):
+    given, errors = at(found, "data"), found.get("errors")
+    data = at(given, root)
+    if errors and not (reply.status == 200 and data and isinstance(data, dict)):
         raise failure(reply.source, reply.status, errors)
-    data = found.get("data")
-    if not isinstance(data, dict) or root not in data:
+    if not isinstance(given, dict) or root not in given:
         raise UnreadableReply(reply.source, f"answered without {root}")
-    return data[root] if isinstance(data[root], dict) else None
+    problems = [f"{_part(error)} could not be had: {_said(error)}" for error in dicts(found, "errors")]
+    return (data if isinstance(data, dict) else None), list(dict.fromkeys(problems))
+
+
+def _part(error: Mapping[str, Any]) -> str:
+    """The part of an answer that an error is about: the names on its path, without the places in lists."""
+    path = error.get("path")
+    return ".".join(each for each in path if isinstance(each, str))[:80] if isinstance(path, list) else "a part of it"
+
+
+def _said(*errors: Any) -> str:
+    messages = [str(error.get("message", "")) if isinstance(error, dict) else str(error) for error in errors]
+    return " ".join(_ADDRESS.sub("", "; ".join(filter(None, messages))).split())[:200] or "no reason given"
 
 
 def failure(source: str, status: int, errors: Any) -> SourceRefused | SourceUnavailable:
@@ -214,9 +228,7 @@ def failure(source: str, status: int, errors: Any) -> SourceRefused | SourceUnav
     >>> failure("opentargets", 200, [{"message": "Internal server error"}])
     SourceUnavailable('opentargets: failed on its side: Internal server error')
     """
-    entries = errors if isinstance(errors, list) else [errors]
-    messages = [str(entry.get("message", "")) if isinstance(entry, dict) else str(entry) for entry in entries]
-    said = " ".join(_ADDRESS.sub("", "; ".join(filter(None, messages))).split())[:200] or "no reason given"
+    said = _said(*(errors if isinstance(errors, list) else [errors]))
     if _UNKNOWN_FIELD.search(said):
         return SchemaChanged(source, f"refused the query: {said}")
     if status == 400 or _AT_FAULT.search(said):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..evidence import Citation, Evidence
+from ..http.reply import dicts
 from ..records import AssociatedTarget, Development, Disease, Drug, Mechanism, Pathway, Record
 
 PHASE_OF_STAGE: Mapping[str, float] = {
@@ -20,13 +21,15 @@ PHASE_OF_STAGE: Mapping[str, float] = {
     "PHASE_1_2": 1,
     "PHASE_1": 1,
     "EARLY_PHASE_1": 0.5,
+    "IND": 0,
     "PRECLINICAL": 0,
 }
-"""Clinical stages as ChEMBL's highest phase, where 4 means approved.
+"""Clinical stages as ChEMBL's highest phase, where 4 means approved; `WITHDRAWAL` and `UNKNOWN` tell of none.
 
 A phase 4 trial of a drug that is not approved for the condition counts as 3; combined phases count as the lower one.
 """
 
+_SPOKEN = {"APPROVAL": "approved", "WITHDRAWAL": "withdrawn", "IND": "trials applied for"}
 _MAX_DRUGS = 60  # of one disease that a record keeps
 _MAX_INDICATIONS = 60  # of one drug that a record keeps; some have hundreds
 _MAX_TARGETS = 10
@@ -37,11 +40,11 @@ _SHOWN = 15  # drugs or indications that the text names
 def parse_disease(disease: Mapping[str, Any]) -> Evidence:
     """Read a disease: its drugs by the stage they reached, its targets by their score (0 to 1)."""
     disease_id, name = str(disease["id"]), str(disease.get("name") or disease["id"])
-    rows = _rows(disease, "drugAndClinicalCandidates") or _rows(disease, "knownDrugs")
+    rows = dicts(disease, "drugAndClinicalCandidates", "rows") or dicts(disease, "knownDrugs", "rows")
     drugs = _furthest({**_stage(row), **_drug(row)} for row in rows)
     targets = [
         AssociatedTarget(symbol=symbol, score=row.get("score"))
-        for row in _rows(disease, "associatedTargets")
+        for row in dicts(disease, "associatedTargets", "rows")
         if (symbol := _named(row, "target").get("approvedSymbol"))
     ][:_MAX_TARGETS]
     record = Disease(disease=name, disease_id=disease_id, drugs=drugs[:_MAX_DRUGS], targets=targets)
@@ -55,8 +58,8 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
 def parse_drug(drug: Mapping[str, Any]) -> Evidence:
     """Read a drug: its mechanisms with their targets, its indications by the stage they reached."""
     chembl_id, name = str(drug["id"]), str(drug.get("name") or drug["id"]).lower()
-    indications = _furthest({**_stage(row), **_disease(row)} for row in _rows(drug, "indications"))
-    mechanisms = [mechanism for row in _rows(drug, "mechanismsOfAction") if (mechanism := _mechanism(row))]
+    indications = _furthest({**_stage(row), **_disease(row)} for row in dicts(drug, "indications", "rows"))
+    mechanisms = [mechanism for row in dicts(drug, "mechanismsOfAction", "rows") if (mechanism := _mechanism(row))]
     record = Drug(
         drug=name,
         chembl_id=chembl_id,
@@ -64,7 +67,7 @@ def parse_drug(drug: Mapping[str, Any]) -> Evidence:
         max_phase=_phase(drug.get("maximumClinicalStage"), drug.get("maximumClinicalTrialPhase")),
         mechanisms=[each for i, each in enumerate(mechanisms) if each not in mechanisms[:i]],
         indications=indications[:_MAX_INDICATIONS],
-        pathways=_pathways(_rows(drug, "mechanismsOfAction"))[:_MAX_PATHWAYS],
+        pathways=_pathways(dicts(drug, "mechanismsOfAction", "rows"))[:_MAX_PATHWAYS],
     )
     shown = name.capitalize()
     said = [f"{shown}: {_acting(mechanism)}." for mechanism in record.mechanisms]
@@ -86,7 +89,7 @@ def _evidence(title: str, said: Iterable[str], record: Record, identifier: str) 
 
 
 def _mechanism(row: Mapping[str, Any]) -> Mechanism:
-    targets = [target for target in row.get("targets") or () if isinstance(target, dict)]
+    targets = dicts(row, "targets")
     found = {
         "mechanism_of_action": row.get("mechanismOfAction"),
         "action_type": row.get("actionType"),
@@ -101,8 +104,8 @@ def _mechanism(row: Mapping[str, Any]) -> Mechanism:
 
 def _pathways(rows: Iterable[Mapping[str, Any]]) -> list[Pathway]:
     """Reactome's pathways of the targets: id and name, those of most targets first."""
-    targets = {str(each.get("id")): each for row in rows for each in row.get("targets") or () if isinstance(each, dict)}
-    listed = [path for each in targets.values() for path in each.get("pathways") or () if isinstance(path, dict)]
+    targets = {str(each.get("id")): each for row in rows for each in dicts(row, "targets")}
+    listed = [path for each in targets.values() for path in dicts(each, "pathways")]
     named = [
         (str(path["pathwayId"]), str(path["pathway"]))
         for path in listed
@@ -164,19 +167,13 @@ def _told(entries: list[Development]) -> str:
 
 def _reached(entry: Development) -> str:
     if "stage" in entry:
-        return {"APPROVAL": "approved"}.get(entry["stage"], str(entry["stage"]).replace("_", " ").lower())
+        return _SPOKEN.get(entry["stage"], str(entry["stage"]).replace("_", " ").lower())
     return f"phase {entry['max_phase']}" if "max_phase" in entry else "stage not known"
 
 
 def _scored(target: AssociatedTarget) -> str:
     score = target["score"]
     return f"{target['symbol']} {score:.2f}" if isinstance(score, int | float) else str(target["symbol"])
-
-
-def _rows(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    table = data.get(name)
-    rows = table.get("rows") if isinstance(table, dict) else None
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def _named(row: Mapping[str, Any], name: str) -> Mapping[str, Any]:

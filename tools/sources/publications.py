@@ -2,12 +2,14 @@
 
 import calendar
 import re
-from collections.abc import Collection, Mapping
 from datetime import date
-from typing import Any
+from functools import partial
+from typing import Annotated
 
-from ..errors import SourceRefused
+from pydantic import BeforeValidator, Field
+
 from ..evidence import UNKNOWN_DATE
+from ..search import SearchFilters
 
 PREPRINT_MARK = "[PREPRINT - Not peer-reviewed]"
 NO_TITLE = "[Title not given]"
@@ -107,6 +109,19 @@ def plain_words(query: str) -> str:
     return " ".join(query.split())
 
 
+def _boundary(first: bool, value: object) -> object:
+    """The day that a date means: a year or month stands for its first or its last day."""
+    parts = re.fullmatch(r"([12]\d{3})(?:[-/](\d{1,2})(?:[-/](\d{1,2}))?)?", str(value).strip())
+    if value is None:
+        return None
+    if parts is None:
+        raise ValueError("years and dates (YYYY-MM-DD) are understood")
+    year, month = int(parts[1]), int(parts[2] or (1 if first else 12))
+    if not 1 <= month <= 12:
+        raise ValueError("there is no such month")
+    return date(year, month, int(parts[3] or (1 if first else calendar.monthrange(year, month)[1])))
+
+
 def redacted(said: object) -> str:
     """A source's own words in a line of at most 120 characters, without addresses and keys.
 
@@ -117,38 +132,16 @@ def redacted(said: object) -> str:
     return line if len(line) <= 120 else line[:119] + "…"
 
 
-def check_filters(source: str, filters: Mapping[str, Any], known: Collection[str]) -> None:
-    """Refuse filters that the source doesn't know.
+class DatedFilters(SearchFilters):
+    """Filters by date: of a paper's publication, of a trial's start; both ends included.
 
-    Raises:
-        SourceRefused: names them.
+    >>> DatedFilters.of("pubmed", {"mindate": 2019, "maxdate": "2020-02"}).maxdate
+    datetime.date(2020, 2, 29)
     """
-    if unknown := sorted(set(filters) - set(known)):
-        there_are = ", ".join(sorted(known)) or "none"
-        raise SourceRefused(source, f"knows no filter {', '.join(unknown)}; there are {there_are}")
 
-
-def boundary(source: str, filters: Mapping[str, Any], name: str) -> date | None:
-    """The day that `mindate` or `maxdate` means: a year or month stands for its first or its last day.
-
-    None where the filter is not set.
-
-    Raises:
-        SourceRefused: the filter's value is no date.
-
-    >>> boundary("pubmed", {"maxdate": 2020}, "maxdate")
-    datetime.date(2020, 12, 31)
-    """
-    value = filters.get(name)
-    if value is None or value == "":
-        return None
-    parts = re.fullmatch(r"([12]\d{3})(?:[-/](\d{1,2})(?:[-/](\d{1,2}))?)?", str(value).strip())
-    if parts is None:
-        raise SourceRefused(source, f"takes years or dates (YYYY-MM-DD) as {name}, not {redacted(value)!r}")
-    first = name == "mindate"
-    try:
-        year, month = int(parts[1]), int(parts[2] or (1 if first else 12))
-        day = int(parts[3] or (1 if first else calendar.monthrange(year, month)[1]))
-        return date(year, month, day)
-    except ValueError as error:
-        raise SourceRefused(source, f"takes real dates as {name}, not {redacted(value)!r}") from error
+    mindate: Annotated[date | None, BeforeValidator(partial(_boundary, True))] = Field(
+        default=None, description="Earliest date (of publication; of a trial, its start): YYYY, YYYY-MM or YYYY-MM-DD"
+    )
+    maxdate: Annotated[date | None, BeforeValidator(partial(_boundary, False))] = Field(
+        default=None, description="Latest date, likewise"
+    )

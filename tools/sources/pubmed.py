@@ -3,19 +3,20 @@
 https://www.ncbi.nlm.nih.gov/books/NBK25499/
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from ..evidence import checked_identifier
-from ..http.transport import Reply
-from ..ranking import rank
-from ..search import Filters, Source, SourceReply, Status
+from ..http.reply import Reply, at, count
+from ..search import Filters, Source, SourceReply
 from .card import SourceCard
-from .publications import boundary, check_filters, plain_words, redacted
+from .publications import DatedFilters, plain_words, redacted
 from .pubmed_record import Articles, parse_articles
 
 CARD = SourceCard(
@@ -38,6 +39,7 @@ CARD = SourceCard(
 )
 
 IDS_PER_FETCH = 90  # above 200 NCBI asks for POST; its servers are reported to fail GETs from 100 on
+_LONGEST_TRANSLATION = 1000  # characters that are kept
 _EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch heeds a date range only when it has both ends
 _REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wellformed")
 
@@ -49,14 +51,27 @@ class Hits:
     total: int
     pmids: list[str]
     """Best first."""
-    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What PubMed left out of the query, and why."""
     url: str = ""
+    translation: str = ""
+    """What PubMed made of the query: terms mapped to headings, phrases that it does not know taken apart."""
+
+
+class PubMedFilters(DatedFilters):
+    """What narrows a search of PubMed."""
+
+    publication_types: Annotated[
+        list[Annotated[str, StringConstraints(pattern=r'^[^"\[\]]+$')]],
+        BeforeValidator(lambda said: [said] if isinstance(said, str) else said),
+    ] = Field(default_factory=list, description="Any of these, by PubMed's names, such as Randomized Controlled Trial")
 
 
 class PubMed(Source):
     """PubMed: abstracts of the biomedical literature."""
 
     card = CARD
+    filters = PubMedFilters
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
         """Search PubMed, most relevant first.
@@ -64,13 +79,14 @@ class PubMed(Source):
         Args:
             query: words, or PubMed's boolean form with field tags.
             max_results: records to give.
-            filters: `mindate`, `maxdate` (years or dates), `publication_types` (any of them).
+            filters: of `PubMedFilters`.
 
         Raises:
             SearchError: no answer, or no readable one.
         """
-        term, dates = _asked(query, filters or {})
-        hits = await self._search(term, max(1, max_results), dates)
+        asked = PubMedFilters.of(self.name, filters)
+        term = _term(query, asked)
+        hits = await self._search(term, max(1, max_results), asked)
         articles = await self._fetch(hits.pmids, _some_articles)
         return self._reply(query, term, hits, articles)
 
@@ -86,7 +102,10 @@ class PubMed(Source):
         articles = await self._fetch([number], _articles)
         return self._reply(number, number, Hits(len(articles.records), [number]), articles)
 
-    async def _search(self, term: str, max_results: int, dates: Mapping[str, str]) -> Hits:
+    async def _search(self, term: str, max_results: int, asked: PubMedFilters) -> Hits:
+        start = (asked.page - 1) * max_results
+        first, last = asked.mindate or _EARLIEST, asked.maxdate or _LATEST
+        dates = {"datetype": "pdat", "mindate": f"{first:%Y/%m/%d}", "maxdate": f"{last:%Y/%m/%d}"}
         return await self.transport.get(
             self.name,
             "esearch.fcgi",
@@ -96,9 +115,10 @@ class PubMed(Source):
                 "retmode": "json",
                 "sort": "relevance",
                 "retmax": max_results,
-                **dates,
+                "retstart": start or None,
+                **(dates if asked.mindate or asked.maxdate else {}),
             },
-            read=_hits,
+            read=partial(_hits, start),
             post_if_long=True,
         )
 
@@ -124,43 +144,29 @@ class PubMed(Source):
         by_pmid = {record.record.pmid: record for record in articles.records}
         records = [by_pmid[pmid] for pmid in hits.pmids if pmid in by_pmid]
         missing = [pmid for pmid in hits.pmids if pmid not in by_pmid]
-        warnings = [*hits.warnings, *articles.unread]
-        if missing:
-            warnings.append(f"no readable record came for PMID {', '.join(missing)}")
-        return SourceReply(
-            source=self.name,
-            query=sent,
-            status=Status.EMPTY if not records else Status.PARTIAL if missing else Status.OK,
-            records=rank(plain_words(query), records),
+        lacking = [f"no readable record came for PMID {', '.join(missing)}"] if missing else []
+        return self.reply(
+            sent,
+            records,
+            words=plain_words(query),
             total=hits.total,
-            warnings=warnings,
+            problems=[*articles.unread, *lacking] if records else articles.unread,
+            notes=hits.notes if records else [*hits.notes, *lacking],
             url=hits.url,
+            understood=hits.translation,
         )
 
 
-def _asked(query: str, filters: Filters) -> tuple[str, dict[str, str]]:
-    """ESearch's term and date range for a query and its filters."""
-    check_filters("pubmed", filters, ("mindate", "maxdate", "publication_types"))
+def _term(query: str, asked: PubMedFilters) -> str:
+    """ESearch's term for a query and the types that are wanted."""
     if not query.strip():
         raise SourceRefused("pubmed", "cannot search for nothing: the query is empty")
-    first, last = (boundary("pubmed", filters, name) for name in ("mindate", "maxdate"))
-    dates = {}
-    if first or last:
-        dates = {
-            "datetype": "pdat",
-            "mindate": f"{first or _EARLIEST:%Y/%m/%d}",
-            "maxdate": f"{last or _LATEST:%Y/%m/%d}",
-        }
-    types = filters.get("publication_types") or []
-    types = [types] if isinstance(types, str) else list(types)
-    if any(re.search(r'["\[\]]', kind) for kind in types):
-        raise SourceRefused("pubmed", "takes publication types by their names, without quotes and brackets")
-    wanted = " OR ".join(f'"{kind}"[Publication Type]' for kind in types)
-    return (f"({query}) AND ({wanted})" if wanted else query), dates
+    wanted = " OR ".join(f'"{kind}"[Publication Type]' for kind in asked.publication_types)
+    return f"({query}) AND ({wanted})" if wanted else query
 
 
-def _hits(reply: Reply) -> Hits:
-    """Read an ESearch reply.
+def _hits(start: int, reply: Reply) -> Hits:
+    """Read an ESearch reply, of the hits after the first so many.
 
     Raises:
         RateLimitError: asked too often; that message may come with status 200, and holds the caller's address or key.
@@ -170,18 +176,19 @@ def _hits(reply: Reply) -> Hits:
     """
     data = reply.json()
     _refuse_error(data)
-    result = data.get("esearchresult") if isinstance(data, dict) else None
+    result = at(data, "esearchresult")
     if not isinstance(result, dict):
         raise UnreadableReply("pubmed", "answered without a search result")
     if "ERROR" in result:
         raise _failure(str(result["ERROR"]))
-    count, found = str(result.get("count")), result.get("idlist")
-    if not count.isdecimal() or not isinstance(found, list):
+    total, found = count(result.get("count")), result.get("idlist")
+    if total is None or not isinstance(found, list):
         raise UnreadableReply("pubmed", "answered without a count or a list of PMIDs")
     pmids = list(dict.fromkeys(pmid for item in found if (pmid := checked_identifier("pmid", item))))
-    if int(count) and not pmids:
-        raise UnreadableReply("pubmed", f"counts {count} hits and lists none")
-    return Hits(int(count), pmids, list(_warnings(result)), reply.url)
+    if total > start and not pmids:
+        raise UnreadableReply("pubmed", f"counts {total} hits and lists none")
+    translation = " ".join(str(result.get("querytranslation") or "").split())[:_LONGEST_TRANSLATION]
+    return Hits(total, pmids, list(_notes(result)), reply.url, translation)
 
 
 def _refuse_error(data: Any) -> None:
@@ -197,7 +204,7 @@ def _failure(said: str) -> SearchError:
     return SourceUnavailable("pubmed", f"reports an error: {redacted(said)}")
 
 
-def _warnings(result: Mapping[str, Any]) -> Iterator[str]:
+def _notes(result: Mapping[str, Any]) -> Iterator[str]:
     """What PubMed left out of the query, and why."""
     kinds = {
         "phrasesnotfound": "has nothing under",

@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 from ..errors import SourceRefused, UnreadableReply
 from ..evidence import checked_identifier
-from ..http.transport import Reply, Transport
+from ..http.reply import Reply
+from ..http.transport import Transport
 from ..sources.card import SourceCard
 from ..sources.publications import iso_date
 
@@ -78,6 +79,16 @@ class Updates:
         """Whether it was retracted and not reinstated since."""
         last = [notice.kind for notice in self.notices if notice.kind in ("retraction", "reinstatement")]
         return bool(last) and last[-1] == "retraction"
+
+
+async def small_question(transport: Transport) -> str:
+    """Ask about one work, the PRISMA statement, for the doctor.
+
+    Raises:
+        SearchError: no answer, or no readable one.
+    """
+    found = await updates(["10.1136/bmj.n71"], transport)
+    return f"knows {len(found)} of 1 work asked about"
 
 
 async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from ..enclosure import visible
 from ..errors import SearchError, SourceRefused, UnreadableReply
 from ..evidence import Evidence, checked_identifier
-from ..http.transport import Reply, Transport
+from ..http.reply import Reply
+from ..http.transport import Transport
 from ..reading.screening import addressed_to_machines, set_aside
 from ..records import FullText as ReadText
 from ..records import Section as ReadSection

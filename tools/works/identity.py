@@ -13,11 +13,12 @@ from rapidfuzz import fuzz, utils
 
 from ..errors import SearchError
 from ..evidence import Evidence
+from ..http.reply import read_each
 from ..http.transport import Transport
 from ..records import Noted
 from ..registry import kind_of
 from ..sources.card import PAPERS
-from ..sources.europepmc import parse_page
+from ..sources.europepmc import parse_page, parse_record
 from ..sources.publications import PREPRINT_MARK
 from .biorxiv import is_theirs, published_version
 from .versions import later_names, names_of
@@ -148,7 +149,7 @@ async def published_articles(
     except SearchError:
         return []
     found = []
-    for record in page.records:
+    for record in read_each(page.hits, parse_record)[0]:
         name = next((name for name in asked if name in names_of(record)), None)
         if name is not None and not record.is_preprint:
             noted = record.noting(fetched_as="published version")

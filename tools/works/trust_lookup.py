@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 
 from ..errors import SearchError
 from ..evidence import Evidence
+from ..http.reply import read_each
 from ..http.transport import Transport
 from ..records import Flag
 from ..registry import given_by
 from ..sources import openalex
-from ..sources.europepmc import parse_page
+from ..sources.europepmc import parse_page, parse_record
 from ..sources.pubmed_record import parse_articles
 from . import crossref
 
@@ -155,7 +156,7 @@ async def _ask_europepmc(papers: Sequence[Evidence], answer: Answer, transport: 
             params={"query": query, "format": "json", "resultType": "core", "pageSize": 2 * _IDS_PER_QUERY},
             read=lambda reply: parse_page(reply.json()),
         )
-        for record in page.records:
+        for record in read_each(page.hits, parse_record)[0]:
             if (said := record.paper) and said.retracted is not None:
                 for key in [*by_pmid.get(said.pmid or "", ()), *by_doi.get(said.doi or "", ())]:
                     answer.words[key] = Word(said.flags, cited_by_count=said.cited_by_count)

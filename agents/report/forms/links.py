@@ -2,7 +2,7 @@
 
 import re
 from functools import cache
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.registry import linked_hosts
@@ -48,11 +48,13 @@ def url_of(key: str, url: str = "") -> str | None:
 
     >>> url_of("nct:NCT02188459")
     'https://clinicaltrials.gov/study/NCT02188459'
+    >>> url_of("doi:10.1016/s0140-6736(99)00001-1")
+    'https://doi.org/10.1016/s0140-6736%2899%2900001-1'
     """
     kind, _, value = key.partition(":")
     names = {"pmid": "pmid", "nct": "nct_id", "doi": "doi"}
     known = checked_identifier(names[kind], value) if kind in names else None
-    return safe_url(url) or (safe_url(_PAGES[kind].format(known)) if known else None)
+    return safe_url(url) or (safe_url(_PAGES[kind].format(quote(known))) if known else None)
 
 
 def named(key: str) -> str:

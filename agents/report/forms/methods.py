@@ -115,6 +115,7 @@ def _answer(entry: SearchLogEntry) -> Flow:
     failed = entry.status not in ("ok", "empty")
     when = "" if entry.asked_at is None else _moment(entry.asked_at)
     told = [when or NOT_REPORTED, f"round {entry.iteration}, {entry.specialist}", f"filters: {_filters(entry)}"]
+    told += [f"understood as {entry.understood}"] if entry.understood not in ("", entry.query) else []
     return flow(
         f"{title_of(entry.source)}: ",
         Text(entry.status.replace("_", " "), "flag") if failed else "",

@@ -1,0 +1,126 @@
+"""A source's reply, ready to be read, and how to walk through what it holds: any part of it may be absent or odd."""
+
+import contextlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ..errors import UnreadableReply
+
+T = TypeVar("T")
+_UNFORESEEN = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+"""What reading a record of an unforeseen shape ends in."""
+_BLANK = b"\xef\xbb\xbf \r\n\t"  # a byte order mark and white space
+_HTML = re.compile(
+    rb"[\xef\xbb\xbf\s]*(<\?xml[^>]*>\s*)?(<!--((?!-->).)*-->\s*)*<(!doctype\s+)?html\b", re.IGNORECASE | re.DOTALL
+)
+_SURROGATE = re.compile(rb"\\ud[89a-f]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A source's reply, ready to be read.
+
+    The readers raise `UnreadableReply`, which is retried.
+    """
+
+    source: str
+    status: int
+    content_type: str
+    body: bytes = field(repr=False)
+    url: str = ""
+    """Without any key."""
+
+    def json(self) -> Any:
+        """The body as JSON; control characters in its texts, which some sources let through, are no fault.
+
+        Raises:
+            UnreadableReply: HTML or anything else that is not whole JSON.
+        """
+        self._refuse_html()
+        with contextlib.suppress(ValueError, RecursionError):  # the decoder's error would hold the whole text
+            found = json.loads(self.body, strict=False)
+            if _SURROGATE.search(self.body):  # half a character alone could be written nowhere
+                found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"), strict=False)
+            return found
+        raise UnreadableReply(self.source, "answered with JSON that is cut or broken")
+
+    def xml(self) -> bytes:
+        """The body where XML is due; whether it is whole shows when it is parsed.
+
+        Raises:
+            UnreadableReply: HTML, or something that does not begin like XML.
+        """
+        self._refuse_html()
+        if not self.body.lstrip(_BLANK).startswith(b"<"):
+            raise UnreadableReply(self.source, "answered with something that is not XML")
+        return self.body
+
+    def _refuse_html(self) -> None:
+        if not self.body.strip(_BLANK):
+            raise UnreadableReply(self.source, "answered nothing")
+        if _HTML.match(self.body[:1000]):
+            raise UnreadableReply(self.source, "answered with a web page instead of data")
+
+
+def at(data: Any, *path: str) -> Any:
+    """What stands at a path of names; None where any step of it is absent.
+
+    >>> at({"a": {"b": 1}}, "a", "b"), at({"a": 2}, "a", "b") is None
+    (1, True)
+    """
+    for name in path:
+        data = data.get(name) if isinstance(data, Mapping) else None
+    return data
+
+
+def dicts(data: Any, *path: str) -> list[dict[str, Any]]:
+    """The objects of the list at a path; none where there is no list.
+
+    >>> dicts({"a": [{"b": 1}, None, 2]}, "a"), dicts({"a": "b"}, "a")
+    ([{'b': 1}], [])
+    """
+    found = at(data, *path)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def text(value: Any) -> str | None:
+    """A text or a number on one line; None for anything else, and for what is blank."""
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return None
+    return " ".join(str(value).split()) or None
+
+
+def count(value: Any) -> int | None:
+    """A count, which some sources write as text; None where it is none.
+
+    >>> count("12"), count(0), count("1e3"), count(True)
+    (12, 0, None, None)
+    """
+    written = str(value)
+    return int(written) if written.isascii() and written.isdecimal() and len(written) <= 12 else None
+
+
+def read_each(found: Iterable[Any], parse: Callable[[Any], T | None]) -> tuple[list[T], list[str]]:
+    """Read records one by one; gives those that can be read, and a line on each that can't: it costs itself alone.
+
+    Args:
+        found: the records of a reply.
+        parse: reads one; None where it has nothing to be known by.
+
+    >>> read_each([{"n": 1}, None], lambda each: each["n"])
+    ([1], ['record 2 of the reply is unreadable (TypeError)'])
+    """
+    records, unread = [], []
+    for place, each in enumerate(found, 1):
+        try:
+            record, why = parse(each), "no identifier"
+        except _UNFORESEEN as error:
+            record, why = None, type(error).__name__
+        if record is None:
+            unread.append(f"record {place} of the reply is unreadable ({why})")
+        else:
+            records.append(record)
+    return records, unread
