@@ -64,6 +64,8 @@ class SourceReply(BaseModel):
     """What was asked, without any key."""
     sandboxed: bool = False
     """Whether a sandbox answered in the source's place."""
+    asked: str = ""
+    """The query as it was asked, before the source put it into its own words; empty where nobody noted it."""
     asked_at: datetime | None = None
     """When it was asked; None where nobody noted it."""
 
@@ -116,7 +118,8 @@ class Source:
         Args:
             query: words, or the boolean form that `preprocess_query` gives.
             max_results: 1 to 50 records.
-            filters: source-dependent; unknown names raise `SourceRefused`.
+            filters: source-dependent; unknown names raise `SourceRefused`. Sources that are asked in words know `page`,
+                1 for the first `max_results` hits, and take it only after the page before.
 
         Raises:
             SearchError: no answer, or no readable one.
@@ -126,6 +129,10 @@ class Source:
     async def search(self, query: str, max_results: int = 10, filters: Filters | None = None) -> list[Evidence]:
         """Search for records, ranked for the query; raises `SearchError` where there is no answer."""
         return (await self.find(query, max_results, filters)).records
+
+    async def look_up(self, *names: str) -> SourceReply:
+        """Give what there is on single things, by their names; raises as `find`."""
+        return await self.find(" OR ".join(names), len(names))
 
     def get_metadata(self) -> ToolMetadata:
         """Say what this source is and how often it may be asked."""

@@ -22,6 +22,7 @@ from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailab
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints
 from .limiter import RateLimiter, default_path
 from .patience import Breaker, BreakerOpen, Hopeless, RetryPolicy, Silence, Wait, retry_after_s
+from .shelf import Shelf
 from .wire import HttpxWire, RequestsWire, TooSlow, Wire, WireError, WireReply, WireRequest
 
 __all__ = ["Exchange", "ExchangeLog", "Memory", "Recorder", "Reply", "RetryPolicy", "Transport"]
@@ -170,6 +171,9 @@ class Transport:
             dict(wires) if wires is not None else {"httpx": HttpxWire(), "requests": RequestsWire()}
         )
         self._sleep = sleep
+        self.shelf = Shelf()
+        self.marks: dict[tuple[str, str, int], str | None] = {}
+        """Where a page of a search begins, by source, query and page."""
         self._breakers: dict[str, Breaker] = {}
         self._places: dict[str, asyncio.Semaphore] = {}
 
@@ -181,6 +185,7 @@ class Transport:
 
     async def close(self) -> None:
         """Close every connection; the transport can be used again afterwards."""
+        await self.shelf.clear()
         for wire in self._wires.values():
             await wire.close()
         self._limiter.close()

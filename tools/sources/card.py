@@ -77,6 +77,8 @@ class SourceCard(BaseModel):
     """What the text of its records is called."""
     dialect: Dialect
     use: Use
+    by_condition: bool = True
+    """Whether a run asks it for the condition, where it takes names; False where another source lists the same."""
     tool: str | None = Field(default=None, pattern=r"^get_[a-z_]+$")
     """Name of the tool of a source that is asked on demand; None for the others, which have `search_NAME`."""
     specialist: Specialist | None = None

@@ -67,7 +67,8 @@ class ClinicalTrials(Source):
         Args:
             query: words, or the boolean form that `preprocess_query` gives.
             max_results: 1 to 50 records.
-            filters: `status` (list of `STATUSES`), `phase` (list of `PHASES`), `has_results` (bool).
+            filters: `status` (list of `STATUSES`), `phase` (list of `PHASES`), `has_results` (bool), `page`
+                (from 1).
 
         Raises:
             SourceRefused: nothing to search for, an unknown filter, or a query that the API does not accept.
@@ -80,7 +81,10 @@ class ClinicalTrials(Source):
             "pageSize": min(max_results, _PAGE_SIZE),
         }
         studies: list[Any] = []
-        total, url, token = 0, "", None
+        number, sent = int((filters or {}).get("page", 1)), str(params["query.term"])
+        total, url, token = 0, "", self.transport.marks.get((self.name, sent, number))
+        if number > 1 and token is None:
+            raise SourceRefused(self.name, f"page {number} is asked for before the one before it")
         warnings: list[str] = []
         while True:
             try:
@@ -95,6 +99,7 @@ class ClinicalTrials(Source):
             token = page.get("nextPageToken")
             if not token or not page["studies"] or len(studies) >= max_results:
                 break
+        self.transport.marks[self.name, sent, number + 1] = token
         records, unread = parse_studies(studies[:max_results])
         if unread:
             warnings.append(f"{unread} of {len(studies)} trials came without a registry number and were left out")
@@ -197,7 +202,7 @@ def filter_params(filters: Filters) -> dict[str, object]:
     >>> filter_params({"phase": ["PHASE2", "PHASE3"]})["filter.advanced"]
     'AREA[StudyType]INTERVENTIONAL AND AREA[Phase](PHASE2 OR PHASE3)'
     """
-    check_filters(ClinicalTrials.name, filters, ("status", "phase", "has_results"))
+    check_filters(ClinicalTrials.name, filters, ("status", "phase", "has_results", "page"))
     advanced = ["AREA[StudyType]INTERVENTIONAL"]
     if phases := _chosen("phase", filters.get("phase"), PHASES):
         advanced.append(f"AREA[Phase]({' OR '.join(phases)})")

@@ -81,14 +81,14 @@ class EuropePMC(Source):
         Args:
             query: words, or a boolean form; PubMed's field tags are translated.
             max_results: records to give.
-            filters: `preprints` (`only` or `none`), `mindate`, `maxdate` (years or dates).
+            filters: `preprints` (`only` or `none`), `mindate`, `maxdate` (years or dates), `page` (from 1).
 
         Raises:
             SearchError: no answer, or no readable one.
         """
         sent = _asked(query, filters or {})
         wanted = max(1, max_results)
-        pages, warnings = await self._pages(sent, wanted)
+        pages, warnings = await self._pages(sent, wanted, int((filters or {}).get("page", 1)))
         warnings = [*(line for page in pages for line in page.unread), *warnings]
         records = list({record.citation.url: record for page in pages for record in page.records}.values())[:wanted]
         return SourceReply(
@@ -101,10 +101,12 @@ class EuropePMC(Source):
             url=pages[0].url,
         )
 
-    async def _pages(self, query: str, wanted: int) -> tuple[list[Page], list[str]]:
+    async def _pages(self, query: str, wanted: int, number: int) -> tuple[list[Page], list[str]]:
         """Pages until there are enough records or no more; a later page that fails is named, and loses no earlier."""
         pages: list[Page] = []
-        mark: str | None = "*"
+        mark = "*" if number == 1 else self.transport.marks.get((self.name, query, number))
+        if mark is None:
+            raise SourceRefused(self.name, f"page {number} is asked for before the one before it")
         while mark and (not pages or sum(len(page.records) for page in pages) < min(wanted, pages[0].total)):
             try:
                 page = await self._page(query, min(wanted, _PAGE_SIZE), mark)
@@ -114,6 +116,7 @@ class EuropePMC(Source):
                 return pages, [f"only the first hits could be had: {error.reason}"]
             pages.append(page)
             mark = page.next_mark if page.records and page.next_mark != mark else None
+        self.transport.marks[self.name, query, number + 1] = mark
         return pages, []
 
     async def _page(self, query: str, size: int, mark: str) -> Page:
@@ -134,7 +137,7 @@ class EuropePMC(Source):
 
 def _asked(query: str, filters: Filters) -> str:
     """The query in Europe PMC's language, with its filters."""
-    check_filters("europepmc", filters, ("preprints", "mindate", "maxdate"))
+    check_filters("europepmc", filters, ("preprints", "mindate", "maxdate", "page"))
     if not query.strip():
         raise SourceRefused("europepmc", "cannot search for nothing: the query is empty")
     first, last = (boundary("europepmc", filters, name) for name in ("mindate", "maxdate"))

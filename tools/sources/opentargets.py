@@ -1,22 +1,23 @@
 """Open Targets Platform, drugs and targets of diseases (https://platform-docs.opentargets.org/data-access/graphql-api).
 
-Asked with POST `graphql`, body `{"query": …, "variables": …}`. Three queries, told apart by their operation name:
+Asked with POST `graphql`, body `{"query": …, "variables": …}`. Four queries, told apart by their operation name:
 
 * `Search` with variables `text` and `kinds` (`["disease"]` or `["drug"]`); gives `data.search.hits[]` of `id`, `name`,
   `entity`, and `data.search.total`;
 * `Disease` with `id` (`EFO_…`, `MONDO_…`); gives `data.disease` of `id`, `name`, `drugAndClinicalCandidates` with
   `count` and `rows[]` of `maxClinicalStage` and `drug{id name}`, and `associatedTargets(page: …)` (first 10) with
   `count` and `rows[]` of `score` (0 to 1) and `target{id approvedSymbol}`;
-* `Drug` with `id` (`CHEMBL…`); gives `data.drug` of `id`, `name`, `drugType`, `maximumClinicalStage`,
+* `MapIds` with `names` and `kinds`; gives `data.mapIds.mappings[]` of `term` and `hits[]` as above;
+* `Drugs` with `ids` (`CHEMBL…`); gives `data.drugs[]` of `id`, `name`, `drugType`, `maximumClinicalStage`,
   `mechanismsOfAction.rows[]` of `mechanismOfAction`, `actionType`, `targetName`, `targets[]{id approvedSymbol}` with
   `pathways[]` of `pathwayId` (Reactome's) and `pathway` (its name), and
   `indications` with `count` and `rows[]` of `maxClinicalStage` and `disease{id name}`.
 
 Clinical stages are words: `APPROVAL` (marketed for it), `PREAPPROVAL`, `PHASE_4`, `PHASE_3`, `PHASE_2_3`, `PHASE_2`,
-`PHASE_1_2`, `PHASE_1`, `EARLY_PHASE_1`, `PRECLINICAL`, `UNKNOWN`. An unknown id gives `null` for `disease` or `drug`.
-Failures come as `errors[]` of `message` with 200 or 400. Where the schema says `Cannot query field`, the older one is
-asked: `knownDrugs(size: 200)` with rows of `phase` (number), `maximumClinicalTrialPhase`, and `maxPhaseForIndication`.
-`opentargets_record` reads the answers.
+`PHASE_1_2`, `PHASE_1`, `EARLY_PHASE_1`, `PRECLINICAL`, `UNKNOWN`. An unknown id gives `null` for `disease` and no row
+of `drugs`. Failures come as `errors[]` of `message` with 200 or 400. Where the schema says `Cannot query field`, the
+older one is asked: `knownDrugs(size: 200)` with rows of `phase` (number), `maximumClinicalTrialPhase`, and
+`maxPhaseForIndication`. `opentargets_record` reads the answers.
 """
 
 import asyncio
@@ -71,8 +72,11 @@ _DISEASE = """query Disease($id: String!) {
     associatedTargets(page: {index: 0, size: 10}) { count rows { score target { id approvedSymbol } } }
   }
 }"""
-_DRUG = """query Drug($id: String!) {
-  drug(chemblId: $id) {
+MAP_IDS = """query MapIds($names: [String!]!, $kinds: [String!]!) {
+  mapIds(queryTerms: $names, entityNames: $kinds) { mappings { term hits { id name entity } } }
+}"""
+_DRUGS = """query Drugs($ids: [String!]!) {
+  drugs(chemblIds: $ids) {
     id name drugType %s
     mechanismsOfAction { rows { mechanismOfAction actionType targetName targets { id approvedSymbol %s } } }
     indications { count rows { %s disease { id name } } }
@@ -83,9 +87,9 @@ DISEASE = (
     _DISEASE % "knownDrugs(size: 200) { count rows { phase drug { id name } } }",
 )
 """The query by today's schema, and by the one before it."""
-DRUG = (
-    _DRUG % ("maximumClinicalStage", "pathways { pathwayId pathway }", "maxClinicalStage"),
-    _DRUG % ("maximumClinicalTrialPhase", "", "maxPhaseForIndication"),
+DRUGS = (
+    _DRUGS % ("maximumClinicalStage", "pathways { pathwayId pathway }", "maxClinicalStage"),
+    _DRUGS % ("maximumClinicalTrialPhase", "", "maxPhaseForIndication"),
 )
 """Likewise."""
 
@@ -116,7 +120,8 @@ class OpenTargets(Source):
         check_filters(self.name, filters or {}, ())
         asked, words = asked_for(query), words_of(self.name, query)
         conditions = asked.conditions or (() if asked.drugs else (words,))
-        asking = [self._diseases(condition) for condition in conditions] + [self._drugs(drug) for drug in asked.drugs]
+        asking = [self._diseases(condition) for condition in conditions]
+        asking += [self._drugs(asked.drugs)] if asked.drugs else []
         answers = await asyncio.gather(*asking, return_exceptions=True)
         failures = [answer for answer in answers if isinstance(answer, BaseException)]
         found = [record for answer in answers if not isinstance(answer, BaseException) for record in answer]
@@ -127,15 +132,15 @@ class OpenTargets(Source):
         status = Status.PARTIAL if failures else None
         return self._reply(query, rank(words, records[:max_results]), len(records), warnings, status)
 
-    async def drug(self, name_or_chembl_id: str) -> SourceReply:
-        """Look a drug up by its name or ChEMBL id; `empty` where there is none.
+    async def look_up(self, *names: str) -> SourceReply:
+        """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none.
 
         Raises:
             SearchError: no answer, or no readable one.
         """
-        records = await self._drugs(name_or_chembl_id)
-        warnings = [] if records else [f"no drug is named {name_or_chembl_id[:60]!r}"]
-        return self._reply(name_or_chembl_id, rank(name_or_chembl_id, records), len(records), warnings)
+        found = await self.transport.shelf.take(self.name, names, self._looked_up)
+        warnings = [f"no drug is named {name[:60]!r}" for name in dict.fromkeys(names) if name not in found]
+        return self._reply(", ".join(names), list(found.values()), len(found), warnings)
 
     def _reply(
         self, query: str, records: list[Evidence], total: int, warnings: Sequence[str], status: Status | None = None
@@ -152,41 +157,59 @@ class OpenTargets(Source):
 
     async def _diseases(self, condition: str) -> list[Evidence]:
         for name in list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]:
-            if ids := best_hits(await self._hits(name, "disease"), condition):
-                found = [await self._either(DISEASE, each, "disease") for each in ids]
+            data = await self._ask(SEARCH, {"text": name, "kinds": ["disease"]}, "search")
+            if ids := best_hits(_hits(data, "disease"), condition):
+                found = [await self._either(DISEASE, {"id": each}, "disease") for each in ids]
                 return [parse_disease(disease) for disease in found if disease]
         return []
 
-    async def _drugs(self, drug: str) -> list[Evidence]:
-        known = drug.strip()
-        chembl_id = known.upper() if _CHEMBL_ID.fullmatch(known.upper()) else None
-        for name in () if chembl_id else dict.fromkeys(filter(None, (known, canonical_drug(known)))):
-            chembl_id = chembl_id or named(await self._hits(name, "drug"), name)
-        found = await self._either(DRUG, chembl_id, "drug") if chembl_id else None
-        return [parse_drug(found)] if found else []
+    async def _drugs(self, drugs: Sequence[str]) -> list[Evidence]:
+        return list((await self.transport.shelf.take(self.name, drugs, self._looked_up)).values())
 
-    async def _hits(self, text: str, kind: str) -> list[Mapping[str, Any]]:
-        data = await self._ask(SEARCH, {"text": text, "kinds": [kind]}, "search")
-        hits = (data or {}).get("hits")
-        return [hit for hit in hits or () if isinstance(hit, dict) and hit.get("id") and hit.get("entity") == kind]
+    async def _looked_up(self, drugs: Sequence[str]) -> dict[str, Evidence]:
+        """Drugs by the names that were asked for: one request for their numbers, one for what is known of them."""
+        ids = {drug: drug.strip().upper() for drug in drugs if _CHEMBL_ID.fullmatch(drug.strip().upper())}
+        spelled = {
+            drug: list(dict.fromkeys(filter(None, (drug.strip(), canonical_drug(drug)))))
+            for drug in drugs
+            if drug not in ids
+        }
+        hits = await self._mapped([name for names in spelled.values() for name in names]) if spelled else {}
+        for drug, names in spelled.items():
+            if chembl_id := next(filter(None, (named(hits.get(name, ()), name) for name in names)), None):
+                ids[drug] = chembl_id
+        rows = await self._either(DRUGS, {"ids": sorted(set(ids.values()))}, "drugs") if ids else []
+        found = {row.get("id"): parse_drug(row) for row in rows or () if isinstance(row, dict)}
+        return {drug: found[chembl_id] for drug, chembl_id in ids.items() if chembl_id in found}
 
-    async def _either(self, forms: tuple[str, str], identifier: str, root: str) -> dict[str, Any] | None:
+    async def _mapped(self, names: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
+        """The drugs that bear each of the names."""
+        data = await self._ask(MAP_IDS, {"names": list(dict.fromkeys(names)), "kinds": ["drug"]}, "mapIds")
+        mappings = (data or {}).get("mappings")
+        return {str(each.get("term")): _hits(each, "drug") for each in mappings or () if isinstance(each, dict)}
+
+    async def _either(self, forms: tuple[str, str], variables: Mapping[str, Any], root: str) -> Any:
         """Ask by the schema that worked last, and by the other one where the server does not know a field."""
         try:
-            return await self._ask(forms[self._schema], {"id": identifier}, root)
+            return await self._ask(forms[self._schema], variables, root)
         except SchemaChanged:
             other = 1 - self._schema
-            found = await self._ask(forms[other], {"id": identifier}, root)
+            found = await self._ask(forms[other], variables, root)
             self._schema = other
             return found
 
-    async def _ask(self, query: str, variables: Mapping[str, Any], root: str) -> dict[str, Any] | None:
+    async def _ask(self, query: str, variables: Mapping[str, Any], root: str) -> Any:
         """Give what stands under `root` of the answer's data; None where the server knows no such thing."""
         body = {"query": query, "variables": dict(variables)}
         return await self.transport.post(self.name, "graphql", body=body, also=(400,), read=partial(_read, root))
 
 
-def _read(root: str, reply: Reply) -> dict[str, Any] | None:
+def _hits(data: Mapping[str, Any] | None, kind: str) -> list[Mapping[str, Any]]:
+    hits = (data or {}).get("hits")
+    return [hit for hit in hits or () if isinstance(hit, dict) and hit.get("id") and hit.get("entity") == kind]
+
+
+def _read(root: str, reply: Reply) -> Any:
     """Read a GraphQL answer.
 
     Raises:
@@ -203,7 +226,7 @@ def _read(root: str, reply: Reply) -> dict[str, Any] | None:
     data = found.get("data")
     if not isinstance(data, dict) or root not in data:
         raise UnreadableReply(reply.source, f"answered without {root}")
-    return data[root] if isinstance(data[root], dict) else None
+    return data[root] if isinstance(data[root], dict | list) else None
 
 
 def failure(source: str, status: int, errors: Any) -> SourceRefused | SourceUnavailable:

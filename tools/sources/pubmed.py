@@ -4,7 +4,7 @@ https://www.ncbi.nlm.nih.gov/books/NBK25499/
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -64,15 +64,22 @@ class PubMed(Source):
         Args:
             query: words, or PubMed's boolean form with field tags.
             max_results: records to give.
-            filters: `mindate`, `maxdate` (years or dates), `publication_types` (any of them).
+            filters: `mindate`, `maxdate` (years or dates), `publication_types` (any of them), `page` (from 1).
 
         Raises:
             SearchError: no answer, or no readable one.
         """
         term, dates = _asked(query, filters or {})
-        hits = await self._search(term, max(1, max_results), dates)
-        articles = await self._fetch(hits.pmids, _some_articles)
-        return self._reply(query, term, hits, articles)
+        with self.transport.shelf.queue(self.name) as place:
+            hits = await self._search(term, max(1, max_results), int((filters or {}).get("page", 1)), dates)
+            await place.reached()
+            fetching = self.transport.shelf.take(self.name, hits.pmids, self._batches)
+        return self._reply(query, term, hits, _together((await fetching).values()))
+
+    async def _batches(self, pmids: list[str]) -> dict[str, Articles]:
+        """Fetch articles; gives what came by each PMID that was asked for, that of its whole batch."""
+        articles = await self._fetch(pmids, _some_articles)
+        return dict.fromkeys(pmids, articles)
 
     async def paper(self, pmid: str) -> SourceReply:
         """Give one publication; status `empty` where PubMed has none of that number.
@@ -86,7 +93,7 @@ class PubMed(Source):
         articles = await self._fetch([number], _articles)
         return self._reply(number, number, Hits(len(articles.records), [number]), articles)
 
-    async def _search(self, term: str, max_results: int, dates: Mapping[str, str]) -> Hits:
+    async def _search(self, term: str, max_results: int, page: int, dates: Mapping[str, str]) -> Hits:
         return await self.transport.get(
             self.name,
             "esearch.fcgi",
@@ -96,6 +103,7 @@ class PubMed(Source):
                 "retmode": "json",
                 "sort": "relevance",
                 "retmax": max_results,
+                "retstart": (page - 1) * max_results or None,
                 **dates,
             },
             read=_hits,
@@ -138,9 +146,14 @@ class PubMed(Source):
         )
 
 
+def _together(batches: Iterable[Articles]) -> Articles:
+    each = {id(batch): batch for batch in batches}.values()
+    return Articles([r for batch in each for r in batch.records], [line for batch in each for line in batch.unread])
+
+
 def _asked(query: str, filters: Filters) -> tuple[str, dict[str, str]]:
     """ESearch's term and date range for a query and its filters."""
-    check_filters("pubmed", filters, ("mindate", "maxdate", "publication_types"))
+    check_filters("pubmed", filters, ("mindate", "maxdate", "publication_types", "page"))
     if not query.strip():
         raise SourceRefused("pubmed", "cannot search for nothing: the query is empty")
     first, last = (boundary("pubmed", filters, name) for name in ("mindate", "maxdate"))
@@ -179,7 +192,7 @@ def _hits(reply: Reply) -> Hits:
     if not count.isdecimal() or not isinstance(found, list):
         raise UnreadableReply("pubmed", "answered without a count or a list of PMIDs")
     pmids = list(dict.fromkeys(pmid for item in found if (pmid := checked_identifier("pmid", item))))
-    if int(count) and not pmids:
+    if int(count) and not pmids and not int(str(result.get("retstart") or 0)):
         raise UnreadableReply("pubmed", f"counts {count} hits and lists none")
     return Hits(int(count), pmids, list(_warnings(result)), reply.url)
 
