@@ -26,7 +26,7 @@ from willowbark.tools.toolbox import MAX_DRUGS
 from .analyst import Analyst, AnalystConfig, made_of
 from .asking import ModelFailure, add_usage, ask, prompt
 from .context import Exhausted, RunContext
-from .findings import Dossier, new_keys
+from .findings import Dossier
 from .progress import STANDARD, Progress, Search, progress, readers, verdicts
 
 JUDGE_THRESHOLD = 0.8  # confidence from which evidence can suffice; by contract
@@ -418,7 +418,7 @@ def _decided(
         and details.candidates_score >= MIN_SCORE
     )
     nothing_to_ask = not specialists and (reading.has_ended or not (queries or draft.gaps))
-    nothing_new = iteration > 1 and not reading.goes_on and not new_keys(pool, dossier.pool(before=iteration))
+    nothing_new = iteration > 1 and not reading.goes_on and not dossier.has_news(iteration)
     reason = _stop_reason(sufficient, nothing_to_ask or nothing_new, dossier, iteration, limits, exhausted)
     if reason == "no_new_evidence" and reading.has_ended:
         reason = "depth_reached" if reading.is_deep else "verdicts_settled"

@@ -94,7 +94,13 @@ class Server:
         if name == "Search":
             made = self.data.get("Search", FOUND[body["variables"]["kinds"][0]])
             return made if isinstance(made, httpx.Response) else httpx.Response(200, json={"data": made})
-        made = self.data[name]
+        if name == "MapIds":
+            found = self.data.get("Search", FOUND["drug"])["search"]["hits"]
+            mappings = [{"term": term, "hits": found} for term in body["variables"]["names"]]
+            return httpx.Response(200, json={"data": {"mapIds": {"mappings": mappings}}})
+        made = self.data[name.removesuffix("s")]
+        if name == "Drugs" and not isinstance(made, httpx.Response):
+            return httpx.Response(200, json={"data": {"drugs": [made] if made else []}})
         return made if isinstance(made, httpx.Response) else httpx.Response(200, json={"data": {name.lower(): made}})
 
     def source(self) -> OpenTargets:
@@ -157,7 +163,16 @@ async def test_a_drug_is_given_with_mechanisms_and_indications() -> None:
 async def test_a_chembl_id_is_asked_for_without_a_search() -> None:
     server = Server()
     await server.source().look_up("chembl27")
-    assert server.asked == [("Drug", {"id": "CHEMBL27"})]
+    assert server.asked == [("Drugs", {"ids": ["CHEMBL27"]})]
+
+
+async def test_drugs_are_asked_for_together_and_none_twice() -> None:
+    source = (server := Server()).source()
+    await source.look_up("propranolol", "candesartan")
+    reply = await source.look_up("candesartan", "propranolol", "CHEMBL27")
+    assert [name for name, _ in server.asked] == ["MapIds", "Drugs", "Drugs"]
+    assert server.asked[0][1]["names"] == ["propranolol", "candesartan"]
+    assert [record.record.drug for record in reply.records] == ["propranolol"] * 2  # type: ignore[union-attr]
 
 
 async def test_an_unknown_id_is_empty_with_a_warning() -> None:

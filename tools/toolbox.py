@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Annotated, ClassVar, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
-from autogen_core.tools import BaseTool
+from autogen_core.tools import BaseTool, ToolSchema
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .enclosure import disclose, enclose, new_marker
@@ -57,7 +57,7 @@ class SearchArgs(BaseModel):
 
     query: Annotated[
         str,
-        Field(min_length=1, max_length=4000, description="Words, with AND, OR, NOT, quotes and parentheses if needed"),
+        Field(min_length=1, max_length=2000, description="Words, with AND, OR, NOT, quotes and parentheses if needed"),
     ]
     page: Annotated[
         int, Field(default=1, ge=1, le=MAX_PAGE, description="1 for the first hits, 2 for those after them, and so on")
@@ -113,6 +113,7 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
 
     _marker: str
     _transport: Transport | None = None
+    _schema: ToolSchema | None = None
     _timeout_s: float = SEARCH_TIMEOUT_S
     _before: Callable[[str, BaseModel], Awaitable[None]] | None = None
 
@@ -144,6 +145,13 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
             return await self._ask(args, self._transport)
         async with Transport() as transport:
             return await self._ask(args, transport)
+
+    @property
+    def schema(self) -> ToolSchema:
+        """As AutoGen writes it, once: it asks for it hundreds of times a run."""
+        if self._schema is None:
+            self._schema = super().schema
+        return self._schema
 
     @property
     def takes_drugs(self) -> bool:

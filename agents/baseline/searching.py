@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,15 +11,15 @@ from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage
 from autogen_core.tools import Tool, ToolSchema
 
 from willowbark.agents.judge import NextSearches
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal.candidates import named_drugs
 from willowbark.tools.enclosure import restated
 from willowbark.tools.evidence import checked_identifier, merge
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions.query import parse_question, plain_query, preprocess_query
-from willowbark.tools.ranking import rank
 from willowbark.tools.records import Drug
-from willowbark.tools.registry import asked_for_conditions, takes_names
+from willowbark.tools.registry import asked_for_conditions, kind_of, takes_names
 from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.sources.card import STUDIES
 from willowbark.tools.toolbox import replies_in
 
 MAX_NAMED = 6  # drugs in a reflection
@@ -69,10 +70,9 @@ def _next_page(tool: str, arguments: dict[str, Any], messages: Sequence[LLMMessa
     ]
     if not pages:
         return arguments
-    read = sum(len(page.records) for page in pages if page is not None)
-    is_over = (
-        pages[-1] is None or not pages[-1].records or read >= max(page.total for page in pages if page is not None)
-    )
+    came = [page for page in pages if page is not None]
+    read, hits = sum(len(page.records) for page in came), max((page.total for page in came), default=0)
+    is_over = pages[-1] is None or not pages[-1].records or read >= hits
     return None if is_over or takes_names(tool.removeprefix("search_")) else {**arguments, "page": len(pages) + 1}
 
 
@@ -92,29 +92,22 @@ def _answered(messages: Sequence[LLMMessage]) -> Iterator[tuple[FunctionCall, tu
 
 def reflection(messages: Sequence[LLMMessage]) -> str:
     """Sum up the latest tool results in a few sentences."""
-    question, replies = _question(messages), _replies(messages)
-    records = rank(question, merge(record for reply in replies for record in reply.records))
+    replies = _replies(messages)
+    records = merge(record for reply in replies for record in reply.records)
     lines = [_missing(reply) for reply in replies if reply.status in (Status.UNAVAILABLE, Status.BAD_QUERY)]
     if not records:
         return " ".join(["The searches gave no record.", *lines])
+    named = Counter(drug for record in records if kind_of(record) in STUDIES for drug in named_drugs(record))
     about = [record.record for record in records if isinstance(record.record, Drug)]
-    decided = [candidate for candidate in appraise_candidates(question, records) if candidate.has_verdict]
     said = [f"{len(records)} records."]
-    said += [_sentence(candidate) for candidate in decided[:MAX_NAMED]]
+    if named:
+        said.append(f"Most speak of {', '.join(f'{drug} ({count})' for drug, count in named.most_common(MAX_NAMED))}.")
     if about:
-        named = ", ".join(sorted({drug.drug for drug in about if drug.drug})[:20])
-        said.append(f"Mechanisms and indications are given for {named}.")
-    if not decided and not about:
-        said.append("None speaks clearly for or against a drug.")
+        known = ", ".join(sorted({drug.drug for drug in about if drug.drug})[:20])
+        said.append(f"Mechanisms and indications are given for {known}.")
+    if not named and not about:
+        said.append("None names a drug.")
     return " ".join([*said, *lines])
-
-
-def _sentence(candidate: Candidate) -> str:
-    found = candidate.appraisal
-    supporting, against = ", ".join(found.supporting[:4]), ", ".join(found.contradicting[:4])
-    parts = [f"{len(found.supporting)} for ({supporting})" if supporting else "none for"]
-    parts.append(f"{len(found.contradicting)} against ({against})" if against else "none against")
-    return f"{candidate.drug}: {', '.join(parts)}."
 
 
 def _missing(reply: SourceReply) -> str:

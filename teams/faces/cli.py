@@ -91,9 +91,7 @@ def ask(
         Literal["quick", "standard", "exhaustive"] | None,
         typer.Option(help="Read about 60, 300 or 2,000 records: quick, standard or exhaustive."),
     ] = None,
-    max_results: Annotated[
-        int | None, typer.Option(help="Records of a page of a search, 1 to 50.", metavar="N")
-    ] = None,
+    max_results: Annotated[int | None, typer.Option(help="Records of a page, 1 to 50.", metavar="N")] = None,
     as_json: _AS_JSON = False,
     out: Annotated[Path | None, typer.Option(help="Folder for run folders.", metavar="DIR")] = None,
     quiet: _QUIET = False,

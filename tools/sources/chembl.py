@@ -44,6 +44,7 @@ CARD = SourceCard(
     address="https://www.ebi.ac.uk/chembl/api/data",
     documentation="https://chembl.gitbook.io/chembl-interface-documentation/web-services",
     per_second=5,  # none published
+    typical_s=2.5,
     fresh_days=30,  # released a few times a year
     hosts=("www.ebi.ac.uk",),
     gives="drug",

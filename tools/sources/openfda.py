@@ -35,6 +35,7 @@ CARD = SourceCard(
     address="https://api.fda.gov",
     documentation="https://open.fda.gov/apis/authentication/",
     per_second=4,  # 240 a minute
+    typical_s=0.5,
     key="OPENFDA_API_KEY",
     key_in="parameter",
     without_key="openFDA gives 1,000 drug labels a day, not 120,000",

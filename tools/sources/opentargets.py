@@ -44,6 +44,7 @@ CARD = SourceCard(
     address="https://api.platform.opentargets.org/api/v4",
     documentation="https://platform-docs.opentargets.org/data-access/graphql-api",
     per_second=4,  # none published
+    typical_s=0.6,
     fresh_days=30,  # released every three months
     hosts=("platform.opentargets.org",),
     gives="drug",  # and diseases, which say so

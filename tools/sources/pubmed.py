@@ -26,6 +26,7 @@ CARD = SourceCard(
     address="https://eutils.ncbi.nlm.nih.gov/entrez/eutils",
     documentation="https://www.ncbi.nlm.nih.gov/books/NBK25497/",
     per_second=3,
+    typical_s=0.6,
     per_second_with_key=10,
     key="NCBI_API_KEY",
     without_key="PubMed is asked 3 times a second, not 10",
