@@ -85,6 +85,10 @@ mutants-lock: ## Renew the locked requirements of the mutants
 bench-smoke: install ## Time, memory and requests of runs over the sandbox
 	$(BIN)/python benchmarks/smoke.py
 
+.PHONY: rehearse
+rehearse: install ## Time runs at the real sources' pace, over the sandbox (ARGS="--depth quick --library DIR --times 4")
+	$(BIN)/python benchmarks/rehearse.py $(ARGS)
+
 .PHONY: bench-quality
 bench-quality: install ## Accuracy of appraisal and recognition against gold sets, where they are present
 	$(BIN)/python benchmarks/verdicts.py

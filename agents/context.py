@@ -1,5 +1,6 @@
 """What a run hands to each of its agents before the first turn: the way to the sources, its hooks, its budgets."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol, runtime_checkable
@@ -58,7 +59,17 @@ class RunContext:
         self.decided = decided
         self.waiting = waiting
         self.stopped = stopped
+        self.looks_up: dict[str, Callable[[Sequence[str]], Awaitable[object]]] = {}
+        """By agent: has what its tools know of drugs looked up; must not raise."""
+        self._ahead: set[asyncio.Future[object]] = set()
         self._checked: tuple[tuple[str, ...], Checked] | None = None
+
+    def look_ahead(self, drugs: Sequence[str]) -> None:
+        """Have drugs looked up while others read: who asks for them in a later round waits for no slow database."""
+        for look_up in self.looks_up.values() if drugs else ():
+            task = asyncio.ensure_future(look_up(drugs))
+            self._ahead.add(task)
+            task.add_done_callback(self._ahead.discard)
 
     async def checked(self, question: str, pool: Sequence[Evidence]) -> Checked:
         """The checked pool and its candidates, looked up once: approver and report agent look at the same pool."""

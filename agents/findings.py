@@ -3,7 +3,7 @@
 All that matters travels in messages, so a team's saved state holds everything, and nothing is read behind its back.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from autogen_agentchat.messages import BaseChatMessage, StructuredMessage, TextMessage
@@ -94,14 +94,20 @@ class Dossier(BaseModel):
         """The findings by round and specialist, whoever answered first."""
         return sorted(self.findings, key=_order)
 
-    def pool(self, before: int | None = None) -> list[Evidence]:
-        """The records, united and ranked for the question.
+    def pool(self) -> list[Evidence]:
+        """The records, united and ranked for the question."""
+        return rank(self.question, merge(record for found in self.findings for record in found.records))
 
-        Args:
-            before: only rounds before this one; None takes all.
-        """
-        chosen = [found for found in self.findings if before is None or found.iteration < before]
-        return rank(self.question, merge(record for found in chosen for record in found.records))
+    def has_news(self, iteration: int) -> bool:
+        """Whether a round gave a record that shares no identifier with one of the rounds before it."""
+        known: set[str] = set()
+        for found in self.in_order:
+            names = [{record.key, *record.identifiers} for record in found.records]
+            if found.iteration == iteration and any(known.isdisjoint(each) for each in names):
+                return True
+            if found.iteration < iteration:
+                known.update(*names)
+        return False
 
     @property
     def answered(self) -> list[str]:
@@ -129,12 +135,6 @@ class Dossier(BaseModel):
 
     def _statuses(self, iteration: int) -> set[Status]:
         return {reply.status for found in self.findings if found.iteration == iteration for reply in found.replies}
-
-
-def new_keys(later: Iterable[Evidence], earlier: Iterable[Evidence]) -> set[str]:
-    """Keys of the records that the later pool has and the earlier one lacks."""
-    known = {record.key for record in earlier}
-    return {record.key for record in later} - known
 
 
 def _order(found: Findings) -> tuple[int, str]:

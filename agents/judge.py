@@ -18,15 +18,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker, stated, unmarked
-from willowbark.tools.evidence import Evidence, SourceName
+from willowbark.tools.evidence import Evidence
 from willowbark.tools.registry import kind_of
-from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
+from willowbark.tools.toolbox import MAX_DRUGS
 
 from .analyst import Analyst, AnalystConfig, made_of
 from .asking import ModelFailure, add_usage, ask, prompt
 from .context import Exhausted, RunContext
-from .findings import Dossier, new_keys
+from .findings import Dossier
+from .progress import STANDARD, Progress, Search, progress, readers, verdicts
 
 JUDGE_THRESHOLD = 0.8  # confidence from which evidence can suffice; by contract
 MIN_SCORE = 6  # of 10, for mechanism and for candidates; by contract
@@ -40,6 +41,8 @@ StopReason = Literal[
     "token_budget_exceeded",
     "max_iterations_reached",
     "timeout",
+    "verdicts_settled",
+    "depth_reached",
     "no_new_evidence",
     "sources_unreachable",
     "cancelled",
@@ -89,6 +92,8 @@ class JudgeAssessment(BaseModel):
     """The round that was judged; set by code."""
     stop_reason: StopReason | None = None
     """Why the search ends here; None while it goes on. Set by code."""
+    progress: Progress = Progress()
+    """How much was read of what was found; computed from the searches and records."""
     tokens_used: int = 0
     """Tokens of the run so far; set by code."""
     notes: list[str] = Field(default_factory=list)
@@ -126,21 +131,6 @@ class AssessmentMessage(StructuredMessage[JudgeAssessment]):
         return UserMessage(content=self.to_model_text(), source=self.source)
 
 
-class Search(BaseModel):
-    """A search that was made."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    source: SourceName
-    query: str
-    """As it was sent."""
-    status: Status
-    read: int
-    """Records that came."""
-    hits: int
-    """Records that the source says it has."""
-
-
 class AssessmentRequest(BaseModel):
     """What a judge asks a model: data, and the words in which a language model gets them."""
 
@@ -155,8 +145,8 @@ class AssessmentRequest(BaseModel):
     """The appraisal by rule of all records, best supported first."""
     pool: int
     """Records found so far."""
-    studies: int
-    """Those of them that are publications or trials."""
+    progress: Progress
+    """How many of them are publications or trials, of how many that were found."""
     records: list[Evidence]
     """The best of the pool, which are shown; best first."""
 
@@ -165,11 +155,12 @@ class AssessmentRequest(BaseModel):
         """The request in words."""
         searched = [f"- {s.source}: {s.query}: {s.status.value}, {s.read} of {s.hits}" for s in self.searches]
         appraised = [f"- {candidate.line}" for candidate in self.candidates[:20]]
-        sizes = {"pool": self.pool, "studies": self.studies}
+        sizes = {"pool": self.pool, "studies": self.progress.read}
         return "\n".join(
             [
                 f"Question: {self.question}",
                 f"Round: {self.iteration}",
+                f"Reading: {self.progress.said}.",
                 "Searches so far:",
                 *(searched or ["- none"]),
                 "Appraisal by rule (drug: records for and against, certainty):",
@@ -190,6 +181,8 @@ class JudgeLimits(BaseModel):
     """Tokens of the whole run; None sets no limit."""
     max_seconds: float | None = Field(default=None, gt=0)
     """Wall time of the whole run; None sets no limit."""
+    max_records: int = Field(default=STANDARD, ge=1)
+    """Publications and trials after which no further page is asked for."""
 
 
 class JudgeAgentConfig(AnalystConfig):
@@ -204,6 +197,10 @@ class JudgeState(BaseModel):
 
     dossier: Dossier
     assessed: int
+    verdicts: dict[str, str] = Field(default_factory=dict)
+    """What stood on each drug when a verdict last changed."""
+    changed_at: int = 0
+    """Records that were read then."""
 
 
 class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
@@ -233,7 +230,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
     ) -> None:
         super().__init__(name, description, model_client, fallback, system_message or prompt("judge.md"))
         self.limits = limits or JudgeLimits()
-        self._assessed = 0
+        self._forget()
         self._run = RunContext()
 
     def join(self, run: RunContext) -> None:
@@ -253,19 +250,33 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         question = self._dossier.question
         self._dossier.add(messages)
         if self._dossier.question != question:
-            self._assessed = 0
+            self._forget()
         verdict, usage = await self._assess(cancellation_token)
         self._assessed = verdict.iteration
         self._dossier.tokens_used = verdict.tokens_used
         yield TextMessage(content=_as_markdown(verdict), source=self.name)
         yield Response(chat_message=AssessmentMessage(content=verdict, source=self.name, models_usage=usage))
 
+    def _forget(self) -> None:
+        self._assessed, self._changed_at = 0, 0
+        self._verdicts: dict[str, str] = {}
+
+    def _progress(self, pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> Progress:
+        """How far the reading has come; remembers when a verdict changed."""
+        searches = _searches(self._dossier)
+        found = progress(searches, pool, self.limits.max_records, 0)
+        if (now := verdicts(candidates)) != self._verdicts:
+            self._verdicts, self._changed_at = now, found.read
+        return found.model_copy(update={"unchanged": max(0, found.read - self._changed_at)})
+
     async def _assess(self, cancellation_token: CancellationToken) -> tuple[JudgeAssessment, RequestUsage]:
         dossier = self._dossier
         pool = dossier.pool()
         candidates = appraise_candidates(dossier.question, pool, self._run.readings)
         iteration = max(dossier.iteration, self._assessed + 1)
-        request = _request(dossier, iteration, pool, candidates)
+        reading = self._progress(pool, candidates)
+        self._run.look_ahead([candidate.drug for candidate in candidates if candidate.has_verdict][:MAX_DRUGS])
+        request = _request(dossier, iteration, pool, candidates, reading)
         messages: list[LLMMessage] = [
             SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
             UserMessage(content=request.text, source=self.name),
@@ -285,22 +296,27 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             break
         draft = draft or _unassessed()
         exhausted = _used_up(dossier, self.limits) or self._run.exhausted(iteration)
-        verdict = _decided(draft, dossier, iteration, pool, candidates, self.limits, exhausted)
+        verdict = _decided(draft, dossier, iteration, pool, candidates, self.limits, exhausted, reading)
         tokens = dossier.tokens_used + used.prompt_tokens + used.completion_tokens
         return verdict.model_copy(update={"notes": notes, "tokens_used": tokens}), used
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Forget everything."""
-        self._dossier, self._assessed = Dossier(), 0
+        self._dossier = Dossier()
+        self._forget()
 
     async def save_state(self) -> Mapping[str, Any]:
         """Everything the judge remembers, JSON-safe."""
-        return JudgeState(dossier=self._dossier, assessed=self._assessed).model_dump(mode="json")
+        state = JudgeState(
+            dossier=self._dossier, assessed=self._assessed, verdicts=self._verdicts, changed_at=self._changed_at
+        )
+        return state.model_dump(mode="json")
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
         """Remember what `save_state` gave."""
         loaded = JudgeState.model_validate(state)
         self._dossier, self._assessed = loaded.dossier, loaded.assessed
+        self._verdicts, self._changed_at = loaded.verdicts, loaded.changed_at
 
     def _to_config(self) -> JudgeAgentConfig:
         return JudgeAgentConfig(**self._configured(), limits=self.limits)
@@ -310,19 +326,27 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         return cls(**made_of(config), limits=config.limits)
 
 
+def _searches(dossier: Dossier) -> list[Search]:
+    return [
+        Search(source=r.source, query=r.asked or r.query, status=r.status, read=len(r.records), hits=r.total)
+        for r in dossier.replies
+    ]
+
+
 def _request(
-    dossier: Dossier, iteration: int, pool: Sequence[Evidence], candidates: Sequence[Candidate]
+    dossier: Dossier,
+    iteration: int,
+    pool: Sequence[Evidence],
+    candidates: Sequence[Candidate],
+    reading: Progress,
 ) -> AssessmentRequest:
     return AssessmentRequest(
         question=" ".join(dossier.question.split()),
         iteration=iteration,
-        searches=[
-            Search(source=r.source, query=r.query, status=r.status, read=len(r.records), hits=r.total)
-            for r in dossier.replies
-        ],
+        searches=_searches(dossier),
         candidates=list(candidates),
         pool=len(pool),
-        studies=sum(not _is_entry(record) for record in pool),
+        progress=reading,
         records=shown_records(pool, candidates),
     )
 
@@ -365,8 +389,12 @@ def _decided(
     candidates: Sequence[Candidate],
     limits: JudgeLimits,
     exhausted: Exhausted | None,
+    reading: Progress,
 ) -> JudgeAssessment:
-    """Put the rules over a draft: counts and known candidates from the records, the decision from the thresholds."""
+    """Put the rules over a draft: counts and known candidates from the records, the decision from the thresholds.
+
+    While reading pays it goes on, however sure the draft is; where it has ended, nobody is asked to read on.
+    """
     breakdown = sources_breakdown(pool)
     known = {candidate.drug for candidate in candidates}
     details = draft.details.model_copy(
@@ -378,14 +406,22 @@ def _decided(
             "clinical_evidence_score": draft.details.clinical_evidence_score if known else 0,
         }
     )
+    queries, specialists = draft.next_search_queries, draft.next_specialists
+    if reading.has_ended:
+        specialists = [name for name in specialists if name not in readers()]
+    elif reading.goes_on and not (queries or specialists):
+        queries, specialists = reading.unread, sorted(readers())
     sufficient = (
-        draft.confidence >= limits.judge_threshold
+        not reading.goes_on
+        and draft.confidence >= limits.judge_threshold
         and details.mechanism_score >= MIN_SCORE
         and details.candidates_score >= MIN_SCORE
     )
-    nothing_to_ask = not (draft.next_search_queries or draft.next_specialists or draft.gaps)
-    nothing_new = iteration > 1 and not new_keys(pool, dossier.pool(before=iteration))
+    nothing_to_ask = not specialists and (reading.has_ended or not (queries or draft.gaps))
+    nothing_new = iteration > 1 and not reading.goes_on and not dossier.has_news(iteration)
     reason = _stop_reason(sufficient, nothing_to_ask or nothing_new, dossier, iteration, limits, exhausted)
+    if reason == "no_new_evidence" and reading.has_ended:
+        reason = "depth_reached" if reading.is_deep else "verdicts_settled"
     return draft.model_copy(
         update={
             "details": details,
@@ -393,6 +429,9 @@ def _decided(
             "recommendation": "continue" if reason is None else "synthesize",
             "stop_reason": reason,
             "iteration": iteration,
+            "next_search_queries": queries,
+            "next_specialists": specialists,
+            "progress": reading,
         }
     )
 

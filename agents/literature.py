@@ -15,7 +15,7 @@ from .specialist import SpecialistAgent
 def literature_agent(
     model_client: ChatCompletionClient,
     *,
-    max_results: int = 10,
+    max_results: int = 50,
     sources: Sequence[str] | None = None,
     **options: Any,
 ) -> SpecialistAgent:
@@ -23,7 +23,7 @@ def literature_agent(
 
     Args:
         model_client: chooses queries and reflects.
-        max_results: records of each search, 1 to 50.
+        max_results: records of a page of each search, 1 to 200.
         sources: which of its sources to ask; None asks those that need no key.
         options: as `SpecialistAgent` takes them.
     """

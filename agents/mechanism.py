@@ -56,7 +56,7 @@ class HypothesisAssessment(BaseModel):
 def mechanism_agent(
     model_client: ChatCompletionClient,
     *,
-    max_results: int = 10,
+    max_results: int = 50,
     sources: Sequence[str] | None = None,
     **options: Any,
 ) -> SpecialistAgent:

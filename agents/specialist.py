@@ -105,6 +105,11 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     def join(self, run: RunContext) -> None:
         """Take part in a run: the tools ask through its transport, after its hooks."""
         self._run = run
+        by_name = [tool for tool in tools_of(self) if isinstance(tool, EvidenceTool) and tool.takes_drugs]
+        if by_name and (transport := run.transport) is not None:
+            run.looks_up[self.name] = lambda drugs: asyncio.gather(
+                *(tool.look_ahead(drugs, transport) for tool in by_name)
+            )
 
     def _hand_over(self, iteration: int) -> None:
         """Hand the run to the tools, for a round."""

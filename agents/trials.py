@@ -15,7 +15,7 @@ from .specialist import SpecialistAgent
 def trials_agent(
     model_client: ChatCompletionClient,
     *,
-    max_results: int = 10,
+    max_results: int = 50,
     sources: Sequence[str] | None = None,
     **options: Any,
 ) -> SpecialistAgent:

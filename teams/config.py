@@ -34,6 +34,11 @@ _SECRET_WORDS = ("key", "secret", "password", "passwd", "token", "credential", "
 _SHOWN_CHARACTERS = 40  # of a wrong value in a message
 
 
+Depth = Literal["quick", "standard", "exhaustive"]
+DEPTHS: Mapping[Depth, int] = {"quick": 60, "standard": 300, "exhaustive": 2000}
+"""Publications and trials after which a run asks for no further page."""
+
+
 def _no_bool(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("should be a number")
@@ -82,8 +87,8 @@ class OrchestratorConfig(BaseModel):
 
     max_iterations: Count = Field(default=10, ge=1, le=20)
     """Rounds of search and judgement."""
-    max_results_per_tool: Count = Field(default=10, ge=1, le=50)
-    """Records that one search asks a source for."""
+    max_results_per_tool: Count = Field(default=50, ge=1, le=50)
+    """Records of a page of a search; a quick run takes at most 20, an exhaustive one four times as many."""
     search_timeout: Number = Field(default=30.0, ge=5, le=120)
     """Seconds for one search, all its attempts included."""
 
@@ -104,6 +109,8 @@ class LimitSettings(BaseModel):
 class ResearchSettings(OrchestratorConfig):
     """`[research]`."""
 
+    depth: Depth = "standard"
+    """How much is read: about 60, 300 or 2,000 publications and trials; less where further ones change no verdict."""
     judge_threshold: Number = Field(default=0.8, ge=0, le=1)
     """The judge's confidence at which the evidence is sufficient."""
     approve: bool = False
@@ -113,6 +120,12 @@ class ResearchSettings(OrchestratorConfig):
     approval_timeout_s: Number = Field(default=300.0, gt=0, le=86_400)
     """Seconds to wait for an answer; they count for no other limit."""
     limits: LimitSettings = Field(default_factory=LimitSettings)
+
+    @property
+    def page_size(self) -> int:
+        """Records of a page at this depth."""
+        most = self.max_results_per_tool
+        return {"quick": min(most, 20), "standard": most, "exhaustive": 4 * most}[self.depth]
 
 
 class PubMedSettings(BaseModel):

@@ -25,7 +25,7 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.registry import offered, searchable
 
-from .config import Settings
+from .config import DEPTHS, Settings
 from .rounds import Thread, next_speakers
 
 SELECTOR_PROMPT = """The judge of a research team wants another round but named nobody for it. The roles are:
@@ -140,7 +140,7 @@ def default_participants(
     model_client: ChatCompletionClient,
     *,
     limits: JudgeLimits | None = None,
-    max_results: int = 10,
+    max_results: int = 50,
     sources: Collection[str] | None = None,
     turn_timeout_s: float = TURN_TIMEOUT_S,
     approver: ApproverAgent | None = None,
@@ -150,7 +150,7 @@ def default_participants(
     Args:
         model_client: the model of all of them.
         limits: when the judge ends the search.
-        max_results: records of each search, 1 to 50.
+        max_results: records of a page of each search, 1 to 200.
         sources: names of the sources to ask; None asks all that need no key.
         turn_timeout_s: seconds for a specialist's turn.
         approver: asks a person before the report; None asks nobody.
@@ -190,9 +190,10 @@ def participants_of(
         max_iterations=asked.max_iterations,
         judge_threshold=asked.judge_threshold,
         max_tokens=asked.limits.max_tokens,
+        max_records=DEPTHS[asked.depth],
     )
-    sources, most = settings.tools.sources, asked.max_results_per_tool
-    return default_participants(model_client, limits=limits, max_results=most, sources=sources, approver=approver)
+    sources, size = settings.tools.sources, asked.page_size
+    return default_participants(model_client, limits=limits, max_results=size, sources=sources, approver=approver)
 
 
 def _only(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage], role: str) -> str:

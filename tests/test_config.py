@@ -57,12 +57,18 @@ def complaint(content: str | bytes) -> str:
 def test_defaults_stand_where_nothing_is_set() -> None:
     settings = Settings.load()
 
-    assert (settings.research.max_iterations, settings.research.max_results_per_tool) == (10, 10)
+    assert (settings.research.max_iterations, settings.research.max_results_per_tool) == (10, 50)
+    assert (settings.research.depth, settings.research.page_size) == ("standard", 50)
     assert (settings.research.search_timeout, settings.research.judge_threshold) == (30, 0.8)
     assert (settings.research.limits.max_tokens, settings.research.limits.max_seconds) == (None, 600)
     assert settings.llm.model == "baseline"
     assert "pubmed" in settings.tools.sources
     assert settings.output.directory == Path("runs")
+
+
+@pytest.mark.parametrize(("depth", "size"), [("quick", 20), ("standard", 50), ("exhaustive", 200)])
+def test_a_page_is_as_long_as_the_depth_needs(depth: str, size: int) -> None:
+    assert Settings.load().overridden({"research.depth": depth}).research.page_size == size
 
 
 def test_a_file_in_the_current_folder_is_read() -> None:

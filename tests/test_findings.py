@@ -2,7 +2,7 @@
 
 from builders import QUESTION, asked, findings, record, reply, verdict
 
-from willowbark.agents.findings import Dossier, FindingsMessage, new_keys
+from willowbark.agents.findings import Dossier, FindingsMessage
 from willowbark.tools.search import Status
 
 A = record("1", "Propranolol in migraine", "Propranolol reduced attacks.")
@@ -30,7 +30,12 @@ def test_a_second_question_forgets_the_first() -> None:
 def test_rounds_can_be_told_apart() -> None:
     made = dossier(asked(), findings("literature", reply(A)), findings("literature", reply(A, B), iteration=2))
     assert made.iteration == 2
-    assert new_keys(made.pool(), made.pool(before=2)) == {"pmid:2"}
+    assert (made.has_news(1), made.has_news(2), made.has_news(3)) == (True, True, False)
+
+
+def test_a_round_that_gives_known_records_again_has_no_news() -> None:
+    made = dossier(asked(), findings("literature", reply(A, B)), findings("trials", reply(B), iteration=2))
+    assert not made.has_news(2)
 
 
 def test_tokens_of_every_message_are_added_up() -> None:

@@ -20,7 +20,7 @@ from willowbark.tools.reading.screening import readable
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
 from willowbark.tools.sources.openfda import MAX_SECTION, OpenFDA, parse_label
-from willowbark.tools.toolbox import DrugArgs, SourceTool
+from willowbark.tools.toolbox import FewDrugArgs, SourceTool
 
 SET_ID = "85973689-bb21-483f-becb-c5c8bfb05658"
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_openfda"
@@ -169,11 +169,11 @@ async def test_the_tool_takes_a_drug_and_asks_once(openfda: OpenFDA) -> None:
     with SandboxServer() as server:
         async with Transport(Endpoints.sandbox(server.url)) as transport:
             tool.bind(transport, "m")
-            replies = await tool.run_json({"drug": "varenicline"}, _token())
+            replies = await tool.run_json({"drugs": ["varenicline"]}, _token())
         assert [request.path for request in server.requests] == ["drug/label.json"]
 
     assert tool.name == "get_label"
-    assert tool.args_type() is DrugArgs
+    assert tool.args_type() is FewDrugArgs
     assert [record.metadata["drug"] for record in replies.replies[0].records] == ["varenicline"]
 
 

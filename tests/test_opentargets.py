@@ -94,7 +94,13 @@ class Server:
         if name == "Search":
             made = self.data.get("Search", FOUND[body["variables"]["kinds"][0]])
             return made if isinstance(made, httpx.Response) else httpx.Response(200, json={"data": made})
-        made = self.data[name]
+        if name == "MapIds":
+            found = self.data.get("Search", FOUND["drug"])["search"]["hits"]
+            mappings = [{"term": term, "hits": found} for term in body["variables"]["names"]]
+            return httpx.Response(200, json={"data": {"mapIds": {"mappings": mappings}}})
+        made = self.data[name.removesuffix("s")]
+        if name == "Drugs" and not isinstance(made, httpx.Response):
+            return httpx.Response(200, json={"data": {"drugs": [made] if made else []}})
         return made if isinstance(made, httpx.Response) else httpx.Response(200, json={"data": {name.lower(): made}})
 
     def source(self) -> OpenTargets:
@@ -133,7 +139,7 @@ async def test_a_condition_gives_its_disease_with_drugs_and_targets() -> None:
 
 
 async def test_a_drug_is_given_with_mechanisms_and_indications() -> None:
-    reply = await Server().source().drug("propranolol")
+    reply = await Server().source().look_up("propranolol")
     (record,) = reply.records
     assert record.metadata == {
         "drug": "propranolol",
@@ -156,18 +162,27 @@ async def test_a_drug_is_given_with_mechanisms_and_indications() -> None:
 
 async def test_a_chembl_id_is_asked_for_without_a_search() -> None:
     server = Server()
-    await server.source().drug("chembl27")
-    assert server.asked == [("Drug", {"id": "CHEMBL27"})]
+    await server.source().look_up("chembl27")
+    assert server.asked == [("Drugs", {"ids": ["CHEMBL27"]})]
+
+
+async def test_drugs_are_asked_for_together_and_none_twice() -> None:
+    source = (server := Server()).source()
+    await source.look_up("propranolol", "candesartan")
+    reply = await source.look_up("candesartan", "propranolol", "CHEMBL27")
+    assert [name for name, _ in server.asked] == ["MapIds", "Drugs", "Drugs"]
+    assert server.asked[0][1]["names"] == ["propranolol", "candesartan"]
+    assert [record.record.drug for record in reply.records] == ["propranolol"]  # type: ignore[union-attr]
 
 
 async def test_an_unknown_id_is_empty_with_a_warning() -> None:
-    reply = await Server(Drug=None).source().drug("CHEMBL27")
+    reply = await Server(Drug=None).source().look_up("CHEMBL27")
     assert (reply.status, reply.records) == (Status.EMPTY, [])
     assert "CHEMBL27" in reply.warnings[0]
 
 
 async def test_another_drug_is_never_given_for_the_one_asked_about() -> None:
-    reply = await Server(Search=hits(("CHEMBL1016", "CANDESARTAN", "drug"))).source().drug("propranolol")
+    reply = await Server(Search=hits(("CHEMBL1016", "CANDESARTAN", "drug"))).source().look_up("propranolol")
     assert reply.status is Status.EMPTY
 
 
@@ -187,7 +202,7 @@ async def test_the_older_schema_is_asked_where_the_newer_is_not_known_and_rememb
 
 async def test_a_schema_that_is_neither_is_a_refusal() -> None:
     with pytest.raises(SourceRefused, match="Cannot query field"):
-        await Server(unknown="drugType").source().drug("CHEMBL27")
+        await Server(unknown="drugType").source().look_up("CHEMBL27")
 
 
 async def test_a_failure_for_one_of_several_makes_the_reply_partial() -> None:
@@ -212,7 +227,7 @@ async def test_a_failure_for_one_of_several_makes_the_reply_partial() -> None:
 )
 async def test_a_failure_is_never_an_unknown_drug(reply: httpx.Response, error: type[Exception]) -> None:
     with pytest.raises(error):
-        await Server(Drug=reply).source().drug("CHEMBL27")
+        await Server(Drug=reply).source().look_up("CHEMBL27")
 
 
 async def test_data_beside_errors_is_kept_and_what_failed_is_named() -> None:
@@ -234,10 +249,10 @@ async def test_data_beside_errors_is_kept_and_what_failed_is_named() -> None:
 
 
 async def test_a_query_that_is_too_expensive_is_asked_once() -> None:
-    said = {"errors": [{"message": "Query is too expensive."}], "data": {"drug": None}}
+    said = {"errors": [{"message": "Query is too expensive."}], "data": {"drugs": None}}
     server = Server(Drug=httpx.Response(200, json=said))
     with pytest.raises(SourceRefused, match="too expensive"):
-        await server.source().drug("CHEMBL27")
+        await server.source().look_up("CHEMBL27")
     assert len(server.asked) == 1
 
 
@@ -252,7 +267,7 @@ def test_the_newer_stages_are_told(stage: str, told: str) -> None:
 async def test_a_failure_is_named_without_addresses() -> None:
     reply = httpx.Response(400, json={"errors": [{"message": "Query failed at https://example.org/?key=1"}]})
     with pytest.raises(SourceRefused) as caught:
-        await Server(Drug=reply).source().drug("CHEMBL27")
+        await Server(Drug=reply).source().look_up("CHEMBL27")
     assert "://" not in str(caught.value)
 
 
@@ -302,7 +317,7 @@ async def test_the_pathways_of_a_drugs_targets_are_given_those_of_most_targets_f
         {"id": "ENSG3", "approvedSymbol": "ADRB2", "pathways": None},
     ]
     drug = PROPRANOLOL | {"mechanismsOfAction": {"rows": [{"mechanismOfAction": "blocks", "targets": targets}]}}
-    (record,) = (await Server(Drug=drug).source().drug("propranolol")).records
+    (record,) = (await Server(Drug=drug).source().look_up("propranolol")).records
 
     assert record.metadata["pathways"] == [
         {"id": "R-HSA-390696", "name": "Adrenoceptors"},
@@ -312,7 +327,7 @@ async def test_the_pathways_of_a_drugs_targets_are_given_those_of_most_targets_f
 
 
 async def test_a_server_that_knows_no_pathways_still_gives_the_drug() -> None:
-    (record,) = (await Server(unknown="pathways").source().drug("propranolol")).records
+    (record,) = (await Server(unknown="pathways").source().look_up("propranolol")).records
 
     assert record.metadata["drug"] == "propranolol"
     assert "pathways" not in record.metadata

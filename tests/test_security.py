@@ -66,11 +66,14 @@ def test_a_named_file_and_the_environment_may_name_any_server(tmp_path: Path, mo
 
 # --- arguments of tools ---
 
+BAD_NAMES = ["", "http://x", "a/b", "a?b", "a\nb", "$(id)", "a" * 101, "file:///etc/passwd", "`id`"]
 ARGUMENTS: list[tuple[Any, str, list[Any]]] = [
     (GetPaper, "pmid", ["", "0", "abc", "1;ls", "../1", "http://x/1", "1&db=protein", "1\n2", "1" * 10, "１２３"]),
     (GetTrial, "nct_id", ["", "NCT1", "nct00000001", "NCT00000001/../x", "NCT00000001\n", "NCT0000000１"]),
-    (GetMechanisms, "drug", ["", "http://x", "a/b", "a?b", "a\nb", "$(id)", "a" * 101, "file:///etc/passwd", "`id`"]),
+    (GetMechanisms, "drugs", [[], *([each] for each in BAD_NAMES), "propranolol", ["propranolol"] * 21]),
+    (lambda: SourceTool("openfda"), "drugs", [[], *([each] for each in BAD_NAMES), ["propranolol"] * 9]),
     (lambda: SourceTool("pubmed"), "query", ["", "x" * 2001, 7, None, ["x"]]),
+    (lambda: SourceTool("pubmed"), "page", [0, -1, 101, "x", None]),
 ]
 
 

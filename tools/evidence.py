@@ -180,8 +180,12 @@ class Evidence(BaseModel):
     @property
     def key(self) -> str:
         """The record's name in claims and references: its PMID, else NCT number, DOI, PMCID or URL."""
-        order = ("pmid:", "nct:", "doi:", "pmcid:", "url:")
-        return min(self.identifiers or {f"title:{self.citation.title}"}, key=lambda i: (_rank(i, order), i))
+        said = self.record
+        best = {"pmid": said.pmid, "nct": said.nct_id, "doi": said.doi, "pmcid": said.pmcid}
+        named = next((f"{kind}:{value}" for kind, value in best.items() if value), None)
+        if named is None and (address := _plain_url(self.citation.url)):
+            named = f"url:{address}"
+        return named or f"title:{self.citation.title}"
 
     @property
     def has_abstract(self) -> bool:
@@ -258,7 +262,8 @@ def _all_identifiers(record: Evidence) -> frozenset[str]:
 def _unite(group: Sequence[Evidence]) -> Evidence:
     if len(group) == 1:
         return group[0]
-    ordered = sorted(group, key=_authority)
+    is_tied = len({_authority(each) for each in group}) < len(group)  # to spell every record out costs much
+    ordered = sorted(group, key=lambda each: (_authority(each), repr(each) if is_tied else ""))
     first = ordered[0]
     record = unite([each.record for each in ordered]).model_copy(
         update={
@@ -275,13 +280,12 @@ def _unite(group: Sequence[Evidence]) -> Evidence:
 
 
 def _authority(record: Evidence) -> tuple[Any, ...]:
-    """Sort key: the record that should speak for its group comes first; ties end in the content, never in the order."""
+    """Sort key: the record that should speak for its group comes first."""
     return (
         record.is_preprint,
         not record.has_abstract,
         SOURCE_NAMES.index(record.citation.source),
         -len(record.content),
-        repr(record),  # unlike JSON, fails on nothing that a record may hold
     )
 
 
@@ -289,10 +293,6 @@ def _kind_of_source(citation: Any) -> Kind:
     """What the cited source gives; a page where the citation, which fails on its own, names no source."""
     source = citation.get("source") if isinstance(citation, Mapping) else getattr(citation, "source", None)
     return given_kind(source) if source in SOURCE_NAMES else "page"
-
-
-def _rank(text: str, prefixes: Sequence[str]) -> int:
-    return next((i for i, prefix in enumerate(prefixes) if text.startswith(prefix)), len(prefixes))
 
 
 @lru_cache(maxsize=8192)

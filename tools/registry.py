@@ -67,3 +67,9 @@ def kind_of(record: Evidence) -> Kind:
 def takes_names(name: str) -> bool:
     """Whether a source is asked by names of conditions and drugs, not in boolean form."""
     return name in cards() and cards()[name].dialect == "names"
+
+
+def asked_for_conditions(names: Iterable[str]) -> frozenset[str]:
+    """Those of the sources that take names which are asked for the condition: all, where none is the one for that."""
+    known = [cards()[name] for name in names if takes_names(name) and cards()[name].use == "searched"]
+    return frozenset(card.name for card in known if card.by_condition or not any(each.by_condition for each in known))

@@ -109,6 +109,8 @@ class SourceReply(BaseModel):
     """What was asked, without any key."""
     sandboxed: bool = False
     """Whether a sandbox answered in the source's place."""
+    asked: str = ""
+    """The query as it was asked, before the source put it into its own words; empty where nobody noted it."""
     asked_at: datetime | None = None
     """When it was asked; None where nobody noted it."""
     understood: str = ""
@@ -212,19 +214,19 @@ class Source:
         query: str,
         records: Iterable[Evidence],
         *,
-        words: str = "",
+        words: str | None = None,
         total: int = 0,
         problems: Iterable[str] = (),
         notes: Iterable[str] = (),
         url: str = "",
         understood: str = "",
     ) -> SourceReply:
-        """Write a reply: records each once, ranked; its status follows from what came and what could not be had.
+        """Write a reply: records each once; its status follows from what came and what could not be had.
 
         Args:
             query: as it was sent.
             records: best first.
-            words: what to rank by; empty takes the query.
+            words: what to rank by; None leaves them as they stand.
             total: hits in all; at least the records.
             problems: what could not be had; any makes the reply partial.
             notes: what else is worth knowing.
@@ -237,12 +239,16 @@ class Source:
             source=self.name,
             query=query,
             status=status,
-            records=rank(words or query, found),
+            records=found if words is None else rank(words, found),
             total=max(total, len(found)),
             warnings=[*notes, *failed],
             url=url,
             understood=understood,
         )
+
+    async def look_up(self, *names: str) -> SourceReply:
+        """Give what there is on single things, by their names; raises as `find`."""
+        return await self.find(" OR ".join(names), len(names))
 
     def get_metadata(self) -> ToolMetadata:
         """Say what this source is and how often it may be asked."""

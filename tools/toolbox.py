@@ -7,13 +7,13 @@ failure: it answers with a reply that names it. Tools of a team share one transp
 import asyncio
 import contextlib
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
-from autogen_core.tools import BaseTool
+from autogen_core.tools import BaseTool, ToolSchema
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from .enclosure import disclose, enclose, new_marker
@@ -28,6 +28,9 @@ from .sources.opentargets import OpenTargets
 from .sources.pubmed import PubMed
 
 SEARCH_TIMEOUT_S = 90.0  # one tool call, all its requests and retries included
+MAX_SINGLE_DRUGS = 8  # of one call to a source that is asked for each alone
+_DRUG_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ,.'()+-]{1,99}$"
+MAX_DRUGS = 20  # of one call: as many as a source answers in one reply of moderate size
 Args = TypeVar("Args", bound=BaseModel)
 Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]
 """What to ask, by source name."""
@@ -88,13 +91,22 @@ class TrialArgs(BaseModel):
 
 
 class DrugArgs(BaseModel):
-    """A drug by its generic name."""
+    """Drugs by their generic names."""
 
     model_config = ConfigDict(extra="forbid")
 
-    drug: Annotated[
-        str,
-        Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ,.'()+-]{1,99}$", description="Generic name, such as propranolol"),
+    drugs: Annotated[
+        list[Annotated[str, Field(pattern=_DRUG_NAME)]],
+        Field(min_length=1, max_length=MAX_DRUGS, description="Generic names, such as propranolol; all in one call"),
+    ]
+
+
+class FewDrugArgs(DrugArgs):
+    """Drugs of which each takes a request of its own."""
+
+    drugs: Annotated[
+        list[Annotated[str, Field(pattern=_DRUG_NAME)]],
+        Field(min_length=1, max_length=MAX_SINGLE_DRUGS, description="Generic names, such as propranolol"),
     ]
 
 
@@ -109,6 +121,7 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
 
     _marker: str
     _transport: Transport | None = None
+    _schema: ToolSchema | None = None
     _timeout_s: float = SEARCH_TIMEOUT_S
     _before: Callable[[str, BaseModel], Awaitable[None]] | None = None
 
@@ -141,12 +154,31 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         async with Transport() as transport:
             return await self._ask(args, transport)
 
+    @property
+    def schema(self) -> ToolSchema:
+        """As AutoGen writes it, once: it asks for it hundreds of times a run."""
+        if self._schema is None:
+            self._schema = super().schema
+        return self._schema
+
+    @property
+    def takes_drugs(self) -> bool:
+        """Whether it is asked for drugs by their names."""
+        return issubclass(self.args_type(), DrugArgs)
+
+    async def look_ahead(self, drugs: Sequence[str], transport: Transport) -> None:
+        """Have drugs looked up, so that a later call for them finds them; a failure is left to that call."""
+        most = MAX_SINGLE_DRUGS if self.args_type() is FewDrugArgs else MAX_DRUGS
+        with contextlib.suppress(ValidationError):
+            await self._ask(cast(Args, self.args_type()(drugs=list(drugs)[:most])), transport)
+
     async def _ask(self, args: Args, transport: Transport) -> ToolReply:
         asked_at = datetime.now(UTC)
-        shown = next(iter(args.model_dump().values()))
+        given = next(iter(args.model_dump().values()))
+        shown = " OR ".join(given) if isinstance(given, list) else str(given)
         questions = self._questions(args, transport)
-        replies = await asyncio.gather(*(self._answer(name, str(shown), ask) for name, ask in questions.items()))
-        known = {"sandboxed": transport.endpoints.sandboxed, "asked_at": asked_at}
+        replies = await asyncio.gather(*(self._answer(name, shown, ask) for name, ask in questions.items()))
+        known = {"sandboxed": transport.endpoints.sandboxed, "asked": shown, "asked_at": asked_at}
         return ToolReply(replies=[reply.model_copy(update=known) for reply in replies])
 
     async def _answer(self, name: str, shown: str, ask: Callable[[], Awaitable[SourceReply]]) -> SourceReply:
@@ -183,16 +215,16 @@ class SourceToolConfig(BaseModel):
     """Which source, and how much of it."""
 
     source: str
-    max_results: int = Field(default=10, ge=1, le=50)
+    max_results: int = Field(default=50, ge=1, le=200)
     timeout_s: float = Field(default=SEARCH_TIMEOUT_S, gt=0)
 
 
 class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig]):
-    """Search one source: `search_pubmed` and its like take a query, the tool of one that is asked on demand a drug.
+    """Search one source: `search_pubmed` and its like take a query, the tool of one that is asked on demand drugs.
 
     Args:
         source: a name of `registry.searchable()`.
-        max_results: records to give, 1 to 50.
+        max_results: records of a page, 1 to 200.
         timeout_s: seconds for one call, retries included.
 
     Raises:
@@ -202,20 +234,21 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
     component_config_schema = SourceToolConfig
     component_provider_override = "willowbark.tools.toolbox.SourceTool"
 
-    def __init__(self, source: str, max_results: int = 10, timeout_s: float = SEARCH_TIMEOUT_S) -> None:
+    def __init__(self, source: str, max_results: int = 50, timeout_s: float = SEARCH_TIMEOUT_S) -> None:
         self._source = source_class(source)
         self._max_results = max_results
         self._timeout_s = timeout_s
         self._marker = new_marker()
         card = cards()[source]
-        args: type[SearchArgs | DrugArgs] = DrugArgs if card.use == "on_demand" else search_args(source)
+        args: type[SearchArgs | DrugArgs] = FewDrugArgs if card.use == "on_demand" else search_args(source)
         super().__init__(args, ToolReply, card.tool or f"search_{source}", card.purpose)
 
     def _questions(self, args: SearchArgs | DrugArgs, transport: Transport) -> Questions:
         source = self._source(transport)
-        asked = args.drug if isinstance(args, DrugArgs) else args.query
+        if isinstance(args, DrugArgs):
+            return {source.name: lambda: source.look_up(*args.drugs)}
         filters = args.model_dump(include=set(source.filters.model_fields), exclude_defaults=True)
-        return {source.name: lambda: source.find(asked, self._max_results, filters)}
+        return {source.name: lambda: source.find(args.query, self._max_results, filters)}
 
     def _to_config(self) -> SourceToolConfig:
         return SourceToolConfig(source=self._source.name, max_results=self._max_results, timeout_s=self._timeout_s)
@@ -277,15 +310,15 @@ class GetTrial(LookupTool[TrialArgs]):
 
 
 class GetMechanisms(LookupTool[DrugArgs]):
-    """Give what ChEMBL and Open Targets know of a drug."""
+    """Give what ChEMBL and Open Targets know of drugs."""
 
     component_provider_override = "willowbark.tools.toolbox.GetMechanisms"
     NAME = "get_mechanisms"
-    DESCRIPTION = "Mechanisms of action, targets and indications of a drug, by its generic name."
+    DESCRIPTION = "Mechanisms of action, targets and indications of drugs, by their generic names."
     ARGS = DrugArgs
 
     def _questions(self, args: DrugArgs, transport: Transport) -> Questions:
         return {
-            "chembl": lambda: ChEMBL(transport).mechanisms(args.drug),
-            "opentargets": lambda: OpenTargets(transport).drug(args.drug),
+            "chembl": lambda: ChEMBL(transport).look_up(*args.drugs),
+            "opentargets": lambda: OpenTargets(transport).look_up(*args.drugs),
         }

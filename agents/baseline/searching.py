@@ -2,26 +2,27 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from autogen_core import FunctionCall
-from autogen_core.models import FunctionExecutionResultMessage, LLMMessage, UserMessage
+from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage, LLMMessage, UserMessage
 from autogen_core.tools import Tool, ToolSchema
 
 from willowbark.agents.judge import NextSearches
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal.candidates import named_drugs
 from willowbark.tools.enclosure import restated
 from willowbark.tools.evidence import checked_identifier, merge
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions.query import parse_question, plain_query, preprocess_query
-from willowbark.tools.ranking import rank
 from willowbark.tools.records import Drug
-from willowbark.tools.registry import takes_names
+from willowbark.tools.registry import asked_for_conditions, kind_of, takes_names
 from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.sources.card import STUDIES
 from willowbark.tools.toolbox import replies_in
 
 MAX_NAMED = 6  # drugs in a reflection
-MAX_CALLS = 12  # of one tool in one turn
 _NUMBERS = {"pmid": re.compile(r"\bPMID:?\s*(\d+)"), "nct_id": re.compile(r"\bNCT\d{8}\b")}
 
 
@@ -29,55 +30,84 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
     """Choose what to ask each tool that is offered; the same messages give the same calls."""
     question, wanted = _question(messages), _wanted(messages)
     calls: list[FunctionCall] = []
-    for schema in (tool if isinstance(tool, dict) else tool.schema for tool in tools):
+    schemas = [tool if isinstance(tool, dict) else tool.schema for tool in tools]
+    by_name = asked_for_conditions(schema["name"].removeprefix("search_") for schema in schemas) if not wanted else ()
+    for schema in schemas:
         name, fields = schema["name"], schema.get("parameters", {}).get("properties", {})
-        for arguments in list(_arguments(name, fields, question, wanted))[:MAX_CALLS]:
-            calls.append(FunctionCall(id=f"{name}-{len(calls) + 1}", name=name, arguments=json.dumps(arguments)))
+        for arguments in _arguments(name, fields, question, wanted, by_name):
+            further = _next_page(name, arguments, messages) if "page" in fields else arguments
+            if further is not None:
+                calls.append(FunctionCall(id=f"{name}-{len(calls) + 1}", name=name, arguments=json.dumps(further)))
     return calls
 
 
-def _arguments(tool: str, fields: Collection[str], question: str, wanted: Sequence[str]) -> Iterator[dict[str, str]]:
-    """What to fill a tool's fields with: a drug, a number, or a query in the form that its source takes."""
+def _arguments(
+    tool: str, fields: Mapping[str, Any], question: str, wanted: Sequence[str], for_conditions: Collection[str]
+) -> Iterator[dict[str, Any]]:
+    """What to fill a tool's fields with: drugs, a number, or a query in the form that its source takes."""
     source = tool.removeprefix("search_")
-    if "drug" in fields:
+    if "drugs" in fields:
         named = parse_question(question).drugs if not wanted else [canonical_drug(query) for query in wanted]
-        yield from ({"drug": drug} for drug in dict.fromkeys(named) if drug)
+        if drugs := [drug for drug in dict.fromkeys(named) if drug]:
+            yield {"drugs": drugs[: fields["drugs"].get("maxItems")]}
     elif (field := next((each for each in _NUMBERS if each in fields), None)) is not None:
         found = (checked_identifier(field, number) for number in _NUMBERS[field].findall(question) if not wanted)
         yield from ({field: number} for number in dict.fromkeys(found) if number)
     elif "query" in fields and takes_names(source):
         conditions = parse_question(question).conditions or (plain_query(question),)
-        yield from ({"query": condition} for condition in conditions if not wanted)
+        yield from ({"query": each} for each in conditions if source in for_conditions or each in wanted)
     elif "query" in fields and source != tool:
         queries = [query for query in wanted if canonical_drug(query) is None] if wanted else [question]
         yield from ({"query": preprocess_query(query)} for query in queries)
 
 
+def _next_page(tool: str, arguments: dict[str, Any], messages: Sequence[LLMMessage]) -> dict[str, Any] | None:
+    """A search with the page to ask for: the one after those that were read; None where there is none."""
+    pages = [
+        next(iter(replies), None)
+        for call, replies in _answered(messages)
+        if call.name == tool and json.loads(call.arguments).get("query") == arguments["query"]
+    ]
+    if not pages:
+        return arguments
+    came = [page for page in pages if page is not None]
+    read, hits = sum(len(page.records) for page in came), max((page.total for page in came), default=0)
+    is_over = pages[-1] is None or not pages[-1].records or read >= hits
+    return None if is_over or takes_names(tool.removeprefix("search_")) else {**arguments, "page": len(pages) + 1}
+
+
+def _answered(messages: Sequence[LLMMessage]) -> Iterator[tuple[FunctionCall, tuple[SourceReply, ...]]]:
+    """The calls since the user's latest message, each with what it gave."""
+    calls: dict[str, FunctionCall] = {}
+    for message in messages:
+        if isinstance(message, UserMessage) and message.source == "user":
+            calls.clear()
+        elif isinstance(message, AssistantMessage) and not isinstance(message.content, str):
+            calls.update((call.id, call) for call in message.content)
+        elif isinstance(message, FunctionExecutionResultMessage):
+            yield from (
+                (calls.pop(each.call_id), replies_in(each.content)) for each in message.content if each.call_id in calls
+            )
+
+
 def reflection(messages: Sequence[LLMMessage]) -> str:
     """Sum up the latest tool results in a few sentences."""
-    question, replies = _question(messages), _replies(messages)
-    records = rank(question, merge(record for reply in replies for record in reply.records))
+    replies = _replies(messages)
+    records = merge(record for reply in replies for record in reply.records)
     lines = [_missing(reply) for reply in replies if reply.status in (Status.UNAVAILABLE, Status.BAD_QUERY)]
     if not records:
         return " ".join(["The searches gave no record.", *lines])
+    named = Counter(drug for record in records if kind_of(record) in STUDIES for drug in named_drugs(record))
     about = [record.record for record in records if isinstance(record.record, Drug)]
-    decided = [candidate for candidate in appraise_candidates(question, records) if candidate.has_verdict]
     said = [f"{len(records)} records."]
-    said += [_sentence(candidate) for candidate in decided[:MAX_NAMED]]
+    if named:
+        said.append(f"Most speak of {', '.join(f'{drug} ({count})' for drug, count in named.most_common(MAX_NAMED))}.")
     if about:
-        named = ", ".join(sorted({drug.drug for drug in about if drug.drug})[:20])
-        said.append(f"Mechanisms and indications are given for {named}.")
-    if not decided and not about:
-        said.append("None speaks clearly for or against a drug.")
+        known = ", ".join(sorted({drug.drug for drug in about if drug.drug})[:20])
+        said.append(f"Mechanisms and indications are given for {known}.")
+    if not named and not about:
+        said.append("None names a drug.")
     return " ".join([*said, *lines])
-
-
-def _sentence(candidate: Candidate) -> str:
-    found = candidate.appraisal
-    supporting, against = ", ".join(found.supporting[:4]), ", ".join(found.contradicting[:4])
-    parts = [f"{len(found.supporting)} for ({supporting})" if supporting else "none for"]
-    parts.append(f"{len(found.contradicting)} against ({against})" if against else "none against")
-    return f"{candidate.drug}: {', '.join(parts)}."
 
 
 def _missing(reply: SourceReply) -> str:

@@ -12,6 +12,7 @@ from willowbark.tools.questions.query import ParsedQuestion, parse_question
 from ..approval import Approval
 from ..findings import Dossier
 from ..judge import JudgeAssessment
+from ..progress import Progress
 from .claims import Verdicts
 from .content import ReportDraft, TurnUsage
 
@@ -65,10 +66,18 @@ class Material:
 
     @property
     def ending(self) -> str:
-        """Why the search ended, in words."""
+        """Why the search ended, in words, and how much was read."""
+        progress = self.assessments[-1].progress if self.assessments else Progress()
+        why = _ENDINGS.get(self.reason, self.reason)
         if self.reason == "sources_unreachable" and self.dossier.answered:
-            return "the sources that were asked could no longer be reached"
-        return _ENDINGS.get(self.reason, self.reason)
+            why = "the sources that were asked could no longer be reached"
+        elif self.reason == "verdicts_settled":
+            why = f"the last {progress.unchanged:,} records changed no verdict"
+        elif self.reason == "depth_reached":
+            why = f"the {progress.most:,} records of the depth asked for were reached"
+        elif self.reason == "no_new_evidence" and progress.read < progress.hits:
+            why = "the hits that are left could not be had, or were others' again"
+        return f"{why}; {progress.said}" if progress.hits else why
 
     @property
     def topic(self) -> str:

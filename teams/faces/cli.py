@@ -20,7 +20,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -88,7 +88,11 @@ def ask(
     max_iterations: Annotated[
         int | None, typer.Option(help="Rounds of search and judgement, 1 to 20.", metavar="N")
     ] = None,
-    max_results: Annotated[int | None, typer.Option(help="Records a search, 1 to 50.", metavar="N")] = None,
+    depth: Annotated[
+        Literal["quick", "standard", "exhaustive"] | None,
+        typer.Option(help="Read about 60, 300 or 2,000 records: quick, standard or exhaustive."),
+    ] = None,
+    max_results: Annotated[int | None, typer.Option(help="Records of a page, 1 to 50.", metavar="N")] = None,
     as_json: _AS_JSON = False,
     out: Annotated[Path | None, typer.Option(help="Folder for run folders.", metavar="DIR")] = None,
     quiet: _QUIET = False,
@@ -115,6 +119,7 @@ def ask(
             settings=config,
             model=model,
             max_iterations=max_iterations,
+            depth=depth,
             max_results=max_results,
             approve=approve,
             ledger=None if no_ledger else DEFAULT_PATH,

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
-from ..config import Settings, nearest
+from ..config import Depth, Settings, nearest
 
 if TYPE_CHECKING:
     from autogen_agentchat.agents import UserProxyAgent
@@ -61,8 +61,10 @@ class RunOptions(BaseModel):
     """`baseline`, `openai/MODEL`, …, over the settings' `llm.model`."""
     max_iterations: int | None = None
     """Rounds, 1 to 20, over the settings' `research.max_iterations`."""
+    depth: Depth | None = None
+    """How much is read: `quick`, `standard` or `exhaustive`, over the settings' `research.depth`."""
     max_results: int | None = None
-    """Records a search, 1 to 50, over the settings' `research.max_results_per_tool`."""
+    """Records of a page of a search, 1 to 50, over the settings' `research.max_results_per_tool`."""
     sources: Sequence[str] | None = None
     """Names of the sources to search, over the settings' `tools.sources`."""
     max_tokens: int | None = None
@@ -139,6 +141,7 @@ class RunOptions(BaseModel):
             {
                 "llm.model": self.model,
                 "research.max_iterations": self.max_iterations,
+                "research.depth": self.depth,
                 "research.max_results_per_tool": self.max_results,
                 "research.limits.max_tokens": self.max_tokens,
                 "research.limits.max_seconds": self.max_seconds,
@@ -190,6 +193,7 @@ class Choices(LifeChoices, total=False):
     settings: Settings | Path | None
     model: str | None
     max_iterations: int | None
+    depth: Depth | None
     max_results: int | None
     sources: Sequence[str] | None
     max_tokens: int | None

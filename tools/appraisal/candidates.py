@@ -103,7 +103,7 @@ def appraise_candidates(
     for record in map(readable, pool):
         if kind_of(record) not in STUDIES or not on_condition(record, asked):
             continue
-        for drug in _drugs_of(record):
+        for drug in named_drugs(record):
             if _is_left_out(drug, asked):
                 continue
             found.setdefault(drug, []).append(appraise_record(record, drug, asked, readings))
@@ -190,7 +190,8 @@ def on_condition(record: Evidence, asked: ParsedQuestion) -> bool:
     return any(frozenset(stems(name)) <= text for name in names)
 
 
-def _drugs_of(record: Evidence) -> list[str]:
+def named_drugs(record: Evidence) -> list[str]:
+    """The drugs that a record names, each once; of a trial those that it gives, where it lists them."""
     if record.trial and record.trial.interventions:
         text = " ; ".join(entry.get("name", "") for entry in record.trial.interventions)
     else:

@@ -39,6 +39,9 @@ class Endpoint(BaseModel):
     key_in: Literal["body", "parameter"] = "body"
     """Where the key is sent, as `api_key`: in the body of a request, or as a parameter that only the wire adds."""
 
+    limited_as: str | None = None
+    """What shares its limit with others of that name; None shares it with its host."""
+
     @classmethod
     def public(cls, card: SourceCard, environ: Mapping[str, str]) -> "Endpoint":
         """A public source, with the key and at the limit that the environment gives it."""
@@ -110,8 +113,12 @@ class Endpoints(BaseModel):
         return cls(by_source=_public(environ), email=environ.get("NCBI_EMAIL", "").strip() or None)
 
     @classmethod
-    def sandbox(cls, url: str) -> "Endpoints":
+    def sandbox(cls, url: str, *, live_like: bool = False) -> "Endpoints":
         """All sources on one sandbox server, each below a folder of its name: `http://127.0.0.1:8000/pubmed`.
+
+        Args:
+            url: of the server.
+            live_like: ask each source no more often than its public one may be asked without a key.
 
         Raises:
             UsageError: `url` is not an http(s) address.
@@ -120,7 +127,15 @@ class Endpoints(BaseModel):
         if not re.fullmatch(r"https?://[^/\s\[\]]+|https?://\[[0-9a-f:]+\](:\d+)?", root):
             raise UsageError(f"WILLOWBARK_SANDBOX_URL is {url!r}; give an address such as http://127.0.0.1:8000")
         return cls(
-            by_source={name: Endpoint(base_url=f"{root}/{name}", wire=card.wire) for name, card in cards().items()},
+            by_source={
+                name: Endpoint(
+                    base_url=f"{root}/{name}",
+                    wire=card.wire,
+                    per_second=card.per_second if live_like else None,
+                    limited_as=f"{root}/{name}",
+                )
+                for name, card in cards().items()
+            },
             sandboxed=True,
         )
 

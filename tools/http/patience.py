@@ -27,7 +27,7 @@ class RetryPolicy:
     attempt_timeout_s: float = _LONGEST_ATTEMPT_S
     """For any exchange."""
     deadline_s: float = 60.0
-    """For a call with all its attempts and waits."""
+    """For a call with all its attempts and waits, from sending on: the queue before a source counts for nothing."""
     breaker_failures: int = 14
     """Failed attempts in a row after which a source is left alone; chance alone rarely comes so far."""
     breaker_pause_s: float = 60.0
@@ -129,14 +129,36 @@ class Wait(tenacity.wait.wait_base):
         return self._jitter(retry_state) if asked is None else asked
 
 
+class Due:
+    """When a call must have its answer: so many seconds after it began, and later by what it queued.
+
+    Attributes:
+        since: when the call began, monotonic seconds, put off likewise.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.since = time.monotonic()
+        self._seconds = seconds
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left; negative when it is late."""
+        return self.since + self._seconds - time.monotonic()
+
+    def put_off(self, seconds: float) -> float:
+        """Take seconds of queueing out of the account; gives the seconds left."""
+        self.since += seconds
+        return self.left_s
+
+
 class Hopeless(tenacity.stop.stop_base):
     """Stops where the next attempt would start past the deadline: the caller is better told at once."""
 
-    def __init__(self, deadline: float) -> None:
-        self._deadline = deadline
+    def __init__(self, due: Due) -> None:
+        self._due = due
 
     def __call__(self, retry_state: tenacity.RetryCallState) -> bool:
-        return time.monotonic() + retry_state.upcoming_sleep >= self._deadline
+        return retry_state.upcoming_sleep >= self._due.left_s
 
 
 def retry_after_s(value: str | None, now: float | None = None) -> float | None:

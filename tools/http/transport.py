@@ -19,8 +19,19 @@ import tenacity
 from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints
 from .limiter import RateLimiter, default_path
-from .patience import AllowanceSpent, Breaker, BreakerOpen, Hopeless, RetryPolicy, Silence, Wait, retry_after_s
+from .patience import (
+    AllowanceSpent,
+    Breaker,
+    BreakerOpen,
+    Due,
+    Hopeless,
+    RetryPolicy,
+    Silence,
+    Wait,
+    retry_after_s,
+)
 from .reply import Reply
+from .shelf import Shelf
 from .wire import HttpxWire, RequestsWire, TooSlow, Wire, WireError, WireReply, WireRequest
 
 __all__ = ["Exchange", "ExchangeLog", "Memory", "Recorder", "RetryPolicy", "Transport"]
@@ -47,6 +58,7 @@ class Exchange:
     status: int | None
     """None when no reply came."""
     elapsed_s: float
+    """From sending on."""
     received_bytes: int
     error: str | None = None
     """Why the attempt failed; None when it did not."""
@@ -57,6 +69,8 @@ class Exchange:
     """Hash of what was asked: the same for every attempt, at every address, with or without a key."""
     sent: str = field(default="", repr=False)
     """The JSON that was sent; empty where the URL says all."""
+    waited_s: float = 0.0
+    """Before sending: for a place, and for what the source's limit allows."""
 
 
 class Recorder(Protocol):
@@ -123,6 +137,7 @@ class Transport:
             dict(wires) if wires is not None else {"httpx": HttpxWire(), "requests": RequestsWire()}
         )
         self._sleep = sleep
+        self.shelf = Shelf()
         self.marks: dict[tuple[str, str, int], dict[int, tuple[str | None, int]]] = {}
         """Where the pages of each search begin, with its hits in all: see `search.Source.page`."""
         self._breakers: dict[str, Breaker] = {}
@@ -136,6 +151,7 @@ class Transport:
 
     async def close(self) -> None:
         """Close every connection; the transport can be used again afterwards."""
+        await self.shelf.clear()
         for wire in self._wires.values():
             await wire.close()
         self._limiter.close()
@@ -212,26 +228,31 @@ class Transport:
             raise
 
     async def _ask(self, call: "_Call[T]") -> T:
-        policy, started = self.policy, time.monotonic()
+        policy, due = self.policy, Due(self.policy.deadline_s)
         breaker = self.breaker(call.source)
         last, failures, silences = "none came", 0, 0
         retrying = tenacity.AsyncRetrying(
             sleep=self._sleep,
-            stop=tenacity.stop_any(tenacity.stop_after_attempt(policy.attempts), Hopeless(started + policy.deadline_s)),
+            stop=tenacity.stop_any(tenacity.stop_after_attempt(policy.attempts), Hopeless(due)),
             wait=Wait(policy),
             retry=tenacity.retry_if_exception_type(_RETRIED) & tenacity.retry_if_not_exception_type(_HOPELESS),
             reraise=True,
         )
         try:
-            async with asyncio.timeout(policy.deadline_s) as clock:
+            async with asyncio.timeout_at(None) as clock:
                 async for attempt in retrying:
                     with attempt:
                         number = attempt.retry_state.attempt_number
+                        queued = time.monotonic()
+                        clock.reschedule(None)
                         async with self._places.setdefault(call.source, asyncio.Semaphore(_AT_ONCE)):
                             breaker.check(call.source)
                             await self._spend(call)
+                            await self._turn(call)
+                            waited_s = time.monotonic() - queued
+                            clock.reschedule(asyncio.get_running_loop().time() + due.put_off(waited_s))
                             try:
-                                found = await self._attempt(call, breaker, number, policy.timeout_s(silences))
+                                found = await self._attempt(call, breaker, number, policy.timeout_s(silences), waited_s)
                             except _RETRIED as error:
                                 breaker.failed()
                                 last, failures, silences = (
@@ -246,18 +267,17 @@ class Transport:
                         breaker.worked()
                         return found
         except _RETRIED:
-            breaker.gave_up(started, failures)
+            breaker.gave_up(due.since, failures)
             raise
         except TimeoutError:
             if not clock.expired():
                 raise
-            breaker.gave_up(started, failures)
+            breaker.gave_up(due.since, failures)
             reason = f"no usable answer within {policy.deadline_s:.3g} s; the last: {last}"
             raise SourceUnavailable(call.source, reason) from None
         raise AssertionError("tenacity returns or raises")
 
-    async def _attempt(self, call: "_Call[T]", breaker: Breaker, number: int, timeout_s: float) -> T:
-        await self._turn(call)
+    async def _attempt(self, call: "_Call[T]", breaker: Breaker, number: int, timeout_s: float, waited_s: float) -> T:
         started = time.monotonic()
         reply: WireReply | None = None
         failure: str | None = None
@@ -289,13 +309,15 @@ class Transport:
                     content_type=reply.headers.get("content-type", "") if reply else "",
                     request=call.asked,
                     sent="" if call.request.json is None else json.dumps(call.request.json, sort_keys=True),
+                    waited_s=waited_s,
                 )
             )
 
     async def _turn(self, call: "_Call[Any]") -> None:
         """Wait until the source may be asked once more."""
         if call.endpoint.per_second is not None:
-            await self._limiter.wait(call.endpoint.host, call.endpoint.per_second * LIMIT_SHARE)
+            who = call.endpoint.limited_as or call.endpoint.host
+            await self._limiter.wait(who, call.endpoint.per_second * LIMIT_SHARE)
 
     async def _spend(self, call: "_Call[Any]") -> None:
         """Count the attempt where the source counts by the day.

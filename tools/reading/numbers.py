@@ -5,6 +5,7 @@ CONSORT abstract checklist: https://www.equator-network.org/reporting-guidelines
 """
 
 import re
+from functools import cache
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -207,6 +208,7 @@ def _mentions(sentence: str) -> list[tuple[Measure, re.Match[str]]]:
     return found
 
 
+@cache
 def _measure_pattern(names: str) -> re.Pattern[str]:
     spelled = [name if re.search(r"[a-z]{4}", name) else f"(?-i:{name})" for name in _alternatives(names)]
     return re.compile(

@@ -25,7 +25,11 @@ type Query {
   search(queryString: String!, entityNames: [String!], page: Pagination): SearchResults!
   disease(efoId: String!): Disease
   drug(chemblId: String!): Drug
+  drugs(chemblIds: [String!]!): [Drug!]!
+  mapIds(queryTerms: [String!]!, entityNames: [String!]): MappingResults!
 }
+type MappingResults { mappings: [MappingResult!]! }
+type MappingResult { term: String!, hits: [SearchResult!]! }
 input Pagination { index: Int!, size: Int! }
 type SearchResults { total: Int!, hits: [SearchResult!]! }
 type SearchResult { id: String!, name: String!, entity: String!, score: Float! }
@@ -82,6 +86,26 @@ class Graph:
         rows = [dict(zip(("score", "id", "name", "entity"), hit, strict=True)) for hit in found]
         return {"total": len(rows), "hits": _paged(rows, asked)}
 
+    def map_ids(self, _: object, **asked: Any) -> dict[str, Any]:
+        """For each term the entities that bear it as a name, in whole."""
+        kinds = {
+            "queryString": "",
+            "entityNames": asked.get("entityNames"),
+            "page": {"index": 0, "size": _DEFAULT_SIZE},
+        }
+        mappings = [
+            {
+                "term": term,
+                "hits": [hit for hit in self.search(_, **{**kinds, "queryString": term})["hits"] if hit["score"] == 1],
+            }
+            for term in asked["queryTerms"]
+        ]
+        return {"mappings": mappings}
+
+    def drugs(self, _: object, **asked: Any) -> list[dict[str, Any]]:
+        """Drugs by their numbers; an unknown number has no row."""
+        return [drug for number in asked["chemblIds"] if (drug := self.drug(_, chemblId=number)) is not None]
+
     def disease(self, _: object, **asked: Any) -> dict[str, Any] | None:
         """A disease by its number; what it leads to is written when it is asked for."""
         disease = self._diseases.get(asked["efoId"])
@@ -131,6 +155,8 @@ def routes(library: Library) -> list[Route]:
     """The one address below `/opentargets`."""
     graph = Graph(library)
     schema = build_schema(_SCHEMA)
+    assert schema.query_type is not None
+    schema.query_type.fields["mapIds"].resolve = lambda root, info, **asked: root.map_ids(info, **asked)
 
     async def graphql(request: Request) -> Response:
         try:

@@ -70,7 +70,7 @@ class SandboxServer:
 
     Args:
         library: what to serve; None is the bundled library.
-        latency_s: seconds before each answer.
+        latency_s: seconds before each answer, of all sources or by a source's name (`typical_s`).
         port: 0 takes a free one.
         around: ASGI middleware around the answers; it finds the bare connection in the scope, under `CONNECTION`.
 
@@ -84,7 +84,7 @@ class SandboxServer:
     def __init__(
         self,
         library: Library | None = None,
-        latency_s: float = 0.0,
+        latency_s: float | Callable[[str], float] = 0.0,
         *,
         port: int = 0,
         around: Callable[[ASGIApp], ASGIApp] = lambda app: app,
@@ -188,14 +188,19 @@ class SandboxServer:
             await send(message)
 
         try:
-            if self._latency_s:
-                await asyncio.sleep(self._latency_s)
+            if pause_s := self._latency_s(source) if callable(self._latency_s) else self._latency_s:
+                await asyncio.sleep(pause_s)
             await self._app(scope, receive, noted)
         except ClientDisconnect:
             pass  # while it was still sending its request
         except asyncio.CancelledError:
             if not self._stopping:
                 raise
+
+
+def typical_s(source: str) -> float:
+    """Seconds that a source's card calls typical of a reply; 0 for a path of no source."""
+    return cards()[source].typical_s if source in cards() else 0.0
 
 
 class _Protocol(H11Protocol):

@@ -55,6 +55,8 @@ class SourceCard(BaseModel):
     """Where its protocol and limits are published."""
     per_second: float = Field(gt=0)
     """Requests a second without key or e-mail address: the published limit, or a modest one where none is published."""
+    typical_s: float = Field(default=1.0, gt=0)
+    """Seconds that a reply takes on an ordinary day, for rehearsals; nobody publishes them, so they are assumed."""
     per_second_with_key: float | None = Field(default=None, gt=0)
     """None where a key changes nothing."""
     per_second_with_email: float | None = Field(default=None, gt=0)
@@ -81,6 +83,8 @@ class SourceCard(BaseModel):
     """What the text of its records is called."""
     dialect: Dialect
     use: Use
+    by_condition: bool = True
+    """Whether a run asks it for the condition, where it takes names; False where another source lists the same."""
     tool: str | None = Field(default=None, pattern=r"^get_[a-z_]+$")
     """Name of the tool of a source that is asked on demand; None for the others, which have `search_NAME`."""
     specialist: Specialist | None = None

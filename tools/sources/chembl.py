@@ -5,9 +5,10 @@ Asked with GET, always with `format=json` and `limit` (at most 1000), answered i
 * `drug_indication.json` with `mesh_heading__icontains`, `efo_term__icontains` or `parent_molecule_chembl_id__in`; gives
   `drug_indications[]` of `molecule_chembl_id`, `parent_molecule_chembl_id`, `mesh_id`, `mesh_heading`, `efo_id`,
   `efo_term`, `max_phase_for_ind` (text such as `"4.0"`, null, or -1 for unknown);
-* `molecule.json` with `molecule_chembl_id__in`, `pref_name__iexact` or `molecule_synonyms__molecule_synonym__iexact`,
-  and `molecule/search.json` with `q`; give `molecules[]` of `molecule_chembl_id`, `pref_name`, `molecule_type`,
-  `max_phase`, `first_approval`, `molecule_hierarchy.parent_chembl_id`, `molecule_synonyms[].molecule_synonym`;
+* `molecule.json` with `molecule_chembl_id__in`, `pref_name__in` or `molecule_synonyms__molecule_synonym__in` (both
+  compared with their capitals), and `molecule/search.json` with `q`; give `molecules[]` of `molecule_chembl_id`,
+  `pref_name`, `molecule_type`, `max_phase`, `first_approval`, `molecule_hierarchy.parent_chembl_id`,
+  `molecule_synonyms[].molecule_synonym`;
 * `mechanism.json` with `parent_molecule_chembl_id__in`; gives `mechanisms[]` of `molecule_chembl_id`,
   `parent_molecule_chembl_id`, `mechanism_of_action`, `action_type`, `target_chembl_id`;
 * `target.json` with `target_chembl_id__in`; gives `targets[]` of `target_chembl_id`, `pref_name`,
@@ -41,17 +42,20 @@ CARD = SourceCard(
     address="https://www.ebi.ac.uk/chembl/api/data",
     documentation="https://chembl.gitbook.io/chembl-interface-documentation/web-services",
     per_second=5,  # none published
+    typical_s=2.5,
     fresh_days=30,  # released a few times a year
     hosts=("www.ebi.ac.uk",),
     gives="drug",
     entries="Database entry",
     dialect="names",
     use="searched",
+    by_condition=False,  # Open Targets lists the same drugs in two requests, not ten
     specialist="mechanism",
 )
 
 _LIMIT = 1000  # rows of a page; the API's own limit
 _MAX_PAGES = 3  # of one list: "cancer" alone has tens of thousands of indications
+_MAX_SEARCHES = 3  # names of one look-up that are searched for in words, where no molecule bears them
 _MAX_TERMS = 4  # spellings of a condition that are asked for, two requests each
 _SHORTEST_TERM = 5  # letters; abbreviations occur inside other words
 _CHEMBL_ID = re.compile(r"CHEMBL[1-9]\d{0,9}")
@@ -77,11 +81,9 @@ class ChEMBL(Source):
         """
         page = SearchFilters.of(self.name, filters).page
         asked, words = asked_for(query), words_of(self.name, query)
-        resolved = await asyncio.gather(*(self._resolve(drug) for drug in asked.drugs[:max_results]))
-        warnings = [
-            f"no molecule is named {drug!r}" for drug, found in zip(asked.drugs, resolved, strict=False) if not found
-        ]
-        parents, about = [parent for parent in resolved if parent], frozenset[str]()
+        named = await self._named(asked.drugs[:max_results])
+        warnings = [f"no molecule is named {drug!r}" for drug, parent in named.items() if not parent]
+        parents, about = [parent for parent in named.values() if parent], frozenset[str]()
         total = len(parents)
         if not parents:
             conditions = asked.conditions or (words,)
@@ -92,15 +94,43 @@ class ChEMBL(Source):
             warnings += ["too many indications match; not all were read"] if cut else []
         return await self._reply(query, parents, warnings, question=words, about=about, total=total)
 
-    async def mechanisms(self, drug: str) -> SourceReply:
-        """Look a drug up by its name or ChEMBL id; `empty` where there is none.
+    async def look_up(self, *names: str) -> SourceReply:
+        """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none.
 
         Raises:
             SearchError: no answer, or no readable one.
         """
-        parent = await self._resolve(drug)
-        warnings = [] if parent else [f"no molecule is named {drug[:60]!r}"]
-        return await self._reply(drug, [parent] if parent else [], warnings, question=drug, total=1 if parent else 0)
+        found = await self.transport.shelf.take(self.name, names, self._looked_up)
+        records = [record for record, _ in found.values() if record is not None]
+        warnings = [f"no molecule is named {drug[:60]!r}" for drug, (record, _) in found.items() if record is None]
+        failures = list(dict.fromkeys(line for _, lines in found.values() for line in lines))
+        return self.reply(", ".join(names), records, problems=failures, notes=warnings, url=self._url)
+
+    async def _looked_up(self, drugs: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
+        """Whole drugs by the names that were asked for, with what of them could not be had."""
+        parents = await self._named(drugs)
+        wanted = list(dict.fromkeys(parent for parent in parents.values() if parent))
+        records, failures = await self._records(wanted, frozenset()) if wanted else ([], [])
+        by_id = {record.metadata.get("chembl_id"): record for record in records}
+        return {drug: (by_id.get(parents[drug]), failures) for drug in drugs}
+
+    async def _named(self, drugs: Sequence[str]) -> dict[str, str | None]:
+        """The parent molecules of names and ids: by one request for preferred names, and one for other names."""
+        names = {drug: _preferred(drug) for drug in drugs}
+        asked = ",".join(dict.fromkeys(name for spelled in names.values() for name in spelled))
+        rows = await self._list("molecule.json", "molecules", pref_name__in=asked) if asked else []
+        found = {
+            drug: best_match(row for row in rows if str(row.get("pref_name")).upper() in spelled)
+            for drug, spelled in names.items()
+        }
+        others = [drug for drug in drugs if found[drug] is None]
+        if not others:
+            return found
+        spelled = ",".join(dict.fromkeys(name for drug in others for name in _spelled(drug)))
+        rows = await self._list("molecule.json", "molecules", molecule_synonyms__molecule_synonym__in=spelled)
+        found |= {drug: best_match(row for row in rows if names_it(row, drug)) for drug in others}
+        unknown = [drug for drug in others if found[drug] is None][:_MAX_SEARCHES]
+        return found | dict(zip(unknown, await asyncio.gather(*map(self._searched, unknown)), strict=True))
 
     async def _reply(
         self,
@@ -113,8 +143,11 @@ class ChEMBL(Source):
         about: frozenset[str] = frozenset(),
     ) -> SourceReply:
         records, failures = await self._records(list(dict.fromkeys(parents)), about) if parents else ([], [])
-        url = f"{self.transport.endpoints[self.name].base_url}/molecule.json"
-        return self.reply(query, records, words=question, total=total, problems=failures, notes=warnings, url=url)
+        return self.reply(query, records, words=question, total=total, problems=failures, notes=warnings, url=self._url)
+
+    @property
+    def _url(self) -> str:
+        return f"{self.transport.endpoints[self.name].base_url}/molecule.json"
 
     async def _records(self, parents: Sequence[str], about: frozenset[str]) -> tuple[list[Evidence], list[str]]:
         """Read whole drugs, in the order of `parents`; gives the records and what could not be had."""
@@ -146,17 +179,10 @@ class ChEMBL(Source):
             warnings.append(f"{', '.join(missing[:5])} could not be had")
         return records, warnings
 
-    async def _resolve(self, drug: str) -> str | None:
-        """Give the parent molecule's id for a name (generic, brand, salt) or an id; None where there is none."""
-        if _CHEMBL_ID.fullmatch(drug.strip().upper()):
-            return best_match(
-                await self._list("molecule.json", "molecules", molecule_chembl_id__in=drug.strip().upper())
-            )
-        names = dict.fromkeys(filter(None, (drug.strip(), canonical_drug(drug))))
-        for field in ("pref_name__iexact", "molecule_synonyms__molecule_synonym__iexact"):
-            for name in names:
-                if found := best_match(await self._list("molecule.json", "molecules", **{field: name})):
-                    return found
+    async def _searched(self, drug: str) -> str | None:
+        """The parent molecule of an id, or of what the free search finds under a name; None where there is none."""
+        if _CHEMBL_ID.fullmatch(number := drug.strip().upper()):
+            return best_match(await self._list("molecule.json", "molecules", molecule_chembl_id__in=number))
         hits = await self._list("molecule/search.json", "molecules", q=drug.strip(), limit=10)
         return best_match(hit for hit in hits if names_it(hit, drug))
 
@@ -243,6 +269,18 @@ def by_phase(rows: Iterable[Row], conditions: Iterable[str]) -> list[str]:
             standing = (not exact, -(parse_phase(row.get("max_phase_for_ind")) or 0), parent)
             best[parent] = min(standing, best.get(parent, standing))
     return sorted(best, key=best.__getitem__)
+
+
+def _preferred(drug: str) -> list[str]:
+    """The preferred names that a drug may have; none for an id, or for a name that a list of names can't hold."""
+    names = dict.fromkeys(name.strip().upper() for name in (drug, canonical_drug(drug)) if name)
+    return [name for name in names if "," not in name and not _CHEMBL_ID.fullmatch(name)]
+
+
+def _spelled(drug: str) -> list[str]:
+    """A name as synonyms may spell it: a list of names is compared with its capitals."""
+    names = dict.fromkeys(name.strip() for name in (drug, canonical_drug(drug)) if name)
+    return [form for name in names if "," not in name for form in (name, name.upper(), name.lower(), name.capitalize())]
 
 
 def best_match(molecules: Iterable[Row]) -> str | None:

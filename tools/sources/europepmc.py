@@ -41,6 +41,7 @@ CARD = SourceCard(
     address="https://www.ebi.ac.uk/europepmc/webservices/rest",
     documentation="https://europepmc.org/RestfulWebService",
     per_second=8,  # none published
+    typical_s=0.8,
     fresh_days=1,
     hosts=("europepmc.org",),
     gives="publication",

@@ -36,6 +36,7 @@ CARD = SourceCard(
     per_second=4,  # 240 a minute
     per_day=1000,
     per_day_with_key=120_000,
+    typical_s=0.5,
     key="OPENFDA_API_KEY",
     key_in="parameter",
     without_key="openFDA gives 1,000 drug labels a day, not 120,000",
@@ -88,29 +89,44 @@ class OpenFDA(Source):
         """
         page = SearchFilters.of(self.name, filters).page
         asked, words = asked_for(query), words_of(self.name, query)
-        found: list[Label]
         if asked.drugs or not asked.conditions:
             drugs = (asked.drugs or (words,))[:max_results]
-            pages = await asyncio.gather(*(self._ask(_of_drug(drug), _CHOICE) for drug in drugs))
-            chosen = {drug: chosen_label(page[1], drug) for drug, page in zip(drugs, pages, strict=True)}
-            found = [label for label in chosen.values() if label is not None]
-            total = len(found)
-            warnings = [
-                f"no label is of {drug!r}{' alone' if label else ''}"
-                for drug, label in chosen.items()
-                if label is None or not _is_of(label, drug)
-            ]
-        else:
-            skip = (page - 1) * max_results
-            pages = [await self._ask(_for_condition(asked.conditions[0]), max_results, skip or None)]
-            total, found, warnings = pages[0][0], [*pages[0][1]], []
+            return (await self.look_up(*drugs)).model_copy(update={"query": query})
+        skip = (page - 1) * max_results
+        total, found, url = await self._ask(_for_condition(asked.conditions[0]), max_results, skip or None)
         records, unread = read_each(found, parse_label)
-        return self.reply(query, records, words=words, total=total, problems=unread, notes=warnings, url=pages[0][2])
+        return self.reply(query, records, words=words, total=total, problems=unread, url=url)
+
+    async def look_up(self, *names: str) -> SourceReply:
+        """Give the label of each drug, and none twice in a run; a name that the lexicon lacks is taken as it stands.
+
+        Labels are long, so each drug is asked for alone: of the newest of many drugs at once, some would have none.
+
+        Raises:
+            SearchError: no answer, or no readable one.
+        """
+        found = await self.transport.shelf.take(self.name, names, self._labels)
+        records, unread = read_each([label for label, _ in found.values() if label is not None], parse_label)
+        missing = [line for _, line in found.values() if line]
+        url = f"{self.transport.endpoints[self.name].base_url}/drug/label.json"
+        return self.reply(", ".join(names), records, problems=unread, notes=missing, url=url)
+
+    async def _labels(self, drugs: Sequence[str]) -> dict[str, tuple[Label | None, str]]:
+        """The label of each drug, with what is to be said where none is of it alone."""
+        pages = await asyncio.gather(*(self._ask(_of_drug(drug), _CHOICE) for drug in drugs))
+        chosen = {drug: chosen_label(page[1], drug) for drug, page in zip(drugs, pages, strict=True)}
+        return {drug: (label, _no_label(drug, label)) for drug, label in chosen.items()}
 
     async def _ask(self, search: str, limit: int, skip: int | None = None) -> tuple[int, Sequence[Label], str]:
         """Labels that a search gives, with how many there are and what was asked."""
         params = {"search": search, "limit": limit, "skip": skip, "sort": "effective_time:desc"}
         return await self.transport.get(self.name, "drug/label.json", params=params, also=(404,), read=parse_page)
+
+
+def _no_label(drug: str, label: Label | None) -> str:
+    if label is not None and _is_of(label, drug):
+        return ""
+    return f"no label is of {drug!r}{' alone' if label else ''}"
 
 
 def _of_drug(drug: str) -> str:

@@ -1,28 +1,28 @@
 """Open Targets Platform, drugs and targets of diseases (https://platform-docs.opentargets.org/data-access/graphql-api).
 
-Asked with POST `graphql`, body `{"query": …, "variables": …}`. Three queries, told apart by their operation name:
+Asked with POST `graphql`, body `{"query": …, "variables": …}`. Four queries, told apart by their operation name:
 
 * `Search` with variables `text` and `kinds` (`["disease"]` or `["drug"]`); gives `data.search.hits[]` of `id`, `name`,
   `entity`, and `data.search.total`;
 * `Disease` with `id` (`EFO_…`, `MONDO_…`); gives `data.disease` of `id`, `name`, `drugAndClinicalCandidates` with
   `count` and `rows[]` of `maxClinicalStage` and `drug{id name}`, and `associatedTargets(page: …)` (first 10) with
   `count` and `rows[]` of `score` (0 to 1) and `target{id approvedSymbol}`;
-* `Drug` with `id` (`CHEMBL…`); gives `data.drug` of `id`, `name`, `drugType`, `maximumClinicalStage`,
+* `MapIds` with `names` and `kinds`; gives `data.mapIds.mappings[]` of `term` and `hits[]` as above;
+* `Drugs` with `ids` (`CHEMBL…`); gives `data.drugs[]` of `id`, `name`, `drugType`, `maximumClinicalStage`,
   `mechanismsOfAction.rows[]` of `mechanismOfAction`, `actionType`, `targetName`, `targets[]{id approvedSymbol}` with
   `pathways[]` of `pathwayId` (Reactome's) and `pathway` (its name), and
   `indications` with `count` and `rows[]` of `maxClinicalStage` and `disease{id name}`.
 
 Clinical stages are words: `APPROVAL` (marketed for it), `PREAPPROVAL`, `PHASE_4`, `PHASE_3`, `PHASE_2_3`, `PHASE_2`,
-`PHASE_1_2`, `PHASE_1`, `EARLY_PHASE_1`, `PRECLINICAL`, `UNKNOWN`. An unknown id gives `null` for `disease` or `drug`.
-Failures come as `errors[]` of `message` and `path` with 200 or 400, beside the data that could be had. Where the schema
-says `Cannot query field`, the older one is asked: `knownDrugs(size: 200)` with rows of `phase` (number),
-`maximumClinicalTrialPhase`, and `maxPhaseForIndication`.
-`opentargets_record` reads the answers.
+`PHASE_1_2`, `PHASE_1`, `EARLY_PHASE_1`, `PRECLINICAL`, `UNKNOWN`. An unknown id gives `null` for `disease` and no row
+of `drugs`. Failures come as `errors[]` of `message` and `path` with 200 or 400, beside the data that could be had.
+Where the schema says `Cannot query field`, the older one is asked: `knownDrugs(size: 200)` with rows of `phase`
+(number), `maximumClinicalTrialPhase`, and `maxPhaseForIndication`. `opentargets_record` reads the answers.
 """
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,6 +42,7 @@ CARD = SourceCard(
     address="https://api.platform.opentargets.org/api/v4",
     documentation="https://platform-docs.opentargets.org/data-access/graphql-api",
     per_second=4,  # none published
+    typical_s=0.6,
     fresh_days=30,  # released every three months
     hosts=("platform.opentargets.org",),
     gives="drug",  # and diseases, which say so
@@ -61,7 +62,7 @@ _AT_FAULT = re.compile(
     re.IGNORECASE,
 )
 
-Found = tuple[Mapping[str, Any] | None, list[str]]
+Found = tuple[Any, list[str]]
 """What was asked for, None where the server knows no such thing; and a line on each part of it that failed."""
 
 SEARCH = """query Search($text: String!, $kinds: [String!]!) {
@@ -74,8 +75,11 @@ _DISEASE = """query Disease($id: String!) {
     associatedTargets(page: {index: 0, size: 10}) { count rows { score target { id approvedSymbol } } }
   }
 }"""
-_DRUG = """query Drug($id: String!) {
-  drug(chemblId: $id) {
+MAP_IDS = """query MapIds($names: [String!]!, $kinds: [String!]!) {
+  mapIds(queryTerms: $names, entityNames: $kinds) { mappings { term hits { id name entity } } }
+}"""
+_DRUGS = """query Drugs($ids: [String!]!) {
+  drugs(chemblIds: $ids) {
     id name drugType %s
     mechanismsOfAction { rows { mechanismOfAction actionType targetName targets { id approvedSymbol %s } } }
     indications { count rows { %s disease { id name } } }
@@ -86,9 +90,9 @@ DISEASE = (
     _DISEASE % "knownDrugs(size: 200) { count rows { phase drug { id name } } }",
 )
 """The query by today's schema, and by the one before it."""
-DRUG = (
-    _DRUG % ("maximumClinicalStage", "pathways { pathwayId pathway }", "maxClinicalStage"),
-    _DRUG % ("maximumClinicalTrialPhase", "", "maxPhaseForIndication"),
+DRUGS = (
+    _DRUGS % ("maximumClinicalStage", "pathways { pathwayId pathway }", "maxClinicalStage"),
+    _DRUGS % ("maximumClinicalTrialPhase", "", "maxPhaseForIndication"),
 )
 """Likewise."""
 
@@ -119,7 +123,8 @@ class OpenTargets(Source):
         page = SearchFilters.of(self.name, filters).page
         asked, words = asked_for(query), words_of(self.name, query)
         conditions = asked.conditions or (() if asked.drugs else (words,))
-        asking = [self._diseases(condition) for condition in conditions] + [self._drugs(drug) for drug in asked.drugs]
+        asking = [self._diseases(condition) for condition in conditions]
+        asking += [self._drugs(asked.drugs)] if asked.drugs else []
         answers = await asyncio.gather(*asking, return_exceptions=True)
         failures = [answer for answer in answers if isinstance(answer, BaseException)]
         given = [answer for answer in answers if not isinstance(answer, BaseException)]
@@ -131,15 +136,17 @@ class OpenTargets(Source):
         shown = records[(page - 1) * max_results : page * max_results]
         return self.reply(query, shown, words=words, total=len(records), problems=problems, url=self._url)
 
-    async def drug(self, name_or_chembl_id: str) -> SourceReply:
-        """Look a drug up by its name or ChEMBL id; `empty` where there is none.
+    async def look_up(self, *names: str) -> SourceReply:
+        """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none.
 
         Raises:
             SearchError: no answer, or no readable one.
         """
-        records, problems = await self._drugs(name_or_chembl_id)
-        notes = [] if records or problems else [f"no drug is named {name_or_chembl_id[:60]!r}"]
-        return self.reply(name_or_chembl_id, records, problems=problems, notes=notes, url=self._url)
+        found = await self.transport.shelf.take(self.name, names, self._looked_up)
+        known = {name: record for name, (record, _) in found.items() if record is not None}
+        problems = list(dict.fromkeys(line for _, lines in found.values() for line in lines))
+        notes = [f"no drug is named {name[:60]!r}" for name in dict.fromkeys(names) if name not in known]
+        return self.reply(", ".join(names), known.values(), problems=problems, notes=notes, url=self._url)
 
     @property
     def _url(self) -> str:
@@ -147,28 +154,50 @@ class OpenTargets(Source):
 
     async def _diseases(self, condition: str) -> tuple[list[Evidence], list[str]]:
         for name in list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]:
-            if ids := best_hits(await self._hits(name, "disease"), condition):
-                return _read_all([await self._either(DISEASE, each, "disease") for each in ids], parse_disease)
+            data, _ = await self._ask(SEARCH, {"text": name, "kinds": ["disease"]}, "search")
+            if ids := best_hits(_hits(data, "disease"), condition):
+                given = [await self._either(DISEASE, {"id": each}, "disease") for each in ids]
+                records, unread = read_each([data for data, _ in given if isinstance(data, dict)], parse_disease)
+                return records, [*(line for _, problems in given for line in problems), *unread]
         return [], []
 
-    async def _drugs(self, drug: str) -> tuple[list[Evidence], list[str]]:
-        known = drug.strip()
-        chembl_id = known.upper() if _CHEMBL_ID.fullmatch(known.upper()) else None
-        for name in () if chembl_id else dict.fromkeys(filter(None, (known, canonical_drug(known)))):
-            chembl_id = chembl_id or named(await self._hits(name, "drug"), name)
-        return _read_all([await self._either(DRUG, chembl_id, "drug")] if chembl_id else [], parse_drug)
+    async def _drugs(self, drugs: Sequence[str]) -> tuple[list[Evidence], list[str]]:
+        found = (await self.transport.shelf.take(self.name, drugs, self._looked_up)).values()
+        problems = dict.fromkeys(line for _, lines in found for line in lines)
+        return [record for record, _ in found if record is not None], list(problems)
 
-    async def _hits(self, text: str, kind: str) -> list[Mapping[str, Any]]:
-        data, _ = await self._ask(SEARCH, {"text": text, "kinds": [kind]}, "search")
-        return [hit for hit in dicts(data, "hits") if hit.get("id") and hit.get("entity") == kind]
+    async def _looked_up(self, drugs: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
+        """Drugs by the names that were asked for: one request for their numbers, one for what is known of them.
 
-    async def _either(self, forms: tuple[str, str], identifier: str, root: str) -> Found:
+        Gives each drug's record, None where there is none, with what could not be had of the reply.
+        """
+        ids = {drug: drug.strip().upper() for drug in drugs if _CHEMBL_ID.fullmatch(drug.strip().upper())}
+        spelled = {
+            drug: list(dict.fromkeys(filter(None, (drug.strip(), canonical_drug(drug)))))
+            for drug in drugs
+            if drug not in ids
+        }
+        hits = await self._mapped([name for names in spelled.values() for name in names]) if spelled else {}
+        for drug, names in spelled.items():
+            if chembl_id := next(filter(None, (named(hits.get(name, ()), name) for name in names)), None):
+                ids[drug] = chembl_id
+        rows, problems = await self._either(DRUGS, {"ids": sorted(set(ids.values()))}, "drugs") if ids else ([], [])
+        records, unread = read_each(dicts({"rows": rows}, "rows"), parse_drug)
+        found = {record.metadata["chembl_id"]: record for record in records}
+        return {drug: (found.get(ids.get(drug, "")), [*problems, *unread]) for drug in drugs}
+
+    async def _mapped(self, names: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
+        """The drugs that bear each of the names."""
+        data, _ = await self._ask(MAP_IDS, {"names": list(dict.fromkeys(names)), "kinds": ["drug"]}, "mapIds")
+        return {str(each.get("term")): _hits(each, "drug") for each in dicts(data, "mappings")}
+
+    async def _either(self, forms: tuple[str, str], variables: Mapping[str, Any], root: str) -> Found:
         """Ask by the schema that worked last, and by the other one where the server does not know a field."""
         try:
-            return await self._ask(forms[self._schema], {"id": identifier}, root)
+            return await self._ask(forms[self._schema], variables, root)
         except SchemaChanged:
             other = 1 - self._schema
-            found = await self._ask(forms[other], {"id": identifier}, root)
+            found = await self._ask(forms[other], variables, root)
             self._schema = other
             return found
 
@@ -178,13 +207,8 @@ class OpenTargets(Source):
         return await self.transport.post(self.name, "graphql", body=body, also=(400,), read=partial(_read, root))
 
 
-def _read_all(
-    answers: Iterable[Found], parse: Callable[[Mapping[str, Any]], Evidence]
-) -> tuple[list[Evidence], list[str]]:
-    """The records of answers, with what could not be had or read of them."""
-    given = list(answers)
-    records, unread = read_each([data for data, _ in given if data], parse)
-    return records, [*(line for _, problems in given for line in problems), *unread]
+def _hits(data: Any, kind: str) -> list[Mapping[str, Any]]:
+    return [hit for hit in dicts(data, "hits") if hit.get("id") and hit.get("entity") == kind]
 
 
 def _read(root: str, reply: Reply) -> Found:
@@ -201,12 +225,12 @@ def _read(root: str, reply: Reply) -> Found:
         raise UnreadableReply(reply.source, "answered with something that is no GraphQL reply")
     given, errors = at(found, "data"), found.get("errors")
     data = at(given, root)
-    if errors and not (reply.status == 200 and data and isinstance(data, dict)):
+    if errors and not (reply.status == 200 and data and isinstance(data, dict | list)):
         raise failure(reply.source, reply.status, errors)
     if not isinstance(given, dict) or root not in given:
         raise UnreadableReply(reply.source, f"answered without {root}")
     problems = [f"{_part(error)} could not be had: {_said(error)}" for error in dicts(found, "errors")]
-    return (data if isinstance(data, dict) else None), list(dict.fromkeys(problems))
+    return (data if isinstance(data, dict | list) else None), list(dict.fromkeys(problems))
 
 
 def _part(error: Mapping[str, Any]) -> str:

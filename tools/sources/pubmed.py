@@ -3,7 +3,7 @@
 https://www.ncbi.nlm.nih.gov/books/NBK25499/
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -27,6 +27,7 @@ CARD = SourceCard(
     address="https://eutils.ncbi.nlm.nih.gov/entrez/eutils",
     documentation="https://www.ncbi.nlm.nih.gov/books/NBK25497/",
     per_second=3,
+    typical_s=0.6,
     per_second_with_key=10,
     key="NCBI_API_KEY",
     without_key="PubMed is asked 3 times a second, not 10",
@@ -86,9 +87,16 @@ class PubMed(Source):
         """
         asked = PubMedFilters.of(self.name, filters)
         term = _term(query, asked)
-        hits = await self._search(term, max(1, max_results), asked)
-        articles = await self._fetch(hits.pmids, _some_articles)
-        return self._reply(query, term, hits, articles)
+        with self.transport.shelf.queue(self.name) as place:
+            hits = await self._search(term, max(1, max_results), asked)
+            await place.reached()
+            fetching = self.transport.shelf.take(self.name, hits.pmids, self._batches)
+        return self._reply(query, term, hits, _together((await fetching).values()))
+
+    async def _batches(self, pmids: list[str]) -> dict[str, Articles]:
+        """Fetch articles; gives what came by each PMID that was asked for, that of its whole batch."""
+        articles = await self._fetch(pmids, _some_articles)
+        return dict.fromkeys(pmids, articles)
 
     async def paper(self, pmid: str) -> SourceReply:
         """Give one publication; status `empty` where PubMed has none of that number.
@@ -155,6 +163,11 @@ class PubMed(Source):
             url=hits.url,
             understood=hits.translation,
         )
+
+
+def _together(batches: Iterable[Articles]) -> Articles:
+    each = {id(batch): batch for batch in batches}.values()
+    return Articles([r for batch in each for r in batch.records], [line for batch in each for line in batch.unread])
 
 
 def _term(query: str, asked: PubMedFilters) -> str:
