@@ -119,7 +119,7 @@ class Source:
             query: words, or the boolean form that `preprocess_query` gives.
             max_results: 1 to 50 records.
             filters: source-dependent; unknown names raise `SourceRefused`. Sources that are asked in words know `page`,
-                1 for the first `max_results` hits, and take it only after the page before.
+                1 for the first `max_results` hits.
 
         Raises:
             SearchError: no answer, or no readable one.

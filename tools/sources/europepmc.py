@@ -106,8 +106,11 @@ class EuropePMC(Source):
         """Pages until there are enough records or no more; a later page that fails is named, and loses no earlier."""
         pages: list[Page] = []
         mark = "*" if number == 1 else self.transport.marks.get((self.name, query, number))
+        if (self.name, query, number) not in self.transport.marks and number > 1:  # of a run's earlier life
+            await self._pages(query, wanted, number - 1)
+            mark = self.transport.marks[self.name, query, number]
         if mark is None:
-            raise SourceRefused(self.name, f"page {number} is asked for before the one before it")
+            return [Page(0, [], [], None)], []
         while mark and (not pages or sum(len(page.records) for page in pages) < min(wanted, pages[0].total)):
             try:
                 page = await self._page(query, min(wanted, _PAGE_SIZE), mark)
