@@ -108,7 +108,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         by_name = [tool for tool in tools_of(self) if isinstance(tool, EvidenceTool) and tool.takes_drugs]
         if by_name and (transport := run.transport) is not None:
             run.looks_up[self.name] = lambda drugs: asyncio.gather(
-                *(tool.look_ahead(drugs, transport) for tool in by_name)
+                *(tool.look_ahead(drugs, transport) for tool in by_name), return_exceptions=True
             )
 
     def _hand_over(self, iteration: int) -> None:
