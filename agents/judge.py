@@ -418,7 +418,9 @@ def _decided(
         and details.candidates_score >= MIN_SCORE
     )
     nothing_to_ask = not specialists and (reading.has_ended or not (queries or draft.gaps))
-    nothing_new = iteration > 1 and not reading.goes_on and not dossier.has_news(iteration)
+    asked = {search.query for search in _searches(dossier)}
+    looks_up = not set(specialists) <= readers() and not asked.issuperset(queries)
+    nothing_new = iteration > 1 and not (reading.goes_on or looks_up or dossier.has_news(iteration))
     reason = _stop_reason(sufficient, nothing_to_ask or nothing_new, dossier, iteration, limits, exhausted)
     if reason == "no_new_evidence" and reading.has_ended:
         reason = "depth_reached" if reading.is_deep else "verdicts_settled"

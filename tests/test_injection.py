@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, reduce
 from html import escape
@@ -33,6 +32,7 @@ from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog, Transport
+from willowbark.tools.reading.screening import readable
 from willowbark.tools.sandbox.library import Library, Publication, Trial
 from willowbark.tools.sandbox.server import SandboxServer, SeenRequest
 
@@ -42,10 +42,11 @@ TOOLS = {
     "get_paper",
     "get_trial",
     "get_mechanisms",
+    "get_label",
 }
 PATHS = re.compile(
     r"pubmed/e(search|fetch|summary)\.fcgi|europepmc/(search|PMC\d+/fullTextXML)|clinicaltrials/studies(/NCT\d{8})?"
-    r"|chembl/(drug_indication|mechanism|molecule|target)(/search)?(/CHEMBL\d+)?(\.json)?|opentargets/graphql"
+    r"|chembl/(drug_indication|mechanism|molecule|target)(/search)?(/CHEMBL\d+)?(\.json)?|opentargets/graphql|openfda/drug/label\.json"
 )
 FIELDS = ("abstract", "title", "author", "full text", "trial summary", "trial reason", "trial title")
 MOST = 25
@@ -150,15 +151,15 @@ def judged(told: Ran) -> dict[str, Any]:
         "claims": [(c.drug, c.stance, c.evidence_key) for d in report.candidates for c in d.claims],
         "references": [reference["key"] for reference in report.references],
         "calls": sorted((c.name, c.arguments) for c in told.called),
-        "exchanges": Counter(map(_unordered, told.exchanges)),
+        "exchanges": _paths(told),
         "rounds": (report.search_iterations, report.stop_reason, report.confidence_score),
         "others": (report.claims_kept, report.claims_dropped, report.sources_searched),
     }
 
 
-def _unordered(url: str) -> str:
-    """A request without the order of its ids: a source lists records by their words, whoever wrote them."""
-    return re.sub(r"(?<=[?&]id=)[^&]*", lambda ids: "%2C".join(sorted(ids.group().split("%2C"))), url)
+def _paths(told: Ran) -> set[str]:
+    """What kind of thing was asked for: which drugs are looked up follows the order of the records."""
+    return {url.partition("?")[0] for url in told.exchanges}
 
 
 def test_there_are_payloads_enough_and_no_two_alike() -> None:
@@ -244,11 +245,6 @@ def test_public_collections_of_payloads_move_no_call(public_and_twin: tuple[Ran,
     assert judged(hostile)["calls"] == judged(twin)["calls"]
     assert _paths(hostile) == _paths(twin)
     assert {reference["key"] for reference in hostile.report.references} <= set(hostile.pool)
-
-
-def _paths(told: Ran) -> Counter[str]:
-    """What was asked, without parameters: some texts hold words of the question, and PubMed's order follows them."""
-    return Counter(url.partition("?")[0] for url in told.exchanges)
 
 
 @REMNANTS
@@ -412,7 +408,8 @@ async def test_an_obedient_models_report_cites_nothing_that_is_not_a_record(led_
     assert cited <= set(led_astray.pool)
     assert report.claims_dropped > 0
     claims = [claim for candidate in report.candidates for claim in candidate.claims]
-    assert [objection(claim, led_astray.pool.get(claim.evidence_key), None) for claim in claims] == [None] * len(claims)
+    read = [readable(led_astray.pool[claim.evidence_key]) for claim in claims]
+    assert [objection(claim, record, None) for claim, record in zip(claims, read, strict=True)] == [None] * len(claims)
 
 
 async def test_an_order_to_search_for_ever_ends_with_the_last_round(led_astray: Ran) -> None:

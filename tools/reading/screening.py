@@ -36,7 +36,7 @@ _LATIN = str.maketrans(
 )
 """Cyrillic and Greek letters for the Latin ones that they look like, https://www.unicode.org/reports/tr39/."""
 _MIXED = re.compile(r"(?=\w*[A-Za-z])(?=\w*[\u0370-\u052f])\w+")
-_ADDRESS = re.compile(r"^\W*(?:\[[^\]]*\]:?\s*)?\(?\w+://\S+")
+_ADDRESS = re.compile(r"^\W*(?:(?:\[[^\]]*\]:?\s*)?\(?\w+://\S+|(?:<[^<>]*>\W*\w*\W*)+$)")
 _QUESTION = re.compile(r"^\W*question\s?:\s", re.IGNORECASE)
 _READABLE_SHARE = 0.9  # of what an encoded text decodes to: letters and spaces
 _Span = tuple[int, int]
@@ -126,7 +126,7 @@ def _orders(text: str) -> tuple[_Span, ...]:
 
 
 def _reports_nothing(piece: str, *, first: bool) -> bool:
-    """Whether a sentence is an order, a bare address, or a question; with a question a title may begin."""
+    """Whether a sentence is an order, a bare address or tag, or a question; with a question a title may begin."""
     return bool(say.IMPERATIVE.match(piece) or _ADDRESS.match(piece) or (not first and say.QUESTION.match(piece)))
 
 
