@@ -69,6 +69,11 @@ _RUN = Annotated[str, typer.Argument(help='A run id as `willowbark runs` lists t
 _LEDGER_RUN = Annotated[str, typer.Argument(help="A run id as `willowbark runs` lists them.", metavar="RUN")]
 _RUNS = Annotated[Path | None, typer.Option("--runs", help="Folder that holds the run folders.", metavar="DIR")]
 _CONFIG = Annotated[Path | None, typer.Option(help="Settings, instead of ./willowbark.toml.", metavar="FILE")]
+_OFFLINE = Annotated[bool, typer.Option("--offline", help="Search the bundled library, without network.")]
+_MODEL = Annotated[
+    str | None,
+    typer.Option(help="baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL or azure/DEPLOYMENT.", metavar="NAME"),
+]
 _AS_JSON = Annotated[bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")]
 _QUIET = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 _TRACE = Annotated[Path | None, typer.Option(help="Write OpenTelemetry spans to this file.", metavar="FILE")]
@@ -80,11 +85,8 @@ _LOG_JSON = Annotated[bool, typer.Option("--log-json", help="Log lines of JSON; 
 def ask(
     context: typer.Context,
     question: Annotated[str, typer.Argument(help='For example "Which existing drugs could prevent migraine attacks?"')],
-    offline: Annotated[bool, typer.Option("--offline", help="Search the bundled library, without network.")] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(help="baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL or azure/DEPLOYMENT.", metavar="NAME"),
-    ] = None,
+    offline: _OFFLINE = False,
+    model: _MODEL = None,
     max_iterations: Annotated[
         int | None, typer.Option(help="Rounds of search and judgement, 1 to 20.", metavar="N")
     ] = None,
@@ -150,6 +152,37 @@ def sandbox(
             threading.Event().wait()
         finally:
             server.__exit__(None, None, None)
+
+
+@app.command()
+def mcp(
+    http: Annotated[bool, typer.Option("--http", help="Serve HTTP on the loopback instead, behind a token.")] = False,
+    port: Annotated[int, typer.Option(help="For --http; 0 takes a free one.", min=0, max=65535)] = 8766,
+    workspace: Annotated[
+        Path, typer.Option(help="Folder whose ledger keeps the runs.", metavar="DIR", exists=True, file_okay=False)
+    ] = Path(),
+    offline: _OFFLINE = False,
+    model: _MODEL = None,
+    config: _CONFIG = None,
+) -> None:
+    """Serve the tools and whole runs to programs that speak the Model Context Protocol, on stdin and stdout."""
+    with _one_line():
+        import asyncio  # noqa: PLC0415
+
+        from ..ledger import DEFAULT_PATH  # noqa: PLC0415
+        from ..run.options import RunOptions  # noqa: PLC0415
+
+        try:
+            from . import mcp_command as serving  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "mcp":
+                raise
+            raise UsageError("mcp needs an extra: pip install 'willowbark[mcp]'") from None
+        options, ledger = RunOptions(settings=config, model=model, offline=offline), workspace / DEFAULT_PATH
+        if http:
+            asyncio.run(serving.serve_http(options, ledger, port, lambda line: typer.echo(line, err=True)))
+        else:
+            asyncio.run(serving.serve_stdio(options, ledger))
 
 
 @app.command()
@@ -368,7 +401,8 @@ def _one_line() -> Iterator[None]:
     """Turn what goes wrong into one line on stderr and an exit code."""
     try:
         yield
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # as it is after a session over standard input and output
+            sys.stdout.flush()
     except UsageError as error:
         _end(str(error), 2)
     except _Unreachable as error:

@@ -5,6 +5,7 @@ A new section is a function from a report to a `Section` (None where there is no
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from willowbark.tools.registry import title_of
 
@@ -246,3 +247,9 @@ def document(report: ReportContent) -> Document:
         tuple(section for build in SECTIONS if (section := build(report)) is not None),
         (paragraph(report.disclaimer), paragraph(generated, look="small")),
     )
+
+
+def brief(report: ReportContent) -> Document:
+    """What a report comes to: its summary and the table of candidates, for faces that show the rest apart."""
+    whole, told = document(report), candidates(report)
+    return replace(whole, sections=(summary(report), replace(told, blocks=told.blocks[:1])), closing=())

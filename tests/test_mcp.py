@@ -1,0 +1,344 @@
+"""The MCP server, asked by the SDK's own client, by AutoGen's workbench, and by strangers over HTTP."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.messages import ToolCallExecutionEvent
+from autogen_core import FunctionCall
+from autogen_core.models import CreateResult, RequestUsage
+from autogen_ext.tools.mcp import McpWorkbench
+from autogen_ext.tools.mcp import StdioServerParams as WorkbenchParams
+from builders import record, reply, scripted
+from mcp import ClientSession, McpError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.memory import create_connected_server_and_client_session
+from mcp.types import (
+    CallToolResult,
+    CancelledNotification,
+    CancelledNotificationParams,
+    ClientNotification,
+    TextContent,
+)
+from pydantic import AnyUrl
+from typer.testing import CliRunner
+
+from willowbark.teams.config import Settings
+from willowbark.teams.faces import cli
+from willowbark.teams.faces.mcp_command import TOKEN_VARIABLE, token_from
+from willowbark.teams.faces.mcp_server import MOST_CHARACTERS, QUESTIONS, Server, bounded
+from willowbark.tools.enclosure import disclose
+from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.patience import RetryPolicy
+from willowbark.tools.http.transport import Transport
+from willowbark.tools.registry import cards, offered
+from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.toolbox import ToolReply
+
+QUESTION = "Which existing drugs could prevent migraine attacks?"
+PROGRAM = [sys.executable, "-m", "willowbark", "mcp", "--offline"]
+LONGEST_LISTS = 20_000  # bytes of tools/list: a client pays for them in every conversation
+SHORT_RUN = {"question": QUESTION, "max_iterations": 1}
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with SandboxServer() as server:
+        yield server.url
+
+
+@asynccontextmanager
+async def session(address: str, folder: Path, **options: Any) -> AsyncIterator[ClientSession]:
+    """The SDK's client of a server in this process."""
+    async with Transport(Endpoints.sandbox(address), **options) as transport:
+        server = Server(Settings(), transport, folder / "ledger.db")
+        async with create_connected_server_and_client_session(server) as client:
+            yield client
+
+
+def text_of(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+# --- what is offered ---
+
+
+async def test_the_tools_are_the_teams_own_and_their_list_is_short(address: str, tmp_path: Path) -> None:
+    async with session(address, tmp_path) as client:
+        listed = await client.list_tools()
+
+    names = {tool.name for tool in listed.tools}
+    of_sources = {cards()[name].tool or f"search_{name}" for name in offered()}
+    assert names == of_sources | {"get_paper", "get_trial", "get_mechanisms", "appraise", "research"}
+    assert len(listed.model_dump_json(exclude_none=True).encode()) <= LONGEST_LISTS
+
+
+async def test_settings_choose_the_tools(address: str, tmp_path: Path) -> None:
+    settings = Settings.load(None).overridden({"tools.sources": ["chembl"]})
+    async with Transport(Endpoints.sandbox(address)) as transport:
+        listed = await Server(settings, transport, tmp_path / "ledger.db").list_tools()
+
+    assert [tool.name for tool in listed] == ["search_chembl", "get_mechanisms", "appraise", "research"]
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+async def test_each_kind_of_question_is_a_prompt(kind: str, address: str, tmp_path: Path) -> None:
+    async with session(address, tmp_path) as client:
+        (prompt,) = [each for each in (await client.list_prompts()).prompts if each.name == kind]
+        given = {argument.name: f"some {argument.name}" for argument in prompt.arguments or []}
+        (message,) = (await client.get_prompt(kind, given)).messages
+
+    assert isinstance(message.content, TextContent)
+    assert given
+    assert all(value in message.content.text for value in given.values())
+    assert "`research`" in message.content.text
+    assert "{" not in message.content.text
+
+
+# --- single questions ---
+
+
+async def test_a_search_gives_records_in_a_marked_block(address: str, tmp_path: Path) -> None:
+    async with session(address, tmp_path) as client:
+        result = await client.call_tool("search_pubmed", {"query": "migraine prevention propranolol"})
+
+    (block,) = disclose(text_of(result))
+    assert not result.isError
+    assert block.head["source"] == "pubmed"
+    assert block.head["shown"] == len(block.records) > 0
+    assert block.head["truncated"] is False
+
+
+def test_a_long_answer_is_cut_and_says_so() -> None:
+    long = [record(str(number), f"Trial {number}", "word " * 2_000) for number in range(1, 40)]
+    text = bounded(ToolReply(replies=[reply(*long)]))
+
+    (block,) = disclose(text)
+    assert len(text) <= MOST_CHARACTERS
+    assert 0 < block.head["shown"] == len(block.records) < len(long)
+    assert block.head["truncated"] is True
+
+
+def test_a_record_that_is_too_long_alone_keeps_its_text() -> None:
+    huge = record("1", "Trial", "Propranolol reduced attacks.", mesh_terms=[f"term {n}" for n in range(20_000)])
+    text = bounded(ToolReply(replies=[reply(huge)]))
+
+    (block,) = disclose(text)
+    assert len(text) <= MOST_CHARACTERS
+    assert "Propranolol reduced attacks." in block.records[0].content
+    assert block.head["truncated"] is True
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "way_out"),
+    [
+        ("search_nothing", {}, "there are search_pubmed"),
+        ("get_paper", {"pmid": "PMC1"}, "PubMed identifier, digits only"),
+        ("get_paper", {"pmid": "1", "limit": 3}, "limit: Extra inputs are not permitted"),
+        ("research", {}, "give either a question"),
+        ("research", {"question": "x", "run_id": "y"}, "give either a question"),
+        ("research", {"run_id": "no-such-run"}, "there is no ledger at"),
+        ("research", {"question": " "}, "question"),
+        ("appraise", {"question": "migraine", "records": ["999999999"]}, "search for them first"),
+    ],
+)
+async def test_a_call_that_cannot_be_answered_says_the_way_out(
+    tool: str, arguments: dict[str, Any], way_out: str, address: str, tmp_path: Path
+) -> None:
+    async with session(address, tmp_path) as client:
+        result = await client.call_tool(tool, arguments)
+
+    assert result.isError
+    assert way_out in text_of(result)
+    assert "Traceback" not in text_of(result)
+
+
+async def test_a_source_that_is_down_is_an_error_with_a_way_out(tmp_path: Path) -> None:
+    quick = RetryPolicy().scaled(0.001)
+    async with session("http://127.0.0.1:9", tmp_path, policy=quick) as client:
+        result = await client.call_tool("search_pubmed", {"query": "migraine"})
+
+    assert result.isError
+    assert text_of(result).startswith("pubmed: unavailable")
+    assert "try again later" in text_of(result)
+
+
+async def test_records_are_appraised_with_what_became_of_them(address: str, tmp_path: Path) -> None:
+    asked = {"question": "Which drugs help in diabetic nephropathy?", "records": ["18716365", "7514874", "999999999"]}
+    async with session(address, tmp_path) as client:
+        result = await client.call_tool("appraise", asked)
+
+    (block,) = disclose(text_of(result))
+    rows = [row for drug in block.head["drugs"] for row in drug["records"]]
+    assert not result.isError
+    assert {row["key"] for row in rows} == {"pmid:18716365", "pmid:7514874"}
+    assert {row["retracted"] for row in rows if row["key"] == "pmid:18716365"} == {True}
+    assert all(drug["certainty"] and drug["steps"] for drug in block.head["drugs"])
+    assert [line.partition(":")[0] for line in block.head["missing"]] == ["999999999"]
+
+
+# --- whole runs ---
+
+
+async def test_a_run_tells_its_progress_and_leaves_a_report(address: str, tmp_path: Path) -> None:
+    told: list[str] = []
+
+    async def progress(step: float, total: float | None, message: str | None) -> None:
+        told.append(message or "")
+
+    async with session(address, tmp_path) as client:
+        result = await client.call_tool("research", SHORT_RUN, progress_callback=progress)
+        (run,) = json.loads((await client.read_resource(AnyUrl("willowbark://runs"))).contents[0].text)  # type: ignore[union-attr]
+        again = await client.call_tool("research", {"run_id": run["run_id"]})
+        listed = [str(each.uri) for each in (await client.list_resources()).resources]
+        whole = [(await client.read_resource(AnyUrl(uri))).contents[0] for uri in listed if uri.endswith("report.md")]
+        data = await client.read_resource(AnyUrl(f"willowbark://runs/{run['run_id']}/report.json"))
+        with pytest.raises(McpError, match="there is no run"):
+            await client.read_resource(AnyUrl("willowbark://runs/none/report.md"))
+
+    assert not result.isError, text_of(result)
+    assert told[0] == f"run {run['run_id']}"
+    assert any(line.startswith("pubmed: ok") for line in told)
+    assert run["status"] == "complete"
+    assert "| drug | certainty |" in text_of(result)
+    assert f"willowbark://runs/{run['run_id']}/report.md" in text_of(result)
+    assert text_of(again) == text_of(result)
+    assert "## References" in whole[0].text  # type: ignore[union-attr]
+    assert json.loads(data.contents[0].text)["research_question"] == QUESTION  # type: ignore[union-attr]
+
+
+async def test_a_run_that_was_cancelled_is_gone_on_with(address: str, tmp_path: Path) -> None:
+    searched = asyncio.Event()
+
+    async def progress(step: float, total: float | None, message: str | None) -> None:
+        if message and message.startswith("clinicaltrials: ok"):
+            searched.set()
+
+    async with session(address, tmp_path) as client:
+        call = asyncio.create_task(client.call_tool("research", SHORT_RUN, progress_callback=progress))
+        await searched.wait()
+        given_up = CancelledNotificationParams(requestId=client._request_id - 1)
+        notice = CancelledNotification(method="notifications/cancelled", params=given_up)
+        await client.send_notification(ClientNotification(notice))
+        with pytest.raises(McpError, match="cancelled"):
+            await call
+        (stopped,) = json.loads((await client.read_resource(AnyUrl("willowbark://runs"))).contents[0].text)  # type: ignore[union-attr]
+        result = await client.call_tool("research", {"run_id": stopped["run_id"]})
+
+    assert stopped["status"] != "complete"
+    assert not result.isError, text_of(result)
+    assert "## Candidates" in text_of(result)
+    assert "was cancelled" not in text_of(result)
+
+
+# --- the transports ---
+
+
+async def test_a_client_reaches_it_over_standard_input_and_output(tmp_path: Path) -> None:
+    program, *arguments = PROGRAM
+    params = StdioServerParameters(command=program, args=arguments, cwd=tmp_path)
+    with (tmp_path / "stderr.txt").open("w+") as said:
+        async with stdio_client(params, errlog=said) as streams, ClientSession(*streams) as client:
+            greeting = await client.initialize()
+            result = await client.call_tool("research", SHORT_RUN)
+        said.seek(0)
+        assert said.read() == ""
+
+    assert greeting.serverInfo.name == "willowbark"
+    assert not result.isError, text_of(result)
+    assert (tmp_path / ".willowbark" / "ledger.db").is_file()
+
+
+@contextmanager
+def listening(folder: Path, token: str) -> Iterator[str]:
+    """The server as a process of its own, over HTTP; gives its address."""
+    command = [*PROGRAM, "--http", "--port", "0"]
+    environment = {**os.environ, TOKEN_VARIABLE: token}
+    with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        line = server.stderr.readline()
+        assert line.startswith("MCP at http://127.0.0.1:"), line
+        assert token not in server.stderr.readline()
+        try:
+            yield line.split()[2]
+        finally:
+            server.terminate()
+
+
+async def test_http_takes_those_who_have_the_token_and_no_page_of_another_site(tmp_path: Path) -> None:
+    token = "a-token-of-due-length"
+    bearer = {"Authorization": f"Bearer {token}"}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    with listening(tmp_path, token) as url:
+        async with httpx.AsyncClient(headers=bearer, timeout=60) as http:
+            async with streamable_http_client(url, http_client=http) as streams, ClientSession(*streams[:2]) as client:
+                await client.initialize()
+                found = await client.call_tool("get_label", {"drug": "propranolol"})
+            sent = {"Accept": "application/json, text/event-stream"}
+            foreign_host = await http.post(url, json=hello, headers={**sent, "Host": "evil.invalid"})
+            foreign_page = await http.post(url, json=hello, headers={**sent, "Origin": "http://evil.invalid"})
+            other_port = await http.post(url, json=hello, headers={**sent, "Origin": "http://localhost:3000"})
+        async with httpx.AsyncClient(timeout=60) as http:
+            refused = [
+                (await http.post(url, json=hello, headers=sent)).status_code
+                for sent in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": token})
+            ]
+
+    assert "propranolol" in text_of(found)
+    assert foreign_host.status_code == 421
+    assert foreign_page.status_code == other_port.status_code == 403
+    assert refused == [401, 401, 401]
+
+
+@pytest.mark.parametrize("token", ["short", "sixteen\tor more letters", "mehr als sechzehn Zeichen, äöü"])
+def test_a_token_that_is_none_is_refused(token: str) -> None:
+    with pytest.raises(UsageError, match=TOKEN_VARIABLE):
+        token_from({TOKEN_VARIABLE: token})
+
+
+def test_a_missing_extra_is_named_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp.server.transport_security", None)
+    monkeypatch.delitem(sys.modules, "willowbark.teams.faces.mcp_command")
+    monkeypatch.delattr("willowbark.teams.faces.mcp_command")
+    result = CliRunner().invoke(cli.app, ["mcp"])
+
+    assert result.exit_code == 2
+    assert "pip install 'willowbark[mcp]'" in result.stderr
+
+
+# --- AutoGen ---
+
+
+async def test_a_stock_assistant_of_autogen_uses_the_tools_through_its_workbench(tmp_path: Path) -> None:
+    program, *arguments = PROGRAM
+    call = FunctionCall(id="1", name="search_chembl", arguments='{"query": "migraine"}')
+    usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
+    turn = CreateResult(finish_reason="function_calls", content=[call], usage=usage, cached=False)
+    params = WorkbenchParams(command=program, args=arguments, cwd=str(tmp_path), read_timeout_seconds=120)
+    async with McpWorkbench(params) as workbench:
+        agent = AssistantAgent(
+            "assistant",
+            scripted(turn, "Seen."),
+            workbench=workbench,
+            reflect_on_tool_use=True,
+            model_client_stream=False,
+        )
+        result = await agent.run(task="Which drugs does ChEMBL list for migraine?")
+
+    (executed,) = [m for m in result.messages if isinstance(m, ToolCallExecutionEvent)]
+    assert executed.content[0].is_error is False
+    assert "chembl" in executed.content[0].content
+    assert result.messages[-1].to_text() == "Seen."
