@@ -15,6 +15,8 @@ from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.ranking import rank
 from willowbark.tools.search import SourceReply, Status
 
+from .report.wording import counted
+
 _FAILED = (Status.UNAVAILABLE, Status.BAD_QUERY)
 
 
@@ -45,7 +47,7 @@ class FindingsMessage(StructuredMessage[Findings]):
     def to_text(self) -> str:
         """One line for consoles."""
         found = self.content
-        counts = f"{len(found.records)} records from {len(found.replies)} searches"
+        counts = f"{counted(len(found.records), 'record')} from {counted(len(found.replies), 'search')}"
         return f"{found.specialist}, round {found.iteration}: {counts}"
 
     def to_model_text(self) -> str:

@@ -35,6 +35,7 @@ from .autogen import AssistantAgentConfig, speaking_through, tools_of
 from .context import RunContext
 from .findings import Findings, FindingsMessage
 from .judge import AssessmentMessage
+from .report.wording import counted
 
 TURN_TIMEOUT_S = 180.0  # all of a specialist's searches and its reflection
 
@@ -253,7 +254,7 @@ def _tool(name: str) -> str:
 
 def _said(reply: SourceReply) -> str:
     if reply.status in (Status.OK, Status.PARTIAL):
-        said = f"{len(reply.records)} of {reply.total} records"
+        said = f"{len(reply.records)} of {counted(reply.total, 'record')}"
     else:
         said = {
             Status.EMPTY: "nothing found",

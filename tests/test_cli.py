@@ -94,7 +94,7 @@ def test_the_report_goes_to_stdout_as_markdown_and_into_a_run_folder() -> None:
 
     assert result.exit_code == 0
     assert result.stdout.startswith("# Migraine prévention\n")
-    assert set(files_of_the_run()) == {"report.md", "report.json"}
+    assert set(files_of_the_run()) == {"report.md", "report.json", "log.txt"}
     assert f"Run folder: {next(Path('runs').iterdir())}" in result.stderr
 
 
@@ -130,7 +130,7 @@ def test_out_and_formats_choose_where_and_what_is_written() -> None:
     result = invoke("ask", ANSWERED, "--out", "elsewhere", "--config", "other.toml")
 
     assert result.exit_code == 0
-    assert [path.name for path in Path("elsewhere").glob("*/*")] == ["report.json"]
+    assert {path.name for path in Path("elsewhere").glob("*/*")} == {"report.json", "log.txt"}
 
 
 @pytest.mark.usefixtures("reachable")
@@ -180,7 +180,7 @@ def test_a_failed_run_keeps_its_partial_report_and_exits_with_4() -> None:
 
     assert result.exit_code == 4
     assert "the run failed: the team failed" in result.stderr.splitlines()[-1]
-    assert set(files_of_the_run()) == {"report.md", "report.json"}
+    assert set(files_of_the_run()) == {"report.md", "report.json", "log.txt"}
 
 
 @pytest.mark.usefixtures("reachable")
@@ -191,7 +191,7 @@ def test_a_crash_is_one_line_and_its_trace_stands_in_the_run_folder() -> None:
     assert "RuntimeError: something unforeseen" in result.stderr.splitlines()[-1]
     assert "Traceback" not in result.stderr
     files = files_of_the_run()
-    assert set(files) == {"events.jsonl", "traceback.txt"}
+    assert set(files) == {"events.jsonl", "log.txt", "traceback.txt"}
     assert [json.loads(line)["type"] for line in files["events.jsonl"].splitlines()] == ["started", "searching"]
 
 
@@ -199,10 +199,10 @@ def test_a_crash_is_one_line_and_its_trace_stands_in_the_run_folder() -> None:
 @pytest.mark.parametrize(
     ("question", "asked_by", "presses", "files"),
     [
-        ("wait for it", signal.SIGINT, 1, {"report.md", "report.json"}),
-        ("wait for it", signal.SIGTERM, 1, {"report.md", "report.json"}),
-        ("wait for it", signal.SIGHUP, 1, {"report.md", "report.json"}),
-        ("hang on", signal.SIGINT, 2, {"events.jsonl"}),
+        ("wait for it", signal.SIGINT, 1, {"report.md", "report.json", "log.txt"}),
+        ("wait for it", signal.SIGTERM, 1, {"report.md", "report.json", "log.txt"}),
+        ("wait for it", signal.SIGHUP, 1, {"report.md", "report.json", "log.txt"}),
+        ("hang on", signal.SIGINT, 2, {"events.jsonl", "log.txt"}),
     ],
     ids=["Ctrl-C", "SIGTERM", "SIGHUP", "a second Ctrl-C"],
 )
@@ -234,12 +234,12 @@ def test_a_terminal_that_is_closed_costs_no_report() -> None:
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)
     shown = b""
-    while b"searching" not in shown:
+    while b"round 1" not in shown:
         shown += os.read(ours, 1000)
     os.close(ours)
 
     process.wait(60)
-    assert set(files_of_the_run()) == {"report.md", "report.json"}
+    assert set(files_of_the_run()) == {"report.md", "report.json", "log.txt"}
 
 
 @pytest.mark.usefixtures("reachable")
@@ -275,7 +275,7 @@ def test_a_report_that_cannot_be_printed_stands_in_its_folder() -> None:
 
     assert stderr.splitlines()[-1].startswith("willowbark: the report cannot be printed (No space left on device)")
     assert "Traceback" not in stderr
-    assert set(files_of_the_run()) == {"report.md", "report.json"}
+    assert set(files_of_the_run()) == {"report.md", "report.json", "log.txt"}
 
 
 @pytest.mark.usefixtures("reachable")

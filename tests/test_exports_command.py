@@ -62,9 +62,23 @@ def test_an_export_twice_gives_the_same_bytes(here: Path) -> None:
 
 
 def test_runs_are_listed_newest_first() -> None:
-    first, second = invoke("runs").stdout.splitlines()
-    assert first == f"{NEWER}  no report"
-    assert second.startswith(f"{OLDER}  1 candidates (bupropion); sufficient_evidence")
+    head, first, second = invoke("runs").stdout.splitlines()
+    assert head.split() == ["run", "question", "candidates", "certainty", "time"]
+    assert first.split() == [NEWER[:15], "no", "report"]
+    assert second.startswith(f"{OLDER[:15]}  ")
+    assert "bupropion" in second
+    assert max(map(len, (head, first, second))) <= 80
+
+
+@pytest.mark.parametrize("run", [OLDER, OLDER[:15], "20250601", "last"])
+def test_a_run_is_meant_by_its_id_its_beginning_or_last(run: str) -> None:
+    assert "bupropion" in invoke("show", run).stdout
+
+
+def test_a_beginning_of_several_runs_is_refused_with_their_ids() -> None:
+    told = complaint(invoke("show", "2025060"))
+    assert OLDER in told
+    assert NEWER in told
 
 
 def test_no_runs_is_said_and_is_no_error() -> None:
@@ -76,7 +90,7 @@ def test_a_list_shows_no_control_characters(here: Path) -> None:
     report = sample().model_copy(update={"research_question": "\x1b[31mred\n\x07"})
     (here / "runs" / NEWER / "report.json").write_text(report.to_json(), encoding="utf-8")
     assert "\x1b" not in invoke("runs").stdout
-    assert len(invoke("runs").stdout.splitlines()) == 2
+    assert len(invoke("runs").stdout.splitlines()) == 3
 
 
 def test_show_prints_the_report_again() -> None:

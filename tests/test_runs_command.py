@@ -275,7 +275,30 @@ def test_forgetting_leaves_the_run_folder() -> None:
 
 def test_equal_runs_do_not_differ() -> None:
     first, second = asked(), asked()
-    assert invoke("diff", first, second).stdout.endswith("Nothing moved: same evidence, same verdicts.\n")
+    same = invoke("diff", first, second).stdout
+    assert same.endswith("Nothing moved: same evidence, same verdicts.\n")
+    assert invoke("diff").stdout == invoke("diff", first).stdout == same
+
+
+def test_a_run_is_compared_with_another_of_its_question_alone() -> None:
+    asked()
+    told = invoke("diff")
+    assert (told.exit_code, "no other run asked" in told.stderr) == (2, True)
+
+
+def test_last_is_a_run_for_every_command_and_resume_takes_one_that_is_unfinished() -> None:
+    older = asked()
+    interrupted(older)
+    asked()
+
+    assert invoke("replay", "last", "-q").exit_code == 0
+    assert "tokens in" in invoke("show", "last", "--costs").stdout
+    assert invoke("resume", "last", "-q").exit_code == 0
+    with Ledger.existing() as ledger:
+        assert ledger.run(older).status == "complete"
+    assert invoke("forget", "last").exit_code == 0
+    with Ledger.existing() as ledger:
+        assert [run.run_id for run in ledger.runs()] == [older]
 
 
 def test_a_run_without_a_report_has_no_differences_yet() -> None:

@@ -11,6 +11,7 @@ from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage
 from autogen_core.tools import Tool, ToolSchema
 
 from willowbark.agents.judge import NextSearches
+from willowbark.agents.report.wording import counted
 from willowbark.tools.appraisal.candidates import named_drugs
 from willowbark.tools.enclosure import restated
 from willowbark.tools.evidence import checked_identifier, merge
@@ -99,7 +100,7 @@ def reflection(messages: Sequence[LLMMessage]) -> str:
         return " ".join(["The searches gave no record.", *lines])
     named = Counter(drug for record in records if kind_of(record) in STUDIES for drug in named_drugs(record))
     about = [record.record for record in records if isinstance(record.record, Drug)]
-    said = [f"{len(records)} records."]
+    said = [f"{counted(len(records), 'record')}."]
     if named:
         said.append(f"Most speak of {', '.join(f'{drug} ({count})' for drug, count in named.most_common(MAX_NAMED))}.")
     if about:

@@ -10,7 +10,8 @@ from .forms.blocks import Document
 from .forms.frames import evidence_frame
 from .forms.html import notebook_html
 from .forms.markdown import as_markdown
-from .forms.tree import document
+from .forms.tree import brief, document
+from .wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,9 +20,19 @@ if TYPE_CHECKING:
 class ResearchReport(ReportContent):
     """The answer to a question."""
 
+    @property
+    def line(self) -> str:
+        """The report in a line: its title, and how much it holds."""
+        sizes = (len(self.candidates), "candidate"), (len(self.references), "reference")
+        return f"{self.title}: {', '.join(counted(number, noun) for number, noun in sizes)}"
+
     def to_tree(self) -> Document:
         """The report as every form of it shows it: sections, paragraphs, lists, tables and figures."""
         return document(self)
+
+    def to_brief(self) -> Document:
+        """What the report comes to: the tree's summary and table of candidates alone."""
+        return brief(self)
 
     def to_markdown(self) -> str:
         """The whole report as Markdown."""
@@ -43,7 +54,7 @@ class ResearchReport(ReportContent):
         return self.to_markdown()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(f"<ResearchReport: {self.title}; {len(self.candidates)} candidates>")
+        printer.text(f"<ResearchReport: {self.title}; {counted(len(self.candidates), 'candidate')}>")
 
     def _repr_html_(self) -> str:
         return notebook_html(self.to_tree())
@@ -54,8 +65,7 @@ class ReportMessage(StructuredMessage[ResearchReport]):
 
     def to_text(self) -> str:
         """One line for consoles."""
-        report = self.content
-        return f"{report.title}: {len(report.candidates)} candidates, {len(report.references)} references"
+        return self.content.line
 
     def to_model_text(self) -> str:
         """Summary and candidates."""

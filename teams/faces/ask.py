@@ -26,7 +26,7 @@ from ..run.logs import log_event, logged
 from ..run.options import RunOptions, Shown
 from ..run.workspace import Report, RunFolder
 from .doctor import addresses_of, reachable, unreachable_advice
-from .terminal import Progress, complain, one_line, show_report
+from .terminal import Progress, complain, line_of, one_line, show_report
 
 if TYPE_CHECKING:
     from autogen_core.models import ChatCompletionClient
@@ -143,7 +143,7 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
         settings = Settings.restored(run.settings)
         root = shown.out or settings.output.directory
         if run.status == "complete" and (report := restored(run_id, root)) is not None:
-            show_report(report, as_json=shown.as_json)
+            show_report(report, as_json=shown.as_json, whole=shown.full)
             complain(f"run {run_id} was complete already; its report stands in {root / run_id}")
             return ExitCode.REPORT
         folder = RunFolder.at(root, run_id)
@@ -186,7 +186,7 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
     if shown.out is not None:
         formats = Settings.restored(run.settings).output.formats
         RunFolder.at(shown.out, run_id).write_report(outcome.report, formats)
-    show_report(outcome.report, as_json=shown.as_json)
+    show_report(outcome.report, as_json=shown.as_json, whole=shown.full)
     if stored is None:
         return ExitCode.REPORT
     same = without_clock(stored) == without_clock(json.loads(outcome.report.to_json()))
@@ -326,15 +326,22 @@ def _leave(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Shown
             folder.write_report(outcome.report, settings.output.formats)
         else:
             folder.write("events.jsonl", "\n".join(event.model_dump_json() for event in outcome.events))
+        folder.write("log.txt", "\n".join(_log_of(outcome.events)))
         if outcome.trace is not None:
             folder.write("traceback.txt", outcome.trace)
         place, code = f"stands in {folder.path}", outcome.exit_code
     except UsageError as error:
         place, code = f"was not kept: {error}", outcome.exit_code or ExitCode.USAGE
     if outcome.report is not None:
-        show_report(outcome.report, as_json=shown.as_json)
+        show_report(outcome.report, as_json=shown.as_json, whole=shown.full)
     _tell(outcome, folder, place, quiet=shown.quiet)
     return code
+
+
+def _log_of(events: Sequence[AgentEvent]) -> list[str]:
+    """What was told, a line each, with the seconds since the first."""
+    told = [event for event in events if event.type != "streaming"]
+    return [line_of(event, (event.timestamp - told[0].timestamp).total_seconds()) for event in told]
 
 
 def _tell(outcome: Outcome, folder: RunFolder, place: str, *, quiet: bool) -> None:
@@ -349,4 +356,6 @@ def _tell(outcome: Outcome, folder: RunFolder, place: str, *, quiet: bool) -> No
     elif not place.startswith("stands"):
         complain(f"the report {place}")
     elif not quiet:
-        print(f"Run folder: {folder.path}", file=sys.stderr)
+        files = ", ".join(sorted(path.name for path in folder.path.iterdir()))
+        print(f"Run folder: {folder.path} ({files})", file=sys.stderr)
+        print("Next: willowbark show last, or willowbark export last --to html", file=sys.stderr)

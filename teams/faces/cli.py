@@ -65,8 +65,8 @@ def willowbark(
     """Which existing drugs might treat a condition, and how good is the evidence?"""
 
 
-_RUN = Annotated[str, typer.Argument(help='A run id as `willowbark runs` lists them, or "last".', metavar="RUN")]
-_LEDGER_RUN = Annotated[str, typer.Argument(help="A run id as `willowbark runs` lists them.", metavar="RUN")]
+_RUN_HELP = 'A run as `willowbark runs` lists them, by its id or its beginning; or "last".'
+_RUN = Annotated[str, typer.Argument(help=_RUN_HELP, metavar="RUN")]
 _RUNS = Annotated[Path | None, typer.Option("--runs", help="Folder that holds the run folders.", metavar="DIR")]
 _CONFIG = Annotated[Path | None, typer.Option(help="Settings, instead of ./willowbark.toml.", metavar="FILE")]
 _OFFLINE = Annotated[bool, typer.Option("--offline", help="Search the bundled library, without network.")]
@@ -75,6 +75,7 @@ _MODEL = Annotated[
     typer.Option(help="baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL or azure/DEPLOYMENT.", metavar="NAME"),
 ]
 _AS_JSON = Annotated[bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")]
+_FULL = Annotated[bool, typer.Option("--full", help="Print the whole report on a terminal, not what it comes to.")]
 _QUIET = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 _TRACE = Annotated[Path | None, typer.Option(help="Write OpenTelemetry spans to this file.", metavar="FILE")]
 _VERBOSE = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")]
@@ -96,6 +97,7 @@ def ask(
     ] = None,
     max_results: Annotated[int | None, typer.Option(help="Records of a page, 1 to 50.", metavar="N")] = None,
     as_json: _AS_JSON = False,
+    full: _FULL = False,
     out: Annotated[Path | None, typer.Option(help="Folder for run folders.", metavar="DIR")] = None,
     quiet: _QUIET = False,
     config: _CONFIG = None,
@@ -127,7 +129,7 @@ def ask(
             ledger=None if no_ledger else DEFAULT_PATH,
             fresh=fresh,
             offline=offline,
-            shown=_shown(as_json, out, quiet, trace, verbose, log_json),
+            shown=_shown(as_json, full, out, quiet, trace, verbose, log_json),
         )
         code = answer(asked, context.obj)
     raise typer.Exit(int(code))
@@ -224,9 +226,6 @@ def runs(runs: _RUNS = None, config: _CONFIG = None) -> None:
         from . import export_command  # noqa: PLC0415
 
         export_command.list_runs(export_command.runs_folder(runs, config))
-        from . import runs_command  # noqa: PLC0415
-
-        runs_command.list_unfinished()
 
 
 @app.command()
@@ -250,7 +249,7 @@ def show(
             return
         from . import runs_command  # noqa: PLC0415
 
-        run_id = export_command.latest(root) if run == export_command.LATEST else run
+        run_id = runs_command.found(run)
         if costs:
             runs_command.show_costs(run_id)
         if iteration is not None:
@@ -259,8 +258,9 @@ def show(
 
 @app.command(epilog=EXIT_CODES)
 def resume(
-    run: _LEDGER_RUN,
+    run: _RUN,
     as_json: _AS_JSON = False,
+    full: _FULL = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder for run folders; as configured when the run began.", metavar="DIR")
     ] = None,
@@ -272,15 +272,17 @@ def resume(
     """Bring a run that was killed or cancelled to its report; nothing that it asked before is asked again."""
     with _one_line():
         from .ask import resume_run  # noqa: PLC0415
+        from .runs_command import found  # noqa: PLC0415
 
-        code = resume_run(run, _shown(as_json, out, quiet, trace, verbose, log_json))
+        code = resume_run(found(run, unfinished=True), _shown(as_json, full, out, quiet, trace, verbose, log_json))
     raise typer.Exit(int(code))
 
 
 @app.command(epilog=EXIT_CODES)
 def replay(
-    run: _LEDGER_RUN,
+    run: _RUN,
     as_json: _AS_JSON = False,
+    full: _FULL = False,
     out: Annotated[
         Path | None, typer.Option(help="Write it below this folder; it is only printed by default.", metavar="DIR")
     ] = None,
@@ -292,13 +294,19 @@ def replay(
     """Make a run's report anew from what the ledger keeps, without network and without a model."""
     with _one_line():
         from .ask import replay_run  # noqa: PLC0415
+        from .runs_command import found  # noqa: PLC0415
 
-        code = replay_run(run, _shown(as_json, out, quiet, trace, verbose, log_json))
+        code = replay_run(found(run), _shown(as_json, full, out, quiet, trace, verbose, log_json))
     raise typer.Exit(int(code))
 
 
 @app.command()
-def diff(earlier: _LEDGER_RUN, later: _LEDGER_RUN) -> None:
+def diff(
+    earlier: _RUN = "last",
+    later: Annotated[
+        str | None, typer.Argument(help="Another; the latest other run of the same question by default.", metavar="RUN")
+    ] = None,
+) -> None:
     """Tell which evidence is new, gone or changed from one run to another, and which verdicts moved."""
     with _one_line():
         from . import runs_command  # noqa: PLC0415
@@ -307,12 +315,12 @@ def diff(earlier: _LEDGER_RUN, later: _LEDGER_RUN) -> None:
 
 
 @app.command()
-def forget(run: _LEDGER_RUN) -> None:
+def forget(run: _RUN) -> None:
     """Remove a run from the ledger; its run folder stays."""
     with _one_line():
         from . import runs_command  # noqa: PLC0415
 
-        runs_command.forget_run(run)
+        runs_command.forget_run(runs_command.found(run))
 
 
 @app.command()
@@ -385,11 +393,13 @@ def studio_start(
         start(folder, port=port, model=model, live=live, say=typer.echo)
 
 
-def _shown(as_json: bool, out: Path | None, quiet: bool, trace: Path | None, verbose: int, log_json: bool) -> "Shown":
+def _shown(
+    as_json: bool, full: bool, out: Path | None, quiet: bool, trace: Path | None, verbose: int, log_json: bool
+) -> "Shown":
     from ..run.options import Shown  # noqa: PLC0415
 
     verbosity = verbose or int(log_json)
-    return Shown(as_json=as_json, out=out, quiet=quiet, trace=trace, verbosity=verbosity, log_json=log_json)
+    return Shown(as_json=as_json, full=full, out=out, quiet=quiet, trace=trace, verbosity=verbosity, log_json=log_json)
 
 
 class _Unreachable(WillowbarkError):

@@ -1,10 +1,14 @@
 """Earlier runs from the command line: list them, show one's report, export it in other forms."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from willowbark.tools.errors import UsageError
 
@@ -16,8 +20,11 @@ from .terminal import one_line, show_report, write_out
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
 
+    from ..ledger import Run
+
 LATEST = "last"  # in the place of a run id: the newest run that has a report
 REPORT = "report.json"
+_BEGINNING = len("20251122-055548")  # of a run's id: when it was started
 WORKSPACE = "workspace"  # in `--to`: not a form of the report, but the material that it was made from
 
 
@@ -31,11 +38,71 @@ def runs_folder(runs: Path | None, config: Path | None) -> Path:
 
 
 def list_runs(root: Path) -> None:
-    """Print a line a run, the newest first: id, candidates, why it ended, question."""
-    folders = list(_folders(root))
-    ended = _ended_in_ledger() if not all(map(_has_report, folders)) else set()
-    lines = [_line(folder, in_ledger=folder.run_id in ended) for folder in folders]
-    write_out("\n".join(lines) if lines else f"No runs in {root}.")
+    """Print a table of the runs, the newest first, and how to go on with those that have no report."""
+    kept = {run.run_id: run for run in _in_ledger()}
+    ids = _ids(root, kept)
+    if not ids:
+        write_out(f"No runs in {root}.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    for name in ("run", "question", "candidates", "certainty", "time"):
+        is_text = name in ("question", "candidates")
+        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio={"question": 3, "candidates": 2}.get(name))
+        table.columns[-1].justify = "left" if is_text or name in ("run", "certainty") else "right"
+    for run_id in ids:
+        table.add_row(*map(Text, _row(root, run_id, kept.get(run_id), ids)))
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.print(table)
+    for run in kept.values():
+        if run.status in ("interrupted", "cancelled", "failed"):
+            console.print(Text(f"{run.status}: willowbark resume {run.run_id}"), soft_wrap=True)
+
+
+def _row(root: Path, run_id: str, run: "Run | None", ids: Sequence[str]) -> tuple[str, str, str, str, str]:
+    """A run in a line of the table; its id is cut where its beginning tells it from all others."""
+    beginning = run_id[:_BEGINNING]
+    name = beginning if sum(other.startswith(beginning) for other in ids) == 1 else run_id
+    took = f"{run.spent_s:.0f} s" if run is not None else ""
+    try:
+        report = _content(root, run_id, run)
+        first, *others = report["candidates"] or [None]
+        drugs = f"{first['name']}{f', {len(others)} more' if others else ''}" if first else "none"
+        certainty = first["certainty"] if first else ""
+        question = report["research_question"]
+    except FileNotFoundError:
+        drugs, certainty, question = (run.status if run else "no report"), "", run.question if run else ""
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        drugs, certainty, question = "unreadable report", "", run.question if run else ""
+    return name, one_line(question), one_line(drugs), one_line(certainty), took
+
+
+def _content(root: Path, run_id: str, run: "Run | None") -> Any:
+    """A report as JSON content: its folder's, else the ledger's."""
+    path = root / run_id / REPORT
+    if run is not None and run.stop_reason and not path.is_file() and (report := restored(run_id, root)) is not None:
+        return report.model_dump(mode="json")
+    return json.loads(path.read_bytes())
+
+
+def _ids(root: Path, others: Iterable[str] = ()) -> list[str]:
+    """The ids of all runs, newest first: they begin with the time."""
+    return sorted({folder.run_id for folder in _folders(root)}.union(others), reverse=True)
+
+
+def meant(run: str, ids: Sequence[str]) -> str:
+    """The run that somebody means, who typed its id, its beginning, or `last` for the first of these; else as typed.
+
+    Raises:
+        UsageError: several runs begin so.
+    """
+    if run == LATEST and ids and LATEST not in ids:
+        return ids[0]
+    fitting = sorted({run_id for run_id in ids if run_id.startswith(run)})
+    if run in ids or not fitting:
+        return run
+    if len(fitting) > 1:
+        raise UsageError(f"{run!r} may be {', '.join(fitting[:3])}; give more of the id")
+    return fitting[0]
 
 
 def show_run(root: Path, run: str, *, as_json: bool = False) -> None:
@@ -44,7 +111,7 @@ def show_run(root: Path, run: str, *, as_json: bool = False) -> None:
     Raises:
         UsageError: no such run, or its report cannot be read.
     """
-    show_report(_report(root, latest(root) if run == LATEST else run), as_json=as_json)
+    show_report(_report(root, _found(root, run)), as_json=as_json)
 
 
 def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
@@ -65,7 +132,7 @@ def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
     forms = [name for name in names if name != WORKSPACE]
     for name in forms:
         format_of(name)
-    written, run_id = [], latest(root) if run == LATEST else run
+    written, run_id = [], _found(root, run)
     if forms:
         report = _report(root, run_id)
         written += write(report, out if out is not None else RunFolder.at(root, run_id).path, forms)
@@ -83,19 +150,21 @@ def _export_workspace(run_id: str, root: Path, out: Path | None) -> Path:
         return write_workspace(ledger, run_id, out if out is not None else RunFolder.at(root, run_id).path)
 
 
-def latest(root: Path) -> str:
-    """The id of the newest run that has a report.
+def _found(root: Path, run: str) -> str:
+    """The id of a run by its id, its beginning, or `last`: the newest one with a report.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none with a report, or several begin so.
     """
-    if (root / LATEST).is_dir():
-        return LATEST
-    folders = list(_folders(root))
-    ended = _ended_in_ledger() if not all(map(_has_report, folders[:1])) else set()
-    for folder in folders:
-        if folder.run_id in ended or _has_report(folder):
-            return folder.run_id
+    if RUN_ID.fullmatch(run) and (root / run / REPORT).is_file():
+        return run
+    kept = {each.run_id: each for each in _in_ledger()}
+    ids = _ids(root, kept)
+    if run != LATEST or LATEST in ids:
+        return meant(run, ids)
+    for run_id in ids:
+        if (root / run_id / REPORT).is_file() or (run_id in kept and kept[run_id].stop_reason is not None):
+            return run_id
     raise UsageError(f"{root}: no run there has a report")
 
 
@@ -110,7 +179,7 @@ def restored(run_id: str, root: Path) -> "ResearchReport | None":
     """
     from ..ledger import DEFAULT_PATH, Ledger  # noqa: PLC0415
 
-    if run_id not in _ended_in_ledger():
+    if all(run.run_id != run_id or run.stop_reason is None for run in _in_ledger()):
         return None
     with Ledger.existing(DEFAULT_PATH) as ledger:
         content, settings = ledger.report(run_id), Settings.restored(ledger.run(run_id).settings)
@@ -123,14 +192,14 @@ def restored(run_id: str, root: Path) -> "ResearchReport | None":
     return report
 
 
-def _ended_in_ledger() -> set[str]:
-    """The ids of the workspace's runs that came to an end, and so to a report."""
+def _in_ledger() -> "list[Run]":
+    """The runs that the workspace's ledger holds, the latest first."""
     from ..ledger import DEFAULT_PATH, Ledger  # noqa: PLC0415
 
     if not DEFAULT_PATH.is_file():
-        return set()
+        return []
     with Ledger.existing(DEFAULT_PATH) as ledger:
-        return {run.run_id for run in ledger.runs() if run.stop_reason is not None}
+        return ledger.runs()
 
 
 def _report(root: Path, run_id: str) -> "ResearchReport":
@@ -192,22 +261,3 @@ def _folders(root: Path) -> Iterator[RunFolder]:
 
 def _is_run(path: Path) -> bool:
     return bool(RUN_ID.fullmatch(path.name)) and path.is_dir() and not path.is_symlink()
-
-
-def _has_report(folder: RunFolder) -> bool:
-    return (folder.path / REPORT).is_file()
-
-
-def _line(folder: RunFolder, *, in_ledger: bool) -> str:
-    try:
-        if in_ledger and not _has_report(folder) and (kept := restored(folder.run_id, folder.path.parent)) is not None:
-            report: Any = kept.model_dump(mode="json")
-        else:
-            report = json.loads((folder.path / REPORT).read_bytes())
-        drugs = ", ".join(map(str, report["drug_candidates"][:3])) or "no candidate"
-        told = f"{len(report['drug_candidates'])} candidates ({drugs}); {report['stop_reason']}"
-        return f"{folder.run_id}  {one_line(told)}  {one_line(report['research_question'])}"
-    except FileNotFoundError:
-        return f"{folder.run_id}  no report"
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return f"{folder.run_id}  unreadable report"

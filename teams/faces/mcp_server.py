@@ -31,7 +31,6 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.checking import checked
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.forms.markdown import as_markdown
-from willowbark.agents.report.forms.tree import brief
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.tools.appraisal.candidates import Candidate
@@ -387,7 +386,7 @@ def _fitting(entries: Sequence[Any], text_of: Callable[[Sequence[Any]], str], mo
 def _told(run_id: str, report: ResearchReport) -> str:
     """What a run came to, and where its whole report stands."""
     whole = f"Run {run_id}. The whole report: {_RUNS}/{run_id}/report.md (report.json as data)."
-    text = as_markdown(brief(report))
+    text = as_markdown(report.to_brief())
     most = MOST_CHARACTERS - len(whole) - 100
     cut = "\n\n(truncated)" if len(text) > most else ""
     return f"{text[:most]}{cut}\n{whole}"

@@ -22,6 +22,7 @@ from autogen_core import CancellationToken
 
 from willowbark.agents.approval import NobodyToAsk
 from willowbark.agents.report.model import ResearchReport
+from willowbark.agents.report.wording import counted
 from willowbark.tools.errors import UsageError
 from willowbark.tools.search import SourceReply
 
@@ -155,7 +156,8 @@ class LiveView:
         assert self.report is not None
         records = sum(self._records.values())
         head = f"{self.problem}. " if self.problem else ""
-        counts = f"{self.report.search_iterations} rounds, {records} records, {len(self.report.candidates)} candidates"
+        sizes = {"round": self.report.search_iterations, "record": records, "candidate": len(self.report.candidates)}
+        counts = ", ".join(counted(number, noun) for noun, number in sizes.items())
         return f"{head}{counts}; stopped: {self.report.stop_reason.replace('_', ' ')}"
 
 

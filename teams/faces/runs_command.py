@@ -8,6 +8,7 @@ from ..config import Settings
 from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
 from ..ledger.turns import Turn
 from ..model_clients import BASELINE
+from .export_command import LATEST, meant
 from .terminal import one_line, write_out
 
 if TYPE_CHECKING:
@@ -17,14 +18,27 @@ _ESTIMATED = "The baseline analyst costs nothing; its tokens are what a language
 _HEAD = ("agent", "round", "tokens in", "tokens out", "cost")
 
 
-def list_unfinished(path: Path = DEFAULT_PATH) -> None:
-    """Print a line for each run of the workspace that has no complete report; nothing where there is no ledger."""
-    if not path.is_file():
-        return
+def found(run: str, path: Path = DEFAULT_PATH, *, unfinished: bool = False) -> str:
+    """The id of a run of the ledger, by its id, its beginning, or `last`.
+
+    Args:
+        run: as somebody typed it.
+        path: the ledger.
+        unfinished: whether `last` is the last one that is not complete, where there is one.
+
+    Raises:
+        LedgerError: no ledger.
+        UsageError: several runs begin so.
+    """
     with Ledger.existing(path) as ledger:
-        lines = [_line(run) for run in ledger.runs() if run.status != "complete"]
-    if lines:
-        write_out("\n".join(lines))
+        try:
+            runs = ledger.runs()
+        except LedgerError:
+            if run == LATEST:
+                raise
+            return run  # a damaged row somewhere keeps nobody from the run that they name
+    open_ones = [each.run_id for each in runs if unfinished and each.status in ("interrupted", "cancelled", "failed")]
+    return meant(run, [*open_ones, *(each.run_id for each in runs)])
 
 
 def show_turns(run_id: str, iteration: int, path: Path = DEFAULT_PATH) -> None:
@@ -81,21 +95,39 @@ def forget_run(run_id: str, path: Path = DEFAULT_PATH) -> None:
     write_out(f"Forgotten: {run_id}. Its run folder, if there is one, was left as it is.")
 
 
-def diff_runs(earlier: str, later: str, path: Path = DEFAULT_PATH) -> None:
+def diff_runs(earlier: str, later: str | None, path: Path = DEFAULT_PATH) -> None:
     """Print which evidence is new, gone or changed from one run to another, and which verdicts moved.
 
+    Args:
+        earlier: a run.
+        later: another; None takes the latest other one of the same question, and the earlier of both first.
+        path: the ledger.
+
     Raises:
-        LedgerError: no such run, or one without a report.
+        LedgerError: no such run, one without a report, or none to compare with.
     """
+    pair = [found(earlier, path)] if later is None else [found(earlier, path), found(later, path)]
     with Ledger.existing(path) as ledger:
-        reports = [ledger.report(run_id) for run_id in (earlier, later)]
-    for run_id, report in zip((earlier, later), reports, strict=True):
+        if later is None:
+            pair = _with_another(ledger, pair[0])
+        reports = [ledger.report(run_id) for run_id in pair]
+    for run_id, report in zip(pair, reports, strict=True):
         if report is None:
             raise LedgerError(f"run {run_id} has no report; bring it to one with `willowbark resume {run_id}`")
     first, second = reports
     assert first is not None
     assert second is not None
     write_out("\n".join(differences(first, second)))
+
+
+def _with_another(ledger: Ledger, run_id: str) -> list[str]:
+    """A run and the latest other complete one of its question, the earlier first."""
+    asked, runs = ledger.run(run_id).question, ledger.runs()
+    alike = [r.run_id for r in runs if r.question == asked and r.status == "complete" and r.run_id != run_id]
+    if not alike:
+        raise LedgerError(f"no other run asked what {run_id} asked; ask again with --fresh, or name a second run")
+    pair = {run_id, alike[0]}
+    return [each.run_id for each in reversed(runs) if each.run_id in pair]
 
 
 def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
@@ -146,12 +178,6 @@ def money(cost_usd: float | None) -> str:
     ('$0.0123', 'price not known')
     """
     return "price not known" if cost_usd is None else f"${cost_usd:.4f}"
-
-
-def _line(run: Run) -> str:
-    spent = f"{run.rounds} rounds, {run.tokens:,} tokens, {money(run.cost_usd)}"
-    hint = "" if run.status == "running" else f"; willowbark resume {run.run_id}"
-    return f"{run.run_id}  {run.status} after {spent}{hint}  {one_line(run.question)}"
 
 
 def _told(kind: str, content: Mapping[str, Any]) -> list[str]:

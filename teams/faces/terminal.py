@@ -4,13 +4,15 @@ import io
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from rich.console import Console
-from rich.status import Status
+from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 from willowbark.tools.enclosure import visible
@@ -23,67 +25,155 @@ if TYPE_CHECKING:
 
 _LONGEST_MESSAGE = 400  # characters of an event on a terminal
 _STYLES = {"complete": "bold green", "error": "bold red", "looping": "cyan", "judge_complete": "cyan"}
+_DOING = {
+    "search_complete": "reading",
+    "thinking": "reading",
+    "judging": "judging",
+    "judge_complete": "judging",
+    "looping": "another round",
+    "synthesizing": "writing the report",
+}
+
+
+@dataclass(slots=True)
+class _Row:
+    """What became of the searches of one source."""
+
+    waiting: int = 0
+    """Searches that are under way."""
+    since: float = 0.0
+    """When the first of them was asked."""
+    took_s: float = 0.0
+    """Seconds of waiting before that."""
+    found: int = 0
+    kept: int = 0
+    problem: str = ""
+
+
+class Board:
+    """A run as one block: a line per source with what was found, kept and how long it took; the round; what is due.
+
+    Args:
+        clock: seconds; of the process by default.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = clock()
+        self._rows: dict[str, _Row] = {}
+        self._round = 0
+        self._doing = "starting"
+
+    def note(self, event: AgentEvent) -> None:
+        """Take in one event."""
+        self._round = event.iteration or self._round
+        if event.type == "searching" and isinstance(event.data, Mapping):
+            if source := _source_of(str(event.data.get("tool"))):
+                row = self._rows.setdefault(source, _Row())
+                row.since = row.since if row.waiting else self._clock()
+                row.waiting += 1
+        elif event.type == "search_complete" and hasattr(event.data, "source"):
+            self._answered(event.data)
+        elif event.type in _DOING:
+            self._doing = _DOING[event.type]
+
+    def _answered(self, reply: Any) -> None:
+        row = self._rows.setdefault(str(reply.source), _Row())
+        if row.waiting == 1:
+            row.took_s += self._clock() - row.since
+        row.waiting = max(0, row.waiting - 1)
+        row.found, row.kept = row.found + reply.total, row.kept + len(reply.records)
+        failed = reply.status in ("unavailable", "bad_query")
+        row.problem = one_line("; ".join(reply.warnings)) if failed else ""
+
+    def __rich__(self) -> Table:
+        """The block as it stands now."""
+        from willowbark.tools.registry import title_of  # noqa: PLC0415  reading the cards imports every source
+
+        now, block = self._clock(), Table.grid(padding=(0, 2), expand=True)
+        block.add_column(no_wrap=True)
+        for _ in ("found", "kept", "seconds"):
+            block.add_column(justify="right", no_wrap=True)
+        block.add_column(ratio=1, no_wrap=True, overflow="ellipsis", style="yellow")
+        for name, row in self._rows.items():
+            took = row.took_s + (now - row.since if row.waiting else 0.0)
+            counts = (f"{row.found:,} found", f"{row.kept:,} kept")
+            title = Text(title_of(name), style="" if row.waiting else "dim")
+            block.add_row(title, *counts, f"{took:.0f} s", Text("waiting" if row.waiting else row.problem))
+        waiting = [title_of(name) for name, row in self._rows.items() if row.waiting]
+        due = f"waiting for {', '.join(waiting)}" if waiting else self._doing
+        round_ = f"round {self._round} · " if self._round else ""
+        head = Table.grid(expand=True)
+        head.add_column(no_wrap=True, overflow="ellipsis")
+        head.add_row(Text(f"{round_}{now - self._began:.0f} s · {due}", style="cyan"))
+        head.add_row(block)
+        return head
+
+
+def _source_of(tool: str) -> str | None:
+    """The source that a tool searches; None for one that looks up single records."""
+    from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
+
+    return next((name for name, card in cards().items() if tool == (card.tool or f"search_{name}")), None)
 
 
 class Progress:
-    """Shows the events of a run: live on a terminal, as plain lines in a file or pipe, not at all when quiet."""
+    """Shows the events of a run: one live block on a terminal, plain lines in a file or pipe, nothing when quiet."""
 
     def __init__(self, *, quiet: bool = False, file: TextIO | None = None) -> None:
         self._console = Console(file=file, stderr=True, quiet=quiet, highlight=False, markup=False, emoji=False)
-        self._live = self._console.is_terminal and not quiet
-        self._status: Status | None = None
+        self._board = Board()
+        self._live: Live | None = None
+        if self._console.is_terminal and not quiet:
+            self._live = Live(self._board, console=self._console, transient=True, refresh_per_second=4)
         self._began = time.monotonic()
         self._held: list[AgentEvent] | None = None
 
     def __enter__(self) -> Self:
-        if self._live:
-            self._status = self._console.status(Text("starting …"))
-            self._status.start()
+        if self._live is not None:
+            self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._status is not None:
+        if self._live is not None:
             with suppress(OSError):  # a terminal that was closed
-                self._status.stop()
-            self._status = None
+                self._live.stop()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Hold back what happens while this is open: somebody is typing."""
         self._held = []
-        if self._status is not None:
-            self._status.stop()
+        if self._live is not None:
+            self._live.stop()
         try:
             yield
         finally:
-            if self._status is not None:
-                self._status.start()
+            if self._live is not None:
+                self._live.start()
             held, self._held = self._held, None
             for event in held:
                 self.show(event)
 
     def show(self, event: AgentEvent) -> None:
-        """Show one event; pieces of an answer (`streaming`) only move the status line."""
+        """Show one event: in the block, where only an error leaves a line of its own, or as a line."""
         if self._held is not None:
             self._held.append(event)
             return
-        message = one_line(event.message)
-        if self._status is not None:
-            self._status.update(Text(f"{event.type.replace('_', ' ')}: {message}", overflow="ellipsis", no_wrap=True))
-        if event.type != "streaming":
-            self.say(self._line(event, message), style=_STYLES.get(event.type, ""))
+        self._board.note(event)
+        if event.type != "streaming" and (self._live is None or event.type == "error"):
+            self.say(line_of(event, time.monotonic() - self._began), style=_STYLES.get(event.type, ""))
 
     def say(self, line: str, *, style: str = "") -> None:
         """Print a line of its own."""
         self._console.print(Text(line, style=style), soft_wrap=True)
 
-    def _line(self, event: AgentEvent, message: str) -> str:
-        icon = f"{event.icon} " if self._live else ""
-        round_ = f"round {event.iteration}" if event.iteration else ""
-        what = event.type.replace("_", " ")
-        return f"{time.monotonic() - self._began:6.1f} s  {round_:8}  {icon}{what}: {message}"
+
+def line_of(event: AgentEvent, after_s: float) -> str:
+    """An event as one line of a log."""
+    round_ = f"round {event.iteration}" if event.iteration else ""
+    return f"{after_s:6.1f} s  {round_:8}  {event.type.replace('_', ' ')}: {one_line(event.message)}"
 
 
 def one_line(text: str) -> str:
@@ -98,10 +188,15 @@ def complain(message: object) -> None:
         print(f"willowbark: {' '.join(visible(str(message)).split())}", file=sys.stderr, flush=True)
 
 
-def show_report(report: "Report", *, as_json: bool = False) -> None:
-    """Print a report on stdout: JSON, or Markdown; on a terminal laid out.
+def show_report(report: "Report", *, as_json: bool = False, whole: bool = True) -> None:
+    """Print a report on stdout: JSON, or Markdown; on a terminal laid out, the whole of it page by page.
 
     A reader that goes away early (`| head`) is no failure.
+
+    Args:
+        report: as a run gives it.
+        as_json: whether it is printed as JSON.
+        whole: on a terminal, whether all of it is shown, or its summary and the table of candidates.
 
     Raises:
         UsageError: stdout takes nothing: a full disk, or a terminal that was closed.
@@ -112,7 +207,10 @@ def show_report(report: "Report", *, as_json: bool = False) -> None:
         elif sys.stdout.isatty():
             from .terminal_report import print_report  # noqa: PLC0415  pipes need not wait for it
 
-            print_report(report.to_tree(), Console(highlight=False, markup=False, emoji=False))
+            console = Console(highlight=False, markup=False, emoji=False)
+            os.environ.setdefault("LESS", "-RFX")  # colours and links pass, what fits on a page just stands there
+            with console.pager(styles=True, links=True) if whole else nullcontext():
+                print_report(report.to_tree() if whole else report.to_brief(), console)
         else:
             write_out(report.to_markdown())
         sys.stdout.flush()

@@ -5,9 +5,10 @@ No character of a record can do anything to the terminal.
 
 from collections.abc import Iterable, Iterator
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
+from rich.style import Style
 from rich.table import Table as Grid
 from rich.text import Text as Line
 
@@ -19,18 +20,23 @@ from willowbark.agents.report.forms.blocks import (
     Figure,
     Flow,
     Items,
+    Link,
     Pairs,
     Paragraph,
     Quote,
     Section,
+    Span,
     Stages,
     Table,
     Text,
     flow,
     spans,
 )
+from willowbark.agents.report.forms.links import safe_url
 from willowbark.tools.enclosure import visible
 
+_LONGEST_UNBROKEN = 17  # characters of a word that a narrow column of a table still holds in one piece
+_NARROW = 80  # columns of a terminal
 _STYLES = {"strong": "bold", "emphasis": "italic", "code": "cyan", "small": "dim", "flag": "bold red", "mark": "bold"}
 
 
@@ -61,9 +67,9 @@ def _blocks(blocks: Iterable[Block], level: int) -> Iterator[RenderableType]:
             case Figure():
                 yield Line(f"Figure: {visible(block.description)}", "dim")
             case Table():
-                yield _grid(block)
+                yield from _grid(block)
             case Stages():
-                yield _grid(block.table)
+                yield from _grid(block.table)
 
 
 def _list(block: Items, indent: int) -> Iterator[RenderableType]:
@@ -76,18 +82,37 @@ def _list(block: Items, indent: int) -> Iterator[RenderableType]:
             yield from _list(each, indent + len(mark))
 
 
-def _grid(block: Table) -> Grid:
-    grid = Grid(title=Line(visible(block.caption), "dim") if block.caption else None, title_justify="left")
-    for name in block.columns:
-        grid.add_column(Line(visible(name)), justify="right" if name in block.numbers else "left", overflow="fold")
-    for cells in block.lines:
-        grid.add_row(*map(_line, cells))
-    return grid
+def _grid(block: Table) -> Iterator[RenderableType]:
+    if block.caption:
+        yield Line(visible(block.caption), "dim")
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold underline")
+    lines = [[_line(cell) for cell in cells] for cells in block.lines]
+    words = [
+        [*name.split(), *(word for line in lines for word in line[at].plain.split())]
+        for at, name in enumerate(block.columns)
+    ]
+    least = [min(_LONGEST_UNBROKEN, max(map(len, column))) for column in words]
+    fits = sum(least) + 2 * len(least) <= _NARROW
+    for name, width in zip(block.columns, [*least[:-1], 0], strict=True):  # the last one takes what is left
+        justify: JustifyMethod = "right" if name in block.numbers else "left"
+        grid.add_column(
+            Line(visible(name)), justify=justify, overflow="fold", min_width=width if fits and width else None
+        )
+    for line in lines:
+        grid.add_row(*line)
+    yield grid
 
 
 def _line(content: Flow) -> Line:
     line = Line()
     for node in spans(content):
         said = visible(f" {node.text}" if isinstance(node, Cite) else node.text.replace("\n", " "))
-        line.append(said, _STYLES.get(node.style, "") if isinstance(node, Text) else "")
+        line.append(said, _style(node))
     return line
+
+
+def _style(node: Span) -> Style | str:
+    """How words stand out; those that lead to a page of a source are a link, where the terminal can."""
+    if isinstance(node, Link) and node.url is not None and (url := safe_url(node.url)):
+        return Style(link=url)
+    return _STYLES.get(node.style, "") if isinstance(node, Text) else ""

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from willowbark.agents.findings import Findings
 from willowbark.agents.report.forms.markdown import escaped, linked
+from willowbark.agents.report.wording import counted
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.registry import kind_of
 from willowbark.tools.search import SourceReply
@@ -120,9 +121,9 @@ def _overview(run: Run, records: Iterable[Evidence], searches: int) -> str:
     ended = (run.stop_reason or run.status).replace("_", " ")
     return (
         f"# {escaped(run.question)}\n\n"
-        f"Run `{run.run_id}`, {run.rounds} rounds, {ended}; Willowbark {run.version}.\n\n"
+        f"Run `{run.run_id}`, {counted(run.rounds, 'round')}, {ended}; Willowbark {run.version}.\n\n"
         f"Records: {counts}. Each stands once, however many searches found it.\n\n"
-        f"`search_results/` holds the {searches} searches with their status and the keys of what they found, "
+        f"`search_results/` holds {counted(searches, 'search')} with their status and the keys of what they found, "
         "`analysis/` what each specialist reported and the judge's verdicts, round by round. The report stands in the "
         "run's own folder.\n"
     )

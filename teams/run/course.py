@@ -137,7 +137,7 @@ class Course:
                 token.cancel()
                 await asyncio.sleep(0)  # lets what was cancelled end before its connections are closed
         report = narrator.report or report_of(self._earlier)
-        told = "A report of what was found until then" if report is None else _line(report)
+        told = "A report of what was found until then" if report is None else report.line
         if report is None:
             reason = "timeout" if self._alarm.rang else narrator.stop_reason
             said = together(self._earlier, narrator.messages or [question])
@@ -255,7 +255,3 @@ def _round(message: BaseAgentEvent | BaseChatMessage, otherwise: int) -> int:
     if isinstance(message, FindingsMessage | AssessmentMessage):
         return message.content.iteration
     return otherwise
-
-
-def _line(report: ResearchReport) -> str:
-    return f"{report.title}: {len(report.candidates)} candidates, {len(report.references)} references"

@@ -38,6 +38,8 @@ class Shown(BaseModel):
     """Whether the report is printed as JSON."""
     out: Path | None = None
     """Folder for run folders; None takes the settings'."""
+    full: bool = False
+    """Whether a terminal shows the whole report, not its summary and the table of candidates."""
     quiet: bool = False
     """Whether progress is left out."""
     trace: Path | None = None

@@ -38,6 +38,9 @@ class Report(Protocol):
     def to_tree(self) -> "Document":
         """The report for terminals."""
 
+    def to_brief(self) -> "Document":
+        """Its summary and the table of candidates."""
+
 
 def new_run_id(question: str, now: datetime | None = None) -> str:
     """An id that sorts by time, is readable, and holds nothing that a path could stumble over.

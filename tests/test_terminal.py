@@ -1,0 +1,122 @@
+"""What a person at a terminal sees: one block while a run goes on, the answer at its end, links that can be clicked."""
+
+import io
+import os
+import pty
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pyte
+import pytest
+from builders import QUESTION, record, reply
+from exports_sample import sample
+from rich.console import Console
+
+from willowbark.teams.events import AgentEvent
+from willowbark.teams.faces.terminal import Board
+from willowbark.teams.faces.terminal_report import print_report
+from willowbark.tools.search import Status
+
+COLUMNS, LINES = 80, 60
+
+
+def shown(board: Board) -> list[str]:
+    """The block's lines on a terminal of 80 columns."""
+    console = Console(width=COLUMNS, file=io.StringIO(), force_terminal=False)
+    with console.capture() as captured:
+        console.print(board)
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def search(tool: str, iteration: int = 1) -> AgentEvent:
+    return AgentEvent(type="searching", message=tool, data={"tool": tool, "arguments": "{}"}, iteration=iteration)
+
+
+def test_a_source_is_waited_for_until_it_answers() -> None:
+    now = [0.0]
+    board = Board(lambda: now[0])
+    board.note(search("search_pubmed"))
+    board.note(search("get_label"))
+    board.note(search("get_paper"))  # looks up single records: no search to wait for
+    now[0] = 3.0
+    board.note(AgentEvent(type="search_complete", message="", data=reply(record("1", "A trial")), iteration=1))
+    now[0] = 9.0
+
+    head, pubmed, label = shown(board)
+    assert head == "round 1 · 9 s · waiting for openFDA"
+    assert pubmed.split() == ["PubMed", "1", "found", "1", "kept", "3", "s"]
+    assert label.split() == ["openFDA", "0", "found", "0", "kept", "9", "s", "waiting"]
+
+
+def test_time_between_rounds_is_not_a_sources() -> None:
+    now = [0.0]
+    board = Board(lambda: now[0])
+    for asked_at, answered_at in ((0.0, 2.0), (50.0, 51.0)):
+        now[0] = asked_at
+        board.note(search("search_pubmed"))
+        now[0] = answered_at
+        board.note(AgentEvent(type="search_complete", message="", data=reply(record("1", "A trial"))))
+
+    assert shown(board)[1].split()[-2:] == ["3", "s"]
+
+
+def test_a_source_that_failed_says_why_in_its_line() -> None:
+    board = Board(lambda: 0.0)
+    failed = reply(status=Status.UNAVAILABLE, warnings=["no answer \x1b[31mwithin 90 s " + "and more " * 20])
+    board.note(AgentEvent(type="search_complete", message="", data=failed))
+
+    line = shown(board)[1]
+    assert "no answer" in line
+    assert len(line) <= COLUMNS
+    assert "\x1b" not in line
+
+
+def test_identifiers_are_links_to_the_sources_pages() -> None:
+    out = io.StringIO()
+    print_report(sample().to_tree(), Console(file=out, force_terminal=True, width=COLUMNS, legacy_windows=False))
+
+    assert "https://pubmed.ncbi.nlm.nih.gov/" in out.getvalue()
+    assert "\x1b]8;" in out.getvalue()
+    plain = io.StringIO()
+    print_report(sample().to_tree(), Console(file=plain, width=COLUMNS))
+    assert "\x1b" not in plain.getvalue()
+
+
+def in_terminal(arguments: list[str], folder: Path) -> tuple[bytes, pyte.HistoryScreen]:
+    """A command in a real pseudo-terminal: what it sent, and the screen at its end."""
+    main, other = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(LINES)}
+    command = [sys.executable, "-m", "willowbark", *arguments]
+    with subprocess.Popen(command, cwd=folder, env=environment, stdin=other, stdout=other, stderr=other) as run:
+        os.close(other)
+        sent = b""
+        while select.select([main], [], [], 300)[0]:
+            try:
+                sent += os.read(main, 65536)
+            except OSError:  # the terminal is gone: Linux says EIO
+                break
+    os.close(main)
+    assert run.returncode == 0, sent
+    screen = pyte.HistoryScreen(COLUMNS, LINES, history=10_000)
+    pyte.ByteStream(screen).feed(sent)
+    return sent, screen
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_run_ends_with_answer_table_files_and_what_comes_next(tmp_path: Path) -> None:
+    asked = ["ask", QUESTION, "--offline", "--max-iterations", "1"]
+    sent, screen = in_terminal(asked, tmp_path)
+
+    lines = [line.rstrip() for line in screen.display]
+    assert len(screen.history.top) == 0, "all of it stands on one screen"
+    assert b"waiting for" in sent
+    assert not [line for line in lines if "waiting for" in line or " kept  " in line], "the block is gone"
+    assert any(line.endswith("what the evidence says ──────────") for line in lines)
+    assert "Candidates and certainty" in lines
+    assert any(line.startswith("drug") and "certainty" in line for line in lines)
+    assert any(line.startswith("Run folder: runs/") for line in lines)
+    assert any(line.startswith("Next: willowbark show last") for line in lines)
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert "pubmed: ok" in (folder / "log.txt").read_text(encoding="utf-8")
