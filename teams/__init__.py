@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .ledger import Ledger
     from .research_team import ResearchTeam
     from .run.options import RunOptions
-    from .run.research import RunFailed, SourcesUnreachable, research, research_stream
+    from .run.research import RunFailed, SourcesUnreachable, ask, research, research_stream
 
 _HOMES = {
     "AgentEvent": "events",
@@ -24,6 +24,7 @@ _HOMES = {
     "RunOptions": "run.options",
     "Settings": "config",
     "SourcesUnreachable": "run.research",
+    "ask": "run.research",
     "research": "run.research",
     "research_stream": "run.research",
 }
@@ -36,6 +37,7 @@ __all__ = [
     "RunOptions",
     "Settings",
     "SourcesUnreachable",
+    "ask",
     "research",
     "research_stream",
 ]

@@ -9,10 +9,12 @@ import pytest
 from builders import QUESTION
 from typer.testing import CliRunner
 
+import willowbark
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.teams import ResearchTeam, Settings, research
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.notebook import ask
+from willowbark.tools.errors import UsageError
 from willowbark.tools.sandbox.server import SandboxServer
 
 
@@ -62,3 +64,19 @@ async def test_a_team_that_was_loaded_from_json_gives_the_report_of_python(pytho
 
     assert isinstance(message, ReportMessage)
     assert fingerprint(message.content.to_json()) == fingerprint(python.to_json())
+
+
+def test_a_script_gets_the_report_of_python_without_a_word_of_asyncio(python: ResearchReport) -> None:
+    report = willowbark.ask(QUESTION, settings=Settings())
+    assert fingerprint(report.to_json()) == fingerprint(python.to_json())
+
+
+async def test_where_an_event_loop_runs_the_way_out_is_named() -> None:
+    with pytest.raises(UsageError, match="await research"):
+        willowbark.ask(QUESTION)
+
+
+def test_the_package_gives_what_it_names_and_nothing_else() -> None:
+    assert {name for name in willowbark.__all__ if getattr(willowbark, name)} == set(willowbark.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'answer'"):
+        willowbark.answer  # noqa: B018

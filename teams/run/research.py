@@ -1,5 +1,6 @@
 """One run from question to report: the team, its events, and a report whatever happens."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from functools import partial
@@ -11,7 +12,7 @@ from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest, Approve,
 from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.autogen import input_of
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.errors import WillowbarkError
+from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.questions.query import validate_question
 
 from ..config import Settings
@@ -23,7 +24,7 @@ from ..model_clients import model_of
 from .course import Course
 from .options import Choices, RunOptions
 
-__all__ = ["Asked", "RunFailed", "SourcesUnreachable", "research", "research_stream"]
+__all__ = ["Asked", "RunFailed", "SourcesUnreachable", "ask", "research", "research_stream"]
 
 Asked = Approve | UserProxyAgent
 """Who is asked about the candidates: a function that takes the typed request, or AutoGen's agent for a person."""
@@ -62,6 +63,23 @@ async def research(question: str | RunOptions, **choices: Unpack[Choices]) -> Re
     """
     options = RunOptions.of(question, choices)
     return await report_of(research_stream(options), options)
+
+
+def ask(question: str | RunOptions, **choices: Unpack[Choices]) -> ResearchReport:
+    """Answer a question with a report, and wait for it: `research` for scripts that have no event loop.
+
+    Takes and raises what `research` does.
+
+    Raises:
+        UsageError: an event loop runs already, as in a notebook: `await research(…)` there.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(research(question, **choices))
+    raise UsageError(
+        "ask cannot wait where an event loop runs already (a notebook, say): use `await research(…)` there"
+    )
 
 
 async def report_of(stream: AsyncGenerator[AgentEvent, None], options: RunOptions) -> ResearchReport:
