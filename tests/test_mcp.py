@@ -49,7 +49,7 @@ from willowbark.tools.toolbox import ToolReply
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 PROGRAM = [sys.executable, "-m", "willowbark", "mcp", "--offline"]
 LONGEST_LISTS = 20_000  # bytes of tools/list: a client pays for them in every conversation
-SHORT_RUN = {"question": QUESTION, "max_iterations": 1}
+SHORT_RUN = {"question": QUESTION, "max_iterations": 1, "depth": "quick"}
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ from willowbark.tools.http.transport import Transport
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import EvidenceTool, GetPaper, GetTrial, PaperArgs, ToolReply, TrialArgs
 
-from ..config import Settings
+from ..config import DEPTHS, Depth, Settings
 from ..events import AgentEvent
 from ..ledger import Ledger, LedgerError, Run
 from ..research_team import participants_of
@@ -112,6 +112,7 @@ class ResearchArgs(BaseModel):
         str | None, Field(max_length=2000, description="Such as: Which existing drugs could prevent migraine?")
     ] = None
     run_id: Annotated[str | None, Field(description="Go on with this run, or give its report, instead")] = None
+    depth: Annotated[Depth | None, Field(description=f"About so many records: {DEPTHS}")] = None
     max_iterations: Annotated[int | None, Field(ge=1, le=20, description="Rounds of search")] = None
 
 
@@ -293,7 +294,7 @@ class Server(FastMCP[Any]):
         given: LifeChoices = {"endpoints": self._transport.endpoints, "cancellation_token": token}
         with Ledger(self._ledger) if args.run_id is None else Ledger.existing(self._ledger) as ledger:
             if args.run_id is None:
-                new = RunOptions(question=args.question, max_iterations=args.max_iterations, settings=self._settings)
+                new = RunOptions(settings=self._settings, **args.model_dump(exclude={"run_id"}))
                 stream = research_stream(new, ledger=ledger, run_id=run_id, **given)
             elif ledger.run(run_id).status == "complete":
                 yield AgentEvent(type="complete", message="as it was", data=self.report(run_id))
