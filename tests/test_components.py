@@ -60,7 +60,7 @@ async def test_a_team_that_was_exported_earlier_still_loads_and_runs(
     report = result.messages[-1].content  # type: ignore[union-attr]
     assert isinstance(report, ResearchReport)
     assert report.drug_candidates
-    assert {entry.source for entry in report.search_log} >= {"pubmed", "clinicaltrials", "chembl"}
+    assert {entry.source for entry in report.search_log} >= {"pubmed", "clinicaltrials", "opentargets"}
 
 
 EVIL_TOOL = {

@@ -56,7 +56,7 @@ async def test_a_run_tells_of_every_tool_turn_and_report(
 
     counter, tracker = TokenCounter(), ErrorTracker()
     caplog.set_level(logging.INFO, "willowbark.run")
-    chosen = Settings().overridden({"research.max_iterations": 1, "research.search_timeout": 5})
+    chosen = Settings().overridden({"research.max_iterations": 2, "research.search_timeout": 5})
     stream = research_stream(
         QUESTION,
         settings=chosen,
@@ -88,7 +88,8 @@ async def test_before_tool_comes_before_the_call_and_the_call_waits_for_it() -> 
         happened.append(f"{call.agent} {call.iteration} {call.tool} {call.arguments}")
 
     async def before(agent: str, iteration: int, tool: str, arguments: BaseModel) -> None:
-        await tell([Hooks(before_tool=hook)], ToolCall(agent, tool, arguments.model_dump_json(), iteration))
+        given = arguments.model_dump_json(exclude_unset=True)
+        await tell([Hooks(before_tool=hook)], ToolCall(agent, tool, given, iteration))
 
     asks = FunctionCall(id="1", name="search_pubmed", arguments='{"query": "migraine"}')
     usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
@@ -106,7 +107,7 @@ async def test_a_before_hook_that_fails_is_told_and_the_call_is_made(endpoints: 
     async def broken(_: ToolCall) -> None:
         raise ValueError("what it knows stays unsaid")
 
-    chosen = Settings().overridden({"research.max_iterations": 1, "research.search_timeout": 5})
+    chosen = Settings().overridden({"research.max_iterations": 2, "research.search_timeout": 5})
     stream = research_stream(QUESTION, settings=chosen, endpoints=endpoints, hooks=[Hooks(before_tool=broken)])
     events = [event async for event in stream]
 

@@ -71,7 +71,7 @@ def assessment(request: AssessmentRequest) -> JudgeAssessment:
 def _plan(
     asked: ParsedQuestion, candidates: Sequence[Candidate], untried: Sequence[str], request: AssessmentRequest
 ) -> _Plan:
-    """What another round asks: while reading pays, further hits, all drugs in one query; beside the last, mechanisms.
+    """What another round asks: while reading pays, further hits, all drugs in one query; mechanisms beside them.
 
     A query that stands here again asks for its next page.
     """
@@ -93,10 +93,8 @@ def _plan(
     entries = [search for search in request.searches if gives(search.source) in ENTRIES]
     if entries and all(search.status is Status.UNAVAILABLE for search in entries) and request.iteration == 1:
         plan.ask(f"Drugs that databases list for {condition}.", [condition], ["mechanism"])
-    if not (plan.queries and reading.goes_on):
-        looked_up = {search.query for search in entries}
-        unknown = _unasked(decided[:MAX_DRUGS], looked_up)
-        plan.ask(f"Mechanisms and labels of {', '.join(unknown)}.", unknown, ["mechanism"])
+    unknown = _unasked(decided[:MAX_DRUGS], {search.query for search in entries})
+    plan.ask(f"Mechanisms and labels of {', '.join(unknown)}.", unknown, ["mechanism"])
     return plan
 
 
