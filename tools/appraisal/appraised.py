@@ -159,7 +159,7 @@ def appraise_record(record: Evidence, drug: str, asked: ParsedQuestion, readings
     item = _item(record, found)
     if posted:
         item = item.model_copy(update={"design": posted.design})
-    if item.direction in _TOLD and asked.intent == "prevention" and not _prevents(record, drug):
+    if item.direction in _TOLD and asked.intent == "prevention" and not _prevents(record, found[0]):
         item = item.model_copy(update={"direction": Direction.neutral})
     if item.disputed:
         _log.info("%s, %s: readers disagree: %s", record.key, drug, item.disputed)
@@ -252,10 +252,12 @@ def _sentence(record: Evidence, item: AppraisedItem, reading: Reading) -> str:
     return " ".join(passage.text for passage in reading.passages)
 
 
-def _prevents(record: Evidence, drug: str) -> bool:
-    """Whether a record uses the drug to prevent something, rather than to treat what is there."""
-    names = (drug, *drug_synonyms(drug))
-    return purpose_of(record.citation.title, record.content, names) == "prevention"
+def _prevents(record: Evidence, reading: Reading) -> bool:
+    """Whether a record and its passages use the drug to prevent something, not to treat what is there."""
+    names = (reading.drug, *drug_synonyms(reading.drug))
+    told = " ".join(passage.text for passage in reading.passages)
+    uses = purpose_of(record.citation.title, record.content, names), purpose_of("", told, names)
+    return uses[0] == "prevention" and uses[1] != "relief"
 
 
 def trial_of(record: Evidence, design: StudyDesign) -> str | None:

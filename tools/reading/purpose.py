@@ -20,8 +20,8 @@ _PREVENTS = re.compile(
     r"relapses|"
     r"days with)|\b(?:attacks|days|episodes|headaches|migraines|relapses|exacerbations) (?:per|a|each|every|/)\s?"
     r"(?:month|year|week|4 weeks|28 days)|\bmonthly (?:\w+ )?(?:attacks|migraines?|headaches?|days|frequency)|"
-    r"\brecurren\w*|\brelaps\w*|\brebleed\w*|\breblee?d\w*|\bfirst (?:\w+ ){0,2}(?:ble\w+|h(?:a)?emorrhage|episode|"
-    r"event)|\bincidence\b|\brisk of\b|\btime to (?:first|next)|\bsecondary (?:prevention|prophylaxis)|"
+    r"(?<!headache )\brecurren\w*|\brelaps\w*|\brebleed\w*|\breblee?d\w*|\bfirst (?:\w+ ){0,2}(?:ble\w+|"
+    r"h(?:a)?emorrhage|episode|event)|\bincidence\b|\brisk of\b|\btime to (?:first|next)|\bsecondary (?:prevention|prophylaxis)|"
     r"\b(?:fewer|number of) (?:\w+ )?(?:attacks|episodes|headaches|migraines|relapses|seizures)|-free days\b",
     re.IGNORECASE,
 )
@@ -54,6 +54,8 @@ def purpose_of(title: str, text: str, names: tuple[str, ...]) -> Purpose:
     'relief'
     """
     body, named = sentences(text), _pattern(names)
+    if named.search(title) and _RELIEVES.search(title) and not _PREVENTS.search(title):
+        return "relief"
     spoken: Sequence[str] = [s for s in body if named.search(s)] or body
     of_title = _TITLE_WEIGHT if named.search(title) else 1
     prevents = of_title * bool(_PREVENTS.search(title)) + sum(bool(_PREVENTS.search(s)) for s in spoken)
