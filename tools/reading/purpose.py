@@ -21,7 +21,8 @@ _PREVENTS = re.compile(
     r"days with)|\b(?:attacks|days|episodes|headaches|migraines|relapses|exacerbations) (?:per|a|each|every|/)\s?"
     r"(?:month|year|week|4 weeks|28 days)|\bmonthly (?:\w+ )?(?:attacks|migraines?|headaches?|days|frequency)|"
     r"(?<!headache )\brecurren\w*|\brelaps\w*|\brebleed\w*|\breblee?d\w*|\bfirst (?:\w+ ){0,2}(?:ble\w+|"
-    r"h(?:a)?emorrhage|episode|event)|\bincidence\b|\brisk of\b|\btime to (?:first|next)|\bsecondary (?:prevention|prophylaxis)|"
+    r"h(?:a)?emorrhage|episode|event)|\bincidence\b|\brisk of\b|\btime to (?:first|next)|"
+    r"\bsecondary (?:prevention|prophylaxis)|"
     r"\b(?:fewer|number of) (?:\w+ )?(?:attacks|episodes|headaches|migraines|relapses|seizures)|-free days\b",
     re.IGNORECASE,
 )
