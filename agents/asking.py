@@ -1,13 +1,13 @@
 """Asking a model for a typed answer, whatever the model can do.
 
 OpenAI's client takes a schema, Anthropic's refuses one, small local models write JSON inside prose. So: hand over the
-schema where it is taken, write it into the prompt otherwise, validate in both cases, and let the model mend its answer
-a bounded number of times.
+schema where it is taken, write it into the prompt otherwise or where it is refused, validate in both cases, and let the
+model mend its answer a bounded number of times.
 """
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from typing import Any, TypeVar
 
@@ -15,20 +15,30 @@ from autogen_core import CancellationToken
 from autogen_core.models import (
     AssistantMessage,
     ChatCompletionClient,
+    CreateResult,
     LLMMessage,
     RequestUsage,
     UserMessage,
 )
 from pydantic import BaseModel, ValidationError
 
+from willowbark.tools.enclosure import visible
 from willowbark.tools.errors import WillowbarkError
+
+from .autogen import openai_server
+from .drafts import strict
 
 T = TypeVar("T", bound=BaseModel)
 
 MAX_REPAIRS = 2  # answers that a model may mend
+MAX_ANSWER = 400_000  # characters; the longest draft that its bounds allow has fewer, what is longer ran away
+MAX_SHOWN_BACK = 20_000  # characters of an answer that its model sees again when it mends it
 REQUEST = "request"
 """Names a request as data among a client's `extra_create_args`."""
-_JSON_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+_MAX_STARTS = 40  # braces at which an answer's JSON may begin: a reader from each of thousands would take minutes
+_MAX_TOLD = 200  # characters of a provider's own words in a report
+_THOUGHT = ("think", "thinking", "reasoning")  # tags around what a model thinks aloud
+_KEY = re.compile(r"\b(?:sk|pk|rk|key|gsk|xai|api)[-_][\w*.-]{4,}|\b[\w-]*\*{3,}[\w-]*|\b[A-Za-z0-9_-]{32,}\b")
 
 
 class ModelFailure(WillowbarkError):
@@ -43,6 +53,10 @@ class ModelFailure(WillowbarkError):
         self.usage = usage
 
 
+class ModelUnavailable(Exception):
+    """A model that gave no answer, or is not asked: the run is replayed, and the ledger does not hold its answer."""
+
+
 async def ask(
     model_client: ChatCompletionClient,
     messages: Sequence[LLMMessage],
@@ -50,6 +64,7 @@ async def ask(
     cancellation_token: CancellationToken | None = None,
     *,
     request: BaseModel | None = None,
+    objection: Callable[[T], str | None] = lambda _: None,
 ) -> tuple[T, RequestUsage]:
     """Ask for an answer of a type.
 
@@ -60,6 +75,7 @@ async def ask(
         cancellation_token: as the client takes it.
         request: the same as data, handed as `REQUEST` to a client that reads data instead of words (`reads_requests`);
             None where there are words alone.
+        objection: what else is wrong with an answer; None where it will do.
 
     Returns:
         The answer, and the tokens of all attempts.
@@ -67,34 +83,133 @@ async def ask(
     Raises:
         ModelFailure: the client raised, or no answer was valid after `MAX_REPAIRS` repairs.
     """
-    structured = bool(model_client.model_info.get("structured_output"))
-    asked = list(messages) if structured else [*messages, _schema_request(answer_type)]
+    asked, form = list(messages), _form(model_client, answer_type)
+    if form is None:
+        asked, form = [*asked, _schema_request(answer_type)], _loose_form(model_client)
+    if request is not None and reads_requests(model_client):
+        form = {**form, "extra_create_args": {REQUEST: request}}
     used = RequestUsage(prompt_tokens=0, completion_tokens=0)
     for _ in range(1 + MAX_REPAIRS):
         try:
-            result = await model_client.create(
-                asked,
-                json_output=answer_type if structured else (True if model_client.model_info["json_output"] else None),
-                extra_create_args={REQUEST: request} if request is not None and reads_requests(model_client) else {},
-                cancellation_token=cancellation_token,
-            )
+            result = await model_client.create(asked, **form, cancellation_token=cancellation_token)
         except Exception as error:  # clients raise whatever their libraries raise
-            raise ModelFailure(f"the model did not answer ({type(error).__name__})", used) from error
+            if not _refuses_schema(error, form):
+                raise ModelFailure(f"the model did not answer ({told(error)})", used) from error
+            asked, form = [*asked, _schema_request(answer_type)], _loose_form(model_client)
+            continue
         add_usage(used, result.usage)
-        text = result.content if isinstance(result.content, str) else ""
-        try:
-            answer = answer_type.model_validate_json(_json_in(text))
-        except ValidationError as error:
-            problem = "; ".join(
-                f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}" for item in error.errors()[:5]
-            )
-        else:
+        said = result.content if isinstance(result.content, str) else ""
+        answer, problem = _read(said, answer_type)
+        problem = problem or (objection(answer) if answer is not None else None)
+        if answer is not None and problem is None:
             return answer, used
         asked += [
-            AssistantMessage(content=text or "(empty)", source="assistant"),
-            UserMessage(content=f"That is not valid: {problem}. Answer again, with the JSON alone.", source="user"),
+            AssistantMessage(content=said[:MAX_SHOWN_BACK] or "(empty)", source="assistant"),
+            UserMessage(content=f"{_flaw(result, problem)} Answer again, with the JSON alone.", source="user"),
         ]
     raise ModelFailure(f"the model gave no valid {answer_type.__name__} in {1 + MAX_REPAIRS} attempts", used)
+
+
+def _form(client: ChatCompletionClient, answer_type: type[BaseModel]) -> dict[str, Any] | None:
+    """How a client is handed a schema; None where it takes none.
+
+    OpenAI's own gets it ready made: what AutoGen would make of the type keeps the bounds, and an answer that does not
+    hold to it raises within the client, where its tokens are lost.
+    """
+    if not client.model_info.get("structured_output"):
+        return None
+    server = openai_server(client)
+    if server is None:
+        return {"json_output": answer_type}
+    schema = answer_type.model_json_schema()
+    named = {
+        "name": answer_type.__name__,
+        "strict": True,
+        "schema": strict(schema) if server == "strict" else schema,
+    }
+    return {"extra_create_args": {"response_format": {"type": "json_schema", "json_schema": named}}}
+
+
+def _loose_form(client: ChatCompletionClient) -> dict[str, Any]:
+    return {"json_output": True} if client.model_info["json_output"] else {}
+
+
+def _refuses_schema(error: Exception, form: dict[str, Any]) -> bool:
+    """Whether a server took no offence but at the schema, which can be put in words."""
+    said = str(error).lower()
+    return (
+        "response_format" in form.get("extra_create_args", {})
+        and getattr(error, "status_code", None) in (400, 422)
+        and any(word in said for word in ("schema", "response_format", "grammar"))
+    )
+
+
+def _flaw(result: CreateResult, problem: str | None) -> str:
+    if result.finish_reason == "length":
+        return "That was cut off at the limit of an answer's length: say less."
+    return f"That is not valid: {problem}."
+
+
+def _read(said: str, answer_type: type[T]) -> tuple[T | None, str | None]:
+    """The first JSON in an answer that is of the type, or what is wrong with the last."""
+    problem = "no JSON object"
+    if len(said) > MAX_ANSWER:
+        return None, f"longer than {MAX_ANSWER:,} characters"
+    for found in _objects_in(without_thoughts(said)):
+        try:
+            return answer_type.model_validate(found), None
+        except ValidationError as error:
+            problem = "; ".join(
+                f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}"
+                for item in error.errors(include_url=False, include_input=False)[:5]
+            )
+    return None, problem
+
+
+def _objects_in(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a text, whatever prose and braces stand around them."""
+    decoder, at = json.JSONDecoder(strict=False), text.find("{")
+    for _ in range(_MAX_STARTS):
+        if at < 0:
+            return
+        try:
+            found, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            yield found
+        at = text.find("{", end)
+
+
+def without_thoughts(text: str) -> str:
+    """A model's answer without what it thought aloud before; also where the server took the opening tag away.
+
+    >>> without_thoughts("<think>{ not yet }</think> Propranolol.")
+    'Propranolol.'
+    """
+    for tag in _THOUGHT:
+        text = text.rpartition(f"</{tag}>")[2].partition(f"<{tag}>")[0]
+    return text.strip()
+
+
+def told(error: BaseException) -> str:
+    """Why a model did not answer, in a line: the provider's own words without keys, else the kind of failure.
+
+    >>> told(TimeoutError())
+    'TimeoutError'
+    """
+    if isinstance(error, ModelUnavailable):
+        return str(error) or type(error).__name__
+    status = getattr(error, "status_code", None)
+    if not isinstance(status, int):
+        return type(error).__name__
+    body = getattr(error, "body", None)
+    for _ in range(2):  # Anthropic wraps the error once more than OpenAI
+        body = body.get("error", body) if isinstance(body, dict) else body
+    said = body.get("message") if isinstance(body, dict) else None
+    words = " ".join(visible(str(said or getattr(error, "message", None) or type(error).__name__)).split())
+    shown = _KEY.sub("[key]", words)
+    return f"{status} {shown[:_MAX_TOLD]}{'…' if len(shown) > _MAX_TOLD else ''}".rstrip(" .")
 
 
 def reads_requests(client: Any) -> bool:
@@ -113,11 +228,6 @@ def _schema_request(answer_type: type[BaseModel]) -> UserMessage:
     return UserMessage(
         content=f"Answer with one JSON object of this schema, and nothing else:\n{schema}", source="user"
     )
-
-
-def _json_in(text: str) -> str:
-    found = _JSON_OBJECT.search(text)
-    return found.group() if found else text
 
 
 def prompt(file: str) -> str:

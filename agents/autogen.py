@@ -7,7 +7,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from autogen_agentchat import TRACE_LOGGER_NAME
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
@@ -20,6 +20,7 @@ from autogen_agentchat.teams._group_chat._selector_group_chat import SelectorGro
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient, ModelInfo
 from autogen_core.tools import BaseTool, StaticWorkbench
+from autogen_ext.models.cache import ChatCompletionCache
 
 __all__ = [
     "AssistantAgentConfig",
@@ -31,6 +32,7 @@ __all__ = [
     "input_of",
     "model_name",
     "openai_model_info",
+    "openai_server",
     "speaking_through",
     "tools_of",
     "typed_by",
@@ -125,6 +127,17 @@ def openai_model_info(model: str) -> ModelInfo | None:
     from autogen_ext.models.openai import _model_info as known  # noqa: PLC0415  only with the extra
 
     return known.get_info(model) if known.resolve_model(model) in known._MODEL_INFO else None
+
+
+def openai_server(client: ChatCompletionClient) -> Literal["strict", "own"] | None:
+    """Who answers a client that speaks OpenAI's protocol: its makers' servers, or others at an address of their own.
+
+    None for clients that speak another one.
+    """
+    inner = client.client if isinstance(client, ChatCompletionCache) else client
+    if not type(inner).__module__.startswith("autogen_ext.models.openai"):
+        return None
+    return "own" if getattr(inner, "_raw_config", {}).get("base_url") else "strict"
 
 
 async def close_connections(client: ChatCompletionClient) -> None:

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker, stated, unmarked
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.registry import kind_of
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.toolbox import MAX_DRUGS
@@ -26,6 +27,7 @@ from willowbark.tools.toolbox import MAX_DRUGS
 from .analyst import Analyst, AnalystConfig, made_of
 from .asking import ModelFailure, add_usage, ask, prompt
 from .context import Exhausted, RunContext
+from .drafts import JudgeDraft, NextSearch
 from .findings import Dossier
 from .progress import STANDARD, Progress, Search, progress, readers, verdicts
 
@@ -87,6 +89,9 @@ class JudgeAssessment(BaseModel):
     next_search_queries: list[str] = Field(default_factory=list)
     next_specialists: list[str] = Field(default_factory=list)
     """Who should search next: `literature`, `trials`, `mechanism`; empty leaves the choice to the team."""
+    next_searches: list[NextSearch] = Field(default_factory=list)
+    """Who should search for what, to close which gap; queries and specialists stand once each in the two lists above.
+    Empty in assessments older than this field."""
     reasoning: str = Field(min_length=20)
     iteration: int = Field(default=1, ge=1)
     """The round that was judged; set by code."""
@@ -122,7 +127,7 @@ class AssessmentMessage(StructuredMessage[JudgeAssessment]):
         verdict = self.content
         lines = [self.to_text(), verdict.reasoning]
         lines += [f"Gap: {gap}" for gap in verdict.gaps]
-        lines += [f"Next query: {query}" for query in verdict.next_search_queries]
+        lines += [f"Next query{_addressed(verdict, query)}: {query}" for query in verdict.next_search_queries]
         wanted = NextSearches(after_round=verdict.iteration, next_search_queries=verdict.next_search_queries)
         return f"{unmarked(chr(10).join(lines))}\n{stated(wanted, new_marker())}"
 
@@ -283,10 +288,10 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         ]
         notes: list[str] = []
         used = RequestUsage(prompt_tokens=0, completion_tokens=0)
-        draft: JudgeAssessment | None = None
+        draft: JudgeDraft | None = None
         for client in self._clients:
             try:
-                draft, usage = await ask(client, messages, JudgeAssessment, cancellation_token, request=request)
+                draft, usage = await ask(client, messages, JudgeDraft, cancellation_token, request=request)
             except ModelFailure as failure:
                 _log.warning("%s: %s", self.name, failure)
                 notes.append(f"{self.name}: {failure}")
@@ -294,7 +299,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
                 continue
             add_usage(used, usage)
             break
-        draft = draft or _unassessed()
+        draft = draft or _UNASSESSED
         exhausted = _used_up(dossier, self.limits) or self._run.exhausted(iteration)
         verdict = _decided(draft, dossier, iteration, pool, candidates, self.limits, exhausted, reading)
         tokens = dossier.tokens_used + used.prompt_tokens + used.completion_tokens
@@ -368,21 +373,25 @@ def _is_entry(record: Evidence) -> bool:
     return kind_of(record) in ENTRIES
 
 
-def _unassessed() -> JudgeAssessment:
-    """What stands when neither model nor fallback assessed."""
-    nothing = "Not assessed: no model answered."
-    return JudgeAssessment(
-        details=AssessmentDetails(
-            mechanism_score=0, mechanism_reasoning=nothing, clinical_evidence_score=0, clinical_reasoning=nothing
-        ),
-        confidence=0.0,
-        gaps=["The evidence could not be assessed."],
-        reasoning="No model gave an assessment; the rules decide on budgets alone.",
-    )
+_NOTHING = "Not assessed: no model answered."
+_UNASSESSED = JudgeDraft(
+    mechanism_reasoning=_NOTHING,
+    mechanism_score=0,
+    clinical_reasoning=_NOTHING,
+    clinical_evidence_score=0,
+    drug_candidates=[],
+    candidates_score=0,
+    key_findings=[],
+    gaps=["The evidence could not be assessed."],
+    next_searches=[],
+    reasoning="No model gave an assessment; the rules decide on budgets alone.",
+    confidence=0.0,
+)
+"""What stands when neither model nor fallback assessed."""
 
 
 def _decided(
-    draft: JudgeAssessment,
+    draft: JudgeDraft,
     dossier: Dossier,
     iteration: int,
     pool: Sequence[Evidence],
@@ -397,14 +406,16 @@ def _decided(
     """
     breakdown = sources_breakdown(pool)
     known = {candidate.drug for candidate in candidates}
-    details = draft.details.model_copy(
-        update={
-            "sources_breakdown": breakdown,
-            "sources_score": min(10, len(dossier.answered) * 2),
-            "drug_candidates": [name for name in draft.details.drug_candidates if name.lower() in known],
-            "candidates_score": draft.details.candidates_score if known else 0,
-            "clinical_evidence_score": draft.details.clinical_evidence_score if known else 0,
-        }
+    details = AssessmentDetails(
+        mechanism_score=draft.mechanism_score,
+        mechanism_reasoning=draft.mechanism_reasoning,
+        clinical_evidence_score=draft.clinical_evidence_score if known else 0,
+        clinical_reasoning=draft.clinical_reasoning,
+        candidates_score=draft.candidates_score if known else 0,
+        sources_score=min(10, len(dossier.answered) * 2),
+        sources_breakdown=breakdown,
+        drug_candidates=[name for name in draft.drug_candidates if (canonical_drug(name) or name.lower()) in known],
+        key_findings=draft.key_findings,
     )
     queries, specialists = draft.next_search_queries, draft.next_specialists
     if reading.has_ended:
@@ -424,17 +435,19 @@ def _decided(
     reason = _stop_reason(sufficient, nothing_to_ask or nothing_new, dossier, iteration, limits, exhausted)
     if reason == "no_new_evidence" and reading.has_ended:
         reason = "depth_reached" if reading.is_deep else "verdicts_settled"
-    return draft.model_copy(
-        update={
-            "details": details,
-            "sufficient": sufficient,
-            "recommendation": "continue" if reason is None else "synthesize",
-            "stop_reason": reason,
-            "iteration": iteration,
-            "next_search_queries": queries,
-            "next_specialists": specialists,
-            "progress": reading,
-        }
+    return JudgeAssessment(
+        details=details,
+        sufficient=sufficient,
+        confidence=draft.confidence,
+        recommendation="continue" if reason is None else "synthesize",
+        gaps=draft.gaps,
+        next_search_queries=queries,
+        next_specialists=specialists,
+        next_searches=[search for search in draft.next_searches if search.specialist in specialists],
+        reasoning=draft.reasoning,
+        iteration=iteration,
+        stop_reason=reason,
+        progress=reading,
     )
 
 
@@ -483,6 +496,12 @@ def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:
         else:
             counts["other"] += 1
     return counts
+
+
+def _addressed(verdict: JudgeAssessment, query: str) -> str:
+    """For whom a query is; empty where nobody was named."""
+    names = dict.fromkeys(search.specialist for search in verdict.next_searches if search.query == query)
+    return f" for {' and '.join(names)}" if names else ""
 
 
 def _as_markdown(verdict: JudgeAssessment) -> str:

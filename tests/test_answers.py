@@ -2,10 +2,10 @@
 
 import pytest
 
+from willowbark.agents.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.answers import answer_of
 from willowbark.agents.report.claims import Verdicts
-from willowbark.agents.report.content import ReportDraft
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.references import References
 from willowbark.tools.appraisal.appraised import Readings
@@ -50,7 +50,7 @@ def _first_lines(question: str, *pool: Evidence, **told: dict[str, object]) -> s
         assessments=[],
         pool=list(pool),
         candidates=appraise_candidates(question, pool, readings),
-        draft=ReportDraft(),
+        draft=ReportDraft(claims=[], candidates=[]),
         verdicts=Verdicts(),
         readings=readings,
     )

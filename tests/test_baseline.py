@@ -21,9 +21,9 @@ from willowbark.agents.asking import ask
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import assessment
 from willowbark.agents.baseline.drafting import draft
-from willowbark.agents.judge import AssessmentMessage, AssessmentRequest, JudgeAssessment
+from willowbark.agents.drafts import JudgeDraft, ReportDraft
+from willowbark.agents.judge import AssessmentMessage, AssessmentRequest
 from willowbark.agents.progress import Search, progress
-from willowbark.agents.report.content import ReportDraft
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import enclose, new_marker
@@ -114,7 +114,7 @@ def to_draft(*records: Evidence, question: str = QUESTION) -> DraftRequest:
 
 
 @pytest.mark.parametrize(
-    ("answer_type", "request_of"), [(JudgeAssessment, to_assess), (ReportDraft, to_draft)], ids=["assess", "draft"]
+    ("answer_type", "request_of"), [(JudgeDraft, to_assess), (ReportDraft, to_draft)], ids=["assess", "draft"]
 )
 async def test_equal_requests_get_equal_answers_whatever_the_words(
     answer_type: type[BaseModel], request_of: Callable[[Evidence], BaseModel]
@@ -144,8 +144,8 @@ async def test_nothing_is_claimed_of_records_that_are_not_shown() -> None:
 
 
 async def test_an_answer_of_a_type_is_refused_where_there_are_words_alone() -> None:
-    with pytest.raises(ValueError, match="cannot answer with JudgeAssessment from words alone"):
-        await BaselineChatCompletionClient().create(asked(), json_output=JudgeAssessment)
+    with pytest.raises(ValueError, match="cannot answer with JudgeDraft from words alone"):
+        await BaselineChatCompletionClient().create(asked(), json_output=JudgeDraft)
 
 
 async def test_a_language_model_gets_the_words_alone() -> None:
@@ -249,7 +249,7 @@ async def test_a_class_asked_about_is_searched_for_by_its_members() -> None:
     verdict = assessment(to_assess(TRIAL, hits=1, question="Do triptans prevent migraine?"))
 
     assert any("almotriptan OR eletriptan" in query for query in verdict.next_search_queries)
-    assert verdict.details.drug_candidates == []
+    assert verdict.drug_candidates == []
 
 
 def drafted(*pool: Evidence) -> list[str]:

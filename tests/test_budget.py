@@ -13,7 +13,7 @@ from builders import QUESTION
 
 from willowbark.agents.asking import MAX_REPAIRS
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.judge import JudgeAssessment
+from willowbark.agents.drafts import JudgeDraft
 from willowbark.agents.report.content import OTHER_CALLS
 from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
@@ -56,8 +56,8 @@ class Vague(Dear):
 
     async def create(self, *arguments: Any, **options: Any) -> CreateResult:
         result = await super().create(*arguments, **options)
-        if options.get("json_output") is JudgeAssessment and isinstance(result.content, str):
-            result.content = json.dumps({**json.loads(result.content), "next_specialists": []})
+        if options.get("json_output") is JudgeDraft and isinstance(result.content, str):
+            result.content = json.dumps({**json.loads(result.content), "next_searches": []})
         return result
 
 
@@ -211,7 +211,7 @@ async def test_junk_is_asked_to_be_mended_a_bounded_number_of_times_and_paid_for
     assert client.calls == 3 + 2 * (1 + MAX_REPAIRS)  # each specialist once, judge and report with their repairs
     said = " ".join(report.limitations)
     assert "the model asked no source; the baseline analyst asked instead" in said
-    assert "judge: the model gave no valid JudgeAssessment in 3 attempts" in said
+    assert "judge: the model gave no valid JudgeDraft in 3 attempts" in said
     assert "report: the model gave no valid ReportDraft in 3 attempts" in said
     assert sum(turn.tokens for turn in report.usage) == report.tokens_used == client.total_usage_tokens
     assert {turn.agent for turn in report.usage} == {"literature", "trials", "mechanism", "judge", "report"}

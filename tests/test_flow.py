@@ -6,9 +6,10 @@ from builders import QUESTION, asked, drug_record, findings, record, reply
 from hypothesis import given
 from hypothesis import strategies as st
 
+from willowbark.agents.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.claims import Verdicts
-from willowbark.agents.report.content import Flow, ReportDraft
+from willowbark.agents.report.content import Flow
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.tables import BACKGROUND, NO_DRUG, OFF_TOPIC, RETRACTED, flow
 from willowbark.tools.appraisal.candidates import appraise_candidates
@@ -32,7 +33,7 @@ def flow_of(*replies: tuple[str, list[Evidence]]) -> Flow:
         assessments=[],
         pool=pool,
         candidates=appraise_candidates(QUESTION, pool),
-        draft=ReportDraft(),
+        draft=ReportDraft(claims=[], candidates=[]),
         verdicts=Verdicts(),
     )
     return flow(material)

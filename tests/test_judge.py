@@ -1,5 +1,6 @@
 """The judge: a model proposes, rules decide."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -31,22 +32,20 @@ TRIAL = record(
 
 
 def proposal(**changes: Any) -> str:
-    details = {
-        "mechanism_score": 9,
+    usual = {
         "mechanism_reasoning": "well established",
-        "clinical_evidence_score": 9,
+        "mechanism_score": 9,
         "clinical_reasoning": "several good trials",
-        "candidates_score": 9,
+        "clinical_evidence_score": 9,
         "drug_candidates": ["propranolol"],
-    }
-    details |= changes.pop("details", {})
-    base = {
-        "details": details,
-        "confidence": 0.9,
+        "candidates_score": 9,
+        "key_findings": [],
         "gaps": ["more trials"],
+        "next_searches": [],
         "reasoning": "The evidence is good enough for a report.",
+        "confidence": 0.9,
     }
-    return JudgeAssessment.model_validate(base | changes).model_dump_json()
+    return json.dumps(usual | changes)
 
 
 async def judged(
@@ -72,7 +71,7 @@ async def test_good_evidence_is_sufficient() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"confidence": 0.79}, {"details": {"mechanism_score": 5}}, {"details": {"candidates_score": 5}}],
+    [{"confidence": 0.79}, {"mechanism_score": 5}, {"candidates_score": 5}],
     ids=["confidence", "mechanism", "candidates"],
 )
 async def test_each_threshold_keeps_the_search_going(changes: dict[str, Any]) -> None:
@@ -87,14 +86,14 @@ async def test_a_model_cannot_decide_by_itself() -> None:
 
 
 async def test_counts_come_from_the_records() -> None:
-    wish = proposal(details={"sources_breakdown": {"peer_reviewed": 99}, "sources_score": 10})
+    wish = proposal(**{"sources_breakdown": {"peer_reviewed": 99}, "sources_score": 10})
     details = (await judged(*ROUND, answer=wish)).details
     assert details.sources_breakdown == {"peer_reviewed": 1, "clinical_trials": 0, "preprints": 0, "other": 0}
     assert details.sources_score == 2
 
 
 async def test_candidates_that_no_record_names_are_struck() -> None:
-    wish = proposal(details={"drug_candidates": ["propranolol", "migrastatin"]})
+    wish = proposal(**{"drug_candidates": ["propranolol", "migrastatin"]})
     assert (await judged(*ROUND, answer=wish)).details.drug_candidates == ["propranolol"]
 
 

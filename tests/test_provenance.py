@@ -6,8 +6,8 @@ import pytest
 from autogen_core import CancellationToken
 from builders import asked, findings, record, reply, scripted, verdict
 
+from willowbark.agents.drafts import ReportDraft
 from willowbark.agents.report.claims import Claim
-from willowbark.agents.report.content import ReportDraft
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.evidence import Evidence
@@ -31,7 +31,7 @@ def read(
 
 async def report_on(*pool: Evidence, quote: str = SAID) -> ResearchReport:
     claim = Claim(text=quote, drug="propranolol", evidence_key="pmid:1", quote=quote, stance="supports")
-    agent = ReportAgent("report", scripted(ReportDraft(claims=[claim]).model_dump_json()))
+    agent = ReportAgent("report", scripted(ReportDraft(claims=[claim], candidates=[]).model_dump_json()))
     messages = [asked(), findings("literature", reply(*pool)), verdict("synthesize", stop_reason="no_new_evidence")]
     response = await agent.on_messages(messages, CancellationToken())
     assert isinstance(response.chat_message, ReportMessage)

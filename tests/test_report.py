@@ -9,8 +9,8 @@ from autogen_core import CancellationToken
 from builders import QUESTION, asked, drug_record, findings, record, reply, scripted, verdict
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.drafts import CandidateDraft, ReportDraft
 from willowbark.agents.report.claims import Claim
-from willowbark.agents.report.content import CandidateDraft, ReportDraft
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.search import Status
@@ -46,7 +46,7 @@ THREAD = (
 
 
 def drafted(*claims: Claim, **fields: Any) -> str:
-    return ReportDraft(claims=list(claims), **fields).model_dump_json()
+    return ReportDraft.model_validate({"claims": list(claims), "candidates": [], **fields}).model_dump_json()
 
 
 async def written(*messages: Any, answers: tuple[str, ...] = (), agent: ReportAgent | None = None) -> ResearchReport:

@@ -106,9 +106,9 @@ async def test_specialists_of_a_round_work_side_by_side() -> None:
 
 
 UNDECIDED = """
-{"details": {"mechanism_score": 1, "mechanism_reasoning": "hardly known", "clinical_evidence_score": 1,
-             "clinical_reasoning": "hardly any trial"},
- "confidence": 0.1, "gaps": ["all"], "reasoning": "Much too little so far."}
+{"mechanism_reasoning": "hardly known", "mechanism_score": 1, "clinical_reasoning": "hardly any trial",
+ "clinical_evidence_score": 1, "drug_candidates": [], "candidates_score": 0, "key_findings": [], "gaps": ["all"],
+ "next_searches": [], "reasoning": "Much too little so far.", "confidence": 0.1}
 """
 
 

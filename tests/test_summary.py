@@ -5,9 +5,10 @@ from builders import asked, findings, record, reply
 from hypothesis import given
 from hypothesis import strategies as st
 
+from willowbark.agents.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.claims import Verdicts
-from willowbark.agents.report.content import DrugCandidate, ReportDraft
+from willowbark.agents.report.content import DrugCandidate
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.summary import ADVICE, conclusion, confidence, executive_summary, title
 from willowbark.tools.appraisal.candidates import appraise_candidates
@@ -25,7 +26,7 @@ def material(question: str = "Which existing drugs could prevent migraine attack
         assessments=[],
         pool=pool,
         candidates=appraise_candidates(question, pool),
-        draft=ReportDraft(),
+        draft=ReportDraft(claims=[], candidates=[]),
         verdicts=Verdicts(),
     )
 

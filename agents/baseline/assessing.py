@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from willowbark.agents.judge import AssessmentDetails, AssessmentRequest, JudgeAssessment
+from willowbark.agents.drafts import JudgeDraft, NextSearch
+from willowbark.agents.judge import AssessmentRequest
 from willowbark.agents.progress import readers
 from willowbark.agents.report.wording import capital
 from willowbark.tools.appraisal.candidates import Candidate, known_drugs
@@ -27,18 +28,20 @@ _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the
 class _Plan:
     """What to ask next, by whom, and why."""
 
-    queries: list[str] = field(default_factory=list)
-    specialists: list[str] = field(default_factory=list)
+    searches: list[NextSearch] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
 
     def ask(self, gap: str, queries: Sequence[str], specialists: Iterable[str]) -> None:
         if queries:
             self.gaps.append(gap)
-            self.queries += [query for query in queries if query not in self.queries]
-            self.specialists += [name for name in specialists if name not in self.specialists]
+            self.searches += [
+                NextSearch.model_validate({"closes": gap, "specialist": name, "query": query})
+                for query in queries
+                for name in sorted(specialists)
+            ]
 
 
-def assessment(request: AssessmentRequest) -> JudgeAssessment:
+def assessment(request: AssessmentRequest) -> JudgeDraft:
     """Assess what was found; equal requests get equal assessments."""
     asked, reading = parse_question(request.question), request.progress
     candidates = [c for c in request.candidates if c.in_asked_class is not False]
@@ -50,20 +53,17 @@ def assessment(request: AssessmentRequest) -> JudgeAssessment:
     clinical = max((_CLINICAL[c.appraisal.certainty.level.value] for c in decided), default=0)
     named = min(10, round(10 * len(decided) / ENOUGH_CANDIDATES), UNTRIED_SCORE if untried else 10)
     plan = _plan(asked, candidates, untried, request)
-    return JudgeAssessment(
-        details=AssessmentDetails(
-            mechanism_score=mechanism,
-            mechanism_reasoning=_mechanism_reasoning(leading),
-            clinical_evidence_score=clinical,
-            clinical_reasoning=f"Best certainty of a candidate scores {clinical} of 10; {len(decided)} have a verdict.",
-            candidates_score=named,
-            drug_candidates=[candidate.drug for candidate in decided],
-            key_findings=[candidate.line for candidate in leading],
-        ),
+    return JudgeDraft(
+        mechanism_score=mechanism,
+        mechanism_reasoning=_mechanism_reasoning(leading),
+        clinical_evidence_score=clinical,
+        clinical_reasoning=f"Best certainty of a candidate scores {clinical} of 10; {len(decided)} have a verdict.",
+        candidates_score=named,
+        drug_candidates=[candidate.drug for candidate in decided],
+        key_findings=[candidate.line for candidate in leading],
         confidence=round((mechanism + clinical + named) / 30, 2),
         gaps=plan.gaps,
-        next_search_queries=plan.queries,
-        next_specialists=plan.specialists,
+        next_searches=plan.searches,
         reasoning=f"{_reasoning(decided)} {capital(reading.said)}.",
     )
 

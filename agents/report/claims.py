@@ -22,6 +22,7 @@ from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.works.sections import TITLE, places, section_of
 
+from ..drafts import ClaimDraft
 from .alignment import added, words
 from .grounding import identifiers, refers_elsewhere
 
@@ -47,18 +48,13 @@ _HEADED = re.compile(rf"^[a-z][a-z /&,-]{{2,{MAX_HEADING_CHARACTERS}}}?\s*:\s+")
 _NO_RESULT = frozenset("AB")  # zones of a page: aim, background
 
 
-class Claim(BaseModel):
+class Claim(ClaimDraft):
     """One sentence on one drug, and the passage it rests on."""
 
     model_config = ConfigDict(extra="forbid")
 
-    text: str = Field(min_length=1)
-    drug: str = Field(min_length=1)
-    evidence_key: str
-    quote: str
-    """A passage of the record's content, or of a section of its full text, to the letter."""
-    stance: Stance = "neutral"
     topic: Topic = "clinical"
+    stance: Stance = "neutral"
     section: str | None = None
     """Where the quote stands: `Abstract`, `Title`, `Registry entry`, or a heading of the full text such as `Results`.
     Set by code; None before the claim was verified."""
@@ -101,11 +97,12 @@ def heard_from(candidates: Sequence[Candidate]) -> Heard:
     return heard
 
 
-def verify(claims: Sequence[Claim], pool: Sequence[Evidence], heard: Heard) -> Verdicts:
+def verify(claims: Sequence[ClaimDraft], pool: Sequence[Evidence], heard: Heard) -> Verdicts:
     """Sort claims into those that their records carry and those that they don't; repeats are left out."""
     records: Mapping[str, Evidence] = {record.key: record for record in pool}
     verdicts = Verdicts()
-    for claim in claims:
+    for draft in claims:
+        claim = Claim.model_validate(draft.model_dump())
         record, direction = records.get(claim.evidence_key), heard(claim.evidence_key, claim.drug)
         reason = objection(claim, record, direction)
         if record is None or reason is not None:

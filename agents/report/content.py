@@ -317,21 +317,3 @@ class ReportContent(BaseModel):
     flow: Flow = Field(default_factory=Flow)
     disclaimer: str = DISCLAIMER
     generated_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
-
-
-class CandidateDraft(BaseModel):
-    """What a model says of a drug's possible way of acting."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    name: str
-    proposed_mechanism: str = ""
-
-
-class ReportDraft(BaseModel):
-    """What a model writes; everything else in the report is computed."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    claims: list[Claim] = Field(default_factory=list)
-    candidates: list[CandidateDraft] = Field(default_factory=list)

@@ -10,11 +10,12 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions.query import ParsedQuestion, parse_question
 
 from ..approval import Approval
+from ..drafts import ReportDraft
 from ..findings import Dossier
 from ..judge import JudgeAssessment
 from ..progress import Progress
 from .claims import Verdicts
-from .content import ReportDraft, TurnUsage
+from .content import TurnUsage
 
 _ENDINGS = {
     "sufficient_evidence": "the evidence was judged sufficient",

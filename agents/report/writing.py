@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_core import CancellationToken
@@ -17,9 +17,9 @@ from willowbark.tools.works.excerpts import excerpted
 
 from ..approval import Approval
 from ..asking import ModelFailure, add_usage, ask, prompt, reads_requests
+from ..drafts import BorneOut, ClaimDraft, ReportDraft
 from ..judge import SHOWN_CHARACTERS, shown_records
-from .claims import Claim, DroppedClaim, Verdicts, heard_from, quoted, verify
-from .content import ReportDraft
+from .claims import DroppedClaim, Verdicts, heard_from, quoted, verify
 
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
@@ -53,14 +53,6 @@ class DraftRequest(BaseModel):
                 enclose(self.records, new_marker(), head={"pool": self.pool}, text_limit=SHOWN_CHARACTERS),
             ]
         )
-
-
-class BorneOut(BaseModel):
-    """Which sentences a model finds in their passages."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    borne_out: list[int]
 
 
 class Writing:
@@ -106,7 +98,7 @@ class Writing:
             SystemMessage(content=f"{system_message}\n\n{GUIDANCE}"),
             UserMessage(content=self._request.text, source=name),
         ]
-        self.draft = ReportDraft()
+        self.draft = ReportDraft(claims=[], candidates=[])
         self.verdicts = Verdicts()
         self.repaired = 0
         self.notes: list[str] = []
@@ -116,7 +108,7 @@ class Writing:
         """Ask one client after another until a draft stands."""
         for client in clients:
             try:
-                self.draft = await self._ask(client, self._messages, cancellation_token)
+                self.draft = await self._ask(client, self._messages, cancellation_token, self._silence)
             except ModelFailure as failure:
                 _log.warning("%s: %s", self._name, failure)
                 self.notes.append(f"{self._name}: {failure}")
@@ -134,13 +126,26 @@ class Writing:
             self.notes.append(f"{self._name}: none of the claims that the model gave stood")
 
     async def _ask(
-        self, client: ChatCompletionClient, messages: list[LLMMessage], cancellation_token: CancellationToken
+        self,
+        client: ChatCompletionClient,
+        messages: list[LLMMessage],
+        cancellation_token: CancellationToken,
+        objection: Callable[[ReportDraft], str | None] = lambda _: None,
     ) -> ReportDraft:
-        draft, usage = await ask(client, messages, ReportDraft, cancellation_token, request=self._request)
+        draft, usage = await ask(
+            client, messages, ReportDraft, cancellation_token, request=self._request, objection=objection
+        )
         add_usage(self.usage, usage)
         return draft.model_copy(update={"claims": [claim for claim in draft.claims if not self._held_back(claim)]})
 
-    def _held_back(self, claim: Claim) -> bool:
+    def _silence(self, draft: ReportDraft) -> str | None:
+        """What is wrong with a draft that claims nothing though records were read for or against a drug."""
+        decided = [candidate.drug for candidate in self._request.candidates if candidate.has_verdict]
+        if draft.claims or not decided:
+            return None
+        return f"claims: empty, though records speak for or against {', '.join(decided[:5])}"
+
+    def _held_back(self, claim: ClaimDraft) -> bool:
         return self._approval.holds_back(canonical_drug(claim.drug) or claim.drug)
 
     async def _repair(self, client: ChatCompletionClient, cancellation_token: CancellationToken) -> None:

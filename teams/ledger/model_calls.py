@@ -14,7 +14,7 @@ from autogen_core.tools import Tool, ToolSchema
 from autogen_ext.models.cache import CHAT_CACHE_VALUE_TYPE, ChatCompletionCache
 from pydantic import BaseModel, ValidationError
 
-from willowbark.agents.asking import REQUEST, reads_requests
+from willowbark.agents.asking import REQUEST, ModelUnavailable, reads_requests, told
 from willowbark.agents.reporter import analyst_name
 from willowbark.teams.run.budget import Budget
 from willowbark.tools.enclosure import without_statements
@@ -24,10 +24,6 @@ from .journal import Journal
 _CLOCK = re.compile(r'\\*"asked_at\\*": ?\\*"[^"\\]*\\*"')
 _SANDBOX = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 _MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
-
-
-class ModelUnavailable(Exception):
-    """A model that gave no answer, or is not asked: the run is replayed, and the ledger does not hold its answer."""
 
 
 class JournalStore(CacheStore[CHAT_CACHE_VALUE_TYPE]):
@@ -132,7 +128,7 @@ class JournaledClient(ChatCompletionCache):
         """Ask the model itself; a failure is committed too, so that the run can meet it again."""
         journal = self._journal
         if journal is not None and (kind := journal.model_failure(key)):
-            raise type(kind, (ModelUnavailable,), {})("as in the run's earlier life")
+            raise ModelUnavailable(kind)
         if journal is not None:
             await journal.settled()
         try:
@@ -140,7 +136,7 @@ class JournaledClient(ChatCompletionCache):
             return await self.client.create(messages, **arguments)
         except Exception as error:
             if journal is not None:
-                journal.model_failed(key, type(error).__name__)
+                journal.model_failed(key, told(error))
             raise
 
     def create_stream(self, *arguments: Any, **options: Any) -> AsyncGenerator[str | CreateResult, None]:

@@ -11,6 +11,7 @@ from typing import Any, Unpack, cast
 from autogen_agentchat.messages import TextMessage
 from autogen_core.models import ModelInfo
 
+from willowbark.agents.asking import ModelUnavailable
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.http.endpoints import Endpoints
@@ -18,7 +19,6 @@ from willowbark.tools.http.endpoints import Endpoints
 from ..config import Settings
 from ..events import AgentEvent
 from ..ledger import Ledger, LedgerError, Model, Run
-from ..ledger.model_calls import ModelUnavailable
 from ..model_clients import BASELINE
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
