@@ -136,12 +136,10 @@ def _loose_form(client: ChatCompletionClient) -> dict[str, Any]:
 
 def _refuses_schema(error: Exception, form: dict[str, Any]) -> bool:
     """Whether a server took no offence but at the schema, which can be put in words."""
-    said = str(error).lower()
-    return (
-        "response_format" in form.get("extra_create_args", {})
-        and getattr(error, "status_code", None) in (400, 422)
-        and any(word in said for word in ("schema", "response_format", "grammar"))
-    )
+    said = told(error).lower()
+    typed = "response_format" in form.get("extra_create_args", {}) or isinstance(form.get("json_output"), type)
+    about_it = any(word in said for word in ("schema", "response_format", "grammar"))
+    return typed and about_it and said.startswith(("400 ", "422 "))
 
 
 def _flaw(result: CreateResult, problem: str | None) -> str:
@@ -207,7 +205,8 @@ def told(error: BaseException) -> str:
     for _ in range(2):  # Anthropic wraps the error once more than OpenAI
         body = body.get("error", body) if isinstance(body, dict) else body
     said = body.get("message") if isinstance(body, dict) else None
-    words = " ".join(visible(str(said or getattr(error, "message", None) or type(error).__name__)).split())
+    said = said or getattr(error, "message", None) or getattr(error, "error", None) or type(error).__name__
+    words = " ".join(visible(str(said)).split())
     shown = _KEY.sub("[key]", words)
     return f"{status} {shown[:_MAX_TOLD]}{'…' if len(shown) > _MAX_TOLD else ''}".rstrip(" .")
 

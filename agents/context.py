@@ -15,7 +15,7 @@ from willowbark.tools.http.transport import Transport
 
 from .approval import Approval
 from .checking import checked
-from .report.content import TurnUsage
+from .report.content import ModelCalls, TurnUsage
 
 Exhausted = Literal["token_budget_exceeded", "timeout"]
 """The budget of which less than the reserve is left."""
@@ -32,6 +32,7 @@ class RunContext:
             checked arguments; must not raise. None is not called.
         exhausted: tells the judge of a round which of the run's budgets is used up but for the reserve; None is none.
         account: makes the report's account of tokens and money from what each turn used; None keeps no account.
+        calls: tells how the calls of the model went so far; nobody counts by default.
         decided: what the approver answers without asking anybody: a decision from the run's earlier life. None asks.
         waiting: opened while a person is waited for, so that the time is not counted.
         readings: what readers said of the records so far; None begins anew.
@@ -45,6 +46,7 @@ class RunContext:
         before_tool: BeforeTool | None = None,
         exhausted: Callable[[int], Exhausted | None] = lambda _: None,
         account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None = None,
+        calls: Callable[[], ModelCalls] = ModelCalls,
         decided: Approval | None = None,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
         readings: Readings | None = None,
@@ -56,6 +58,7 @@ class RunContext:
         self.before_tool = before_tool
         self.exhausted = exhausted
         self.account = account
+        self.calls = calls
         self.decided = decided
         self.waiting = waiting
         self.stopped = stopped

@@ -118,6 +118,8 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         usage = self._run.account([*self._usage, *own]) if self._run.account is not None else ()
         beside = sum(turn.tokens for turn in usage if turn.agent == OTHER_CALLS)
         tokens_used = self._dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens
+        is_spent = self._run.exhausted(self._dossier.iteration) == "token_budget_exceeded"
+        failure = None if is_spent else writing.failure  # a model that may not be asked any more has not failed
         report = assemble(
             Material(
                 dossier=self._dossier,
@@ -129,7 +131,8 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
                 repaired=writing.repaired,
                 notes=writing.notes,
                 tokens_used=tokens_used + beside,
-                analyst=analyst_name(self._model_client),
+                analyst=self._analyst(failure),
+                model_failed=failure is not None,
                 stop_reason=self._run.stopped,
                 approval=approval,
                 aside=aside,
@@ -138,6 +141,14 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
             )
         )
         return report, writing.usage
+
+    def _analyst(self, failure: str | None) -> str:
+        """Who wrote, and which of the model's calls failed; `failure` says why it was not the model."""
+        name, failed = analyst_name(self._model_client), self._run.calls().said
+        if failure is None:
+            return f"{name} ({failed})" if failed else name
+        stand_in = analyst_name(self._fallback) if self._fallback else "nobody"
+        return f"{stand_in}, since {name} {failed or f'gave no report: {failure}'}"
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Forget everything."""

@@ -31,12 +31,14 @@ from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import EvidenceTool, replies_in
 
+from .asking import told, without_thoughts
 from .autogen import AssistantAgentConfig, speaking_through, tools_of
 from .context import RunContext
 from .findings import Findings, FindingsMessage
 from .judge import AssessmentMessage
 from .report.wording import counted
 
+MAX_SUMMARY = 4000  # characters of a reflection; ten sentences have fewer
 TURN_TIMEOUT_S = 180.0  # all of a specialist's searches and its reflection
 
 _TOOL_NAME = re.compile(r"[a-z_]{1,40}")
@@ -151,9 +153,13 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                 turn.notes.append(
                     f"{self.name}: stopped after {self._turn_timeout_s:g} s; what came until then is used"
                 )
-                return
+                if not turn.asked_nobody:
+                    return
+                deadline = time.monotonic() + self._turn_timeout_s
+                messages = ()
+                continue
             except Exception as error:  # noqa: BLE001  an exception here would break the whole team: it becomes a note
-                _log.warning("%s: the model failed: %s", self.name, type(error).__name__)
+                _log.warning("%s: the model failed: %s", self.name, told(error))
                 turn.notes.append(_model_failed(self.name, error, self._fallback is not None))
                 messages = ()  # the context has them already
                 continue
@@ -207,7 +213,7 @@ class _Turn:
     def note(self, event: Streamed) -> None:
         if isinstance(event, Response):
             self._count(event.chat_message.models_usage)
-            self.summary = event.chat_message.to_text()
+            self.summary = without_thoughts(event.chat_message.to_text())[:MAX_SUMMARY]
             return
         self.inner_messages.append(event)
         self._count(event.models_usage)
@@ -273,7 +279,7 @@ def _round_of(messages: Sequence[BaseChatMessage]) -> int:
 
 def _model_failed(name: str, error: Exception, has_fallback: bool) -> str:
     what_now = "the baseline analyst answered instead" if has_fallback else "there was no fallback"
-    return f"{name}: the model failed ({type(error).__name__}); {what_now}"
+    return f"{name}: the model failed ({told(error)}); {what_now}"
 
 
 async def _next(

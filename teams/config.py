@@ -171,6 +171,12 @@ class LLMSettings(BaseModel):
     """Tokens of one answer; None takes the provider's usual."""
     timeout_s: Number = Field(default=120.0, gt=0, le=3600)
     """Seconds for one answer."""
+    turn_timeout_s: Number = Field(default=180.0, gt=0, le=7200)
+    """Seconds for a specialist's turn: all its searches, answers and its reflection."""
+    num_ctx: Count | None = Field(default=None, ge=2048)
+    """Tokens of context that Ollama is asked for; None asks for 32,768: its own default cuts prompts in silence."""
+    fallback: bool = False
+    """Whether a report counts as one that the baseline analyst wrote since the model failed."""
     base_url: Annotated[str, AfterValidator(_plain_address)] | None = None
     """Another server that speaks the provider's protocol; None takes the provider's own."""
     structured_output: bool | None = None

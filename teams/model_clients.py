@@ -24,7 +24,10 @@ BASELINE = "baseline"
 FORMS = "baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL, azure/DEPLOYMENT"
 _AZURE_API_VERSION = "2024-10-21"  # the newest dated one that is generally available; it knows structured output
 _ANTHROPIC_MAX_TOKENS = 8192  # a report's draft does not fit into AutoGen's default of 4096
+_OLLAMA_CONTEXT = 32_768  # tokens; the longest prompt of a run has about half of that
 _NO_KEY = "none"  # servers of one's own mostly ask for no key, but the client insists on one
+_FINAL = ("401 ", "402 ", "403 ", "404 ")  # statuses that another attempt will not change
+_NEVER = ("quota", "balance", "billing", "does not exist", "model not found", "model_not_found")
 _MAX_RETRIES = 2  # by the provider's library, for 408, 409, 429 and 5xx
 
 
@@ -75,6 +78,42 @@ async def close(client: "ChatCompletionClient") -> None:
 
     await client.close()
     await close_connections(client)
+
+
+async def preflight(client: "ChatCompletionClient", name: str) -> None:
+    """Ask a provider's model for one word, so that a run that could not reach it does not begin.
+
+    What may pass (a full server, a slow one) does not stop it: the run meets that itself.
+
+    Args:
+        client: of the model.
+        name: as `model_of` names it; models of no known provider are not asked.
+
+    Raises:
+        UsageError: the key is refused, the model not known, the balance empty, or nobody answers at the address.
+    """
+    from autogen_core.models import UserMessage  # noqa: PLC0415  agents take most of a second
+
+    from willowbark.agents.asking import told  # noqa: PLC0415
+
+    if name.partition("/")[0] not in PROVIDERS:
+        return
+    try:
+        await client.create([UserMessage(content="Answer with the one word: ready", source="user")])
+    except Exception as error:  # clients raise whatever their libraries raise
+        said = told(error)
+        if said.startswith(_FINAL) or any(word in said.lower() for word in _NEVER):
+            raise UsageError(f"model {name!r} cannot be asked: {said}; or use --model {BASELINE}") from error
+        if _out_of_reach(error):
+            raise UsageError(f"model {name!r} cannot be asked: nobody answers there; is it running?") from error
+
+
+def _out_of_reach(error: BaseException | None) -> bool:
+    while error is not None:
+        if type(error).__name__ in ("ConnectError", "ConnectionError", "ConnectionRefusedError"):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def model_of(client: "ChatCompletionClient") -> "Model":
@@ -184,7 +223,7 @@ def _anthropic(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> di
 
 def _ollama(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
     host = llm.base_url or environ.get("OLLAMA_HOST", "").strip()
-    options = _given(temperature=llm.temperature, num_predict=llm.max_tokens)
+    options = _given(temperature=llm.temperature, num_predict=llm.max_tokens, num_ctx=llm.num_ctx or _OLLAMA_CONTEXT)
     return _given(
         model=model,
         host=host or None,

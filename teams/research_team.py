@@ -192,8 +192,14 @@ def participants_of(
         max_tokens=asked.limits.max_tokens,
         max_records=DEPTHS[asked.depth],
     )
-    sources, size = settings.tools.sources, asked.page_size
-    return default_participants(model_client, limits=limits, max_results=size, sources=sources, approver=approver)
+    return default_participants(
+        model_client,
+        limits=limits,
+        max_results=asked.page_size,
+        sources=settings.tools.sources,
+        approver=approver,
+        turn_timeout_s=settings.llm.turn_timeout_s,
+    )
 
 
 def _only(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage], role: str) -> str:

@@ -1,11 +1,14 @@
 """Typed answers from models of every kind."""
 
+import json
+import time
+
 import pytest
 from autogen_core.models import ChatCompletionClient, UserMessage
 from builders import scripted
 from pydantic import BaseModel
 
-from willowbark.agents.asking import MAX_REPAIRS, ModelFailure, ask
+from willowbark.agents.asking import MAX_ANSWER, MAX_REPAIRS, ModelFailure, ask
 
 
 class Answer(BaseModel):
@@ -23,8 +26,15 @@ async def answered(client: ChatCompletionClient) -> Answer:
 
 @pytest.mark.parametrize(
     "text",
-    [GOOD, f"```json\n{GOOD}\n```", f"Here you are:\n{GOOD}\nHope it helps.", GOOD.replace(" ", "\n")],
-    ids=["bare", "fenced", "in prose", "spread out"],
+    [
+        GOOD,
+        f"Of {{drug}} and {{score}} I say:\n{GOOD}\nwhere {{}} is nothing.",
+        f'<think>perhaps {{"drug": "x"}}?</think>{GOOD}',
+        f"```json\n{GOOD}\n```",
+        f"Here you are:\n{GOOD}\nHope it helps.",
+        GOOD.replace(" ", "\n"),
+    ],
+    ids=["bare", "between braces", "after a thought", "fenced", "in prose", "spread out"],
 )
 @pytest.mark.parametrize("structured", [True, False], ids=["takes a schema", "takes none"])
 async def test_json_is_found_wherever_a_model_puts_it(text: str, structured: bool) -> None:
@@ -66,3 +76,24 @@ async def test_tokens_of_all_attempts_are_counted() -> None:
     twice = (await ask(scripted("junk", GOOD), QUESTION, Answer))[1]
     assert twice.completion_tokens > once.completion_tokens
     assert twice.prompt_tokens > once.prompt_tokens
+
+
+MEGABYTE = 1_000_000
+RUNAWAYS = {
+    "braces": "{" * MEGABYTE,
+    "nested": '{"a":' * (MEGABYTE // 5),
+    "open strings": '{"a": "' * (MEGABYTE // 7),
+    "thoughts": "<think>" * (MEGABYTE // 7),
+    "ended thoughts": "<think></think>" * (MEGABYTE // 15),
+    "one string": '{"drug": "' + "x" * MEGABYTE,
+    "many gaps": json.dumps({"drug": ["a gap in trials of 12345678, see www." * 130] * 200, "score": "x"}),
+    "just short enough": ('{"a": "' * MEGABYTE)[:MAX_ANSWER],
+}
+
+
+@pytest.mark.parametrize("text", RUNAWAYS.values(), ids=RUNAWAYS.keys())
+async def test_an_answer_of_a_megabyte_stalls_nobody(text: str) -> None:
+    client = scripted(text, GOOD)
+    began = time.process_time()
+    assert (await answered(client)).score == 7
+    assert time.process_time() - began < 2  # seconds; what grows with the square of the length takes minutes

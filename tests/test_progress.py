@@ -7,11 +7,11 @@ from builders import QUESTION, findings, record, reply, scripted
 from test_judge import TRIAL, asked, judged, proposal
 
 from willowbark.agents.context import RunContext
+from willowbark.agents.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
 from willowbark.agents.judge import JudgeAgent, JudgeAssessment, JudgeLimits
 from willowbark.agents.progress import SETTLED_AFTER, Progress, Search, progress
 from willowbark.agents.report.claims import Verdicts
-from willowbark.agents.report.content import ReportDraft
 from willowbark.agents.report.material import Material
 from willowbark.tools.search import Status
 
@@ -59,16 +59,18 @@ def page(number: int, *pmids: str) -> Any:
 
 
 async def test_however_sure_a_model_is_further_hits_are_read_first() -> None:
-    verdict = await judged(asked(), page(1), answer=proposal(next_search_queries=[], gaps=[]))
+    verdict = await judged(asked(), page(1), answer=proposal(gaps=[]))
     assert (verdict.sufficient, verdict.recommendation) == (False, "continue")
     assert (verdict.next_search_queries, verdict.next_specialists) == (["migraine drugs"], ["literature", "trials"])
 
 
 async def test_at_the_depth_asked_for_nobody_is_asked_to_read_on_but_mechanisms_are() -> None:
-    wish = proposal(confidence=0.1, next_specialists=["literature", "mechanism"], gaps=["More."])
+    wish = proposal(confidence=0.1, next_searches=searches("literature", "mechanism"), gaps=["More."])
     verdict = await judged(asked(), page(1), answer=wish, max_records=1)
     assert (verdict.recommendation, verdict.next_specialists) == ("continue", ["mechanism"])
-    ended = await judged(asked(), page(1), answer=proposal(confidence=0.1, next_specialists=["trials"]), max_records=1)
+    ended = await judged(
+        asked(), page(1), answer=proposal(confidence=0.1, next_searches=searches("trials")), max_records=1
+    )
     assert ended.stop_reason == "depth_reached"
 
 
@@ -84,13 +86,17 @@ async def test_the_search_ends_where_the_last_records_changed_no_verdict() -> No
     assert (second.progress.read, second.progress.unchanged) == (1 + SETTLED_AFTER, SETTLED_AFTER)
 
 
+def searches(*specialists: str) -> list[dict[str, str]]:
+    return [{"closes": "More.", "specialist": name, "query": "migraine"} for name in specialists]
+
+
 def ending(verdict: JudgeAssessment) -> str:
     return Material(
         dossier=Dossier(question=QUESTION),
         assessments=[verdict],
         pool=[],
         candidates=[],
-        draft=ReportDraft(),
+        draft=ReportDraft(claims=[], candidates=[]),
         verdicts=Verdicts(),
     ).ending
 

@@ -54,6 +54,8 @@ def assemble(material: Material) -> ResearchReport:
         search_iterations=material.dossier.iteration,
         tokens_used=material.tokens_used,
         usage=list(material.usage),
+        analyst=material.analyst,
+        model_failed=material.model_failed,
         approval=material.approval,
         stop_reason=material.reason,
         confidence_score=confidence(material, shown, answered),

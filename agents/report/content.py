@@ -260,6 +260,22 @@ class TurnUsage(BaseModel):
         return self.prompt_tokens + self.completion_tokens
 
 
+class ModelCalls(BaseModel):
+    """How a run's calls of its model went."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    made: int = 0
+    failed: int = 0
+    reason: str = ""
+    """Why the last one failed, in the provider's words without keys."""
+
+    @property
+    def said(self) -> str:
+        """What failed, in words; empty where nothing did."""
+        return f"failed {self.failed} of {self.made} calls: {self.reason}" if self.failed else ""
+
+
 class ReportContent(BaseModel):
     """Everything that the answer to a question holds."""
 
@@ -295,6 +311,10 @@ class ReportContent(BaseModel):
     """Prompt and completion tokens; with the baseline analyst an estimate of what a language model would have read."""
     usage: list[TurnUsage] = Field(default_factory=list)
     """Tokens and cost by agent and round; empty where no language model was used, or nobody kept account."""
+    analyst: str | None = None
+    """Who wrote it: the model, or who stood in for it and why; None in reports older than this field."""
+    model_failed: bool = False
+    """Whether somebody else wrote it than the model that was to."""
     approval: Approval | None = None
     """Who decided on the candidates before the report was written; None in reports older than this field."""
     stop_reason: str

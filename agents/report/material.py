@@ -45,6 +45,8 @@ class Material:
     notes: Sequence[str] = ()
     tokens_used: int = 0
     analyst: str = "unknown"
+    model_failed: bool = False
+    """Whether the draft is not by the model that was asked first."""
     stop_reason: str | None = None
     approval: Approval = field(default_factory=Approval.not_asked)
     aside: Sequence[Candidate] = ()

@@ -69,6 +69,7 @@ class Writing:
     Attributes:
         draft: what the model wrote.
         verdicts: which of its claims stand.
+        failure: why the draft is not by the first client; None where it is, or none was asked.
         repaired: claims that stand since they were mended.
         notes: what went wrong, for the report's limitations.
         usage: tokens of all attempts.
@@ -100,6 +101,7 @@ class Writing:
         ]
         self.draft = ReportDraft(claims=[], candidates=[])
         self.verdicts = Verdicts()
+        self.failure: str | None = None
         self.repaired = 0
         self.notes: list[str] = []
         self.usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
@@ -112,6 +114,7 @@ class Writing:
             except ModelFailure as failure:
                 _log.warning("%s: %s", self._name, failure)
                 self.notes.append(f"{self._name}: {failure}")
+                self.failure = self.failure or f"{failure}"
                 add_usage(self.usage, failure.usage)
                 continue
             before = self.verdicts.dropped
@@ -123,7 +126,8 @@ class Writing:
             if stood:
                 await self._ask_about_wording(client, cancellation_token)
                 return
-            self.notes.append(f"{self._name}: none of the claims that the model gave stood")
+            self.failure = self.failure or "none of the claims that the model gave stood"
+            self.notes.append(f"{self._name}: {self.failure}")
 
     async def _ask(
         self,

@@ -62,6 +62,8 @@ class Outcome:
     trace: str | None = None
     """The traceback of an unexpected exception."""
     cancelled: bool = False
+    may_stand_in: bool = False
+    """Whether the baseline analyst may write the report where the model failed."""
 
     def note(self, event: AgentEvent) -> None:
         """Take in one event."""
@@ -79,7 +81,14 @@ class Outcome:
             return ExitCode.CANCELLED
         if self.report is None or self.error is not None:
             return ExitCode.FAILED
+        if self.model_failed:
+            return ExitCode.FAILED
         return ExitCode.UNREACHABLE if self.unanswered else ExitCode.REPORT
+
+    @property
+    def model_failed(self) -> bool:
+        """Whether the report is by another analyst than the one that was asked for, and none was to stand in."""
+        return bool(getattr(self.report, "model_failed", False)) and not self.may_stand_in
 
     @property
     def unanswered(self) -> bool:
@@ -121,6 +130,7 @@ def ask(options: RunOptions, stream: ResearchStream | None = None) -> ExitCode:
         }
         events = (stream or _research_stream())(options.model_copy(update=handed))
         outcome = asyncio.run(follow(watched(events), progress.show, token, client))
+        outcome.may_stand_in = settings.llm.fallback
         progress.__exit__(None, None, None)
         return _leave(outcome, folder, settings, shown)
 
@@ -351,6 +361,9 @@ def _tell(outcome: Outcome, folder: RunFolder, place: str, *, quiet: bool) -> No
         complain(f"cancelled; {kept} {place}; {go_on}")
     elif outcome.error is not None:
         complain(f"the run failed: {outcome.error}; what there is {place}")
+    elif outcome.model_failed:
+        analyst = getattr(outcome.report, "analyst", None)
+        complain(f"the report is by {analyst}, and {place}; --fallback takes such a report for one")
     elif outcome.unanswered:
         complain(f"no source answered; the report names each and why, and {place}")
     elif not place.startswith("stands"):

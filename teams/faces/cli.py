@@ -88,6 +88,9 @@ def ask(
     question: Annotated[str, typer.Argument(help='For example "Which existing drugs could prevent migraine attacks?"')],
     offline: _OFFLINE = False,
     model: _MODEL = None,
+    fallback: Annotated[
+        bool, typer.Option("--fallback", help="Take a report that rules wrote since the model failed for a report.")
+    ] = False,
     max_iterations: Annotated[
         int | None, typer.Option(help="Rounds of search and judgement, 1 to 20.", metavar="N")
     ] = None,
@@ -122,6 +125,7 @@ def ask(
             question=question,
             settings=config,
             model=model,
+            fallback=fallback or None,
             max_iterations=max_iterations,
             depth=depth,
             max_results=max_results,

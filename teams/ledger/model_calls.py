@@ -15,6 +15,7 @@ from autogen_ext.models.cache import CHAT_CACHE_VALUE_TYPE, ChatCompletionCache
 from pydantic import BaseModel, ValidationError
 
 from willowbark.agents.asking import REQUEST, ModelUnavailable, reads_requests, told
+from willowbark.agents.drafts import strict
 from willowbark.agents.reporter import analyst_name
 from willowbark.teams.run.budget import Budget
 from willowbark.tools.enclosure import without_statements
@@ -128,6 +129,7 @@ class JournaledClient(ChatCompletionCache):
         """Ask the model itself; a failure is committed too, so that the run can meet it again."""
         journal = self._journal
         if journal is not None and (kind := journal.model_failure(key)):
+            self._budget.failed(kind)
             raise ModelUnavailable(kind)
         if journal is not None:
             await journal.settled()
@@ -135,6 +137,7 @@ class JournaledClient(ChatCompletionCache):
             self._budget.check()
             return await self.client.create(messages, **arguments)
         except Exception as error:
+            self._budget.failed(told(error))
             if journal is not None:
                 journal.model_failed(key, told(error))
             raise
@@ -185,13 +188,15 @@ def request_key(
     extra_create_args: Mapping[str, Any],
 ) -> str:
     """Hash of what a model is asked, the same for every life of a run."""
-    typed = isinstance(json_output, type)
+    schema = json_output.model_json_schema() if isinstance(json_output, type) else None
+    if "response_format" in extra_create_args:  # the same, as OpenAI's client is handed it
+        schema = extra_create_args["response_format"]["json_schema"]["schema"]
     content = {
         "messages": list(_in_order(messages)),
         "tools": [tool.schema if isinstance(tool, Tool) else tool for tool in tools],
-        "json_output": json_output.model_json_schema() if isinstance(json_output, type) else json_output,
-        "typed": typed,
-        "extra": {name: value for name, value in extra_create_args.items() if name != REQUEST},
+        "json_output": json_output if schema is None else strict(schema),
+        "typed": schema is not None,
+        "extra": {name: value for name, value in extra_create_args.items() if name not in (REQUEST, "response_format")},
     }
     text = json.dumps(content, sort_keys=True, default=str, ensure_ascii=False)
     text = _SANDBOX.sub("", _MARKER.sub(r"\1>", _CLOCK.sub("", text)))

@@ -14,7 +14,7 @@ from autogen_core.models import RequestUsage
 
 from willowbark.agents.asking import add_usage
 from willowbark.agents.judge import BUDGET_RESERVE
-from willowbark.agents.report.content import OTHER_CALLS, TurnUsage
+from willowbark.agents.report.content import OTHER_CALLS, ModelCalls, TurnUsage
 from willowbark.tools.errors import WillowbarkError
 
 from ..config import Price
@@ -88,6 +88,8 @@ class Budget:
         self._warned = False
         self._used = RequestUsage(prompt_tokens=0, completion_tokens=0)
         self._cost_usd = 0.0
+        self.calls = ModelCalls()
+        """How many calls there were, and how many of them failed."""
 
     @property
     def tokens(self) -> int:
@@ -128,12 +130,19 @@ class Budget:
             raise BudgetExceeded(f"the run's budget is used up: {self}")
 
     def used(self, usage: RequestUsage) -> None:
-        """Count one call."""
+        """Count one call that was answered."""
+        self.calls = self.calls.model_copy(update={"made": self.calls.made + 1})
         add_usage(self._used, usage)
         self._cost_usd += self.cost_usd(usage) or 0.0
         if self.share >= WARN_SHARE and not self._warned:
             self._warned = True
             self._warn(f"{self.share:.0%} of the budget is used up: {self}")
+
+    def failed(self, reason: str) -> None:
+        """Count one call that was not; that the budget itself forbade it is no failure of the model's."""
+        if reason != BudgetExceeded.__name__:
+            made, failed = self.calls.made + 1, self.calls.failed + 1
+            self.calls = ModelCalls(made=made, failed=failed, reason=reason)
 
     def account(self, turns: Sequence[TurnUsage]) -> list[TurnUsage]:
         """The turns with what they cost, by round and agent; what was used beside them comes last."""

@@ -229,6 +229,7 @@ class Course:
             before_tool=self._before_tool if any(one.before_tool for one in self._options.hooks) else None,
             exhausted=self._exhausted,
             account=None if self._model.name == BASELINE else self._budget.account,
+            calls=lambda: self._budget.calls,
             decided=Approval.model_validate(decided[-1]) if decided else None,
             waiting=self._waiting,
         )

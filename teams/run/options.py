@@ -61,6 +61,8 @@ class RunOptions(BaseModel):
     """Settings, or a file of them; None reads `willowbark.toml` and the environment."""
     model: str | None = None
     """`baseline`, `openai/MODEL`, …, over the settings' `llm.model`."""
+    fallback: bool | None = None
+    """Whether the baseline analyst may write the report where the model fails, over the settings' `llm.fallback`."""
     max_iterations: int | None = None
     """Rounds, 1 to 20, over the settings' `research.max_iterations`."""
     depth: Depth | None = None
@@ -142,6 +144,7 @@ class RunOptions(BaseModel):
         return settings.overridden(
             {
                 "llm.model": self.model,
+                "llm.fallback": self.fallback,
                 "research.max_iterations": self.max_iterations,
                 "research.depth": self.depth,
                 "research.max_results_per_tool": self.max_results,
@@ -194,6 +197,7 @@ class Choices(LifeChoices, total=False):
 
     settings: Settings | Path | None
     model: str | None
+    fallback: bool | None
     max_iterations: int | None
     depth: Depth | None
     max_results: int | None

@@ -20,7 +20,7 @@ from ..events import AgentEvent
 from ..ledger import Ledger
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
-from ..model_clients import model_of
+from ..model_clients import model_of, preflight
 from .course import Course
 from .options import Choices, RunOptions
 
@@ -119,6 +119,7 @@ async def research_stream(question: str | RunOptions, **choices: Unpack[Choices]
             stack.push_async_callback(close_client, client)
         where = stack.enter_context(options.sources_at(settings))
         model, journal = model_of(client), None
+        await preflight(client, model.name)
         if options.ledger is not None:
             book = options.ledger if isinstance(options.ledger, Ledger) else stack.enter_context(Ledger(options.ledger))
             begun = book.start(

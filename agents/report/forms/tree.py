@@ -60,6 +60,7 @@ def summary(report: ReportContent) -> Section:
         ("Rounds", flow(str(report.search_iterations))),
         ("Claims", flow(str(report.claims_kept), Text(claims, "small"))),
         ("Search ended", flow(Text(report.stop_reason.replace("_", " "), "emphasis"))),
+        *((("Analyst", flow(Text(report.analyst, "strong"))),) if report.model_failed and report.analyst else ()),
     )
     return Section("Summary", "summary", (*parts, Pairs(facts, "facts")))
 

@@ -1,0 +1,100 @@
+"""A run on a language model: what stops it before it begins, and what it says of a model that failed."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+from autogen_core.models import ChatCompletionClient
+from builders import QUESTION
+from openai_server import Answer, OpenAIServer, refusal
+from starlette.responses import Response
+
+from willowbark.agents.asking import without_thoughts
+from willowbark.teams.config import LLMSettings, Settings
+from willowbark.teams.faces.ask import ExitCode, Outcome
+from willowbark.teams.model_clients import close, model_client, preflight
+from willowbark.teams.run.research import research
+from willowbark.tools.errors import UsageError
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("openai") is None, reason="willowbark[openai] is not installed"),
+    pytest.mark.filterwarnings("ignore:Resolved model mismatch"),
+]
+KEY = "sk-live-abcdefgh12345678"
+
+
+@contextmanager
+def served(answer: Any) -> Iterator[tuple[OpenAIServer, ChatCompletionClient]]:
+    server = OpenAIServer(answer)
+    with server.running() as url:
+        settings = Settings(llm=LLMSettings(base_url=url))
+        yield server, model_client("openai/gpt-99", settings, {"OPENAI_API_KEY": KEY})
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (401, f"Incorrect API key provided: {KEY}."),
+        (403, "Project does not have access to this model."),
+        (404, "The model `gpt-99` does not exist."),
+        (400, "The model gpt-99 does not exist"),
+        (402, "Insufficient Balance"),
+        (429, "You exceeded your current quota, please check your plan and billing details."),
+    ],
+)
+async def test_what_no_further_attempt_will_change_stops_a_run_in_one_line(status: int, message: str) -> None:
+    with served(lambda _: refusal(status, message)) as (_, client):
+        with pytest.raises(UsageError, match=f"^model 'openai/gpt-99' cannot be asked: {status} ") as caught:
+            await research(QUESTION, model_client=client, offline=True)
+        await close(client)
+    assert "\n" not in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+async def test_a_server_that_is_not_there_stops_it_too() -> None:
+    client = model_client("openai/x", Settings(llm=LLMSettings(base_url="http://127.0.0.1:9/v1")), {})
+    with pytest.raises(UsageError, match="nobody answers there"):
+        await preflight(client, "openai/x")
+    await close(client)
+
+
+async def test_what_may_pass_does_not() -> None:
+    with served(lambda _: refusal(400, "Please reduce the length of the messages.")) as (_, client):
+        await preflight(client, "openai/gpt-99")
+        await close(client)
+
+
+async def test_a_run_whose_model_failed_says_so_in_its_head_and_fails_unless_a_stand_in_will_do() -> None:
+    asked = iter(range(1000))
+
+    def answer(_: dict[str, Any]) -> Answer | Response:
+        return "ready" if next(asked) == 0 else refusal(400, f"No {KEY} today.")
+
+    with served(answer) as (_, client):
+        report = await research(QUESTION, model_client=client, offline=True, max_iterations=1)
+        await close(client)
+
+    assert report.model_failed
+    assert report.analyst is not None
+    assert report.analyst.startswith("baseline analyst (rules, no language model), since gpt-99 failed ")
+    assert report.analyst.endswith("calls: 400 No [key] today")
+    assert "since gpt-99 failed" in report.to_markdown()[:3000]
+    assert KEY not in report.to_json()
+    assert Outcome(report=report).exit_code is ExitCode.FAILED
+    assert Outcome(report=report, may_stand_in=True).exit_code is ExitCode.REPORT
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '<think>maybe {"x": 1} or { </think>{"a": 1}',
+        'so { it is }\n</think>\n{"a": 1}',
+        '<reasoning>{</reasoning>{"a": 1}',
+        '{"a": 1}',
+    ],
+)
+def test_what_a_model_thinks_aloud_is_no_answer(said: str) -> None:
+    assert json.loads(without_thoughts(said)) == {"a": 1}
