@@ -68,9 +68,8 @@ async def test_at_the_depth_asked_for_nobody_is_asked_to_read_on_but_mechanisms_
     wish = proposal(confidence=0.1, next_searches=searches("literature", "mechanism"), gaps=["More."])
     verdict = await judged(asked(), page(1), answer=wish, max_records=1)
     assert (verdict.recommendation, verdict.next_specialists) == ("continue", ["mechanism"])
-    ended = await judged(
-        asked(), page(1), answer=proposal(confidence=0.1, next_searches=searches("trials")), max_records=1
-    )
+    done = proposal(confidence=0.1, next_searches=searches("trials"))
+    ended = await judged(asked(), page(1), answer=done, max_records=1)
     assert ended.stop_reason == "depth_reached"
 
 
