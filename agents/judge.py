@@ -36,6 +36,8 @@ MIN_SCORE = 6  # of 10, for mechanism and for candidates; by contract
 BUDGET_RESERVE = 0.1  # share of a budget that is kept for the synthesis; by contract
 SHOWN_RECORDS = 60  # best publications and trials that a model reads; the code appraises all of them
 SHOWN_ENTRIES = 20  # entries of drug databases that it reads beside them: those of the leading candidates among them
+SHOWN_READINGS = 8  # of a candidate, for the judge; how many there are stands in the candidate's line
+SHOWN_PASSAGE = 300  # characters of what a reading rests on, for the judge
 SHOWN_CHARACTERS = 2500  # of a record's text in a prompt; abstracts seldom have more
 
 StopReason = Literal[
@@ -170,9 +172,27 @@ class AssessmentRequest(BaseModel):
                 *(searched or ["- none"]),
                 "Appraisal by rule (drug: records for and against, certainty):",
                 *(appraised or ["- no drug with evidence on the condition"]),
-                enclose(self.records, new_marker(), head=sizes, text_limit=SHOWN_CHARACTERS),
+                "What was read of the candidates, strongest records first:",
+                enclose([], new_marker(), head={**sizes, "readings": self._readings}),
             ]
         )
+
+    @property
+    def _readings(self) -> list[dict[str, Any]]:
+        """What the leading candidates' records say of them: a judge weighs readings, and needs no abstract for that."""
+        shown = [(each, candidate) for candidate in self.candidates[:20] for each in candidate.records[:SHOWN_READINGS]]
+        return [
+            {
+                "key": each.key,
+                "drug": candidate.drug,
+                "says": str(each.item.direction),
+                "design": str(each.item.design),
+                **({"participants": each.item.sample_size} if each.item.sample_size is not None else {}),
+                **({"retracted": True} if each.item.retracted else {}),
+                **({"passage": each.sentence[:SHOWN_PASSAGE]} if each.sentence else {}),
+            }
+            for each, candidate in shown
+        ]
 
 
 class JudgeLimits(BaseModel):
@@ -414,7 +434,7 @@ def _decided(
         candidates_score=draft.candidates_score if known else 0,
         sources_score=min(10, len(dossier.answered) * 2),
         sources_breakdown=breakdown,
-        drug_candidates=[name for name in draft.drug_candidates if (canonical_drug(name) or name.lower()) in known],
+        drug_candidates=[name for name in map(_generic, draft.drug_candidates) if name in known],
         key_findings=draft.key_findings,
     )
     queries, specialists = draft.next_search_queries, draft.next_specialists
@@ -449,6 +469,10 @@ def _decided(
         stop_reason=reason,
         progress=reading,
     )
+
+
+def _generic(name: str) -> str:
+    return canonical_drug(name) or name.lower()
 
 
 def _stop_reason(

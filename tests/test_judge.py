@@ -218,3 +218,19 @@ async def test_a_model_reads_what_the_databases_say_of_the_candidates_however_ma
 
     assert drug in shown
     assert len(shown) == SHOWN_RECORDS + 1
+
+
+async def test_a_model_judges_readings_and_sees_no_abstract() -> None:
+    idle = "Background of no use. " * 40
+    long = record("7", "Propranolol in migraine", f"{idle}Propranolol reduced migraine attacks.")
+    client = scripted(proposal())
+    await judged(asked(), findings("literature", reply(TRIAL, long)), judge=JudgeAgent("judge", client))
+    said = str(client.create_calls[0]["messages"][-1].content)
+    assert '"key": "pmid:1", "drug": "propranolol", "says": "supports"' in said
+    assert "Propranolol reduced migraine attacks" in said
+    assert "Background of no use" not in said
+
+
+async def test_a_synonym_of_a_candidate_is_that_candidate() -> None:
+    wish = proposal(drug_candidates=["Inderal"])
+    assert (await judged(*ROUND, answer=wish)).details.drug_candidates == ["propranolol"]
