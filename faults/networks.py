@@ -71,14 +71,14 @@ def deadly(runs: int, seed: int, *, source: str) -> list[RunResult]:
             if death is None:
                 nowhere = endpoints[source].model_copy(update={"base_url": "http://nowhere.invalid/api"})
                 endpoints = endpoints.model_copy(update={"by_source": {**endpoints.by_source, source: nowhere}})
-            results += [asyncio.run(run(QUESTIONS[0], endpoints, rounds=2)) for _ in range(share)]
+            results += [asyncio.run(run(_OF_ALL, endpoints, rounds=2)) for _ in range(share)]
     return results
 
 
 def undisturbed(runs: int, seed: int) -> list[RunResult]:
     """Runs of two rounds without faults, to compare with."""
     with FaultySandbox(faults=FaultPlan(seed=seed)) as server:
-        return [asyncio.run(run(QUESTIONS[0], Endpoints.sandbox(server.url), rounds=2)) for _ in range(runs)]
+        return [asyncio.run(run(_OF_ALL, Endpoints.sandbox(server.url), rounds=2)) for _ in range(runs)]
 
 
 def one_dead(runs: int, seed: int, jobs: int) -> Row:
