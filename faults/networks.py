@@ -17,6 +17,8 @@ from .verdict import Figure, Row, exactly
 SOURCES = tuple(name for name in offered() if cards()[name].use == "searched")
 DEATHS: tuple[DeadBy | None, ...] = ("reset", "status", "hang", None)
 """How a source is dead; None has no host of its name."""
+_OF_ALL = "Does propranolol prevent migraine attacks?"
+"""Names a drug, so that the databases of drugs are asked too, in the first round."""
 _PLANS = {"F1": FaultPlan.rough, "F2": FaultPlan.treacherous}
 _ADDED_S = 60.0  # real seconds that a dead source may add to a run
 _ASKED = 20  # requests that a dead source may get in a run
