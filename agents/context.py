@@ -64,15 +64,27 @@ class RunContext:
         self.stopped = stopped
         self.looks_up: dict[str, Callable[[Sequence[str]], Awaitable[object]]] = {}
         """By agent: has what its tools know of drugs looked up; must not raise."""
-        self._ahead: set[asyncio.Future[object]] = set()
+        self._ahead: list[asyncio.Future[object]] = []
         self._checked: tuple[tuple[str, ...], Checked] | None = None
 
     def look_ahead(self, drugs: Sequence[str]) -> None:
         """Have drugs looked up while others read: who asks for them in a later round waits for no slow database."""
-        for look_up in self.looks_up.values() if drugs else ():
-            task = asyncio.ensure_future(look_up(drugs))
-            self._ahead.add(task)
-            task.add_done_callback(self._ahead.discard)
+        self._ahead += [asyncio.ensure_future(look_up(drugs)) for look_up in self.looks_up.values() if drugs]
+
+    async def looked_up(self) -> None:
+        """Wait for what is looked up ahead, as long as a tool may take: a round is judged when all it asked is back.
+
+        So a run that is lived again finds in its journal what it had in its first life, and asks the same.
+        """
+        if self._ahead:
+            await asyncio.wait(self._ahead)
+        self._ahead.clear()
+
+    async def leave(self) -> None:
+        """End what is still looked up: the run is over, or was stopped."""
+        for task in self._ahead:
+            task.cancel()
+        await self.looked_up()
 
     async def checked(self, question: str, pool: Sequence[Evidence]) -> Checked:
         """The checked pool and its candidates, looked up once: approver and report agent look at the same pool."""

@@ -4,6 +4,7 @@ A model proposes the assessment; code disposes: counts come from the records, sc
 whether to go on follows from rules and budgets.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -295,12 +296,14 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         return found.model_copy(update={"unchanged": max(0, found.read - self._changed_at)})
 
     async def _assess(self, cancellation_token: CancellationToken) -> tuple[JudgeAssessment, RequestUsage]:
+        back = asyncio.ensure_future(self._run.looked_up())
+        cancellation_token.link_future(back)
+        await back
         dossier = self._dossier
         pool = dossier.pool()
         candidates = appraise_candidates(dossier.question, pool, self._run.readings)
         iteration = max(dossier.iteration, self._assessed + 1)
         reading = self._progress(pool, candidates)
-        self._run.look_ahead([candidate.drug for candidate in candidates if candidate.has_verdict][:MAX_DRUGS])
         request = _request(dossier, iteration, pool, candidates, reading)
         messages: list[LLMMessage] = [
             SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
@@ -322,6 +325,8 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         draft = draft or _UNASSESSED
         exhausted = _used_up(dossier, self.limits) or self._run.exhausted(iteration)
         verdict = _decided(draft, dossier, iteration, pool, candidates, self.limits, exhausted, reading)
+        if verdict.recommendation == "continue":
+            self._run.look_ahead([candidate.drug for candidate in candidates if candidate.has_verdict][:MAX_DRUGS])
         tokens = dossier.tokens_used + used.prompt_tokens + used.completion_tokens
         return verdict.model_copy(update={"notes": notes, "tokens_used": tokens}), used
 

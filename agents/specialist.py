@@ -110,9 +110,11 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         self._run = run
         by_name = [tool for tool in tools_of(self) if isinstance(tool, EvidenceTool) and tool.takes_drugs]
         if by_name and (transport := run.transport) is not None:
-            run.looks_up[self.name] = lambda drugs: asyncio.gather(
-                *(tool.look_ahead(drugs, transport) for tool in by_name), return_exceptions=True
-            )
+
+            async def look_up(drugs: Sequence[str]) -> None:
+                await asyncio.gather(*(tool.look_ahead(drugs, transport) for tool in by_name), return_exceptions=True)
+
+            run.looks_up[self.name] = look_up
 
     def _hand_over(self, iteration: int) -> None:
         """Hand the run to the tools, for a round."""
@@ -128,10 +130,15 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         """Search and reflect: yields what happens, then text for people, then the findings."""
         turn = _Turn(self.name, _round_of(messages))
         self._hand_over(turn.iteration)
-        async for event in self._attempts(messages, cancellation_token, turn):
-            turn.note(event)
-            if not isinstance(event, Response):
-                yield event
+        before = await self._model_context.save_state()
+        try:
+            async for event in self._attempts(messages, cancellation_token, turn):
+                turn.note(event)
+                if not isinstance(event, Response):
+                    yield event
+        except BaseException:  # cut off: what came was handed to nobody, so it must not count as read
+            await self._model_context.load_state(before)
+            raise
         yield TextMessage(content=turn.as_markdown(), source=self.name)
         message = FindingsMessage(content=turn.findings(), source=self.name, models_usage=turn.usage)
         yield Response(chat_message=message, inner_messages=turn.inner_messages)

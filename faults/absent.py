@@ -113,7 +113,7 @@ def _in_library() -> frozenset[str]:
 def _about_sources(found: RunResult) -> list[str]:
     if found.failure:
         return [f"no report: {found.failure}"]
-    problems = [f"{source} is not named as lost" for source in SOURCES if not found.named(source)]
+    problems = [f"{source} is not named as lost" for source in found.asked if not found.named(source)]
     if found.candidates or found.references:
         problems.append("it names candidates or references of which no source told")
     return problems

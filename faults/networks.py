@@ -17,6 +17,8 @@ from .verdict import Figure, Row, exactly
 SOURCES = tuple(name for name in offered() if cards()[name].use == "searched")
 DEATHS: tuple[DeadBy | None, ...] = ("reset", "status", "hang", None)
 """How a source is dead; None has no host of its name."""
+_OF_ALL = "Does propranolol prevent migraine attacks?"
+"""Names a drug, so that the databases of drugs are asked too, in the first round."""
 _PLANS = {"F1": FaultPlan.rough, "F2": FaultPlan.treacherous}
 _ADDED_S = 60.0  # real seconds that a dead source may add to a run
 _ASKED = 20  # requests that a dead source may get in a run
@@ -71,14 +73,14 @@ def deadly(runs: int, seed: int, *, source: str) -> list[RunResult]:
             if death is None:
                 nowhere = endpoints[source].model_copy(update={"base_url": "http://nowhere.invalid/api"})
                 endpoints = endpoints.model_copy(update={"by_source": {**endpoints.by_source, source: nowhere}})
-            results += [asyncio.run(run(QUESTIONS[0], endpoints, rounds=2)) for _ in range(share)]
+            results += [asyncio.run(run(_OF_ALL, endpoints, rounds=2)) for _ in range(share)]
     return results
 
 
 def undisturbed(runs: int, seed: int) -> list[RunResult]:
     """Runs of two rounds without faults, to compare with."""
     with FaultySandbox(faults=FaultPlan(seed=seed)) as server:
-        return [asyncio.run(run(QUESTIONS[0], Endpoints.sandbox(server.url), rounds=2)) for _ in range(runs)]
+        return [asyncio.run(run(_OF_ALL, Endpoints.sandbox(server.url), rounds=2)) for _ in range(runs)]
 
 
 def one_dead(runs: int, seed: int, jobs: int) -> Row:

@@ -125,6 +125,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
             ):
                 yield message
         finally:
+            await run.leave()
             if own is not None:
                 await own.close()
 

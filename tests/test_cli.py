@@ -72,7 +72,12 @@ def invoke(*arguments: str) -> Result:
 def start(*arguments: str, script: Path | None = SCRIPT, **options: Any) -> "subprocess.Popen[str]":
     program = [sys.executable, str(script)] if script else [sys.executable, "-m", "willowbark"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "encoding": "utf-8"}
-    return subprocess.Popen([*program, *arguments], **{**pipes, **options})
+    return subprocess.Popen([*program, *arguments], **{**pipes, "preexec_fn": heard, **options})
+
+
+def heard() -> None:
+    """Have a process hear of its terminal's end, even where the tests themselves run under `nohup`."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def files_of_the_run() -> dict[str, str]:
@@ -229,7 +234,10 @@ def test_what_is_asked_to_stop_keeps_what_there_is_and_exits_with_130(
 @pytest.mark.usefixtures("reachable")
 def test_a_terminal_that_is_closed_costs_no_report() -> None:
     ours, theirs = os.openpty()
-    leader = "import fcntl, os, sys, termios; fcntl.ioctl(2, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+    leader = (
+        "import fcntl, os, signal, sys, termios; signal.signal(signal.SIGHUP, signal.SIG_DFL);"
+        "fcntl.ioctl(2, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+    )
     command = [sys.executable, "-c", leader, sys.executable, str(SCRIPT), "ask", "wait for it"]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)

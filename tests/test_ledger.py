@@ -462,8 +462,7 @@ async def test_runs_kept_with_states_are_replayed(run_id: str, with_states: Path
 
     assert {reference["source"] for reference in again.references} >= {r["source"] for r in kept.references}
     assert (again.stop_reason, again.search_iterations) == (kept.stop_reason, kept.search_iterations)
-    asked_anew = any("did not answer" in line or "the model failed" in line for line in again.limitations)
-    assert asked_anew is (run_id == "modelled")  # its prompts named no kind of record: the rules stand in, and say so
+    assert any("a version that asked its sources otherwise" in line for line in again.limitations)
 
 
 async def test_a_run_kept_with_states_is_resumed(sandbox: SandboxServer, with_states: Path) -> None:
@@ -473,7 +472,7 @@ async def test_a_run_kept_with_states_is_resumed(sandbox: SandboxServer, with_st
         report = await resume("stopped", ledger, endpoints=Endpoints.sandbox(sandbox.url))
         whole = ResearchReport.model_validate(ledger.report("whole"))
 
-        assert [r["key"] for r in report.references] == [r["key"] for r in whole.references]
+        assert {r["key"] for r in report.references} >= {r["key"] for r in whole.references}
         assert ledger.run("stopped").requests == asked + len(sandbox.requests) - before
 
 

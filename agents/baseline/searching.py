@@ -79,11 +79,10 @@ def _next_page(tool: str, arguments: dict[str, Any], messages: Sequence[LLMMessa
 
 def _answered(messages: Sequence[LLMMessage]) -> Iterator[tuple[FunctionCall, tuple[SourceReply, ...]]]:
     """The calls since the user's latest message, each with what it gave."""
+    asked = [isinstance(message, UserMessage) and message.source == "user" for message in messages]
     calls: dict[str, FunctionCall] = {}
-    for message in messages:
-        if isinstance(message, UserMessage) and message.source == "user":
-            calls.clear()
-        elif isinstance(message, AssistantMessage) and not isinstance(message.content, str):
+    for message in messages[max((place for place, is_users in enumerate(asked) if is_users), default=0) :]:
+        if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
             calls.update((call.id, call) for call in message.content)
         elif isinstance(message, FunctionExecutionResultMessage):
             yield from (

@@ -49,6 +49,7 @@ class Journal:
 
     Attributes:
         failure: why the ledger can no longer be written; None while it can.
+        lacked: hashes of the requests of a replay that the journal could not answer.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Journal:
         self.path = path
         self.replaying = replaying
         self.failure: LedgerError | None = None
+        self.lacked: list[str] = []
         self._reuse = reuse
         self._relay: Recorder | None = None
         self._on_failure: Callable[[], None] = lambda: None
@@ -117,8 +119,11 @@ class Journal:
             found = getattr(errors, kind, SourceUnavailable)
             return (found if issubclass(found, SearchError) else SourceUnavailable)(name, reason)
         reply = self._reply(source, request)
+        if reply is None and self.replaying:
+            self.lacked.append(request)
+            return SourceUnavailable(source, "its reply is not in the ledger")
         if reply is None:
-            return SourceUnavailable(source, "its reply is not in the ledger") if self.replaying else None
+            return None
         try:
             body = unpack_bytes(reply.data, reply.hash)
         except LedgerError:

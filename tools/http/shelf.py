@@ -36,8 +36,10 @@ class Shelf:
         return self._given(wanted, [self._asked[kind, name] for name in wanted])
 
     async def _given(self, wanted: Sequence[str], asked: Sequence[asyncio.Task[Mapping[str, Any]]]) -> dict[str, Any]:
-        found = await asyncio.gather(*map(asyncio.shield, asked))
-        return {name: things[name] for name, things in zip(wanted, found, strict=True) if name in things}
+        if asked:
+            await asyncio.wait(asked)  # who stops waiting stops nobody else's asking
+        found = zip(wanted, (task.result() for task in asked), strict=True)
+        return {name: things[name] for name, things in found if name in things}
 
     def _forget_failed(self, kind: str, names: Sequence[str], done: asyncio.Task[Mapping[str, Any]]) -> None:
         if done.cancelled() or done.exception() is not None:
