@@ -173,9 +173,9 @@ def test_a_record_has_the_agreed_values(record: dict[str, Any]) -> None:
 
 
 @each_record
-def test_a_summary_has_two_to_four_sentences(record: dict[str, Any]) -> None:
+def test_a_summary_is_as_long_as_an_abstract(record: dict[str, Any]) -> None:
     if record["abstract"] is not None:
-        assert 2 <= len(sentences(record["abstract"])) <= 4
+        assert 2 <= len(sentences(record["abstract"])) <= 16
 
 
 @needs_source

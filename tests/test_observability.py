@@ -84,7 +84,9 @@ def test_neither_trace_nor_log_holds_a_key_and_the_trace_no_text(answered: tuple
 
 
 def test_the_log_is_one_json_object_a_line_and_takes_the_progress_lines_place(answered: tuple[Result, str]) -> None:
-    lines = [line for line in answered[0].stderr.splitlines() if not line.startswith(("Run folder", "willowbark:"))]
+    lines = [
+        line for line in answered[0].stderr.splitlines() if not line.startswith(("Run folder", "Next: ", "willowbark:"))
+    ]
     events = [json.loads(line) for line in lines]
 
     assert {"started", "judge_complete", "complete", "LLMCall"} <= {event["event"] for event in events}
@@ -106,7 +108,7 @@ async def test_events_and_report_are_the_same_with_spans_and_without(sandbox: Sa
 async def test_a_failed_request_is_a_span_with_an_error(tmp_path: Path) -> None:
     faults = FaultPlan(faults=[Fault(kind="status", status=500, source="chembl")])
     with FaultySandbox(faults=faults) as server, trace_file(tmp_path / "t.jsonl"):
-        settings = Settings().overridden({**QUICK, "research.search_timeout": 5})
+        settings = Settings().overridden({**QUICK, "research.max_iterations": 2, "research.search_timeout": 5})
         endpoints = Endpoints.sandbox(server.url)
         events = research_stream(QUESTION, settings=settings, endpoints=endpoints, recorder=span_recorder())
         async for _ in traced(events):

@@ -2,7 +2,9 @@
 
 import io
 import json
+import re
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import pytest
 from docx import Document as WordDocument
@@ -17,6 +19,7 @@ from willowbark.agents.report.forms.blocks import Cite, Flow, Section, Text, flo
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import render
 from willowbark.teams.faces.terminal_report import print_report
+from willowbark.tools.registry import linked_hosts
 
 
 def word_text(report: ResearchReport) -> str:
@@ -105,7 +108,9 @@ def test_a_terminal_obeys_no_record() -> None:
 
     assert "\x1b[31mred" not in shown
     assert "\x07" not in shown
-    assert "\x1b]8" not in shown, "no hyperlink"
+    leads_to = set(re.findall(r"\x1b\]8;[^;]*;([^\x1b]*)\x1b", shown)) - {""}
+    assert leads_to, "records are links"
+    assert {urlsplit(address).hostname for address in leads_to} <= linked_hosts()
 
 
 def test_word_turns_the_page_for_wide_tables_alone() -> None:
