@@ -89,7 +89,7 @@ async def test_results_are_reflected_on() -> None:
     )
     result = FunctionExecutionResult(content=blocks, name="search_pubmed", call_id="1", is_error=False)
     answer = await BaselineChatCompletionClient().create([*asked(), FunctionExecutionResultMessage(content=[result])])
-    assert answer.content == ("1 records. Most speak of propranolol (1). europepmc gave no answer: no connection.")
+    assert answer.content == ("1 record. Most speak of propranolol (1). europepmc gave no answer: no connection.")
 
 
 def to_assess(
@@ -252,7 +252,9 @@ async def test_all_drugs_that_records_name_are_asked_for_in_one_query_and_once()
     named = record("2", "Topiramate for migraine: a protocol", "We shall compare topiramate in people with migraine.")
     asked_for = preprocess_query("(propranolol OR topiramate) AND migraine")
 
-    assert assessment(to_assess(TRIAL, named, hits=2)).next_search_queries == [asked_for]
+    assert assessment(to_assess(TRIAL, named, hits=2)).next_search_queries == [asked_for, "propranolol"], (
+        "and what is known"
+    )
     later = assessment(to_assess(TRIAL, named, hits=2, asked_before=(asked_for,)))
     assert later.next_search_queries == ["propranolol"], "what is known of it"
 

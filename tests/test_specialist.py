@@ -109,7 +109,7 @@ async def test_people_get_text_before_the_findings() -> None:
     events = [event async for event in agent.on_messages_stream([asked()], CancellationToken())]
     assert isinstance(events[-1], Response)
     assert isinstance(events[-2], TextMessage)
-    assert "1 of 1 records" in events[-2].content
+    assert "1 of 1 record" in events[-2].content
     assert events[-2] not in (events[-1].inner_messages or [])
 
 
@@ -146,7 +146,7 @@ async def test_a_model_that_fails_is_replaced_and_named() -> None:
 async def test_a_model_that_fails_while_reflecting_loses_no_record() -> None:
     findings = await found(specialist(scripted(calls("migraine")), fallback=BaselineChatCompletionClient()))
     assert [record.key for record in findings.records] == ["pmid:11111111"]
-    assert "1 records" in findings.summary
+    assert "1 record." in findings.summary
 
 
 async def test_without_a_fallback_the_failure_is_the_summary() -> None:
