@@ -28,6 +28,7 @@ from willowbark.agents.report.grounding import identifiers, refers_elsewhere
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.appraisal import addressed_to_machines
+from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
@@ -190,7 +191,6 @@ async def test_verdicts_ranking_references_and_calls_equal_those_of_a_neutral_tw
     assert DRUG not in " ".join(hostile.report.drug_candidates)
 
 
-@REMNANTS
 async def test_orders_in_every_record_move_nothing() -> None:
     texts = [payload.text for payload in PAYLOADS if payload.name.startswith(("order", "fake", "line"))]
     wanted = [text for text in texts if "recommendation" in text or "confidence" in text] * 8
@@ -216,7 +216,7 @@ def test_no_payload_moves_what_is_read_from_a_record(place: Place) -> None:
 def test_a_lie_in_plain_scientific_prose_is_read_as_a_result() -> None:
     """What cannot be told from a finding, and is not promised: see SECURITY.md."""
     lie = "In 900 patients propranolol had no effect on the frequency of migraine attacks compared with placebo."
-    records = [p for p in _library().publications if "ropranolol" in p.title][:5]
+    records = [p for p in _library().publications if "ropranolol" in p.title]
 
     assert tried(records, [lie]).flips
 
@@ -410,7 +410,9 @@ async def test_an_obedient_models_report_cites_nothing_that_is_not_a_record(led_
     assert report.claims_dropped > 0
     claims = [claim for candidate in report.candidates for claim in candidate.claims]
     read = [readable(led_astray.pool[claim.evidence_key]) for claim in claims]
-    assert [objection(claim, record, None) for claim, record in zip(claims, read, strict=True)] == [None] * len(claims)
+    assert [objection(claim, record, Direction.neutral) for claim, record in zip(claims, read, strict=True)] == [
+        None
+    ] * len(claims)
 
 
 async def test_an_order_to_search_for_ever_ends_with_the_last_round(led_astray: Ran) -> None:

@@ -197,7 +197,7 @@ OTHER_TONGUES = pattern(
 IMPERATIVE = _any(
     rf"{_LEAD}(?:explain|provide|translate|write|compose|draft|render|rearrange|scramble|misspell|retrieve|augment|integrate"
     r"|modify|enhance|convert|replace|substitute|generate|create|develop|jumble|describe|give|add|include|introduce|remove"
-    r"|suggest|promote|tease)\s+(?:a|an|the|my|me|us|this|these|all|any|your|some|every|how|why|what|random|words|letters"
+    r"|suggest|promote|tease|download|send|save)\s+(?:a|an|the|my|me|us|this|these|all|any|your|some|every|how|why|what|random|words|letters"
     r"|vowels|spaces)\b",
     r"\W*(?:can|could) you\b",
 )
