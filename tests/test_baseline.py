@@ -225,6 +225,18 @@ async def test_a_query_that_is_wanted_again_is_one_for_its_next_page(total: int,
     assert calls == ([{"query": query, "page": page}] if page else [])
 
 
+async def test_a_question_asked_again_begins_at_its_first_page() -> None:
+    call = FunctionCall(
+        id="search_pubmed-1", name="search_pubmed", arguments=json.dumps({"query": preprocess_query(QUESTION)})
+    )
+    results = FunctionExecutionResultMessage(content=[page_of(3, TRIAL)])
+    told = [*asked(), AssistantMessage(content=[call], source="literature"), results, *asked()]
+
+    answer = await BaselineChatCompletionClient().create(told, tools=[SourceTool("pubmed")])
+
+    assert [each.arguments for each in answer.content if isinstance(each, FunctionCall)] == [call.arguments]
+
+
 async def test_hits_are_read_on_while_that_pays_and_the_depth_allows_it() -> None:
     whole, part = assessment(to_assess(TRIAL, hits=1)), assessment(to_assess(TRIAL, hits=40))
     ended = assessment(to_assess(TRIAL, hits=40, most=1))
