@@ -216,7 +216,7 @@ def test_no_payload_moves_what_is_read_from_a_record(place: Place) -> None:
 def test_a_lie_in_plain_scientific_prose_is_read_as_a_result() -> None:
     """What cannot be told from a finding, and is not promised: see SECURITY.md."""
     lie = "In 900 patients propranolol had no effect on the frequency of migraine attacks compared with placebo."
-    records = [p for p in _library().publications if "ropranolol" in p.title]
+    assert tried(_library().publications, [lie]).flips
 
     assert tried(records, [lie]).flips
 
