@@ -218,8 +218,6 @@ def test_a_lie_in_plain_scientific_prose_is_read_as_a_result() -> None:
     lie = "In 900 patients propranolol had no effect on the frequency of migraine attacks compared with placebo."
     assert tried(_library().publications, [lie]).flips
 
-    assert tried(records, [lie]).flips
-
 
 @pytest.mark.parametrize("place", ["end", "start"])
 def test_public_collections_of_payloads_move_nothing_that_is_read_from_a_record(place: Place) -> None:
