@@ -81,6 +81,8 @@ class Progress(BaseModel):
         """
         if not self.hits:
             return "there were no hits"
+        if self.hits == 1:
+            return "the only hit was read"
         return f"{'all' if self.read >= self.hits else f'{self.read:,} of'} {self.hits:,} hits were read"
 
 
