@@ -180,7 +180,8 @@ async def test_the_account_adds_up_to_the_budget_by_agent_and_round(sandbox: San
 
 
 async def test_choosing_speakers_costs_too(sandbox: SandboxServer) -> None:
-    report = (await followed(sandbox, Vague(), settings(**{"research.max_iterations": 2})))[-1].data
+    all_read = {"research.max_iterations": 4, "research.max_results_per_tool": 50}
+    report = (await followed(sandbox, Vague(), settings(**all_read)))[-1].data
 
     assert [turn.iteration for turn in report.usage if turn.agent == OTHER_CALLS] == [None]
     assert sum(turn.tokens for turn in report.usage) == report.tokens_used
