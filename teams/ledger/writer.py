@@ -21,7 +21,8 @@ class Writer:
     """Writes to a ledger, job by job, in their order.
 
     Args:
-        database: written to by nobody else while there are jobs.
+        database: used by nobody else while there are jobs, not even to ask: `sealed` calls Python from within SQLite,
+            and another thread that holds Python's lock and waits for that connection's would wait for ever.
         aside: whether a thread of its own waits for the disk; memory needs none, and jobs are done at once.
     """
 
