@@ -141,6 +141,16 @@ async def ran(library: Library, client: Any = None, rounds: int = 1) -> Ran:
     return told
 
 
+_UNDISTURBED: list[Ran] = []
+
+
+async def undisturbed() -> Ran:
+    """The run over records as they are; all tests share one."""
+    if not _UNDISTURBED:
+        _UNDISTURBED.append(await ran(_library()))
+    return _UNDISTURBED[0]
+
+
 def judged(told: Ran) -> dict[str, Any]:
     """What an order must not move."""
     report = told.report
@@ -183,7 +193,7 @@ async def test_verdicts_ranking_references_and_calls_equal_those_of_a_neutral_tw
     hostile = await ran(injected(texts, field, str))
 
     if field in READ:  # whatever else stands in a text is read with it: without the orders it reads as before
-        seen, before = judged(hostile), judged(await ran(_library()))
+        seen, before = judged(hostile), judged(await undisturbed())
         assert [seen[name] for name in MOVED_BY_NOTHING] == [before[name] for name in MOVED_BY_NOTHING]
     else:
         assert judged(hostile) == judged(await ran(injected(texts, field, neutral)))
@@ -194,7 +204,7 @@ async def test_verdicts_ranking_references_and_calls_equal_those_of_a_neutral_tw
 async def test_orders_in_every_record_move_nothing() -> None:
     texts = [payload.text for payload in PAYLOADS if payload.name.startswith(("order", "fake", "line"))]
     wanted = [text for text in texts if "recommendation" in text or "confidence" in text] * 8
-    hostile, before = await ran(injected(wanted, "abstract", str)), await ran(_library())
+    hostile, before = await ran(injected(wanted, "abstract", str)), await undisturbed()
 
     assert judged(hostile)["candidates"] == judged(before)["candidates"]
 
@@ -225,7 +235,7 @@ def test_public_collections_of_payloads_move_nothing_that_is_read_from_a_record(
     if not texts:
         pytest.skip("the public collections of payloads are not here")
     assert len(texts) > 50
-    assert tried(some_records(2), texts, place).flips == []
+    assert tried(some_records(1), texts, place).flips == []
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +268,7 @@ async def test_records_with_text_for_machines_are_named_in_the_limitations_and_f
     hostile = (await ran(injected([order], "abstract", str))).report
     [line] = [line for line in hostile.limitations if "addressed to machines" in line]
     spoilt = f"pmid:{_library().publications[0].pmid}"
-    clean = (await ran(_library())).report
+    clean = (await undisturbed()).report
 
     assert line == f"Text addressed to machines, set aside in 1 record: {spoilt}."
     assert not any("addressed to machines" in line for line in clean.limitations)

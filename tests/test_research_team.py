@@ -40,7 +40,7 @@ def _sandboxed(sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def team(**limits: Any) -> ResearchTeam:
     client = BaselineChatCompletionClient()
-    return ResearchTeam(default_participants(client, limits=JudgeLimits(**limits)), client)
+    return ResearchTeam(default_participants(client, limits=JudgeLimits(**limits), max_results=5), client)
 
 
 async def ran(team: ResearchTeam, task: str | None = QUESTION) -> list[Any]:
@@ -149,7 +149,7 @@ asyncio.run(main())
 
 
 async def test_a_loaded_team_runs_in_a_fresh_process(sandbox: SandboxServer) -> None:
-    here = team(max_iterations=2)
+    here = team(max_iterations=1)
     dumped = here.dump_component().model_dump_json()
     report = report_of(await ran(here))
     done = await asyncio.to_thread(
