@@ -395,6 +395,28 @@ def test_help_names_commands_and_exit_codes() -> None:
     assert all(word in result.stdout for word in ("ask", "sandbox", "doctor", "Exit codes", "130"))
 
 
+def test_help_says_of_every_command_in_a_whole_sentence_what_it_does() -> None:
+    commands = invoke("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+
+    assert len(commands) > 10
+    assert [line for line in commands if not line.endswith(".") or line.endswith("...")] == []
+
+
+def test_a_shell_completes_commands_and_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def completed(words: str) -> list[str]:
+        monkeypatch.setenv("_WILLOWBARK_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+        return CliRunner().invoke(app, [], prog_name="willowbark").stdout.splitlines()
+
+    (Path("runs") / "20250601-120000-migraine").mkdir(parents=True)
+    assert completed("willowbark exp") == ["export"]
+    assert completed("willowbark export 2025") == ["20250601-120000-migraine"]
+    assert completed("willowbark show ") == ["last", "20250601-120000-migraine"]
+    Path("willowbark.toml").write_text("not = [toml")
+    assert completed("willowbark show ") == [""]
+
+
 def test_help_answers_at_once() -> None:
     """In processor time: a program that waits for others has not been slow itself."""
     took_s = []

@@ -63,7 +63,7 @@ def test_an_export_twice_gives_the_same_bytes(here: Path) -> None:
 
 def test_runs_are_listed_newest_first() -> None:
     head, first, second = invoke("runs").stdout.splitlines()
-    assert head.split() == ["run", "question", "candidates", "certainty", "time"]
+    assert head.split() == ["run", "question", "candidates", "certainty", "cost", "time"]
     assert first.split() == [NEWER[:15], "no", "report"]
     assert second.startswith(f"{OLDER[:15]}  ")
     assert "bupropion" in second

@@ -7,7 +7,7 @@ from functools import lru_cache
 from willowbark.agents.drafts import JudgeDraft, NextSearch
 from willowbark.agents.judge import AssessmentRequest
 from willowbark.agents.progress import readers
-from willowbark.agents.report.wording import capital
+from willowbark.agents.report.wording import capital, counted
 from willowbark.tools.appraisal.candidates import Candidate, known_drugs
 from willowbark.tools.lexicon import class_members, find_drugs
 from willowbark.tools.questions.membership import belongs
@@ -151,4 +151,4 @@ def _reasoning(decided: Sequence[Candidate]) -> str:
     if not decided:
         return "No record speaks for or against an existing drug in this condition."
     best = "; ".join(f"{c.drug} ({c.appraisal.quality})" for c in decided[:5])
-    return f"{len(decided)} drugs have evidence for or against; leading: {best}."
+    return f"Evidence speaks for or against {counted(len(decided), 'drug')}; leading: {best}."

@@ -18,7 +18,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -40,7 +40,6 @@ app = typer.Typer(
     help="Which existing drugs might treat a condition, and how good is the evidence?",
     epilog=EXIT_CODES,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -65,8 +64,17 @@ def willowbark(
     """Which existing drugs might treat a condition, and how good is the evidence?"""
 
 
+def _run_ids() -> list[str]:
+    """What may stand for a run, for a shell that completes it; nothing where folder or settings are at fault."""
+    with suppress(Exception):  # a shell that asks while somebody types has no room for complaints
+        from . import export_command  # noqa: PLC0415
+
+        return [export_command.LATEST, *export_command.known_runs(export_command.runs_folder(None, None))]
+    return []
+
+
 _RUN_HELP = 'A run as `willowbark runs` lists them, by its id or its beginning; or "last".'
-_RUN = Annotated[str, typer.Argument(help=_RUN_HELP, metavar="RUN")]
+_RUN = Annotated[str, typer.Argument(help=_RUN_HELP, metavar="RUN", autocompletion=_run_ids)]
 _RUNS = Annotated[Path | None, typer.Option("--runs", help="Folder that holds the run folders.", metavar="DIR")]
 _CONFIG = Annotated[Path | None, typer.Option(help="Settings, instead of ./willowbark.toml.", metavar="FILE")]
 _OFFLINE = Annotated[bool, typer.Option("--offline", help="Search the bundled library, without network.")]
@@ -115,7 +123,7 @@ def ask(
         bool, typer.Option("--no-ledger", help="Keep nothing in .willowbark/: no resume, no replay.")
     ] = False,
 ) -> None:
-    """Answer a question with a cited report, on stdout and as files in a run folder."""
+    """Answer a question with a cited report. It goes to stdout, and as files into a run folder."""
     with _one_line():
         from ..ledger import DEFAULT_PATH  # noqa: PLC0415
         from ..run.options import RunOptions  # noqa: PLC0415
@@ -143,7 +151,7 @@ def ask(
 def sandbox(
     port: Annotated[int, typer.Option(help="Port on the loopback; 0 takes a free one.", min=0, max=65535)] = 8765,
 ) -> None:
-    """Serve the bundled library on the loopback, the way the public sources serve theirs."""
+    """Serve the bundled library as the public sources serve theirs. It listens on the loopback alone."""
     with _one_line():
         from willowbark.tools.sandbox.server import SandboxServer  # noqa: PLC0415
 
@@ -171,7 +179,7 @@ def mcp(
     model: _MODEL = None,
     config: _CONFIG = None,
 ) -> None:
-    """Serve the tools and whole runs to programs that speak the Model Context Protocol, on stdin and stdout."""
+    """Serve tools and runs over the Model Context Protocol. It speaks on stdin and stdout, or HTTP with --http."""
     with _one_line():
         import asyncio  # noqa: PLC0415
 
@@ -198,7 +206,7 @@ def doctor(
         bool, typer.Option("--live", help="Ask every source one small question, and tell what it said.")
     ] = False,
 ) -> None:
-    """Tell whether everything is in place: packages, extras, keys (never their values), settings, sources."""
+    """Tell whether everything is in place. Packages, extras, settings, sources, and keys (never their values)."""
     with _one_line():
         from willowbark.tools.http.endpoints import Endpoints  # noqa: PLC0415
 
@@ -243,7 +251,7 @@ def show(
     runs: _RUNS = None,
     config: _CONFIG = None,
 ) -> None:
-    """Print the report of an earlier run again, one of its rounds, or what it cost."""
+    """Print the report of a run again, one of its rounds, or its costs."""
     with _one_line():
         from . import export_command  # noqa: PLC0415
 
@@ -273,7 +281,7 @@ def resume(
     verbose: _VERBOSE = 0,
     log_json: _LOG_JSON = False,
 ) -> None:
-    """Bring a run that was killed or cancelled to its report; nothing that it asked before is asked again."""
+    """Bring a run that was stopped to its report. Nothing that it asked before is asked again."""
     with _one_line():
         from .ask import resume_run  # noqa: PLC0415
         from .runs_command import found  # noqa: PLC0415
@@ -295,7 +303,7 @@ def replay(
     verbose: _VERBOSE = 0,
     log_json: _LOG_JSON = False,
 ) -> None:
-    """Make a run's report anew from what the ledger keeps, without network and without a model."""
+    """Make a run's report anew from the ledger. It needs no network and no model."""
     with _one_line():
         from .ask import replay_run  # noqa: PLC0415
         from .runs_command import found  # noqa: PLC0415
@@ -308,10 +316,15 @@ def replay(
 def diff(
     earlier: _RUN = "last",
     later: Annotated[
-        str | None, typer.Argument(help="Another; the latest other run of the same question by default.", metavar="RUN")
+        str | None,
+        typer.Argument(
+            help="Another; the latest other run of the same question by default.",
+            metavar="RUN",
+            autocompletion=_run_ids,
+        ),
     ] = None,
 ) -> None:
-    """Tell which evidence is new, gone or changed from one run to another, and which verdicts moved."""
+    """Tell what changed from one run to another. Evidence that is new, gone or changed, and verdicts that moved."""
     with _one_line():
         from . import runs_command  # noqa: PLC0415
 
@@ -338,7 +351,7 @@ def export(
     runs: _RUNS = None,
     config: _CONFIG = None,
 ) -> None:
-    """Write the report of an earlier run in other forms, `--to html,bib,ris,csl,docx,csv`; `workspace` its material."""
+    """Write the report of a run in other forms. `--to html,bib,ris,csl,docx,csv`, say; `workspace` is its material."""
     with _one_line():
         from . import export_command  # noqa: PLC0415
 
@@ -360,7 +373,7 @@ def read(
     ] = None,
     quiet: _QUIET = False,
 ) -> None:
-    """Tell what each record of a file says of its drugs: role, verdict, design, the sentence; one line a reading."""
+    """Tell what the records of a file say of their drugs. Role, verdict, design, the sentence; a line a reading."""
     with _one_line():
         from willowbark.tools.reading.learned import LearnedReader  # noqa: PLC0415
 

@@ -40,12 +40,12 @@ def runs_folder(runs: Path | None, config: Path | None) -> Path:
 def list_runs(root: Path) -> None:
     """Print a table of the runs, the newest first, and how to go on with those that have no report."""
     kept = {run.run_id: run for run in _in_ledger()}
-    ids = _ids(root, kept)
+    ids = known_runs(root, kept)
     if not ids:
         write_out(f"No runs in {root}.")
         return
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
-    for name in ("run", "question", "candidates", "certainty", "time"):
+    for name in ("run", "question", "candidates", "certainty", "cost", "time"):
         is_text = name in ("question", "candidates")
         table.add_column(name, no_wrap=True, overflow="ellipsis", ratio={"question": 3, "candidates": 2}.get(name))
         table.columns[-1].justify = "left" if is_text or name in ("run", "certainty") else "right"
@@ -58,22 +58,34 @@ def list_runs(root: Path) -> None:
             console.print(Text(f"{run.status}: willowbark resume {run.run_id}"), soft_wrap=True)
 
 
-def _row(root: Path, run_id: str, run: "Run | None", ids: Sequence[str]) -> tuple[str, str, str, str, str]:
+def _row(root: Path, run_id: str, run: "Run | None", ids: Sequence[str]) -> tuple[str, ...]:
     """A run in a line of the table; its id is cut where its beginning tells it from all others."""
     beginning = run_id[:_BEGINNING]
     name = beginning if sum(other.startswith(beginning) for other in ids) == 1 else run_id
     took = f"{run.spent_s:.0f} s" if run is not None else ""
+    cost = ""
     try:
         report = _content(root, run_id, run)
         first, *others = report["candidates"] or [None]
         drugs = f"{first['name']}{f', {len(others)} more' if others else ''}" if first else "none"
         certainty = first["certainty"] if first else ""
         question = report["research_question"]
+        cost = _cost([turn["cost_usd"] for turn in report.get("usage", [])])
     except FileNotFoundError:
         drugs, certainty, question = (run.status if run else "no report"), "", run.question if run else ""
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         drugs, certainty, question = "unreadable report", "", run.question if run else ""
-    return name, one_line(question), one_line(drugs), one_line(certainty), took
+    return name, one_line(question), one_line(drugs), one_line(certainty), cost, took
+
+
+def _cost(turns: Sequence[float | None]) -> str:
+    """What a run's language model cost; a dash where it had none or kept no account, a question mark without a price.
+
+    >>> _cost([]), _cost([0.004, 0.1]), _cost([0.1, None])
+    ('–', '$0.10', '?')
+    """
+    priced = [cost for cost in turns if cost is not None]
+    return "–" if not turns else f"${sum(priced):.2f}" if len(priced) == len(turns) else "?"
 
 
 def _content(root: Path, run_id: str, run: "Run | None") -> Any:
@@ -84,8 +96,13 @@ def _content(root: Path, run_id: str, run: "Run | None") -> Any:
     return json.loads(path.read_bytes())
 
 
-def _ids(root: Path, others: Iterable[str] = ()) -> list[str]:
-    """The ids of all runs, newest first: they begin with the time."""
+def known_runs(root: Path, others: Iterable[str] = ()) -> list[str]:
+    """The ids of all runs, newest first: they begin with the time.
+
+    Args:
+        root: holds the run folders.
+        others: ids of runs that may have none.
+    """
     return sorted({folder.run_id for folder in _folders(root)}.union(others), reverse=True)
 
 
@@ -159,7 +176,7 @@ def _found(root: Path, run: str) -> str:
     if RUN_ID.fullmatch(run) and (root / run / REPORT).is_file():
         return run
     kept = {each.run_id: each for each in _in_ledger()}
-    ids = _ids(root, kept)
+    ids = known_runs(root, kept)
     if run != LATEST or LATEST in ids:
         return meant(run, ids)
     for run_id in ids:
