@@ -123,7 +123,9 @@ def test_two_large_blinded_trials_are_high() -> None:
     [
         ([item(design="rct_open", size=900)], "moderate", "risk of bias"),
         ([item(size=900)], "moderate", "a single trial"),
-        ([item(size=250)], "moderate", "250 participants"),
+        ([item(size=250)], "low", "a single small trial"),
+        ([item(size=150), item(size=100)], "moderate", "250 participants"),
+        ([item(size=350), item(size=20)], "low", "nearly all participants are of a single small trial"),
         ([item(size=150)], "low", "150 participants"),
         ([item(size=None)], "low", "not reported"),
         ([item(size=900, direct=False)], "moderate", "indirect"),

@@ -18,7 +18,7 @@ from ..reading.design import RANDOMISED, StudyDesign
 from .direction import Direction
 from .item import AppraisedItem, standing, weight
 from .same_trial import one_per_trial
-from .soundness import DOWN, Body, left_out, soundest
+from .soundness import ALONE, DOWN, Body, left_out, soundest
 
 Quality = Literal["strong", "moderate", "weak", "refuted"]
 
@@ -215,9 +215,10 @@ def _start(names: tuple[str, str], start: int, of: int, body: Body, others: str)
 
 
 def _alone(body: Body) -> tuple[int, str]:
+    small = "small " if body.ceiling < ALONE else ""
     if len(body.items) == 1:
-        return 1, "a single trial, which no other one here repeats"
-    return 1, "nearly all participants are of a single trial, and the others are too small to repeat it"
+        return 1, f"a single {small}trial, which no other one here repeats"
+    return 1, f"nearly all participants are of a single {small}trial, and the others are too small to repeat it"
 
 
 def _inconsistency(

@@ -18,6 +18,7 @@ REPEATED = 100  # participants of the other trials from which the largest one is
 MOST = 2  # steps that one domain can take (GRADE handbook 5.2)
 HIGHEST = 3  # high
 ALONE = 2  # moderate: the rank that a single trial can reach
+ALONE_AND_SMALL = 1  # low: one small trial is what publication bias leaves (GRADE guidelines 5, J Clin Epidemiol 2011)
 DOWN = ("", "Down one", "Down two")
 
 FaultKind = Literal[
@@ -55,16 +56,17 @@ class Body(NamedTuple):
     """Records in support that are rated together."""
 
     rank: int
-    """0 (very low) to 3 (high), before a single trial is held at moderate."""
+    """0 (very low) to 3 (high), before a single trial is held at moderate or low."""
     items: tuple[AppraisedItem, ...]
     steps: tuple[tuple[int, str], ...]
     """Number of steps down with the reason of each, none of them 0."""
-    is_alone: bool
-    """Whether it is a single trial: no more than moderate, since nothing shows that its result is consistent."""
+    ceiling: int
+    """The rank that it can reach: no more than moderate for a single trial, which nothing shows to be consistent, and
+    no more than low for a small one."""
 
     def level(self, down: int = 0) -> int:
         """The rank after further steps down."""
-        return min(ALONE if self.is_alone else HIGHEST, max(0, self.rank - down))
+        return min(self.ceiling, max(0, self.rank - down))
 
 
 def soundest(items: Sequence[AppraisedItem], start: int, *, randomised: bool) -> Body | None:
@@ -136,7 +138,7 @@ def _body(marked: Marked, allowed: Sequence[FaultKind], start: int, *, randomise
     items = tuple(item for item, _ in marked)
     down: list[tuple[int, str]] = []
     if not start:
-        return Body(0, items, (), is_alone=False)
+        return Body(0, items, (), HIGHEST)
     for domain in _DOMAINS:
         steps = [_FAULTS[kind][1] for kind in allowed if _FAULTS[kind][0] == domain]
         if steps:
@@ -146,7 +148,7 @@ def _body(marked: Marked, allowed: Sequence[FaultKind], start: int, *, randomise
         down.append(few)
     rank = start - sum(step for step, _ in down)
     alone = randomised and _is_unrepeated(items)
-    return Body(max(0, rank), items, tuple(down), is_alone=alone)
+    return Body(max(0, rank), items, tuple(down), (ALONE_AND_SMALL if few else ALONE) if alone else HIGHEST)
 
 
 def _is_unrepeated(items: Sequence[AppraisedItem]) -> bool:
