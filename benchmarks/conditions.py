@@ -1,0 +1,112 @@
+"""Whole runs on conditions that no rule was made on: how many of the leading drugs are really used.
+
+A library of abstracts is served by the sandbox; the conditions are drawn by seed from those that it knows well enough,
+and the drugs in use are those of repoDB (approved; Brown and Patel, Sci Data 2017) and PharmacotherapyDB (disease
+modifying or symptomatic; Himmelstein 2016). Neither is complete, so the share is a lower bound; the drugs that they do
+not hold are printed, for a pharmacologist to read. `python benchmarks/conditions.py --library DIR --repodb FILE
+--pharmacotherapydb FILE` (both `.tsv`, packed or not).
+"""
+
+import argparse
+import asyncio
+import csv
+import gzip
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from willowbark.agents.report.content import DrugCandidate
+from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.run.research import research
+from willowbark.tools.appraisal.certainty import CertaintyLevel
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.lexicon import find_drugs
+from willowbark.tools.lexicon.conditions import find_known_conditions, is_generic
+from willowbark.tools.sandbox.library import Library
+from willowbark.tools.sandbox.server import SandboxServer
+
+LEADING = 10
+"""Candidates of a report that are looked at."""
+TITLES = 12
+"""Titles that have to name a condition, or there is too little to read."""
+KNOWN_DRUGS = 8
+ESTABLISHED = 5
+"""Records in support from which a drug in use should not come out as very low."""
+
+
+def lines(file: Path) -> Iterator[Mapping[str, str]]:
+    """The rows of a table, packed or not."""
+    with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as opened:
+        yield from csv.DictReader(opened, delimiter="\t")
+
+
+def in_use(repodb: Path | None, pharmacotherapydb: Path | None) -> dict[str, set[str]]:
+    """The drugs in use by condition, both under their names in the dictionary."""
+    pairs = (
+        [(row["ind_name"], row["drug_name"]) for row in lines(repodb) if row["TrialStatus"] == "Approved"]
+        if repodb
+        else []
+    )
+    if pharmacotherapydb:
+        rows = lines(pharmacotherapydb)
+        pairs += [(row["disease"], row["drug"]) for row in rows if row["category"] in ("DM", "SYM")]
+    found = defaultdict[str, set[str]](set)
+    for condition, drug in pairs:
+        for name in {name for name, *_ in find_known_conditions(condition)}:
+            found[name] |= {mention.name for mention in find_drugs(drug)}
+    return found
+
+
+def drawn(library: Library, used: Mapping[str, set[str]], number: int, seed: int) -> list[str]:
+    """Conditions that the library and the tables know well enough."""
+    titles = Counter(
+        name for p in library.publications for name in {name for name, *_ in find_known_conditions(p.title)}
+    )
+    known = (name for name, drugs in used.items() if len(drugs) >= KNOWN_DRUGS and titles[name] >= TITLES)
+    fit = sorted(name for name in known if not is_generic(name))
+    return random.Random(seed).sample(fit, min(number, len(fit)))
+
+
+def is_lost(candidate: DrugCandidate) -> bool:
+    """Whether a drug with much support is called very uncertain."""
+    return len(candidate.supporting_citations) >= ESTABLISHED and candidate.certainty == CertaintyLevel.very_low
+
+
+def told(condition: str, report: ResearchReport, used: set[str]) -> tuple[int, int, list[str]]:
+    """Print a line on a run; how many leading drugs are in use, how many lead, and those lost among them."""
+    leading = [each for each in report.candidates if each.evidence_quality != "refuted"][:LEADING]
+    known = [each.name for each in leading if each.name in used]
+    others = [each.name for each in leading if each.name not in used]
+    lost = [each.name for each in report.candidates if each.name in used and is_lost(each)]
+    print(f"{condition}: {report.total_papers_reviewed} records, {len(known)} of {len(leading)} in use", flush=True)
+    for name, drugs in (("in use", known), ("not in the tables", others), ("in use, yet very low", lost)):
+        if drugs:
+            print(f"    {name}: {', '.join(drugs)}")
+    return len(known), len(leading), lost
+
+
+def main() -> None:
+    """Run the conditions one after another, and add up."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--library", type=Path, required=True)
+    parser.add_argument("--repodb", type=Path)
+    parser.add_argument("--pharmacotherapydb", type=Path)
+    parser.add_argument("--number", type=int, default=22)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    library, used = Library.load(asked.library), in_use(asked.repodb, asked.pharmacotherapydb)
+    with SandboxServer(library) as server:
+        endpoints = Endpoints.sandbox(server.url)
+        found = [
+            told(name, asyncio.run(research(f"Which existing drugs treat {name}?", endpoints=endpoints)), used[name])
+            for name in drawn(library, used, asked.number, asked.seed)
+        ]
+    known, leading = sum(each[0] for each in found), sum(each[1] for each in found)
+    lost = sum(len(each[2]) for each in found)
+    print(f"{len(found)} conditions: {known} of {leading} leading drugs in use ({100 * known / max(1, leading):.0f} %)")
+    print(f"in use with {ESTABLISHED} or more records in support, yet very low: {lost}")
+
+
+if __name__ == "__main__":
+    main()
