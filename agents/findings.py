@@ -5,13 +5,14 @@ All that matters travels in messages, so a team's saved state holds everything, 
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 
 from autogen_agentchat.messages import BaseChatMessage, StructuredMessage, TextMessage
 from autogen_core.models import UserMessage
 from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.enclosure import unmarked
-from willowbark.tools.evidence import Evidence, merge
+from willowbark.tools.evidence import Evidence, EvidenceStore
 from willowbark.tools.ranking import rank
 from willowbark.tools.search import SourceReply, Status
 
@@ -74,10 +75,12 @@ class Dossier(BaseModel):
         """Take in messages; a user's message opens a new question."""
         for message in messages:
             if isinstance(message, FindingsMessage):
+                self._store.add(message.content.records)
                 self.findings.append(message.content)
             elif isinstance(message, TextMessage) and message.source == "user":
                 self.question, self.asked_at = message.content, message.created_at
                 self.findings, self.tokens_used = [], 0
+                self.__dict__.pop("_store", None)
             if message.models_usage is not None:
                 self.tokens_used += message.models_usage.prompt_tokens + message.models_usage.completion_tokens
 
@@ -98,7 +101,14 @@ class Dossier(BaseModel):
 
     def pool(self) -> list[Evidence]:
         """The records, united and ranked for the question."""
-        return rank(self.question, merge(record for found in self.findings for record in found.records))
+        return rank(self.question, self._store.merged())
+
+    @cached_property
+    def _store(self) -> EvidenceStore:
+        """The records of all findings, united as they come."""
+        store = EvidenceStore()
+        store.add(record for found in self.findings for record in found.records)
+        return store
 
     def has_news(self, iteration: int) -> bool:
         """Whether a round gave a record that shares no identifier with one of the rounds before it."""

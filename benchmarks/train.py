@@ -422,7 +422,7 @@ def main() -> None:
         full = [{**cases.signs[at], **said[int(at)]} for at in rows]
         for name, model in second.items():
             walked = Trees(stored_trees(model, columns))
-            chances = np.array([walked.probabilities(row) for row in full])
+            chances = np.array([walked.probabilities(walked.row(row)) for row in full])
             chances = sharpened(chances, sharpness) if name == "verdict" else chances
             report(f"{name}, kept apart", walked.classes, chances, cases.truth[name][rows], LEAN)
         return

@@ -129,7 +129,7 @@ def test_trees_walk_to_the_leaf_that_the_numbers_lead_to() -> None:
             "value": [0, -20000, 20000, 0],
         }
     )  # fmt: skip
-    low, high = trees.probabilities({"x": 1.0}), trees.probabilities({"x": 2.0})
+    low, high = (trees.probabilities(trees.row({"x": number})) for number in (1.0, 2.0))
     assert low[1] > 0.8 > 0.2 > high[1]
 
 

@@ -11,6 +11,7 @@ import secrets
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -31,9 +32,9 @@ _NO_KEPT = str.maketrans("", "", "\n\t")
 _KEPT_CONTROLS = "\n\t"
 _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 """Unicode categories: control, format, private, surrogate, unassigned."""
-_BLANKS = frozenset(map(chr, [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x3164, 0xFFA0]))
-_SELECTORS = frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
-"""With `_BLANKS`, letters and marks that Unicode's Default_Ignorable_Code_Point lists: they can carry unseen text."""
+_BLANKS = (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x3164, 0xFFA0)
+_IGNORABLE = frozenset(map(chr, (*_BLANKS, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+"""Letters and marks that Unicode's Default_Ignorable_Code_Point lists: they can carry unseen text."""
 _NOTHING_VISIBLE = "(no visible text)"
 
 
@@ -48,18 +49,17 @@ def visible(text: str) -> str:
     >>> visible("did\u200b not\u202e reduce")
     'did not reduce'
     """
-    if text.isascii() and text.translate(_NO_KEPT).isprintable():
+    printable = text.isprintable() or text.translate(_NO_KEPT).isprintable()
+    if printable and (text.isascii() or _IGNORABLE.isdisjoint(text)):
         return text
-    return "".join(
-        character
-        for character in text
-        if character in _KEPT_CONTROLS
-        or (
-            unicodedata.category(character) not in _INVISIBLE
-            and character not in _BLANKS
-            and character not in _SELECTORS
-        )
-    )
+    return "".join(filter(_is_visible, text))
+
+
+@lru_cache(maxsize=4096)
+def _is_visible(character: str) -> bool:
+    if character in _KEPT_CONTROLS:
+        return True
+    return unicodedata.category(character) not in _INVISIBLE and character not in _IGNORABLE
 
 
 def unmarked(text: str) -> str:

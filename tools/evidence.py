@@ -197,6 +197,12 @@ class Evidence(BaseModel):
         """Whether the record is known to lack peer review."""
         return self.citation.source == "preprint" or self.record.is_preprint is True
 
+    def says_as(self, other: "Evidence") -> bool:
+        """Whether it is the same as another record but for its relevance."""
+        if (self.content, self.citation, self.record) != (other.content, other.citation, other.record):
+            return False
+        return repr(self.record.extra) == repr(other.record.extra)  # in which True and 1 are not the same
+
     def _repr_html_(self) -> str:
         """The record as notebooks show it; its text is escaped, since anyone may have written it."""
         title, address = escape(self.citation.title), self.citation.url
@@ -231,27 +237,47 @@ def merge(records: Iterable[Evidence]) -> list[Evidence]:
     content and citation (a registry entry or a PubMed record before Europe PMC, a published version before its
     preprint); what all report is united, the highest relevance stays. Sorted by relevance, then key.
     """
-    merged = [_unite(group) for group in _groups(records)]
-    return sorted(merged, key=lambda e: (-e.relevance, e.key))
+    store = EvidenceStore()
+    store.add(records)
+    return store.merged()
 
 
-def _groups(records: Iterable[Evidence]) -> list[list[Evidence]]:
-    """Records that share an identifier, directly or through others (union-find)."""
-    leads_to: dict[str, str] = {}
+class EvidenceStore:
+    """Unites records as they come: those that share an identifier, directly or through others (union-find).
 
-    def root(name: str) -> str:
+    Adding costs what the new records cost, however many there are.
+    """
+
+    def __init__(self) -> None:
+        self._leads_to: dict[str, str] = {}
+        self._groups: dict[str, list[Evidence]] = {}
+        self._united: dict[str, Evidence] = {}
+
+    def add(self, records: Iterable[Evidence]) -> None:
+        """Take in records."""
+        for record in records:
+            roots = {*map(self._root, _all_identifiers(record))}
+            largest = max(roots, key=lambda root: len(self._groups.get(root, ())))
+            group = self._groups.setdefault(largest, [])
+            for root in roots - {largest}:
+                self._leads_to[root] = largest
+                group += self._groups.pop(root, ())
+                self._united.pop(root, None)
+            group.append(record)
+            self._united.pop(largest, None)
+
+    def merged(self) -> list[Evidence]:
+        """The united records by relevance, then key; see `merge`."""
+        for root, group in self._groups.items():
+            if root not in self._united:
+                self._united[root] = _unite(group)
+        return sorted(self._united.values(), key=lambda e: (-e.relevance, e.key))
+
+    def _root(self, name: str) -> str:
+        leads_to = self._leads_to
         while (above := leads_to.setdefault(name, name)) != name:
             leads_to[name] = name = leads_to[above]
         return name
-
-    named = [(record, record.key, _all_identifiers(record)) for record in records]
-    for _, key, names in named:
-        for name in names:
-            leads_to[root(name)] = root(key)
-    groups: dict[str, list[Evidence]] = {}
-    for record, key, _ in named:
-        groups.setdefault(root(key), []).append(record)
-    return list(groups.values())
 
 
 def _all_identifiers(record: Evidence) -> frozenset[str]:
@@ -262,8 +288,7 @@ def _all_identifiers(record: Evidence) -> frozenset[str]:
 def _unite(group: Sequence[Evidence]) -> Evidence:
     if len(group) == 1:
         return group[0]
-    is_tied = len({_authority(each) for each in group}) < len(group)  # to spell every record out costs much
-    ordered = sorted(group, key=lambda each: (_authority(each), repr(each) if is_tied else ""))
+    ordered = _by_authority(group)
     first = ordered[0]
     record = unite([each.record for each in ordered]).model_copy(
         update={
@@ -277,6 +302,16 @@ def _unite(group: Sequence[Evidence]) -> Evidence:
     if others := frozenset().union(*map(_all_identifiers, group)) - united.identifiers:
         return united.model_copy(update={"record": record.model_copy(update={"same_as": sorted(others)})})
     return united
+
+
+def _by_authority(group: Iterable[Evidence]) -> list[Evidence]:
+    """The records that differ in more than relevance, the one that should speak for all first; ties by all they say."""
+    tied: dict[tuple[Any, ...], list[Evidence]] = {}
+    for record in group:
+        alike = tied.setdefault(_authority(record), [])
+        if not any(record.says_as(each) for each in alike):
+            alike.append(record)
+    return [each for key in sorted(tied) for each in (sorted(tied[key], key=repr) if tied[key][1:] else tied[key])]
 
 
 def _authority(record: Evidence) -> tuple[Any, ...]:

@@ -1,9 +1,11 @@
 """Relevance: how well a record fits the question, computed from its words and the source's own rank."""
 
+import math
 import re
 import threading
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 import snowballstemmer
@@ -44,6 +46,11 @@ def _plain(text: str) -> str:
     return "".join(c for c in apart if not unicodedata.combining(c)).lower()
 
 
+def content_words(text: str) -> list[str]:
+    """The content words of a text in lower case, in order."""
+    return [word for word in _WORD.findall(_plain(text)) if word not in _STOP_WORDS]
+
+
 def stems(text: str) -> list[str]:
     """The stemmed content words of a text, in order.
 
@@ -55,8 +62,22 @@ def stems(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _stems(text: str) -> tuple[str, ...]:
-    """Remembered, since every round ranks the records of the earlier ones again."""
-    return tuple(stem(word) for word in _WORD.findall(_plain(text)) if word not in _STOP_WORDS)
+    return tuple(map(stem, content_words(text)))
+
+
+def beginnings(stem: str) -> tuple[str, ...]:
+    """How a word begins that has a stem: as the stem does, or as dying, whose stem is die. Others need no stemming.
+
+    >>> beginnings("migrain"), beginnings("die")
+    (('mi',), ('di', 'dy'))
+    """
+    return (stem[:2], f"{stem[0]}y") if stem[1:] == "ie" else (stem[:2],)
+
+
+def stems_among(words: Sequence[str], wanted: Collection[str]) -> list[str]:
+    """The stems of words that are among the wanted ones, in order, repeats kept."""
+    likely = tuple({start for each in wanted for start in beginnings(each)})
+    return [found for word in words if word.startswith(likely) and (found := stem(word)) in wanted]
 
 
 def rank(question: str, records: Sequence[Evidence]) -> list[Evidence]:
@@ -81,14 +102,22 @@ def _blend(words: float, place: int, among: int) -> float:
 
 def word_match(question: str, texts: Sequence[str]) -> list[float]:
     """BM25 score of each text for the question's words, 0 or more; 0 where none occurs."""
-    wanted = stems(question)
-    corpus = [stems(text) for text in texts]
-    known = {word for words in corpus for word in words}
-    wanted = [word for word in dict.fromkeys(wanted) if word in known]
-    if not wanted:
-        return [0.0] * len(texts)
-    import bm25s  # noqa: PLC0415  it brings numpy: a run is begun before that is needed
+    wanted = frozenset(stems(question))
+    counted = [_counted(text, wanted) for text in texts]
+    holding = Counter(word for _, found in counted for word in found)
+    weights = {word: math.log(1 + (len(texts) - held + 0.5) / (held + 0.5)) for word, held in holding.items()}
+    mean_length = sum(length for length, _ in counted) / max(1, len(counted))
+    return [
+        sum(
+            weights[word] * times / (times + _K1 * (1 - _B + _B * length / mean_length))
+            for word, times in found.items()
+        )
+        for length, found in counted
+    ]
 
-    index = bm25s.BM25(k1=_K1, b=_B)
-    index.index(corpus, show_progress=False)
-    return [float(score) for score in index.get_scores(wanted)]
+
+@lru_cache(maxsize=16384)
+def _counted(text: str, wanted: frozenset[str]) -> tuple[int, Mapping[str, int]]:
+    """How many content words a text has, and how often each wanted stem; remembered for the next round."""
+    words = content_words(text)
+    return len(words), dict(sorted(Counter(stems_among(words, wanted)).items()))

@@ -5,7 +5,7 @@ verdict all readings are kept, and the item says so.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -79,6 +79,20 @@ class Readings:
             self._given.setdefault((reading.key, reading.drug), []).append(reading)
         self._read: dict[Asked, Reading] = {}
         self._cut: tuple[tuple[str, str], Page, Facts] | None = None
+        self._appraised: dict[str, tuple[Evidence, ParsedQuestion, Mapping[str, AppraisedRecord]]] = {}
+
+    def once(
+        self, record: Evidence, asked: ParsedQuestion, appraise: Callable[[], Mapping[str, "AppraisedRecord"]]
+    ) -> Mapping[str, "AppraisedRecord"]:
+        """What a record says of each drug: appraised anew where it, or the question, is another than before."""
+        key = record.key
+        if key in self._appraised:
+            former, question, said = self._appraised[key]
+            if question == asked and record.says_as(former):
+                return said
+        said = appraise()
+        self._appraised[key] = record, asked, said
+        return said
 
     def of(self, asked: Asked) -> tuple[Reading, ...]:
         """All readings of a record for a drug, the one that counts first."""

@@ -5,7 +5,7 @@ report grades with them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,7 +17,7 @@ from ..evidence import Evidence
 from ..lexicon import canonical_drug, find_drugs
 from ..questions.membership import belongs
 from ..questions.query import ParsedQuestion, parse_question
-from ..ranking import stems
+from ..ranking import content_words, stems, stems_among
 from ..reading.design import RANDOMISED
 from ..reading.screening import readable
 from ..records import Disease, Drug
@@ -100,16 +100,22 @@ def appraise_candidates(
     asked = parse_question(question) if isinstance(question, str) else question
     drug_records = _drug_records(pool)
     found: dict[str, list[AppraisedRecord]] = {}
-    for record in map(readable, pool):
-        if kind_of(record) not in STUDIES or not on_condition(record, asked):
-            continue
-        for drug in named_drugs(record):
-            if _is_left_out(drug, asked):
-                continue
-            found.setdefault(drug, []).append(appraise_record(record, drug, asked, readings))
+    for record in pool:
+        if kind_of(record) in STUDIES:
+            for drug, said in readings.once(record, asked, partial(_appraised, record, asked, readings)).items():
+                found.setdefault(drug, []).append(said)
     known = _with_rivals({drug: records for drug, records in found.items() if not _is_no_treatment(records)})
     candidates = [_candidate(drug, records, drug_records, asked) for drug, records in known.items()]
     return sorted(candidates, key=lambda candidate: (candidate.in_asked_class is False, *_standing(candidate)))
+
+
+def _appraised(record: Evidence, asked: ParsedQuestion, readings: Readings) -> dict[str, AppraisedRecord]:
+    """What a study says of each drug that it names; nothing where it is not on the condition."""
+    record = readable(record)
+    if not on_condition(record, asked):
+        return {}
+    drugs = [drug for drug in named_drugs(record) if not _is_left_out(drug, asked)]
+    return {drug: appraise_record(record, drug, asked, readings) for drug in drugs}
 
 
 def is_asked_about(drug: str, asked: ParsedQuestion) -> bool:
@@ -186,8 +192,10 @@ def on_condition(record: Evidence, asked: ParsedQuestion) -> bool:
     names = condition_names(asked)
     if not names:
         return True
-    text = frozenset(stems(" ".join([record.content, *(record.trial.conditions if record.trial else ())])))
-    return any(frozenset(stems(name)) <= text for name in names)
+    wanted = [frozenset(stems(name)) for name in names]
+    words = content_words(" ".join([record.content, *(record.trial.conditions if record.trial else ())]))
+    held = frozenset(stems_among(words, frozenset().union(*wanted)))
+    return any(each <= held for each in wanted)
 
 
 def named_drugs(record: Evidence) -> list[str]:
@@ -201,7 +209,7 @@ def named_drugs(record: Evidence) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _named(text: str) -> tuple[str, ...]:
-    """Drugs that a text names; remembered, since every round reads the same records again."""
+    """Drugs that a text names; remembered, since specialists count them before the judge appraises."""
     return tuple(dict.fromkeys(mention.name for mention in find_drugs(text)))
 
 

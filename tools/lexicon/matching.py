@@ -43,12 +43,24 @@ def tokens(text: str) -> list[Token]:
     >>> [token.key for token in tokens("β-Blockers")]
     ['beta', 'blockers']
     """
-    return [Token(_plain(found.group()), found.start(), found.end()) for found in _WORD.finditer(text)]
+    words = _words_of(text)
+    return [Token(key, start, end) for key, (start, end) in zip(words.keys, words.spans, strict=True)]
+
+
+class _Words(NamedTuple):
+    """The words of a text: their keys, and where they stand."""
+
+    keys: Sequence[str]
+    spans: Sequence[tuple[int, int]]
 
 
 @lru_cache(maxsize=8)  # drugs, conditions and classes are looked for in the same text, one after the other
-def _words_of(text: str) -> Sequence[Token]:
-    return tokens(text)
+def _words_of(text: str) -> _Words:
+    spans = [found.span() for found in _WORD.finditer(text)]
+    if text.isascii():
+        lowered = text.lower()
+        return _Words([lowered[start:end] for start, end in spans], spans)
+    return _Words([_plain(text[start:end]) for start, end in spans], spans)
 
 
 def phrase_key(phrase: str) -> str:
@@ -84,26 +96,25 @@ class PhraseIndex(Generic[Value]):
 
     def find(self, text: str) -> Iterator[Match[Value]]:
         """The known phrases of a text, left to right, the longest first, never overlapping."""
-        words = _words_of(text)
-        at = 0
-        while at < len(words):
-            size = self._longest_match(text, words, at) if words[at].key in self._longest else 0
-            if size:
-                run = words[at : at + size]
-                yield Match(self._phrases[" ".join(word.key for word in run)], run[0].start, run[-1].end)
-            at += size or 1
+        words, longest = _words_of(text), self._longest
+        free = 0
+        for at in [at for at, key in enumerate(words.keys) if key in longest]:
+            if at >= free and (size := self._longest_match(text, words, at)):
+                free = at + size
+                value = self._phrases[" ".join(words.keys[at:free])]
+                yield Match(value, words.spans[at][0], words.spans[free - 1][1])
 
-    def _longest_match(self, text: str, words: Sequence[Token], at: int) -> int:
+    def _longest_match(self, text: str, words: _Words, at: int) -> int:
         """The number of words of the longest phrase that begins at a word: 0 when none does."""
-        best = 0
-        key = words[at].key
-        for size in range(1, min(self._longest.get(key, 0), len(words) - at) + 1):
-            if size > 1:
-                before, last = words[at + size - 2], words[at + size - 1]
-                if not _WITHIN_A_NAME.fullmatch(text, before.end, last.start):
-                    break
-                key = f"{key} {last.key}"
-            if key in self._phrases:
+        keys, spans, phrases = words.keys, words.spans, self._phrases
+        key = keys[at]
+        best = 1 if key in phrases else 0
+        for size in range(2, min(self._longest[key], len(keys) - at) + 1):
+            last = at + size - 1
+            if not _WITHIN_A_NAME.fullmatch(text, spans[last - 1][1], spans[last][0]):
+                break
+            key = f"{key} {keys[last]}"
+            if key in phrases:
                 best = size
         return best
 

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
@@ -152,6 +153,7 @@ def validate_question(text: str) -> str:
     return asked
 
 
+@lru_cache(maxsize=256)  # several specialists ask the same, and the judge before them
 def preprocess_query(question: str) -> str:
     """A question as a boolean query: noise taken out, synonyms added, what the user wrote in query syntax kept.
 
@@ -186,6 +188,7 @@ def plain_query(question: str) -> str:
     return " ".join(_distinct(bare_words(own) or bare_words(text)))
 
 
+@lru_cache(maxsize=256)
 def parse_question(question: str) -> ParsedQuestion:
     """What a question names and what it wants.
 

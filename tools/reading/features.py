@@ -6,6 +6,7 @@ The drug asked about, other drugs, placebo, the condition asked about and other 
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -17,7 +18,6 @@ from .text import Text, Token
 from .zones import zones_of
 
 _PLACEBO = frozenset({"placebo", "placebos", "sham", "vehicle", "untreated"})
-_NUMBER = re.compile(r"\d")
 _SKIPPED = frozenset("; : , ( ) = ±".split())
 _SALTS = frozenset(
     "hydrochloride hydrobromide maleate mesylate besylate tartrate fumarate succinate citrate sulfate sulphate "
@@ -77,11 +77,10 @@ class Page:
     def spans(self) -> list[tuple[int, int]]:
         """The first piece of each sentence and the one after its last."""
         found: list[tuple[int, int]] = []
+        begins = [start for _, start, _ in self.pieces]
         at = 0
         for sentence in self.text.sentences:
-            first = at
-            while at < len(self.pieces) and self.pieces[at][1] < sentence.end:
-                at += 1
+            first, at = at, bisect_left(begins, sentence.end, at)
             found.append((first, at))
         return found
 
@@ -91,10 +90,10 @@ class Page:
         found: list[str] = []
         tokens = self.text.tokens
         for at, token in enumerate(tokens):
-            word = token.text
+            word = token[0]
             if word in _SKIPPED:
                 word = ""
-            elif _NUMBER.match(word):
+            elif word[0].isdecimal():
                 word = _p_value(tokens, at) or (
                     "00" if "." not in word and len(word) == 4 and word[:2] in ("19", "20") else "0"
                 )

@@ -6,7 +6,7 @@ The weights stand in one text file, `weights.json`, made by `make train`; see `w
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -30,6 +30,8 @@ class Head:
 
     def __init__(self, classes: Sequence[str], rows: Mapping[str, int], weights: Floats, bias: Floats) -> None:
         self.classes, self.rows, self.weights, self.bias = tuple(classes), rows, weights, bias
+        self._padded = np.vstack((np.zeros((1, weights.shape[1]), np.float32), weights))
+        self._place = {name: row + 1 for name, row in rows.items()}
 
     @classmethod
     def load(cls, stored: Mapping[str, Any]) -> "Head":
@@ -45,19 +47,61 @@ class Head:
             np.array(stored["bias"], np.float32),
         )
 
-    def scores(self, features: Iterable[str]) -> Floats:
-        """The score of each class; unknown features count nothing."""
-        rows = self.rows
-        found = [rows[name] for name in features if name in rows]
-        return self.weights[found].sum(axis=0) + self.bias if found else self.bias
+    def scores(self, cases: Iterable[Iterable[str]]) -> Floats:
+        """The scores of cases by their features, cases × classes; unknown features count nothing."""
+        place, found, starts = self._place.get, list[int](), list[int]()
+        for features in cases:
+            starts.append(len(found))
+            found.append(0)  # a row of zeros: no case is empty
+            found += [row for row in map(place, features) if row]
+        if not starts:
+            return np.zeros((0, len(self.classes)), np.float32)
+        return np.asarray(np.add.reduceat(self._padded.take(found, axis=0), starts, axis=0) + self.bias, np.float32)
 
     def probabilities(self, features: Iterable[str]) -> Floats:
-        """The scores as probabilities that add up to 1, in the order of the classes."""
-        return softmax(self.scores(features))
+        """The scores of one case as probabilities that add up to 1, in the order of the classes."""
+        return softmax(self.scores([features])[0])
 
     def best(self, features: Iterable[str]) -> str:
         """The class with the highest score."""
-        return self.classes[int(self.scores(features).argmax())]
+        return self.best_of([features])[0]
+
+    def best_of(self, cases: Iterable[Iterable[str]]) -> list[str]:
+        """The class with the highest score of each case."""
+        return [self.classes[at] for at in self.scores(cases).argmax(axis=1).tolist()]
+
+
+class Heads(Mapping[str, Head]):
+    """Linear heads over the same features, which are summed up for all of them at once."""
+
+    def __init__(self, heads: Mapping[str, Head]) -> None:
+        self._heads = heads
+        names = list(dict.fromkeys(name for head in heads.values() for name in head.rows))
+        place = {name: row for row, name in enumerate(names)}
+        columns = []
+        for head in heads.values():
+            column = np.zeros((len(names), len(head.classes)), np.float32)
+            column[[place[name] for name in head.rows]] = head.weights[list(head.rows.values())]
+            columns.append(column)
+        bias = np.concatenate([head.bias for head in heads.values()])
+        self._joined = Head((), place, np.hstack(columns), bias)
+
+    def __getitem__(self, name: str) -> Head:
+        return self._heads[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._heads)
+
+    def __len__(self) -> int:
+        return len(self._heads)
+
+    def probabilities(self, features: Iterable[str]) -> dict[str, Floats]:
+        """What each head says of one case."""
+        scores, at = self._joined.scores([features])[0], 0
+        found: dict[str, Floats] = {}
+        for name, head in self._heads.items():
+            found[name] = softmax(scores[at : (at := at + len(head.classes))])
+        return found
 
 
 class Trees:
@@ -73,18 +117,21 @@ class Trees:
         self.columns: tuple[str, ...] = tuple(stored["columns"])
         self.depth: int = stored["depth"]
         self._bias = np.array(stored["bias"], np.float32)
-        self._roots = np.array(stored["roots"], np.int32)
-        self._feature = np.array(stored["feature"], np.int32)
+        self._roots = np.array(stored["roots"], np.intp)
+        self._feature = np.array(stored["feature"], np.intp)
         self._threshold = np.array(stored["threshold"], np.float32)
-        self._left = np.array(stored["left"], np.int32)
+        self._left = np.array(stored["left"], np.intp)
         self._value = np.array(stored["value"], np.float32) / np.float32(1e4)
 
-    def probabilities(self, row: Mapping[str, float]) -> Floats:
-        """Probabilities of the classes; numbers that are absent are 0."""
-        numbers = np.array([row.get(name, 0.0) for name in self.columns], np.float32)
+    def row(self, numbers: Mapping[str, float]) -> Floats:
+        """Numbers in the order of the columns; those that are absent are 0."""
+        return np.array([numbers.get(name, 0.0) for name in self.columns], np.float32)
+
+    def probabilities(self, numbers: Floats) -> Floats:
+        """Probabilities of the classes, of a row."""
         at = self._roots
         for _ in range(self.depth):
-            at = self._left[at] + (numbers[self._feature[at]] > self._threshold[at])
+            at = self._left.take(at) + (numbers.take(self._feature.take(at)) > self._threshold.take(at))
         return softmax(self._value[at].reshape(-1, len(self.classes)).sum(axis=0) + self._bias)
 
 
@@ -97,7 +144,7 @@ class Weights:
         zone: what a sentence is for.
         sentence: whether a sentence carries a verdict, and which.
         fields: a linear head for each field of a reading, and for the verdict.
-        role, verdict: trees over the signs of a view and what the other heads say.
+        role, verdict: trees over the signs of a view and what the other heads say; they have the same columns.
         sharpness: the exponent that calibrates the verdict's probability.
         lean: what is added to the score of each verdict before the best is taken.
     """
@@ -105,7 +152,7 @@ class Weights:
     version: str
     zone: Head
     sentence: Head
-    fields: Mapping[str, Head]
+    fields: Heads
     role: Trees
     verdict: Trees
     sharpness: float
@@ -127,7 +174,7 @@ def weights() -> Weights:
         version=hashlib.sha256(raw).hexdigest()[:12],
         zone=Head.load(stored["zone"]),
         sentence=Head.load(stored["sentence"]),
-        fields={name: Head.load(head) for name, head in stored["fields"].items()},
+        fields=Heads({name: Head.load(head) for name, head in stored["fields"].items()}),
         role=Trees(stored["role"]),
         verdict=Trees(stored["verdict"]),
         sharpness=stored["sharpness"],

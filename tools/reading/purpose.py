@@ -69,7 +69,8 @@ def purpose_of(title: str, text: str, names: tuple[str, ...]) -> Purpose:
     return "prevention" if prevents else "unknown"
 
 
-def _pattern(names: Sequence[str]) -> re.Pattern[str]:
+@lru_cache(maxsize=512)
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """Any of the names: whole words, longer names also as the beginning of a word."""
     parts = [re.escape(name) + (r"\w*" if len(name) > _SHORT else r"(?!\w)") for name in sorted(names, key=len)[::-1]]
     return re.compile(rf"(?<!\w)(?:{'|'.join(parts)})", re.IGNORECASE)

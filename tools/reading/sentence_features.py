@@ -1,6 +1,7 @@
 """What a learned head sees of one sentence: its words, who they stand beside, and the order of what it tells."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from .features import View
 from .signs import groups
@@ -19,9 +20,12 @@ def context_of(view: View) -> str:
     return drug + condition + ("i" if harmed else "")
 
 
-def told(word: str) -> str | None:
-    """The sign of a word that tells a result; None for any other."""
-    return next((_TOLD[name] for name in groups().get(word, ()) if name in _TOLD), None)
+@cache
+def _signs() -> Mapping[str, str]:
+    """The sign of each word that counts in the order of what a sentence tells."""
+    told = {word: [_TOLD[name] for name in names if name in _TOLD] for word, names in groups().items()}
+    compared = {word: word for word in ("than", "versus", "vs", "P<", "P>")}
+    return {word: signs[0] for word, signs in told.items() if signs} | compared | _ORDER
 
 
 def sentence_features(view: View, order: int, context: str) -> list[str]:
@@ -66,9 +70,8 @@ def _around(words: Sequence[str], at: int, reach: int, prefix: str) -> Iterator[
 def _order_of(words: Sequence[str], who: str) -> Iterator[str]:
     """Drug, rival, placebo, condition and words of result in the order they come."""
     order: list[str] = []
-    for word in words:
-        sign = _ORDER.get(word) or (word if word in ("than", "versus", "vs", "P<", "P>") else told(word))
-        if sign and (not order or order[-1] != sign):
+    for sign in filter(None, map(_signs().get, words)):
+        if not order or order[-1] != sign:
             order.append(sign)
     for at in range(len(order) - 1):
         yield f"q:{order[at]}{order[at + 1]}"

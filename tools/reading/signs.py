@@ -3,7 +3,7 @@
 Some three hundred numbers; trees and linear heads decide on them. The words stand in `signs.tsv`, a group a line.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -20,6 +20,7 @@ _RIGHT_OF_DRUG = "induced causes X E good less more not same P O given treat mea
 _VERBS = frozenset("was is were has had may can appears significantly also did does".split())
 _LEADING = frozenset("compared comparison relative superior alternative addition added resistant refractory".split())
 Numbers = dict[str, float]
+Counts = defaultdict[str, int]
 _ABM = frozenset("ABM")
 _SIGNS = {"DRUG": "D", "CLASS": "K", "OTHER": "O", "PLACEBO": "P", "COND": "X", "ELSE": "E"}
 _NEXT = {
@@ -48,7 +49,7 @@ def groups() -> Mapping[str, tuple[str, ...]]:
 
 def signs(view: View) -> Numbers:
     """The numbers of a view; what is absent is 0."""
-    found: Counter[str] = Counter()
+    found: Counts = defaultdict(int)
     sentences, zones = view.sentences, view.page.zones
     last = len(sentences) - 1
     known = groups()
@@ -70,10 +71,13 @@ def signs(view: View) -> Numbers:
 
 
 def _sentence(
-    found: Counter[str], words: Sequence[str], kinds: Sequence[tuple[str, ...]], zone: str, exact: str, last: bool
+    found: Counts, words: Sequence[str], kinds: Sequence[tuple[str, ...]], zone: str, exact: str, last: bool
 ) -> None:
     """Who and what stands together in a sentence."""
-    counts = Counter(name for names in kinds for name in names)
+    counts: Counts = defaultdict(int)
+    for names in kinds:
+        for name in names:
+            counts[name] += 1
     for sign in "DKOPXE":
         if counts[sign]:
             found[f"s{sign}{exact}"] += 1
@@ -92,7 +96,7 @@ def _sentence(
             _compared(found, kinds, words, place)
 
 
-def _together(found: Counter[str], counts: Mapping[str, int], zone: str) -> None:
+def _together(found: Counts, counts: Mapping[str, int], zone: str) -> None:
     """What a sentence that names the drug, or the condition, is about."""
     if counts["D"]:
         for sign in "KOPXE":
@@ -112,7 +116,7 @@ def _together(found: Counter[str], counts: Mapping[str, int], zone: str) -> None
             found[f"XO{zone}"] += counts["O"] > 0
 
 
-def _result(found: Counter[str], words: Sequence[str], counts: Mapping[str, int], place: str, last: bool) -> None:
+def _result(found: Counts, words: Sequence[str], counts: Mapping[str, int], place: str, last: bool) -> None:
     """What a result or conclusion says, by whom it names first: the drug, its class, another drug, nobody."""
     who = next((sign.lower() for sign in "DKO" if counts[sign]), "n")
     for name in _TELLING:
@@ -160,7 +164,7 @@ def _null(text: str) -> bool:
     return any(words in text for words in _NULLS)
 
 
-def _compared(found: Counter[str], kinds: Sequence[tuple[str, ...]], words: Sequence[str], zone: str) -> None:
+def _compared(found: Counts, kinds: Sequence[tuple[str, ...]], words: Sequence[str], zone: str) -> None:
     """Who stands before and after the word of comparison, and what was said before it."""
     at = next(i for i, word in enumerate(words) if word in ("than", "versus", "vs", "compared"))
     before = next((k[0] for k in reversed(kinds[:at]) if k and k[0] in "DKOP"), "-")
@@ -174,9 +178,7 @@ def _compared(found: Counter[str], kinds: Sequence[tuple[str, ...]], words: Sequ
         found[f"cmp{before}{after}C"] += 1
 
 
-def _beside_drug(
-    found: Counter[str], words: Sequence[str], kinds: Sequence[tuple[str, ...]], at: int, zone: str
-) -> None:
+def _beside_drug(found: Counts, words: Sequence[str], kinds: Sequence[tuple[str, ...]], at: int, zone: str) -> None:
     """What stands within a few words of the drug."""
     left = {name for names in kinds[max(0, at - 4) : at] for name in names}
     right = {name for names in kinds[at + 1 : at + 5] for name in names}
@@ -201,9 +203,7 @@ def _beside_drug(
     _before_drug(found, words, kinds, at, before)
 
 
-def _before_drug(
-    found: Counter[str], words: Sequence[str], kinds: Sequence[tuple[str, ...]], at: int, before: str
-) -> None:
+def _before_drug(found: Counts, words: Sequence[str], kinds: Sequence[tuple[str, ...]], at: int, before: str) -> None:
     """What leads to the drug: compared with it, caused by it, after it."""
     if before in _NEXT:
         found[f"{_NEXT[before]}<<D"] += 1
@@ -219,7 +219,7 @@ def _before_drug(
     found["after<<D"] += before in ("after", "during", "following", "under")
 
 
-def _beside_other(found: Counter[str], words: Sequence[str], kinds: Sequence[tuple[str, ...]], at: int) -> None:
+def _beside_other(found: Counts, words: Sequence[str], kinds: Sequence[tuple[str, ...]], at: int) -> None:
     """The same for other drugs, fewer: to tell whether they, not the drug, are tested."""
     right = {name for names in kinds[at + 1 : at + 5] for name in names}
     left = {name for names in kinds[max(0, at - 4) : at] for name in names}
@@ -234,7 +234,7 @@ def _beside_other(found: Counter[str], words: Sequence[str], kinds: Sequence[tup
 
 
 def _beside_condition(
-    found: Counter[str], words: Sequence[str], kinds: Sequence[tuple[str, ...]], at: int, sign: str
+    found: Counts, words: Sequence[str], kinds: Sequence[tuple[str, ...]], at: int, sign: str
 ) -> None:
     """What stands within a few words of a condition: the one asked about (X) or another one (E)."""
     near = kinds[max(0, at - 4) : at]
@@ -274,7 +274,7 @@ def _beside_condition(
     found[f"{sign}0"] += after == "0" or before == "0"
 
 
-def _title(found: Counter[str], words: Sequence[str]) -> None:
+def _title(found: Counts, words: Sequence[str]) -> None:
     """The order of things in the title, and what links drug and condition there."""
     places = {word: at for at, word in reversed(list(enumerate(words)))}
     drug, condition = places.get("DRUG"), places.get("COND")
@@ -329,7 +329,7 @@ def _title(found: Counter[str], words: Sequence[str]) -> None:
         found[f"t:{word}"] = word in places
 
 
-def _shares(view: View, found: Mapping[str, int]) -> Numbers:
+def _shares(view: View, found: Counts) -> Numbers:
     """The drug among drugs, the condition among conditions, and where the two are."""
     others = view.other
     mine, most = len(view.drug_at), max(others.values(), default=0)

@@ -6,10 +6,11 @@ there is one.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 SentenceRole = Literal["title", "aim", "background", "method", "result", "conclusion"]
 
@@ -47,8 +48,7 @@ def plain(text: str) -> str:
     return text.translate(_MARKS)
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word, number or sign, in lower case, with its character offsets."""
 
     text: str
@@ -91,7 +91,7 @@ class Text:
         lowered = self._plain.lower()
         if len(lowered) != len(self._plain):  # a few capitals grow when lowered; their places must not move
             lowered = "".join(low if len(low := char.lower()) == 1 else char for char in self._plain)
-        return [Token(found.group(), found.start(), found.end()) for found in _TOKEN.finditer(lowered)]
+        return [Token(found.group(), *found.span()) for found in _TOKEN.finditer(lowered)]
 
     @cached_property
     def sentences(self) -> list[Sentence]:
@@ -100,10 +100,9 @@ class Text:
         spans += sentence_spans(self._plain, self.offset)
         found: list[Sentence] = []
         at, headed = 0, None
+        begins = [token.start for token in self.tokens]
         for start, end in spans:
-            first = at
-            while at < len(self.tokens) and self.tokens[at].start < end:
-                at += 1
+            first, at = at, bisect_left(begins, end, at)
             if start >= self.offset:
                 headed = _role_of(self._plain, start) or headed
             found.append(Sentence(start, end, first, at, headed if start >= self.offset else "title"))

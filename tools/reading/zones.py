@@ -30,11 +30,10 @@ def zones_of(text: Text, words: Sequence[str], head: Head) -> list[str]:
     """A letter for each sentence: T, A, B, M, R or C."""
     sentences = text.sentences
     headed = has_headings(sentences)
-    found: list[str] = []
-    for order, sentence in enumerate(sentences):
-        if sentence.headed and (headed or sentence.headed == "title"):
-            found.append(ZONES[sentence.headed])
-        else:
-            own = [word for word in words[sentence.first : sentence.last] if word]
-            found.append(head.best(zone_features(own, order, len(sentences))))
+    found = [ZONES[each.headed] if each.headed and (headed or each.headed == "title") else "" for each in sentences]
+    open_ones = [order for order, zone in enumerate(found) if not zone]
+    cut = ([word for word in words[each.first : each.last] if word] for each in map(sentences.__getitem__, open_ones))
+    cases = (zone_features(own, order, len(sentences)) for own, order in zip(cut, open_ones, strict=True))
+    for order, zone in zip(open_ones, head.best_of(cases), strict=True):
+        found[order] = zone
     return found

@@ -1,25 +1,33 @@
-"""Finding records by a query: over stemmed words, ranked by BM25, ties by id."""
+"""Finding records by a query: over stemmed words, ranked by BM25, ties by id.
+
+Words are indexed as they stand, and stemmed when a query asks for a stem that they could have: few of them ever are.
+"""
 
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from willowbark.tools.ranking import stems
+from willowbark.tools.ranking import beginnings, content_words, stem
 
 from .syntax import Node, Term, terms
 
-_K1, _B = 1.2, 0.75  # as in tools.ranking, whose own function builds an index a call
+_K1, _B = 1.2, 0.75  # as in tools.ranking
 _TITLE_WEIGHT = 2  # a word of the title counts as often
 _EVERYTHING = frozenset({"*", "*:*", "all[sb]"})
 
 
 def words(text: str) -> list[str]:
     """The stems of a text as they are matched: without accents and hyphens; PHASE2_3 is one word."""
+    return list(map(stem, _written(text)))
+
+
+def _written(text: str) -> list[str]:
+    """The words themselves."""
     if not text.isascii():
         text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-    return stems(text.replace("-", " ").replace("_", ""))
+    return content_words(text.replace("-", " ").replace("_", ""))
 
 
 def likeness(wanted: set[str], *names: str) -> float:
@@ -54,30 +62,34 @@ class Index:
         self.documents = {document.id: document for document in sorted(documents, key=lambda each: each.id)}
         self._default = tuple(default)
         self._aliases = aliases
-        self._places: dict[str, dict[str, set[str]]] = {}  # field -> stem -> ids
-        self._texts: dict[str, dict[str, str]] = {}  # field -> id -> stems with blanks around each
-        self._counts: dict[str, dict[str, int]] = {}  # stem -> id -> times
+        self._places: dict[str, dict[str, list[str]]] = {}  # field -> word -> ids
+        self._texts: dict[str, dict[str, list[str]]] = {}  # field -> id -> words
+        self._begun: dict[str, set[str]] = {}  # the first two letters -> words
+        self._forms: dict[str, list[str]] = {}  # stem -> words, of the stems that were asked for
+        self._stemmed: dict[tuple[str, str], str] = {}  # field, id -> stems with blanks around each, where asked for
         self._lengths: dict[str, int] = {}
         self._days: dict[str, dict[str, str]] = {}  # field -> id -> first day that its date can mean
         for document in self.documents.values():
             self._add(document)
+        for word in set().union(*self._places.values()):
+            self._begun.setdefault(word[:2], set()).add(word)
         self._mean_length = sum(self._lengths.values()) / max(1, len(self._lengths)) or 1.0
 
     def _add(self, document: Document) -> None:
-        counted: Counter[str] = Counter()
+        length = 0
         for name, date in document.dates.items():
             self._days.setdefault(name, {})[document.id] = _day(date, "-01-01")
         for name, text in document.fields.items():
-            found = words(text)
-            self._texts.setdefault(name, {})[document.id] = f" {' '.join(found)} "
+            found = _written(text)
+            self._texts.setdefault(name, {})[document.id] = found
             places = self._places.setdefault(name, {})
-            for stem in set(found):
-                places.setdefault(stem, set()).add(document.id)
-            if name in self._default:
-                counted.update(found * (_TITLE_WEIGHT if name == "title" else 1))
-        self._lengths[document.id] = counted.total()
-        for stem, times in counted.items():
-            self._counts.setdefault(stem, {})[document.id] = times
+            for word in set(found):
+                if word in places:
+                    places[word].append(document.id)
+                else:
+                    places[word] = [document.id]
+            length += len(found) * _weight(name) if name in self._default else 0
+        self._lengths[document.id] = length
 
     def knows_field(self, name: str) -> bool:
         """Whether a field of that name, lower case, can be searched."""
@@ -125,20 +137,46 @@ class Index:
         return set().union(*(self._holding(name, wanted, term.phrase or len(wanted) > 1) for name in names))
 
     def _holding(self, name: str, wanted: list[str], phrase: bool) -> set[str]:
-        places, texts = self._places.get(name, {}), self._texts.get(name, {})
-        found = set.intersection(*(places.get(stem, set()) for stem in wanted))
+        places = self._places.get(name, {})
+        found = set.intersection(*(_united(places, self._words_of(stem)) for stem in wanted))
         if phrase and len(wanted) > 1:
             run = f" {' '.join(wanted)} "
-            found = {each for each in found if run in texts[each]}
+            found = {each for each in found if run in self._stems_of(name, each)}
         return found
+
+    def _counts(self, wanted: str) -> Counter[str]:
+        """How often a stem stands in each document that holds it."""
+        found: Counter[str] = Counter()
+        for name in self._default:
+            places, texts = self._places.get(name, {}), self._texts.get(name, {})
+            for word in self._words_of(wanted):
+                for each in places.get(word, ()):
+                    found[each] += texts[each].count(word) * _weight(name)
+        return found
+
+    def _words_of(self, wanted: str) -> list[str]:
+        """The words that have a stem."""
+        if wanted not in self._forms:
+            self._forms[wanted] = [word for word in self._beginning(beginnings(wanted)) if stem(word) == wanted]
+        return self._forms[wanted]
+
+    def _beginning(self, starts: tuple[str, ...]) -> Iterator[str]:
+        """The words that begin with one or two letters."""
+        return (word for start, begun in self._begun.items() if start.startswith(starts) for word in begun)
+
+    def _stems_of(self, name: str, document: str) -> str:
+        """A field's stems with blanks around each."""
+        if (name, document) not in self._stemmed:
+            self._stemmed[name, document] = f" {' '.join(map(stem, self._texts[name][document]))} "
+        return self._stemmed[name, document]
 
     def _starting(self, name: str, start: str) -> set[str]:
         *before, last = words(start) or [start.lower()]
-        places, texts = self._places.get(name, {}), self._texts.get(name, {})
-        stemmed = (stem for stem in places if stem.startswith((last, start.lower())))
-        found = set().union(*(places[stem] for stem in stemmed))
+        sought = (last, start.lower())
+        begun = self._beginning(tuple(letters for each in sought for letters in beginnings(each)))
+        found = _united(self._places.get(name, {}), (word for word in begun if stem(word).startswith(sought)))
         run = f" {' '.join([*before, last])}"
-        return {each for each in found if run in texts[each]} if before else found
+        return {each for each in found if run in self._stems_of(name, each)} if before else found
 
     def _within(self, names: Sequence[str], low: str, high: str) -> set[str]:
         first, last = _day(low, "-01-01"), _day(high, "-12-31")
@@ -150,16 +188,25 @@ class Index:
         holders: dict[str, set[str]] = {}
         for term in terms(node):
             held = found & (self._term(term) or set())
-            for stem in words(term.text):
-                holders.setdefault(stem, set()).update(held)
+            for each in words(term.text):
+                holders.setdefault(each, set()).update(held)
         scores = dict.fromkeys(found, 0.0)
-        for stem, held in holders.items():
-            counts = self._counts.get(stem, {})
+        for wanted, held in holders.items():
+            counts = self._counts(wanted)
             weight = math.log(1 + (len(self.documents) - len(counts) + 0.5) / (len(counts) + 0.5))
             for each in held & counts.keys():
                 length = 1 - _B + _B * self._lengths[each] / self._mean_length
                 scores[each] += weight * counts[each] / (counts[each] + _K1 * length)
         return scores
+
+
+def _weight(name: str) -> int:
+    return _TITLE_WEIGHT if name == "title" else 1
+
+
+def _united(places: Mapping[str, Sequence[str]], among: Iterable[str]) -> set[str]:
+    """The documents that hold one of the words."""
+    return set().union(*(places[word] for word in among if word in places))
 
 
 def _day(text: str, rest: str) -> str:
