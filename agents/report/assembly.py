@@ -119,7 +119,7 @@ def _claims_on(candidate: Candidate, kept: Iterable[Claim]) -> list[Claim]:
 def _status(candidate: Candidate, material: Material) -> str:
     """Where the drug stands for the condition, in ChEMBL's and Open Targets' phases and the registered trials."""
     if gone := withdrawn(candidate.drug):
-        return f"Withdrawn from the market ({gone}; by the project's own list, check with the regulator)"
+        return f"Withdrawn from the market ({gone})"
     if _is_marketed_for_it(candidate):
         # The databases name a disease, not whether a drug treats or prevents it: triptans are marketed for migraine.
         unsaid = " (for treatment or prevention)" if material.asked.intent == "prevention" else ""

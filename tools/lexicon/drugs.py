@@ -100,18 +100,24 @@ def same_drug(a: str, b: str) -> bool:
     return one == other if one and other else a.strip().casefold() == b.strip().casefold()
 
 
+_UNCHECKED = "not yet checked, ask the regulator"
+
+
 def withdrawn(name: str) -> str | None:
-    """When, where and why a drug was taken off the market for good; None for one that was not, as far as is listed.
+    """When, where and why a drug was taken off a market, and who says so; None where none was, as far as is listed.
 
     >>> withdrawn("rofecoxib"), withdrawn("aspirin")
-    ('worldwide, 2004: heart attack and stroke', None)
+    ('worldwide, 2004: heart attack and stroke; PMID 24435895', None)
     """
     return _withdrawn().get(canonical_drug(name) or name)
 
 
 @cache
 def _withdrawn() -> dict[str, str]:
-    return {row["name"]: f"{row['where']}, {row['year']}: {row['reason']}" for row in read_table("withdrawn.tsv")}
+    return {
+        row["name"]: f"{row['where']}, {row['year']}: {row['reason']}; {row['source'] or _UNCHECKED}"
+        for row in read_table("withdrawn.tsv")
+    }
 
 
 def _is_meant(match: Match[str], text: str) -> bool:
