@@ -8,7 +8,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_agentchat.agents import UserProxyAgent
@@ -52,7 +52,8 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
         name: as the team and its messages show it.
         description: one sentence for whoever chooses speakers.
         input_func: as `UserProxyAgent` takes it; None asks in the terminal.
-        approve: decides in a person's place; None asks by `input_func`.
+        approve: gets the typed request and decides; None asks by `input_func`.
+        decided_by: who answers through `approve`: a program, or a person at a face that shows the request its own way.
         via: how the report calls the way by which they were asked; None goes by who is asked.
         default: what holds where nobody answers.
         timeout_s: seconds for an answer.
@@ -72,12 +73,14 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
         description: str = "Asks a person which candidates the report should deal with.",
         input_func: InputFuncType | None = None,
         approve: Approve | None = None,
+        decided_by: Literal["person", "program"] = "program",
         via: str | None = None,
         default: Default = "all",
         timeout_s: float = TIMEOUT_S,
     ) -> None:
         super().__init__(name, description=description, input_func=input_func or terminal_input)
         self._approve = approve
+        self._decided_by: Literal["person", "program"] = "person" if approve is None else decided_by
         self._via = via
         self.default: Default = default
         self.timeout_s = timeout_s
@@ -146,7 +149,7 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
         except Exception as error:  # noqa: BLE001  an input function is anyone's code, and must not break the team
             _log.warning("%s: asking failed: %s", self.name, type(error).__name__)
             return self._by_default(f"asking failed ({type(error).__name__})", proposals)
-        return Approval.by("person" if self._approve is None else "program", self.via, proposals, answer)
+        return Approval.by(self._decided_by, self.via, proposals, answer)
 
     async def _ask(self, request: ApprovalRequest, token: CancellationToken) -> ApprovalAnswer:
         if self._approve is not None:

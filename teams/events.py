@@ -59,6 +59,8 @@ class AgentEvent(BaseModel):
     timestamp: AwareDatetime = Field(default_factory=lambda: datetime.now(UTC))
     iteration: int = Field(default=0, ge=0)
     """The round this happened in, from 1; 0 before the first."""
+    agent: str | None = None
+    """Who did it, by the name that the team knows; None where it is nobody's in particular."""
 
     @property
     def icon(self) -> str:

@@ -35,13 +35,15 @@ from typer.testing import CliRunner
 
 from willowbark.teams.config import Settings
 from willowbark.teams.faces import cli
-from willowbark.teams.faces.mcp_command import TOKEN_VARIABLE, token_from
-from willowbark.teams.faces.mcp_server import MOST_CHARACTERS, QUESTIONS, Server, bounded
+from willowbark.teams.faces.mcp_command import TOKEN_VARIABLE
+from willowbark.teams.faces.mcp_server import MOST_CHARACTERS, Server, bounded
+from willowbark.teams.page.guard import token_from
 from willowbark.tools.enclosure import disclose
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.patience import RetryPolicy
 from willowbark.tools.http.transport import Transport
+from willowbark.tools.questions.kinds import QUESTIONS
 from willowbark.tools.registry import cards, offered
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.toolbox import ToolReply
@@ -306,13 +308,14 @@ async def test_http_takes_those_who_have_the_token_and_no_page_of_another_site(t
 @pytest.mark.parametrize("token", ["short", "sixteen\tor more letters", "mehr als sechzehn Zeichen, äöü"])
 def test_a_token_that_is_none_is_refused(token: str) -> None:
     with pytest.raises(UsageError, match=TOKEN_VARIABLE):
-        token_from({TOKEN_VARIABLE: token})
+        token_from({TOKEN_VARIABLE: token}, TOKEN_VARIABLE)
 
 
 def test_a_missing_extra_is_named_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mcp.server.transport_security", None)
-    monkeypatch.delitem(sys.modules, "willowbark.teams.faces.mcp_command")
-    monkeypatch.delattr("willowbark.teams.faces.mcp_command")
+    monkeypatch.setitem(sys.modules, "mcp.server.fastmcp", None)
+    for name in ("willowbark.teams.faces.mcp_command", "willowbark.teams.faces.mcp_server"):
+        monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delattr(name)
     result = CliRunner().invoke(cli.app, ["mcp"])
 
     assert result.exit_code == 2

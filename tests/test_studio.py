@@ -24,7 +24,8 @@ from willowbark.agents.report.model import ReportMessage
 from willowbark.teams.faces import studio
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.studio_command import STUDIO_VERSION, check_version
-from willowbark.teams.faces.studio_page import STYLE, Guarded, Restyled
+from willowbark.teams.faces.studio_page import STYLE, Restyled
+from willowbark.teams.page.guard import Guarded
 from willowbark.teams.research_team import ResearchTeam
 from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
@@ -193,8 +194,8 @@ OURS = {"host": "127.0.0.1:8081"}
         ({**OURS, "origin": "https://elsewhere.invalid"}, 403),
         ({**OURS, "origin": "http://127.0.0.1:9999"}, 403),
         ({**OURS, "origin": "null"}, 403),
-        ({"host": "elsewhere.invalid:8081"}, 403),
-        ({"host": ""}, 403),
+        ({"host": "elsewhere.invalid:8081"}, 421),
+        ({"host": ""}, 421),
     ],
 )
 def test_only_its_own_pages_reach_studio(headers: dict[str, str], status: int) -> None:

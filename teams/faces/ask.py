@@ -332,13 +332,7 @@ def _research_stream() -> ResearchStream:
 def _leave(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Shown) -> ExitCode:
     """Write the report and print it, or what was told of a run without one; printed it is even on a full disk."""
     try:
-        if outcome.report is not None:
-            folder.write_report(outcome.report, settings.output.formats)
-        else:
-            folder.write("events.jsonl", "\n".join(event.model_dump_json() for event in outcome.events))
-        folder.write("log.txt", "\n".join(_log_of(outcome.events)))
-        if outcome.trace is not None:
-            folder.write("traceback.txt", outcome.trace)
+        keep(outcome, folder, settings)
         place, code = f"stands in {folder.path}", outcome.exit_code
     except UsageError as error:
         place, code = f"was not kept: {error}", outcome.exit_code or ExitCode.USAGE
@@ -346,6 +340,21 @@ def _leave(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Shown
         show_report(outcome.report, as_json=shown.as_json, whole=shown.full)
     _tell(outcome, folder, place, quiet=shown.quiet)
     return code
+
+
+def keep(outcome: Outcome, folder: RunFolder, settings: Settings) -> None:
+    """Write into a run's folder what came of it: the report, or the events where there is none, and the log.
+
+    Raises:
+        UsageError: the folder cannot be written to.
+    """
+    if outcome.report is not None:
+        folder.write_report(outcome.report, settings.output.formats)
+    else:
+        folder.write("events.jsonl", "\n".join(event.model_dump_json() for event in outcome.events))
+    folder.write("log.txt", "\n".join(_log_of(outcome.events)))
+    if outcome.trace is not None:
+        folder.write("traceback.txt", outcome.trace)
 
 
 def _log_of(events: Sequence[AgentEvent]) -> list[str]:

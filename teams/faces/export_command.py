@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
 
     from ..ledger import Run
+    from ..ledger.runs import Status
 
 LATEST = "last"  # in the place of a run id: the newest run that has a report
 REPORT = "report.json"
 _BEGINNING = len("20251122-055548")  # of a run's id: when it was started
+UNFINISHED = ("interrupted", "cancelled", "failed")  # what can be gone on with
 WORKSPACE = "workspace"  # in `--to`: not a form of the report, but the material that it was made from
 
 
@@ -39,9 +41,8 @@ def runs_folder(runs: Path | None, config: Path | None) -> Path:
 
 def list_runs(root: Path) -> None:
     """Print a table of the runs, the newest first, and how to go on with those that have no report."""
-    kept = {run.run_id: run for run in _in_ledger()}
-    ids = known_runs(root, kept)
-    if not ids:
+    rows = rows_of(root)
+    if not rows:
         write_out(f"No runs in {root}.")
         return
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
@@ -49,17 +50,42 @@ def list_runs(root: Path) -> None:
         is_text = name in ("question", "candidates")
         table.add_column(name, no_wrap=True, overflow="ellipsis", ratio={"question": 3, "candidates": 2}.get(name))
         table.columns[-1].justify = "left" if is_text or name in ("run", "certainty") else "right"
-    for run_id in ids:
-        table.add_row(*map(Text, _row(root, run_id, kept.get(run_id), ids)))
+    for row in rows:
+        table.add_row(*map(Text, row[1:-1]))
     console = Console(highlight=False, markup=False, emoji=False)
     console.print(table)
-    for run in kept.values():
-        if run.status in ("interrupted", "cancelled", "failed"):
-            console.print(Text(f"{run.status}: willowbark resume {run.run_id}"), soft_wrap=True)
+    for row in rows:
+        if row.status in UNFINISHED:
+            console.print(Text(f"{row.status}: willowbark resume {row.run_id}"), soft_wrap=True)
 
 
-def _row(root: Path, run_id: str, run: "Run | None", ids: Sequence[str]) -> tuple[str, ...]:
-    """A run in a line of the table; its id is cut where its beginning tells it from all others."""
+class RunRow(NamedTuple):
+    """A run in the list of runs, as text for people."""
+
+    run_id: str
+    name: str
+    """The id, cut where its beginning tells it from all others."""
+    question: str
+    """Empty where only an unreadable report stands."""
+    candidates: str
+    """The first and how many more; what the run came to where it has no report."""
+    certainty: str
+    cost: str
+    """Of the model; a dash where it had none, a question mark where its price is not known."""
+    time: str
+    """Seconds of work; empty where the ledger does not know the run."""
+    status: "Status | None"
+    """None where the ledger does not know the run."""
+
+
+def rows_of(root: Path) -> list[RunRow]:
+    """Every run of the ledger and of the folder of run folders, the newest first."""
+    kept = {run.run_id: run for run in _in_ledger()}
+    ids = known_runs(root, kept)
+    return [_row(root, run_id, kept.get(run_id), ids) for run_id in ids]
+
+
+def _row(root: Path, run_id: str, run: "Run | None", ids: Sequence[str]) -> RunRow:
     beginning = run_id[:_BEGINNING]
     name = beginning if sum(other.startswith(beginning) for other in ids) == 1 else run_id
     took = f"{run.spent_s:.0f} s" if run is not None else ""
@@ -75,7 +101,8 @@ def _row(root: Path, run_id: str, run: "Run | None", ids: Sequence[str]) -> tupl
         drugs, certainty, question = (run.status if run else "no report"), "", run.question if run else ""
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         drugs, certainty, question = "unreadable report", "", run.question if run else ""
-    return name, one_line(question), one_line(drugs), one_line(certainty), cost, took
+    status = run.status if run else None
+    return RunRow(run_id, name, one_line(question), one_line(drugs), one_line(certainty), cost, took, status)
 
 
 def _cost(turns: Sequence[float | None]) -> str:
@@ -128,7 +155,7 @@ def show_run(root: Path, run: str, *, as_json: bool = False) -> None:
     Raises:
         UsageError: no such run, or its report cannot be read.
     """
-    show_report(_report(root, _found(root, run)), as_json=as_json)
+    show_report(report_in(root, _found(root, run)), as_json=as_json)
 
 
 def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
@@ -151,7 +178,7 @@ def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
         format_of(name)
     written, run_id = [], _found(root, run)
     if forms:
-        report = _report(root, run_id)
+        report = report_in(root, run_id)
         written += write(report, out if out is not None else RunFolder.at(root, run_id).path, forms)
     if WORKSPACE in names:
         written.append(_export_workspace(run_id, root, out))
@@ -219,7 +246,7 @@ def _in_ledger() -> "list[Run]":
         return ledger.runs()
 
 
-def _report(root: Path, run_id: str) -> "ResearchReport":
+def report_in(root: Path, run_id: str) -> "ResearchReport":
     """The report of a run: its folder's, else the ledger's.
 
     Raises:

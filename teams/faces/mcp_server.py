@@ -7,7 +7,7 @@ https://modelcontextprotocol.io/specification/2025-06-18/server/tools
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +38,7 @@ from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker
 from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.transport import Transport
+from willowbark.tools.questions.kinds import PLACES, QUESTIONS
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import EvidenceTool, GetPaper, GetTrial, PaperArgs, ToolReply, TrialArgs
 
@@ -66,23 +67,6 @@ INSTRUCTIONS = (
     "the whole team and takes from half a minute to several; the other tools look single things up. "
     f"{GUIDANCE} {DISCLAIMER}"
 )
-QUESTIONS: Mapping[str, str] = {
-    "treat": "Which existing drugs might treat {condition}?",
-    "prevent": "Which existing drugs could prevent {condition}?",
-    "harm": "Can {drug} cause {condition}?",
-    "avoid": "Which drugs should be avoided in {condition}?",
-    "safety": "Is {drug} safe in {condition}?",
-    "compare": "Is {drug} better than {other_drug} for {condition}?",
-    "mechanism": "How does {drug} work in {condition}?",
-    "status": "Is {drug} approved or in trials for {condition}?",
-    "negative": "Which drugs were shown not to help in {condition}?",
-}
-"""A question of each kind, with places for what it is about."""
-PLACES: Mapping[str, str] = {
-    "condition": "A condition or a state, such as migraine",
-    "drug": "A generic name, such as propranolol",
-    "other_drug": "The drug to compare it with",
-}
 _TASK = """{question}
 
 Answer with the tool `research`, asked this question. Begin with the answer in a sentence, then give the candidates with

@@ -8,7 +8,7 @@ from ..config import Settings
 from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
 from ..ledger.turns import Turn
 from ..model_clients import BASELINE
-from .export_command import LATEST, meant
+from .export_command import LATEST, UNFINISHED, meant
 from .terminal import one_line, write_out
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def found(run: str, path: Path = DEFAULT_PATH, *, unfinished: bool = False) -> s
             if run == LATEST:
                 raise
             return run  # a damaged row somewhere keeps nobody from the run that they name
-    open_ones = [each.run_id for each in runs if unfinished and each.status in ("interrupted", "cancelled", "failed")]
+    open_ones = [each.run_id for each in runs if unfinished and each.status in UNFINISHED]
     return meant(run, [*open_ones, *(each.run_id for each in runs)])
 
 
@@ -96,7 +96,12 @@ def forget_run(run_id: str, path: Path = DEFAULT_PATH) -> None:
 
 
 def diff_runs(earlier: str, later: str | None, path: Path = DEFAULT_PATH) -> None:
-    """Print which evidence is new, gone or changed from one run to another, and which verdicts moved.
+    """Print which evidence is new, gone or changed from one run to another, and which verdicts moved."""
+    write_out("\n".join(compared(earlier, later, path)))
+
+
+def compared(earlier: str, later: str | None, path: Path = DEFAULT_PATH) -> list[str]:
+    """What changed from one run to another, one line each.
 
     Args:
         earlier: a run.
@@ -117,7 +122,7 @@ def diff_runs(earlier: str, later: str | None, path: Path = DEFAULT_PATH) -> Non
     first, second = reports
     assert first is not None
     assert second is not None
-    write_out("\n".join(differences(first, second)))
+    return differences(first, second)
 
 
 def _with_another(ledger: Ledger, run_id: str) -> list[str]:

@@ -7,37 +7,14 @@ the window, and it breaks words at any letter.
 
 import importlib
 from typing import Any
-from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..page.guard import Guarded
 
 STYLE = b"<style>.flex-1{min-width:0}.break-all{word-break:normal;overflow-wrap:break-word}</style>"
 _HEAD_ENDS = b"</head>"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_POLICY_VIOLATION = 1008  # https://datatracker.ietf.org/doc/html/rfc6455#section-7.4.1
-
-
-class Guarded:
-    """An application that answers only its own pages, and programs on this machine that name no page."""
-
-    def __init__(self, inner: ASGIApp) -> None:
-        self._inner = inner
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it: another site's, or under a name that is not the loopback's."""
-        if scope["type"] == "lifespan" or _is_ours(Headers(scope=scope)):
-            await self._inner(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
-        else:
-            await PlainTextResponse("refused: the request comes from another site\n", 403)(scope, receive, send)
-
-
-def _is_ours(headers: Headers) -> bool:
-    host, origin = headers.get("host", ""), headers.get("origin")
-    return urlsplit(f"//{host}").hostname in _LOOPBACK and origin in (None, f"http://{host}")
 
 
 class Restyled:

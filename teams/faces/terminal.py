@@ -36,7 +36,7 @@ _DOING = {
 
 
 @dataclass(slots=True)
-class _Row:
+class SourceRow:
     """What became of the searches of one source."""
 
     waiting: int = 0
@@ -55,12 +55,15 @@ class Board:
 
     Args:
         clock: seconds; of the process by default.
+
+    Attributes:
+        rows: by the source's name, in the order in which they were asked.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._began = clock()
-        self._rows: dict[str, _Row] = {}
+        self.rows: dict[str, SourceRow] = {}
         self._round = 0
         self._doing = "starting"
 
@@ -68,8 +71,8 @@ class Board:
         """Take in one event."""
         self._round = event.iteration or self._round
         if event.type == "searching" and isinstance(event.data, Mapping):
-            if source := _source_of(str(event.data.get("tool"))):
-                row = self._rows.setdefault(source, _Row())
+            if source := source_of(str(event.data.get("tool"))):
+                row = self.rows.setdefault(source, SourceRow())
                 row.since = row.since if row.waiting else self._clock()
                 row.waiting += 1
         elif event.type == "search_complete" and hasattr(event.data, "source"):
@@ -78,7 +81,7 @@ class Board:
             self._doing = _DOING[event.type]
 
     def _answered(self, reply: Any) -> None:
-        row = self._rows.setdefault(str(reply.source), _Row())
+        row = self.rows.setdefault(str(reply.source), SourceRow())
         if row.waiting == 1:
             row.took_s += self._clock() - row.since
         row.waiting = max(0, row.waiting - 1)
@@ -86,31 +89,50 @@ class Board:
         failed = reply.status in ("unavailable", "bad_query")
         row.problem = one_line("; ".join(reply.warnings)) if failed else ""
 
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the board was made."""
+        return self._clock() - self._began
+
+    @property
+    def head(self) -> str:
+        """The round, the seconds, and what is due, in one line."""
+        round_ = f"round {self._round} · " if self._round else ""
+        return f"{round_}{self.elapsed_s:.0f} s · {self.due}"
+
+    @property
+    def due(self) -> str:
+        """Which sources are waited for, else what the team does."""
+        from willowbark.tools.registry import title_of  # noqa: PLC0415  reading the cards imports every source
+
+        waiting = [title_of(name) for name, row in self.rows.items() if row.waiting]
+        return f"waiting for {', '.join(waiting)}" if waiting else self._doing
+
+    def took_s(self, row: SourceRow) -> float:
+        """Seconds that a source was waited for, until now where it still is."""
+        return row.took_s + (self._clock() - row.since if row.waiting else 0.0)
+
     def __rich__(self) -> Table:
         """The block as it stands now."""
         from willowbark.tools.registry import title_of  # noqa: PLC0415  reading the cards imports every source
 
-        now, block = self._clock(), Table.grid(padding=(0, 2), expand=True)
+        block = Table.grid(padding=(0, 2), expand=True)
         block.add_column(no_wrap=True)
         for _ in ("found", "kept", "seconds"):
             block.add_column(justify="right", no_wrap=True)
         block.add_column(ratio=1, no_wrap=True, overflow="ellipsis", style="yellow")
-        for name, row in self._rows.items():
-            took = row.took_s + (now - row.since if row.waiting else 0.0)
+        for name, row in self.rows.items():
             counts = (f"{row.found:,} found", f"{row.kept:,} kept")
             title = Text(title_of(name), style="" if row.waiting else "dim")
-            block.add_row(title, *counts, f"{took:.0f} s", Text("waiting" if row.waiting else row.problem))
-        waiting = [title_of(name) for name, row in self._rows.items() if row.waiting]
-        due = f"waiting for {', '.join(waiting)}" if waiting else self._doing
-        round_ = f"round {self._round} · " if self._round else ""
+            block.add_row(title, *counts, f"{self.took_s(row):.0f} s", Text("waiting" if row.waiting else row.problem))
         head = Table.grid(expand=True)
         head.add_column(no_wrap=True, overflow="ellipsis")
-        head.add_row(Text(f"{round_}{now - self._began:.0f} s · {due}", style="cyan"))
+        head.add_row(Text(self.head, style="cyan"))
         head.add_row(block)
         return head
 
 
-def _source_of(tool: str) -> str | None:
+def source_of(tool: str) -> str | None:
     """The source that a tool searches; None for one that looks up single records."""
     from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
 

@@ -37,29 +37,29 @@ class Narrator:
     asks: bool = False
     """Whether the candidates are put before a person before the report."""
 
-    def event(self, kind: EventType, message: str, data: object = None) -> AgentEvent:
+    def event(self, kind: EventType, message: str, data: object = None, agent: str | None = None) -> AgentEvent:
         """An event of the present round."""
-        return AgentEvent(type=kind, message=message, data=data, iteration=self.iteration)
+        return AgentEvent(type=kind, message=message, data=data, iteration=self.iteration, agent=agent)
 
     def tell(self, message: BaseAgentEvent | BaseChatMessage) -> Iterator[AgentEvent]:
         """The events that a message of the team stands for."""
         if isinstance(message, ToolCallRequestEvent):
             for call in message.content:
                 data = {"tool": call.name, "arguments": call.arguments}
-                yield self.event("searching", f"{message.source}: {call.name} {call.arguments}", data)
+                yield self.event("searching", f"{message.source}: {call.name} {call.arguments}", data, message.source)
         elif isinstance(message, ToolCallExecutionEvent):
             yield from self._results(message)
         elif isinstance(message, FindingsMessage):
             self.messages.append(message)
-            yield self.event("progress", message.to_text(), message.content)
+            yield self.event("progress", message.to_text(), message.content, message.source)
         elif isinstance(message, AssessmentMessage):
             self.messages.append(message)
             yield from self._verdict(message)
         elif isinstance(message, UserInputRequestedEvent):
-            yield self.event("progress", "Waiting for a person's word on the candidates")
+            yield self.event("progress", "Waiting for a person's word on the candidates", agent=message.source)
         elif isinstance(message, ApprovalMessage):
             self.messages.append(message)
-            yield self.event("progress", message.to_text(), message.content)
+            yield self.event("progress", message.to_text(), message.content, message.source)
             yield self.event("synthesizing", "Writing the report")
         elif isinstance(message, ReportMessage):
             self.report = message.content
@@ -71,11 +71,11 @@ class Narrator:
             for reply in replies_in(result.content):
                 warned = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
                 said = f"{reply.source}: {reply.status.value.replace('_', ' ')}, {len(reply.records)} of {reply.total}"
-                yield self.event("search_complete", said + warned, reply)
+                yield self.event("search_complete", said + warned, reply, message.source)
 
     def _verdict(self, message: AssessmentMessage) -> Iterator[AgentEvent]:
         verdict = message.content
-        yield self.event("judge_complete", message.to_text(), verdict)
+        yield self.event("judge_complete", message.to_text(), verdict, message.source)
         if verdict.recommendation == "synthesize":
             why = (verdict.stop_reason or "").replace("_", " ")
             if self.asks:
@@ -90,9 +90,9 @@ class Narrator:
         if message.source == "user":
             self.messages.append(message)
         elif message.source in _SPECIALISTS:
-            yield self.event("thinking", message.content)
+            yield self.event("thinking", message.content, agent=message.source)
         elif message.source == "judge":
-            yield self.event("judging", message.content)
+            yield self.event("judging", message.content, agent=message.source)
 
     def stopped(self, error: BaseException) -> AgentEvent:
         """The event of a team that was stopped, or failed."""

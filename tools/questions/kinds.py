@@ -1,6 +1,6 @@
 """Which kind of question is asked, told by cues in a table over the question with its names masked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple, get_args
 
@@ -10,6 +10,23 @@ Kind = Literal["treat", "prevent", "harm", "avoid", "safety", "compare", "mechan
 """`harm`: does a drug cause something. `avoid`: which drugs should not be given in a condition. `safety`: is a named
 drug safe in a population. `status`: approvals and trials. `negative`: what does not help. `other`: none of these."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
+QUESTIONS: Mapping[Kind, str] = {
+    "treat": "Which existing drugs might treat {condition}?",
+    "prevent": "Which existing drugs could prevent {condition}?",
+    "harm": "Can {drug} cause {condition}?",
+    "avoid": "Which drugs should be avoided in {condition}?",
+    "safety": "Is {drug} safe in {condition}?",
+    "compare": "Is {drug} better than {other_drug} for {condition}?",
+    "mechanism": "How does {drug} work in {condition}?",
+    "status": "Is {drug} approved or in trials for {condition}?",
+    "negative": "Which drugs were shown not to help in {condition}?",
+}
+"""A question of each kind, with places for what it is about."""
+PLACES: Mapping[str, str] = {
+    "condition": "A condition or a state, such as migraine",
+    "drug": "A generic name, such as propranolol",
+    "other_drug": "The drug to compare it with",
+}
 
 DRUG, ASKED_FOR, CONDITION = "DRUG", "DRUGS", "COND"
 _GAP = 3  # words that `_` stands for, at most
