@@ -200,6 +200,25 @@ def mcp(
 
 
 @app.command()
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; one beyond the loopback wants a token.", metavar="ADDRESS")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes a free one.", min=0, max=65535)] = 8767,
+    offline: _OFFLINE = False,
+    model: _MODEL = None,
+    config: _CONFIG = None,
+) -> None:
+    """Serve pages for a browser: ask, watch the agents, read and download reports, compare runs."""
+    with _one_line():
+        from ..page.application import serve as serving  # noqa: PLC0415
+        from ..run.options import RunOptions  # noqa: PLC0415
+
+        options = RunOptions(settings=config, model=model, offline=offline)
+        asyncio.run(serving(options, host, port, lambda line: typer.echo(line, err=True)))
+
+
+@app.command()
 def doctor(
     config: _CONFIG = None,
     live: Annotated[

@@ -1,0 +1,118 @@
+"""The material of the pages: tags in which every text is escaped, the frame of a page, the parts of a form."""
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+from willowbark.tools.enclosure import visible
+
+from ..faces.terminal import one_line
+
+_EMPTY = frozenset({"input", "link", "meta", "rect"})
+
+
+class Html(str):
+    """Markup that is safe to send."""
+
+    __slots__ = ()
+
+
+Content = str | Html | None
+"""A text is escaped; None adds nothing."""
+
+
+def tag(name: str, /, *content: Content, **attributes: str | bool | float | None) -> Html:
+    """An element; `class_`, `for_` and `aria_label` are written as HTML has them, what is None or False is left out.
+
+    >>> tag("p", "a < b", class_="small", hidden=True)
+    '<p class="small" hidden>a &lt; b</p>'
+    """
+    said = ""
+    for word, value in attributes.items():
+        if value is not None and value is not False:
+            key = word.rstrip("_").replace("_", "-")
+            said += f" {key}" if value is True else f' {key}="{escape(str(value))}"'
+    return Html(f"<{name}{said}>" if name in _EMPTY else f"<{name}{said}>{joined(content)}</{name}>")
+
+
+def joined(content: Iterable[Content]) -> Html:
+    """Texts and markup as markup."""
+    return Html("".join(one if isinstance(one, Html) else escape(visible(one)) for one in content if one is not None))
+
+
+def page(title: str, *content: Content, here: str = "", main: bool = True) -> str:
+    """A whole page.
+
+    Args:
+        title: of the window.
+        content: of the body, below the bar.
+        here: the address that the bar marks as the present one.
+        main: whether the content is put into the page's main part; a report brings its own.
+    """
+    links = [
+        tag("a", name, href=address, aria_current="page" if address == here else None)
+        for address, name in (("/", "Ask"), ("/runs", "Runs"), ("/diff", "Compare"))
+    ]
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{one_line(title)} · Willowbark"),
+        tag("link", rel="stylesheet", href="/static/report.css"),
+        tag("link", rel="stylesheet", href="/static/page.css"),
+        tag("script", src="/static/page.js", defer=True),
+    )
+    bar = tag("nav", tag("strong", "Willowbark"), *links, class_="bar", aria_label="Willowbark")
+    skip = tag("a", "To the content", class_="skip", href="#content") if main else None
+    body = tag("main", *content, id="content") if main else joined(content)
+    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', skip, bar, body), lang='en')}\n"
+
+
+def message(line: str, *, title: str = "That did not work") -> str:
+    """A page of one line."""
+    return page(title, tag("h1", title), problem(line), tag("p", tag("a", "Ask a question", href="/")))
+
+
+def problem(line: str | None) -> Html | None:
+    """What went wrong, in a line."""
+    return tag("p", one_line(line), class_="problem", role="alert") if line else None
+
+
+def entry(wrong: bool) -> str:
+    """The page that asks for the token."""
+    return page(
+        "Token",
+        tag("h1", "This server wants its token"),
+        tag("p", "It stands where the server was started: in its first lines, or in the variable that they name."),
+        problem("That is not the token." if wrong else None),
+        posting("/token", field("Token", "token", type="password", autocomplete="current-password"), button("Enter")),
+    )
+
+
+def posting(address: str, *content: Content, **attributes: str) -> Html:
+    """A form that is sent to an address."""
+    return tag("form", *content, method="post", action=address, **attributes)
+
+
+def button(label: str) -> Html:
+    """What sends a form."""
+    return tag("p", tag("button", label, type="submit"))
+
+
+def field(label: str, name: str, value: str = "", *, note: str = "", **attributes: Any) -> Html:
+    """A labelled field; `note` stands below it, and other attributes are the input\'s."""
+    described = {"aria_describedby": f"{name}-note"} if note else {}
+    box = tag("input", id=name, name=name, value=value, **{"type": "text", **described, **attributes})
+    return tag(
+        "p",
+        tag("label", label, for_=name),
+        box,
+        tag("span", note, id=f"{name}-note", class_="small") if note else None,
+        class_="field",
+    )
+
+
+def pick(kind: str, name: str, value: str, label: str, chosen: bool) -> Html:
+    """A box or button to pick, with its label."""
+    return tag("label", tag("input", type=kind, name=name, value=value, checked=chosen), f" {label}", class_="pick")
