@@ -1,5 +1,6 @@
 """The page of a run: under way, stopped, or with its report."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from willowbark.tools.registry import title_of
 
 from ..exports import FORMATS
 from ..faces.export_command import UNFINISHED, WORKSPACE
-from ..faces.terminal import one_line
+from ..faces.terminal import one_line, source_of
 from .runs import Lane, LiveRun
 from .tags import Html, button, field, joined, page, pick, posting, tag
 
@@ -27,7 +28,7 @@ _WORDS = {"search_complete": "found", "judge_complete": "judged", "looping": "ne
 
 def live_page(run: LiveRun) -> str:
     """A run under way."""
-    stop = posting(f"/runs/{run.run_id}/cancel", button("Stop, and report what was found"))
+    stop = posting(f"/runs/{run.run_id}/cancel", button("Stop, and report what was found", class_="quiet"))
     head = tag("header", tag("p", "Research under way", class_="kicker"), tag("h1", one_line(run.question)), stop)
     log = tag("ol", *(log_line(event) for event in run.told), id="log", class_="log")
     return page(
@@ -38,7 +39,7 @@ def live_page(run: LiveRun) -> str:
         tag("p", id="said", role="status", class_="hidden"),
         tag("div", approval(run.run_id, run.request), id="approval"),
         tag("div", board(run), id="board"),
-        tag("details", tag("summary", "Everything that happened"), log, class_="more", open=True),
+        tag("details", tag("summary", "Everything that happened"), log, class_="more"),
         tag("div", id="live", data_run=f"/runs/{run.run_id}", data_after=f"{run.life}-{len(run.told)}"),
     )
 
@@ -81,19 +82,15 @@ def _lane(name: str, lane: Lane, now: float) -> Html:
 
 
 def _sources(run: LiveRun) -> Html:
-    rows = [
-        tag(
-            "tr",
-            tag("th", title_of(name), scope="row"),
-            tag("td", f"{row.found:,}", class_="number"),
-            tag("td", f"{row.kept:,}", class_="number"),
-            tag("td", f"{run.board.took_s(row):.0f} s", class_="number"),
-            tag("td", "waiting" if row.waiting else row.problem or "answered"),
-        )
-        for name, row in run.board.rows.items()
-    ]
-    heads = tag("tr", *(tag("th", name, scope="col") for name in ("source", "found", "kept", "time", "state")))
-    filled = tag("table", tag("thead", heads), tag("tbody", *rows)) if rows else tag("p", "No source was asked yet.")
+    rows = []
+    for name, row in run.board.rows.items():
+        state = "waiting" if row.waiting else row.problem
+        counts = (f"{row.found:,}", f"{row.kept:,}", f"{run.board.took_s(row):.0f} s")
+        source = tag("th", title_of(name), tag("span", state, class_="small") if state else None, scope="row")
+        rows.append(tag("tr", source, *(tag("td", count, class_="number") for count in counts)))
+    heads = (tag("th", name, scope="col", class_="number") for name in ("found", "kept", "time"))
+    columns = tag("tr", tag("th", "source", scope="col"), *heads)
+    filled = tag("table", tag("thead", columns), tag("tbody", *rows)) if rows else tag("p", "No source was asked yet.")
     return tag("section", tag("h2", "Sources"), filled)
 
 
@@ -122,10 +119,17 @@ def rounds(assessments: Sequence[Mapping[str, Any]]) -> Html:
 def log_line(event: "AgentEvent") -> Html:
     """An event as a line of the log."""
     word = _WORDS.get(event.type, event.type.replace("_", " "))
-    clock = tag(
-        "time", f"{event.timestamp.astimezone():%H:%M:%S}", datetime=event.timestamp.isoformat(timespec="seconds")
-    )
-    return tag("li", clock, " ", tag("strong", word), " ", tag("span", one_line(event.message)), class_=event.type)
+    said = one_line(event.message.replace("**", "").replace("`", ""))
+    if event.type == "searching" and event.agent is not None:
+        source = source_of(event.data["tool"])
+        asked = ", ".join(map(_plainly, json.loads(event.data["arguments"]).values()))
+        said = one_line(f"{event.agent}: {title_of(source) if source else event.data['tool']}: {asked}")
+    clock = tag("time", f"{event.timestamp.astimezone():%H:%M:%S}", datetime=event.timestamp.isoformat("T", "seconds"))
+    return tag("li", clock, " ", tag("strong", word), " ", tag("span", said), class_=event.type)
+
+
+def _plainly(argument: object) -> str:
+    return ", ".join(map(str, argument)) if isinstance(argument, list) else str(argument)
 
 
 def approval(run_id: str, request: "ApprovalRequest | None") -> Html | None:

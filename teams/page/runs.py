@@ -71,7 +71,7 @@ class LiveRun:
         board: the sources, and what is due.
         lanes: what each agent did, by its name.
         rounds: the judge's assessments, as JSON content.
-        told: every event, without its data.
+        told: every event; without its data, but for what is searched.
         request: the candidates that a person is asked about; None while nobody is.
         outcome: what came of the run; None while it lasts.
     """
@@ -164,7 +164,8 @@ class LiveRun:
         if event.type == "judge_complete":
             self.rounds.append(event.data.model_dump(mode="json"))
         if event.type != "streaming":
-            self.told.append(event.model_copy(update={"data": None}))
+            told = event if event.type == "searching" else event.model_copy(update={"data": None})
+            self.told.append(told)
         self._tell()
 
     def _lane(self, event: AgentEvent, now: float) -> None:

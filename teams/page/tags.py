@@ -59,6 +59,7 @@ def page(title: str, *content: Content, here: str = "", main: bool = True) -> st
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{one_line(title)} · Willowbark"),
+        tag("link", rel="icon", href="data:,"),
         tag("link", rel="stylesheet", href="/static/report.css"),
         tag("link", rel="stylesheet", href="/static/page.css"),
         tag("script", src="/static/page.js", defer=True),
@@ -95,9 +96,9 @@ def posting(address: str, *content: Content, **attributes: str) -> Html:
     return tag("form", *content, method="post", action=address, **attributes)
 
 
-def button(label: str) -> Html:
+def button(label: str, **attributes: str) -> Html:
     """What sends a form."""
-    return tag("p", tag("button", label, type="submit"))
+    return tag("p", tag("button", label, type="submit", **attributes))
 
 
 def field(label: str, name: str, value: str = "", *, note: str = "", **attributes: Any) -> Html:

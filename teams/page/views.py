@@ -62,6 +62,7 @@ def _question(given: Mapping[str, Sequence[str]]) -> Html:
         class_="kinds",
         aria_label="Kind of question",
     )
+    tabs = joined([tag("p", "Kind of question", class_="small kinds-of"), tabs])
     pattern = next((text for kind, text in QUESTIONS.items() if kind == chosen), None)
     if pattern is None:
         box = tag(
