@@ -122,14 +122,19 @@ def log_line(event: "AgentEvent") -> Html:
     said = one_line(event.message.replace("**", "").replace("`", ""))
     if event.type == "searching" and event.agent is not None:
         source = source_of(event.data["tool"])
-        asked = ", ".join(map(_plainly, json.loads(event.data["arguments"]).values()))
-        said = one_line(f"{event.agent}: {title_of(source) if source else event.data['tool']}: {asked}")
+        tool = title_of(source) if source else event.data["tool"]
+        said = one_line(f"{event.agent}: {tool}: {_plainly(event.data['arguments'])}")
     clock = tag("time", f"{event.timestamp.astimezone():%H:%M:%S}", datetime=event.timestamp.isoformat("T", "seconds"))
     return tag("li", clock, " ", tag("strong", word), " ", tag("span", said), class_=event.type)
 
 
-def _plainly(argument: object) -> str:
-    return ", ".join(map(str, argument)) if isinstance(argument, list) else str(argument)
+def _plainly(arguments: str) -> str:
+    """A tool's arguments without their names; as they are where a model made them up."""
+    try:
+        values = json.loads(arguments).values()
+    except (ValueError, AttributeError):
+        return arguments
+    return ", ".join(", ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values)
 
 
 def approval(run_id: str, request: "ApprovalRequest | None") -> Html | None:

@@ -136,7 +136,7 @@ def _choices(settings: Settings, given: Mapping[str, Sequence[str]]) -> Html:
                 ("Rounds", "max_iterations", research.max_iterations, 1, 1, 20),
                 ("Seconds", "max_seconds", limits.max_seconds, 1, "any", None),
                 ("Tokens", "max_tokens", limits.max_tokens, 1, 1, None),
-                ("US dollars", "max_cost_usd", limits.max_cost_usd, "any", "any", None),
+                ("US dollars", "max_cost_usd", limits.max_cost_usd, 0, "any", None),
             )
         ),
         class_="columns",

@@ -1,0 +1,362 @@
+"""The page, over a real socket: asked, watched, reloaded, stopped, killed; and whom it refuses."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+from builders import QUESTION
+from typer.testing import CliRunner
+
+from willowbark.teams.events import AgentEvent
+from willowbark.teams.exports import FORMATS
+from willowbark.teams.faces import cli
+from willowbark.teams.ledger import Ledger
+from willowbark.teams.page import run_views, tags
+from willowbark.teams.page.application import TOKEN_VARIABLE, choices
+from willowbark.tools.errors import UsageError
+
+PROGRAM = [sys.executable, "-m", "willowbark", "serve", "--offline", "--port", "0"]
+SHORT = {"question": QUESTION, "depth": "quick", "max_iterations": "1"}
+TOKEN = "a-token-of-due-length"
+
+
+class Told(NamedTuple):
+    """A server-sent event."""
+
+    kind: str
+    number: str
+    data: dict[str, str]
+
+
+@contextmanager
+def serving(folder: Path, *more: str, **variables: str) -> Iterator[tuple[httpx.Client, subprocess.Popen[str]]]:
+    """The server as a process of its own, in a folder; gives a client of it."""
+    environment = {**os.environ, **variables}
+    with subprocess.Popen([*PROGRAM, *more], cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        line = server.stderr.readline()
+        assert line.startswith("Willowbark at http://"), line
+        try:
+            with httpx.Client(base_url=line.split()[2], timeout=120, trust_env=False) as client:
+                yield client, server
+        finally:
+            server.terminate()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workspace")
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[httpx.Client]:
+    with serving(folder) as (asking, _):
+        yield asking
+
+
+def asked(client: httpx.Client, **fields: str) -> str:
+    """The address of a new run."""
+    answer = client.post("/runs", data={**SHORT, **fields})
+    assert answer.status_code == 303, answer.text
+    return answer.headers["location"]
+
+
+def told(client: httpx.Client, run: str, last: str = "") -> Iterator[Told]:
+    """What is told of a run, as a browser reads it."""
+    with client.stream("GET", f"{run}/events", headers={"Last-Event-ID": last} if last else {}) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        fields: dict[str, str] = {}
+        for line in answer.iter_lines():
+            if line:
+                name, _, value = line.partition(": ")
+                fields[name] = value
+            elif fields:
+                yield Told(fields["event"], fields.get("id", ""), json.loads(fields["data"]))
+                fields = {}
+
+
+def report_of(folder: Path, run: str) -> dict[str, object]:
+    return json.loads((folder / "runs" / run.rpartition("/")[2] / "report.json").read_text())  # type: ignore[no-any-return]
+
+
+# --- a run ---
+
+
+@pytest.fixture(scope="module")
+def run(client: httpx.Client) -> str:
+    """A run that has come to its report."""
+    address = asked(client)
+    assert [one.kind for one in told(client, address)][-1] == "end"
+    return address
+
+
+def test_the_form_offers_kinds_examples_depths_sources_model_and_budget(client: httpx.Client) -> None:
+    page = client.get("/").text
+
+    for name in ("question", "depth", "sources", "model", "max_iterations", "max_seconds", "max_cost_usd", "approve"):
+        assert f'name="{name}"' in page
+    assert 'href="/?kind=compare"' in page
+    assert 'href="/?question=' in page
+    assert QUESTION in client.get("/", params={"question": QUESTION}).text
+    assert 'name="other_drug"' in client.get("/?kind=compare").text
+
+
+def test_a_run_is_told_until_its_end(client: httpx.Client) -> None:
+    address = asked(client)
+    watching = client.get(address).text
+    events = list(told(client, address))
+    boards = [one.data["html"] for one in events if one.kind == "board"]
+
+    assert "Research under way" in watching
+    assert [one.kind for one in events][-1] == "end"
+    assert [int(one.number.rpartition("-")[2]) for one in events if one.kind == "line"] == list(
+        range(1, 1 + sum(one.kind == "line" for one in events))
+    )
+    assert all(agent in boards[-1] for agent in ("literature", "trials", "mechanism", "judge", "report"))
+    assert "PubMed" in boards[-1]
+    assert "Round 1: " in boards[-1]
+
+
+def test_the_report_comes_with_contents_rounds_and_its_files(client: httpx.Client, run: str) -> None:
+    page = client.get(run).text
+
+    assert 'aria-label="Contents"' in page
+    assert 'id="candidates"' in page
+    assert "How the run went" in page
+    assert all(f"{run}/export/{known.name}" in page for known in FORMATS)
+
+
+@pytest.mark.parametrize("name", [*(known.name for known in FORMATS), "workspace"])
+def test_every_export_is_a_download(name: str, client: httpx.Client, run: str) -> None:
+    answer = client.get(f"{run}/export/{name}")
+
+    assert answer.status_code == 200
+    assert answer.headers["content-disposition"].startswith("attachment; filename=")
+    assert len(answer.content) > 100
+
+
+def test_the_report_is_that_of_the_run_folder(client: httpx.Client, folder: Path, run: str) -> None:
+    assert json.loads(client.get(f"{run}/export/json").content) == report_of(folder, run)
+
+
+def test_history_and_comparison_name_the_runs(client: httpx.Client, run: str) -> None:
+    other = asked(client)
+    assert [one.kind for one in told(client, other)][-1] == "end"
+    compared = client.get("/diff", params={"earlier": run.rpartition("/")[2], "later": other.rpartition("/")[2]})
+
+    assert f'href="{run}"' in client.get("/runs").text
+    assert "Nothing moved" in compared.text
+
+
+def test_three_runs_go_on_at_once(client: httpx.Client, folder: Path) -> None:
+    runs = [asked(client) for _ in range(3)]
+    listed = client.get("/").text
+    ends = [[one.kind for one in told(client, run)][-1] for run in runs]
+
+    assert all(run in listed for run in runs), "all were under way together"
+    assert ends == ["end"] * 3
+    assert len({json.dumps(report_of(folder, run)["candidates"]) for run in runs}) == 1
+
+
+def test_a_page_that_is_loaded_again_goes_on_where_it_was(client: httpx.Client) -> None:
+    address = asked(client)
+    first = []
+    for one in told(client, address):
+        first += [one] if one.kind == "line" else []
+        if len(first) == 5:
+            break
+    rest = [one for one in told(client, address, first[-1].number) if one.kind == "line"]
+    whole = [one for one in told(client, address) if one.kind == "line"]
+
+    assert [one.number for one in [*first, *rest]] == [one.number for one in whole]
+
+
+def test_a_run_that_is_stopped_reports_what_it_found_and_can_be_gone_on_with(client: httpx.Client) -> None:
+    address = asked(client, depth="standard", max_iterations="5")
+    for one in told(client, address):
+        if one.kind == "line" and "found" in one.data["html"]:
+            assert client.post(f"{address}/cancel").status_code == 303
+    page = client.get(address).text
+
+    assert "This run was cancelled" in page
+    assert "Go on with this run" in page
+
+
+def test_the_candidates_are_put_before_a_person_on_the_page(client: httpx.Client, folder: Path) -> None:
+    address = asked(client, approve="yes")
+    for one in told(client, address):
+        if one.kind == "asked" and one.data["html"]:
+            names = re.findall(r'name="accepted" value="([^"]+)"', one.data["html"])
+            answer = {"accepted": names[0], "reason": "the others are weaker"}
+            assert client.post(f"{address}/approval", data=answer).status_code == 303
+    approval = report_of(folder, address)["approval"]
+
+    assert isinstance(approval, dict)
+    assert (approval["decided_by"], approval["via"], approval["accepted"]) == ("person", "page", names[:1])
+    assert {one["reason"] for one in approval["set_aside"]} == {"the others are weaker"}
+    assert client.post(f"{address}/approval", data=answer).status_code == 400
+
+
+def test_a_run_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
+    with serving(tmp_path) as (client, server):
+        address = asked(client, max_iterations="3", depth="standard")
+        for one in told(client, address):
+            if one.kind == "line" and "judged" in one.data["html"]:
+                os.kill(server.pid, signal.SIGKILL)
+                break
+        seen = one.number
+    run_id = address.rpartition("/")[2]
+    with serving(tmp_path) as (client, _):
+        stopped = client.get(address).text
+        gone = list(told(client, address, seen))
+        assert client.post(f"{address}/resume").status_code == 303
+        again = list(told(client, address, seen))
+        page = client.get(address).text
+    with Ledger.existing(tmp_path / ".willowbark" / "ledger.db") as ledger:
+        run = ledger.run(run_id)
+
+    assert "interrupted" in stopped
+    assert "Go on with this run" in stopped
+    assert [(one.kind, one.data["status"]) for one in gone] == [("gone", "interrupted")]
+    assert (again[0].kind, again[-1].kind) == ("again", "end")
+    assert run.status == "complete"
+    assert 'id="candidates"' in page
+
+
+# --- what cannot be done ---
+
+
+@pytest.mark.parametrize(
+    ("fields", "part"),
+    [
+        ({"question": " "}, "question"),
+        ({"model": "nonsense/of-nobody"}, "nonsense"),
+        ({"max_seconds": "soon"}, "max seconds"),
+        ({"max_iterations": "99"}, "max_iterations"),
+        ({"sources": "everything"}, "everything"),
+        ({"kind": "compare", "drug": "propranolol"}, "other drug"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line_above_the_form(
+    fields: dict[str, str], part: str, client: httpx.Client
+) -> None:
+    answer = client.post("/runs", data={**SHORT, **fields})
+    (line,) = re.findall(r'role="alert">(.*?)</p>', answer.text)
+
+    assert answer.status_code == 400
+    assert part.replace(" ", "") in line.replace(" ", "").replace("condition", "otherdrug")
+    assert "Traceback" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/runs/nobody-ran-this", 404),
+        ("GET", "/runs/..%2F..%2Fetc", 404),
+        ("GET", "/static/application.py", 404),
+        ("GET", "/runs/nobody-ran-this/export/html", 400),
+        ("POST", "/runs/nobody-ran-this/resume", 400),
+        ("POST", "/", 405),
+    ],
+)
+def test_what_is_not_there_is_one_line(method: str, path: str, status: int, client: httpx.Client) -> None:
+    answer = client.request(method, path)
+
+    assert answer.status_code == status
+    assert len(re.findall('role="alert"', answer.text)) == 1
+
+
+def test_a_form_that_never_ends_is_refused(client: httpx.Client) -> None:
+    assert client.post("/runs", content=b"question=" + b"x" * 100_000).status_code == 413
+
+
+# --- whom it refuses ---
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Host": "localhost:1"}, 200),
+        ({"Host": "evil.invalid"}, 421),
+        ({"Origin": "http://evil.invalid"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://localhost:3000"}, 403),
+    ],
+)
+def test_other_sites_and_other_names_are_refused(headers: dict[str, str], status: int, client: httpx.Client) -> None:
+    assert client.get("/", headers=headers).status_code == status
+
+
+def test_beyond_the_loopback_a_token_is_wanted(tmp_path: Path) -> None:
+    with serving(tmp_path, "--host", "0.0.0.0", **{TOKEN_VARIABLE: TOKEN}) as (bound, _):
+        port = bound.base_url.port
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60) as client:
+            bare = client.get("/runs")
+            post = client.post("/runs", data=SHORT)
+            wrong = client.post("/token", data={"token": "something else altogether"})
+            bearer = client.get("/runs", headers={"Authorization": f"Bearer {TOKEN}"})
+            entered = client.post("/token", data={"token": TOKEN})
+            after = client.get("/runs")
+            foreign = client.get("/runs", headers={"Origin": "http://evil.invalid"})
+
+    assert [bare.status_code, post.status_code, wrong.status_code] == [401, 401, 401]
+    assert TOKEN not in bare.text
+    assert (bearer.status_code, after.status_code, foreign.status_code) == (200, 200, 403)
+    assert "HttpOnly" in entered.headers["set-cookie"]
+    assert "SameSite=strict" in entered.headers["set-cookie"]
+    assert TOKEN not in entered.headers["set-cookie"]
+
+
+def test_a_token_that_could_be_guessed_ends_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "short")
+    result = CliRunner().invoke(cli.app, ["serve", "--port", "0"])
+
+    assert result.exit_code == 2
+    assert TOKEN_VARIABLE in result.stderr
+
+
+def test_pages_run_no_script_but_their_own_and_load_nothing_from_elsewhere(client: httpx.Client, run: str) -> None:
+    for path in ("/", "/runs", "/diff", run):
+        answer = client.get(path)
+        policy = answer.headers["content-security-policy"]
+
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert re.findall("<script[^>]*>", answer.text) == ['<script src="/static/page.js" defer>']
+        assert not re.search(r"\son[a-z]+=|\sstyle=|<style", answer.text)
+        assert not re.search(r'(?:src|<link[^>]*href)="(?!/static/|data:,)', answer.text)
+
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'&</textarea></script>"
+
+
+def test_texts_are_escaped_wherever_they_stand(client: httpx.Client) -> None:
+    event = AgentEvent(type="progress", message=HOSTILE)
+    shown = [
+        tags.tag("p", HOSTILE, title=HOSTILE),
+        run_views.log_line(event),
+        client.get("/", params={"question": HOSTILE}).text,
+        client.post("/runs", data={"question": HOSTILE, "model": HOSTILE}).text,
+    ]
+
+    assert all("&lt;img" in one and "<img" not in one for one in shown)
+
+
+def test_what_the_form_sends_is_what_options_take() -> None:
+    given = {"kind": ["compare"], "drug": ["a "], "other_drug": ["b"], "condition": ["c"], "max_seconds": ["9.5"]}
+
+    assert choices({"question": ["x"], "sources": ["pubmed", "chembl"]})["sources"] == ("pubmed", "chembl")
+    assert choices(given)["question"] == "Is a better than b for c?"
+    assert choices(given)["max_seconds"] == 9.5
+    with pytest.raises(UsageError, match="condition"):
+        choices({"kind": ["treat"]})
