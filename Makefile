@@ -134,6 +134,21 @@ studio-lock: ## Renew the locked requirements of AutoGen Studio
 	$(LOCK) pyproject.toml requirements-build.in studio/requirements.in -c requirements.txt -o studio/requirements.txt
 	$(LOCK) --no-deps studio/autogenstudio.in -o studio/autogenstudio.txt
 
+AXE := .venvs/axe
+
+$(AXE)/.ready: .ci/axe.txt $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --upgrade \
+		--target $(AXE) -r .ci/axe.txt
+	@touch $@
+
+.PHONY: page-test
+page-test: dev $(AXE)/.ready ## Try the page in a headless Chromium, by keyboard, on a phone, in dark, and with axe
+	AXE=$(AXE)/axe_playwright_python/axe.min.js $(BIN)/pytest -q -c browser/pytest.ini browser
+
+.PHONY: axe-lock
+axe-lock: ## Renew the locked axe
+	$(LOCK) --no-deps .ci/axe.in -o .ci/axe.txt
+
 DOCS := .venvs/docs
 
 $(DOCS)/.ready: .ci/docs.txt

@@ -205,7 +205,7 @@ def report_page(
         class_="actions",
         aria_label="This run",
     )
-    return page(report.title, actions, tag("div", Html(shown), class_="report"), main=False)
+    return page(report.title, actions, tag("div", Html(shown), class_="report"), main=document.sections[0].id)
 
 
 def _unpictured(document: "Document") -> "Document":

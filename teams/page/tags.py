@@ -40,14 +40,14 @@ def joined(content: Iterable[Content]) -> Html:
     return Html("".join(one if isinstance(one, Html) else escape(visible(one)) for one in content if one is not None))
 
 
-def page(title: str, *content: Content, here: str = "", main: bool = True) -> str:
+def page(title: str, *content: Content, here: str = "", main: str | None = None) -> str:
     """A whole page.
 
     Args:
         title: of the window.
         content: of the body, below the bar.
         here: the address that the bar marks as the present one.
-        main: whether the content is put into the page's main part; a report brings its own.
+        main: where the main part begins, by its id, in content that brings its own; None makes the content one.
     """
     links = [
         tag("a", name, href=address, aria_current="page" if address == here else None)
@@ -65,8 +65,8 @@ def page(title: str, *content: Content, here: str = "", main: bool = True) -> st
         tag("script", src="/static/page.js", defer=True),
     )
     bar = tag("nav", tag("strong", "Willowbark"), *links, class_="bar", aria_label="Willowbark")
-    skip = tag("a", "To the content", class_="skip", href="#content") if main else None
-    body = tag("main", *content, id="content") if main else joined(content)
+    skip = tag("a", "To the content", class_="skip", href=f"#{main or 'content'}")
+    body = tag("main", *content, id="content") if main is None else joined(content)
     return f"<!DOCTYPE html>\n{tag('html', head, tag('body', skip, bar, body), lang='en')}\n"
 
 
