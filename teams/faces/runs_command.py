@@ -130,7 +130,7 @@ def _with_another(ledger: Ledger, run_id: str) -> list[str]:
     asked, runs = ledger.run(run_id).question, ledger.runs()
     alike = [r.run_id for r in runs if r.question == asked and r.status == "complete" and r.run_id != run_id]
     if not alike:
-        raise LedgerError(f"no other run asked what {run_id} asked; ask again with --fresh, or name a second run")
+        raise LedgerError(f"no other run asked what {run_id} asked; ask again, afresh, or name a second run")
     pair = {run_id, alike[0]}
     return [each.run_id for each in reversed(runs) if each.run_id in pair]
 

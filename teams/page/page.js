@@ -139,4 +139,11 @@ one("#ask")?.addEventListener("submit", (event) => {
   button.setAttribute("aria-disabled", "true");
   button.textContent = "Asking …";
 });
+document.addEventListener("click", ({ target }) => {
+  const name = target.dataset?.all;
+  if (!name) return;
+  const boxes = all(`[name="${name}"]`, target.closest("form"));
+  const none = boxes.every((box) => box.checked);
+  for (const box of boxes) box.checked = !none;
+});
 window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

@@ -152,6 +152,7 @@ def approval(run_id: str, request: "ApprovalRequest | None") -> Html | None:
         posting(
             f"/runs/{run_id}/approval",
             tag("fieldset", tag("legend", "Candidates"), *boxes),
+            tag("button", "All or none", type="button", class_="quiet", data_all="accepted"),
             field("Why the others are set aside", "reason", note="goes into the report; may be empty", maxlength=300),
             button("Write the report"),
         ),
