@@ -18,6 +18,7 @@ LOCKS = (
     "requirements-dev.txt",
     "studio/requirements.txt",
     "studio/autogenstudio.txt",
+    ".ci/axe.txt",
     ".ci/docs.txt",
     ".ci/mutants.txt",
 )
