@@ -1,4 +1,4 @@
-"""Python, command line, notebook and the bare AutoGen team: the same question gets the same report."""
+"""Python, command line, page, notebook and the bare AutoGen team: the same question gets the same report."""
 
 import hashlib
 import json
@@ -14,6 +14,8 @@ from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.teams import ResearchTeam, Settings, research
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.notebook import ask
+from willowbark.teams.page.runs import Runs
+from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
 from willowbark.tools.sandbox.server import SandboxServer
 
@@ -49,6 +51,18 @@ def test_the_command_line_gives_the_report_of_python(python: ResearchReport) -> 
 
     assert fingerprint(result.stdout) == fingerprint(python.to_json())
     (written,) = Path("runs").glob("*/report.json")
+    assert fingerprint(written.read_text(encoding="utf-8")) == fingerprint(python.to_json())
+
+
+async def test_the_page_gives_the_report_of_python(python: ResearchReport) -> None:
+    runs = Runs(RunOptions())
+    runs.make_ready()
+    run = await runs.ask(runs.options_with({"question": QUESTION}))
+    while run.outcome is None:
+        await run.changed(60)
+    await runs.settled(1)
+
+    written = run.folder.path / "report.json"
     assert fingerprint(written.read_text(encoding="utf-8")) == fingerprint(python.to_json())
 
 

@@ -171,7 +171,7 @@ def under_way(live: Sequence[LiveRun]) -> Html | None:
 
 def history_page(rows: Sequence[RunRow], live: Sequence[LiveRun], wrong: str | None = None) -> str:
     """Every run, the newest first."""
-    heads = ("question", "when", "candidates", "certainty", "time", "state")
+    heads = ("question", "when", "candidates", "certainty", "cost", "time", "state")
     lines = [
         tag(
             "tr",
@@ -180,7 +180,7 @@ def history_page(rows: Sequence[RunRow], live: Sequence[LiveRun], wrong: str | N
                 tag("td", cell, role="cell", data_label=name)
                 for name, cell in zip(
                     heads[1:],
-                    (_when(row), row.candidates, row.certainty, row.time, row.status or "folder only"),
+                    (_when(row), row.candidates, row.certainty, row.cost, row.time, row.status or "folder only"),
                     strict=True,
                 )
             ),
