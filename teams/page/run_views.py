@@ -46,6 +46,9 @@ def live_page(run: LiveRun) -> str:
 
 def board(run: LiveRun) -> Html:
     """What is due, what each agent does, what each source gave, and the judge's rounds."""
+    asks = run.request is not None
+    due = "waiting for your word on the candidates" if asks else run.board.due
+    head = f"{run.board.elapsed_s:.0f} s · {due}" if asks else run.board.head
     agents = tag(
         "section",
         tag("h2", "Agents"),
@@ -53,7 +56,7 @@ def board(run: LiveRun) -> Html:
     )
     return joined(
         [
-            tag("p", run.board.head, class_="due", id="due", data_say=run.board.due),
+            tag("p", head, class_="due", id="due", data_say=due),
             agents,
             _sources(run),
             rounds(run.rounds),
