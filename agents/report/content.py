@@ -303,7 +303,8 @@ class ReportContent(BaseModel):
     """What the judge found missing when the search ended."""
     conclusion: str
     references: list[dict[str, Any]] = Field(default_factory=list)
-    """number, key, title, authors, source, date, url and flags of each record cited."""
+    """number, key, title, authors, source, date, url and flags of each record cited; journal, journal_abbreviation,
+    volume, issue, pages and identifiers where the source gives them."""
     sources_searched: list[str] = Field(default_factory=list)
     total_papers_reviewed: int = Field(default=0, ge=0)
     search_iterations: int = Field(default=0, ge=0)
