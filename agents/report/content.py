@@ -123,6 +123,23 @@ class DrugCandidate(BaseModel):
         return "contradicts" if row.key in self.contradicting_citations else "undecided"
 
 
+class Pico(BaseModel):
+    """Whom a record studied, what was given, against what, and what came of it, in words; None is not reported."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    population: str | None = None
+    """The conditions of a registered trial; of a publication, how those it studied relate to the condition asked
+    about."""
+    intervention: str | None = None
+    """The drug, and what it was in the study where it was not the one tested."""
+    comparator: str | None = None
+    outcome: str | None = None
+    """The posted or the first planned outcome of a trial; of a publication, the kind of outcome."""
+    result: str | None = None
+    """How the drug did against the comparator."""
+
+
 class EvidenceRow(BaseModel):
     """What one record says of one drug: a row of the supports/contradicts table."""
 
@@ -159,6 +176,8 @@ class EvidenceRow(BaseModel):
     """None means that it could not be checked."""
     concern: bool | None = None
     """Whether an expression of concern stands; None means that it could not be checked."""
+    pico: Pico | None = None
+    """The question that the record answers; None in reports older than this field."""
 
 
 class PostedResult(BaseModel):

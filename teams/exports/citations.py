@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.registry import cards, given_by, gives
 from willowbark.tools.sources.card import ENTRIES
+
+from . import line
 
 Kind = Literal["article", "preprint", "trial", "entry", "page"]
 
@@ -112,14 +113,14 @@ def _entry(reference: Mapping[str, Any]) -> Entry:
     ids = {kind: _identifier(reference, name, kind) for kind in ("doi", "pmid", "pmcid", "nct_id")}
     flags = [str(flag) for flag in reference.get("flags") or []]
     kind = _kind(source, ids["nct_id"], flags)
-    authors = (_line(author) for author in reference.get("authors") or [])
+    authors = (line(str(author)) for author in reference.get("authors") or [])
     return Entry(
         key=citation_key(name),
         kind=kind,
-        title=_line(reference["title"]),
+        title=line(str(reference["title"])),
         authors=tuple(_author(author, is_group=kind in ("trial", "entry")) for author in authors if author),
         date=_date(str(reference.get("date") or "")),
-        **{name: _line(reference.get(name) or "") or None for name in _WHERE},
+        **{name: line(str(reference.get(name) or "")) or None for name in _WHERE},
         url=_url(str(reference.get("url") or "")),
         database=cards()[given].title if (given := given_by(source)) in cards() else None,
         note="; ".join(flags) or None,
@@ -171,10 +172,6 @@ def _date(text: str) -> tuple[int, ...]:
 
 def _url(url: str) -> str | None:
     return url if re.fullmatch(r"https?://[^\s{}\\\"<>^`|]+", url) and url.isascii() else None
-
-
-def _line(text: object) -> str:
-    return " ".join(visible(str(text)).split())
 
 
 def _bibtex(entry: Entry) -> str:

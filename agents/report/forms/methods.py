@@ -91,7 +91,7 @@ def _log(report: ReportContent) -> Iterator[Section]:
     )
     asked = [flow(Text(query, "code"), points(map(_answer, entries))) for query, entries in by_query.items()]
     queries = Details("Every query as it was sent, with each answer", (points(asked, "steps"),))
-    yield Section("Search log", "log", (sources, queries))
+    yield Section("Search log", "log", (sources, queries), counted(len(report.search_log), "search"), "folded")
 
 
 def _source(source: str, entries: Sequence[SearchLogEntry]) -> Row:
@@ -182,7 +182,7 @@ def _account(report: ReportContent) -> Iterator[Section]:
     spent = table("Tokens and cost by agent and round", columns, rows, columns[1:])
     unknown = any(turn.cost_usd is None for turn in report.usage)
     note = (paragraph("The model's price is not known: tokens only.", look="small"),) if unknown else ()
-    yield Section("What the language model used up", "usage", (spent, *note))
+    yield Section("What the language model used up", "usage", (spent, *note), "", "folded")
 
 
 def _spent(name: Text, which: str, turns: Sequence[TurnUsage]) -> tuple[Flow, ...]:
@@ -197,7 +197,7 @@ def _spent(name: Text, which: str, turns: Sequence[TurnUsage]) -> tuple[Flow, ..
 
 
 def _how(report: ReportContent) -> Iterator[Section]:
-    yield Section("How it was done", "how", prose(report.methodology))
+    yield Section("How it was done", "how", prose(report.methodology), "", "folded")
 
 
 def references(report: ReportContent) -> Section:
