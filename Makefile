@@ -111,6 +111,10 @@ bench-forgery: install ## Forge claims on abstracts, count what passes (ARGS="pa
 screenshots: dev ## Photograph a report at phone and desktop width, light and dark (needs Chromium)
 	$(BIN)/python benchmarks/screenshots.py
 
+.PHONY: documents
+documents: dev ## Count a report's pages on screen, on paper and in Word, and what axe finds (ARGS="report.json")
+	$(BIN)/python benchmarks/documents.py $(ARGS)
+
 STUDIO := .venvs/studio
 
 $(STUDIO)/.ready: studio/requirements.txt studio/autogenstudio.txt pyproject.toml

@@ -11,6 +11,7 @@ from willowbark.agents.report.content import (
     EvidenceRow,
     Flow,
     LookAlike,
+    Pico,
     PostedResult,
     ReportSection,
     SearchLogEntry,
@@ -101,6 +102,13 @@ ROWS = [
         sample_size=707,
         followup_months=12.0,
         effects=[effect(2.82, 1.89, 4.28, ONE_YEAR), effect(2.19, 1.29, 3.86, ONE_YEAR)],
+        pico=Pico(
+            population="smoking cessation",
+            intervention="bupropion",
+            comparator="placebo",
+            outcome="efficacy",
+            result="better",
+        ),
     ),
     row(
         "pmid:12714026",
@@ -301,7 +309,11 @@ def empty() -> ResearchReport:
 def hostile(payload: str) -> ResearchReport:
     """The sample with a payload in every text that a source, a model or a user can write."""
     report = sample()
-    fields = dict.fromkeys(("title", "sentence", "section", "effects_section", "drug", "date", "design"), payload)
+    pico = Pico(population=payload, intervention=payload, comparator=payload, outcome=payload, result=payload)
+    fields: dict[str, Any] = dict.fromkeys(
+        ("title", "sentence", "section", "effects_section", "drug", "date", "design"), payload
+    )
+    fields |= {"pico": pico, "figures": [payload]}
     candidate = report.candidates[0].model_copy(
         update={
             "name": payload,

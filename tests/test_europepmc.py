@@ -275,7 +275,13 @@ def test_an_article_keeps_what_the_source_says() -> None:
             pmcid="PMC9",
             doi="10.1000/ABC",
             authorList={"author": [{"fullName": "Ito K"}, {"collectiveName": "The ABC Group"}]},
-            journalInfo={"dateOfPublication": "2025 Jul", "journal": {"title": "The Journal"}},
+            journalInfo={
+                "dateOfPublication": "2025 Jul",
+                "volume": "9",
+                "issue": "2",
+                "journal": {"title": "The Journal", "isoabbreviation": "J"},
+            },
+            pageInfo="1167-70",
             firstPublicationDate="2025-07-01",
             pubTypeList={"pubType": ["Review", "Journal Article"]},
             meshHeadingList={"meshHeading": [{"descriptorName": "Humans", "majorTopic_YN": "N"}]},
@@ -295,6 +301,10 @@ def test_an_article_keeps_what_the_source_says() -> None:
         "pmcid": "PMC9",
         "doi": "10.1000/abc",
         "journal": "The Journal",
+        "journal_abbreviation": "J",
+        "volume": "9",
+        "issue": "2",
+        "pages": "1167-1170",
         "language": "eng",
         "license": "cc by",
         "is_open_access": True,
@@ -320,6 +330,9 @@ def test_a_short_record_reports_only_what_it_holds() -> None:
             authorString="Ito K, Smith J.",
             pubType="retracted publication; journal article",
             journalTitle="J",
+            journalVolume="12",
+            issue="3",
+            pageInfo="1-9",
             pubYear="1998",
             isOpenAccess="N",
         )
@@ -329,6 +342,7 @@ def test_a_short_record_reports_only_what_it_holds() -> None:
     assert "pmid" not in record.metadata
     assert record.metadata["retracted"] is True
     assert record.metadata["publication_types"] == ["retracted publication", "journal article"]
+    assert [record.metadata[name] for name in ("journal", "volume", "issue", "pages")] == ["J", "12", "3", "1-9"]
     assert (record.metadata["is_open_access"], record.metadata["has_abstract"]) == (False, False)
 
 

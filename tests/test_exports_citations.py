@@ -105,6 +105,47 @@ def test_dates_keep_the_precision_of_the_record(
     assert csl(one)[0].get("issued", {}).get("date-parts") == parts
 
 
+def test_volume_issue_and_pages_are_read_back_from_every_form() -> None:
+    place = {"journal_abbreviation": "N Engl J Med", "volume": "345", "issue": "12", "pages": "851-860"}
+    one = report({**JOURNAL, **place})
+    assert {name: bibtex(one)["pmid1"][name] for name in ("volume", "number", "pages")} == {
+        "volume": "345",
+        "number": "12",
+        "pages": "851--860",
+    }
+    read = ris(one)[0]
+    assert [read[name] for name in ("volume", "number", "start_page", "end_page")] == ["345", "12", "851", "860"]
+    assert read["alternate_title1"] == "N Engl J Med"
+    told = csl(one)[0]
+    assert [told[name] for name in ("volume", "issue", "page")] == ["345", "12", "851-860"]
+    assert told["container-title-short"] == "N Engl J Med"
+
+
+def test_an_article_number_is_no_range() -> None:
+    one = report({**JOURNAL, "pages": "e5807"})
+    assert bibtex(one)["pmid1"]["pages"] == "e5807"
+    assert (ris(one)[0]["start_page"], "end_page" in ris(one)[0]) == ("e5807", False)
+
+
+@pytest.mark.parametrize(
+    ("place", "printed"),
+    [
+        (
+            {"journal_abbreviation": "Thorax.", "volume": "58", "issue": "3", "pages": "851-860", "date": "2003-02-28"},
+            "Doe J. In a journal. Thorax. 2003 Feb 28;58(3):851-60. PubMed, PMID 1.",
+        ),
+        ({"date": "2003"}, "Doe J. In a journal. Thorax. 2003. PubMed, PMID 1."),
+        ({"journal": None, "date": "Unknown"}, r"Doe J. In a journal. \[date unknown\]. PubMed, PMID 1."),
+    ],
+    ids=["whole", "no volume", "nothing"],
+)
+def test_a_reference_is_printed_in_vancouver_style(place: dict[str, Any], printed: str) -> None:
+    one = {**JOURNAL, "authors": ["Doe J"], "url": "", **place}
+    text = render(report(one), "md").decode()
+    text = text.replace("[In a journal](https://pubmed.ncbi.nlm.nih.gov/1/)", "In a journal")
+    assert f"1. {printed}\n" in text
+
+
 def test_trials_and_preprints_have_types_of_their_own() -> None:
     both = report(REFERENCES[2], PREPRINT)
     assert [entry["type_of_reference"] for entry in ris(both)] == ["ELEC", "UNPB"]

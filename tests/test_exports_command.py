@@ -41,10 +41,10 @@ def complaint(result: Result) -> str:
 
 
 def test_every_format_is_written_beside_the_report(here: Path) -> None:
-    result = invoke("export", OLDER, "--to", "html,bib,ris,csl,docx,csv")
+    result = invoke("export", OLDER, "--to", "html,bib,ris,csl,docx,csv,xlsx")
     assert result.exit_code == 0, result.stderr
     written = [here / line for line in result.stdout.splitlines()]
-    assert [path.name for path in written] == [known.file_name for known in FORMATS[:6]]
+    assert [path.name for path in written] == [known.file_name for known in FORMATS[:7]]
     assert all(path.stat().st_size for path in written)
     assert all(path.parent == here / "runs" / OLDER for path in written)
 

@@ -7,14 +7,16 @@ import zipfile
 
 import pytest
 from docx import Document
-from docx.shared import Inches
-from exports_sample import ROWS, empty, hostile, row, sample
+from docx.shared import Pt
+from exports_sample import ONE_YEAR, REFERENCES, ROWS, empty, hostile, row, sample
 from hypothesis import given
 from hypothesis import strategies as st
+from openpyxl import Workbook, load_workbook
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import FORMATS, render
-from willowbark.teams.exports.csv import COLUMNS, cell
+from willowbark.teams.exports.docx import TEXT_WIDTH
+from willowbark.teams.exports.evidence import COLUMNS, REVIEWER, VERDICTS, cell
 
 pytestmark = pytest.mark.usefixtures("pictures_once")
 FORMULAS = [
@@ -52,6 +54,56 @@ def test_what_is_not_reported_is_an_empty_cell() -> None:
     assert rows[1]["retracted"] == "no"
 
 
+def workbook(report: ResearchReport) -> Workbook:
+    return load_workbook(io.BytesIO(render(report, "xlsx")))
+
+
+def test_a_row_holds_the_question_that_the_record_answers_its_effect_quote_and_verdict() -> None:
+    first = table(sample())[0]
+    asked = ("population", "intervention", "comparator", "outcome", "result")
+    assert [first[name] for name in asked] == ["smoking cessation", "bupropion", "placebo", "efficacy", "better"]
+    assert (first["verdict"], first["passage"]) == ("supports", ONE_YEAR)
+
+
+def test_a_report_without_that_question_has_empty_cells() -> None:
+    assert {table(sample())[1][name] for name in ("population", "comparator", "result")} == {""}
+
+
+def test_the_workbook_holds_the_same_rows_as_the_csv_and_room_for_the_reviewer() -> None:
+    head, *rows = workbook(sample())["Evidence"].iter_rows(values_only=True)
+    assert head == (*COLUMNS, *REVIEWER)
+    told = [["" if value is None else str(value) for value in cells[: len(COLUMNS)]] for cells in rows]
+    assert told == [[each[name] for name in COLUMNS] for each in table(sample())]
+    assert {value for cells in rows for value in cells[len(COLUMNS) :]} == {None}
+
+
+def test_the_workbook_offers_the_verdicts_keeps_its_head_in_sight_and_filters() -> None:
+    sheet = workbook(sample())["Evidence"]
+    [offered] = sheet.data_validations.dataValidation
+    assert offered.formula1 == f'"{",".join(VERDICTS)}"'
+    assert str(offered.sqref) == f"X2:X{1 + len(ROWS)}"
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("B2", f"A1:Y{1 + len(ROWS)}")
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_no_cell_of_the_workbook_is_a_formula_or_becomes_one(formula: str) -> None:
+    texts = 0
+    for sheet in workbook(hostile(formula)):
+        for each in (one for cells in sheet.iter_rows() for one in cells if isinstance(one.value, str)):
+            texts += 1
+            assert each.data_type == "s"
+            assert each.quotePrefix or each.row == 1, each.coordinate
+            assert each.hyperlink is None
+    assert texts > 100
+
+
+@pytest.mark.parametrize("text", ["\x00\x1b", "\ufffe\uffff", "x" * 40_000, "_x0041_", "</t><f>1</f>"])
+def test_the_workbook_takes_any_text(text: str) -> None:
+    rows = list(workbook(hostile(text))["Evidence"].iter_rows(values_only=True))
+    assert len(rows) == 1 + len(ROWS) + 1
+    assert all(len(value) < 32_767 for cells in rows for value in cells if isinstance(value, str))
+
+
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_no_cell_is_a_formula(formula: str) -> None:
     for each in table(hostile(formula)):
@@ -87,7 +139,7 @@ def test_word_gets_headings_tables_and_references() -> None:
     } <= set(headings)
     cells = [c.text for t in document.tables for r in t.rows for c in r.cells]
     assert "moderate" in cells
-    assert "bupropion AND smoking" in [p.text for p in document.paragraphs]
+    assert any(p.text.startswith("1.\tbupropion AND smoking") for p in document.paragraphs)
     assert any("12859700" in p.text for p in document.paragraphs)
     assert document.core_properties.title == sample().title
 
@@ -131,24 +183,53 @@ def test_a_retracted_record_is_excluded_in_the_table() -> None:
 
 
 def test_word_gets_the_pages_pictures_each_described() -> None:
-    shapes = list(Document(io.BytesIO(render(sample(), "docx"))).inline_shapes)
+    document = Document(io.BytesIO(render(sample(), "docx")))
+    shapes, page = list(document.inline_shapes), document.sections[0]
     told = [shape._inline.docPr.get("descr") or "" for shape in shapes]
 
     assert [text.split()[:2] for text in told] == [
-        ["Mechanism", "path,"],
         ["Effect", "sizes"],
+        ["Mechanism", "path,"],
         ["Timeline", "of"],
         ["Bar", "chart"],
     ]
-    assert {shape.width for shape in shapes} == {Inches(6)}
+    assert {shape.width for shape in shapes} == {TEXT_WIDTH}
+    assert page.page_width - page.left_margin - page.right_margin >= TEXT_WIDTH
+
+
+def test_a_word_tables_columns_hold_their_longest_words_and_fit_the_page() -> None:
+    for each in Document(io.BytesIO(render(sample(), "docx"))).tables:
+        widths = [column.width for column in each.columns]
+        assert sum(widths) <= TEXT_WIDTH
+        for column, width in zip(each.columns, widths, strict=True):
+            assert {cell.width for cell in column.cells} == {width}
+            longest = max(len(word) for cell in column.cells for word in [*cell.text.split(), ""])
+            assert width >= min(longest, 24) * Pt(4.6), [cell.text for cell in column.cells]
+
+
+def test_records_and_trials_are_cards_in_word() -> None:
+    cards = [p.text.split("\n") for p in Document(io.BytesIO(render(sample(), "docx"))).paragraphs if "\n" in p.text]
+
+    assert len(cards) == len(ROWS) + len(sample().trials)
+    head, known, quote = cards[0]
+    assert head.startswith(f"{REFERENCES[0]['title']} [1] Tønnesen P et al., 2003 · PMID 12859700")
+    assert known.startswith("design: RCT blinded follow-up 12 months · participants: 707 · effect as reported: OR 2.82")
+    assert quote.startswith(f"“{ONE_YEAR}” (Results, full text)")
+
+
+def test_each_list_of_steps_counts_from_one() -> None:
+    texts = [p.text for p in Document(io.BytesIO(render(sample(), "docx"))).paragraphs]
+
+    assert "1.\tStart at high: 2 randomised records in support." in texts
+    assert "2.\tDown one: inconsistent." in texts
 
 
 def test_word_gives_posted_results_with_their_serious_adverse_events() -> None:
     document = Document(io.BytesIO(render(sample(), "docx")))
-    cells = [cell.text for table in document.tables for row in table.rows for cell in row.cells]
+    texts = [paragraph.text for paragraph in document.paragraphs]
 
-    assert any("posted; bupropion contradicts no difference from placebo" in text for text in cells)
-    assert any(text.endswith("Bupropion: 3 of 65") for text in cells)
+    assert any("results: posted\nbupropion contradicts no difference from placebo" in text for text in texts)
+    assert any(text.endswith("Bupropion: 3 of 65") for text in texts)
 
 
 def test_word_says_who_decided_what_looks_alike_and_what_it_cost() -> None:

@@ -292,6 +292,6 @@ def test_a_retracted_article_says_so_as_pubmed_does_and_names_where_that_was_rea
 
 def test_a_record_without_abstract_says_null() -> None:
     for record in WITHOUT_ABSTRACT:
-        assert set(record) == PUBLICATION_KEYS
+        assert set(record) == PUBLICATION_KEYS | {"journal_abbreviation", "volume", "issue", "pages"}
         assert re.fullmatch(r"\d{1,8}", record["pmid"])
         assert record["abstract"] is None

@@ -126,6 +126,21 @@ def test_no_text_of_a_title_is_lost(path: Path) -> None:
 
 
 @each_file
+def test_journal_volume_issue_and_pages_are_kept(path: Path) -> None:
+    for article, record in pairs(path):
+        citation, said = citation_of(article), record.metadata
+        issue = "Article/Journal/JournalIssue"
+        for name in ("Volume", "Issue"):
+            assert said.get(name.lower()) == (" ".join(citation.findtext(f"{issue}/{name}", "").split()) or None)
+        assert said.get("journal_abbreviation") == (
+            citation.findtext("MedlineJournalInfo/MedlineTA") or citation.findtext("Article/Journal/ISOAbbreviation")
+        )
+        printed = citation.findtext("Article/Pagination/MedlinePgn") or ""
+        assert said.get("pages", "").startswith(printed.partition("-")[0].strip())
+        assert ("pages" in said) >= bool(printed.strip())
+
+
+@each_file
 def test_identifiers_are_the_direct_children(path: Path) -> None:
     for article, record in pairs(path):
         own = {}

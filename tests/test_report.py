@@ -77,7 +77,7 @@ async def test_references_are_the_cited_records_as_they_are() -> None:
 async def test_an_entry_of_a_database_is_cited_by_its_name_without_an_empty_date() -> None:
     report = await written(answers=(drafted(CLAIM),))
     (entry,) = (line for line in report.to_markdown().splitlines() if "ChEMBL, database entry" in line)
-    assert "[Propranolol](https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL27) ChEMBL, database entry" in entry
+    assert "[Propranolol](https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL27). ChEMBL, database entry." in entry
     assert "Unknown" not in entry
     assert "url:" not in entry
 

@@ -4,18 +4,32 @@ import io
 import json
 import re
 from collections.abc import Callable
+from html import unescape
 from urllib.parse import urlsplit
 
 import pytest
 from docx import Document as WordDocument
-from docx.enum.section import WD_ORIENT
 from exports_sample import hostile, sample
+from openpyxl import load_workbook
 from pydantic import TypeAdapter
 from rich.console import Console
 
 from willowbark.agents.report.content import ReportContent, ReportSection
-from willowbark.agents.report.forms import tree
-from willowbark.agents.report.forms.blocks import Cite, Flow, Section, Text, flow, paragraph, points, spans, table
+from willowbark.agents.report.forms import markdown, tree
+from willowbark.agents.report.forms.blocks import (
+    Cite,
+    Flow,
+    Group,
+    Row,
+    Section,
+    Table,
+    Text,
+    flow,
+    paragraph,
+    points,
+    spans,
+    table,
+)
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import render
 from willowbark.teams.faces.terminal_report import print_report
@@ -113,15 +127,49 @@ def test_a_terminal_obeys_no_record() -> None:
     assert {urlsplit(address).hostname for address in leads_to} <= linked_hosts()
 
 
-def test_word_turns_the_page_for_wide_tables_alone() -> None:
-    word = WordDocument(io.BytesIO(render(sample(), "docx")))
-
-    ways = [section.orientation for section in word.sections]
-    assert ways.count(WD_ORIENT.LANDSCAPE) == 1, "registered trials"
-    assert ways[-1] == WD_ORIENT.PORTRAIT
-
-
 def test_what_stands_below_a_line_is_told_in_forms_without_room_for_it() -> None:
     told = TypeAdapter(Flow).validate_python(flow("a", points([flow("b", Cite((1,))), "c"])))
 
     assert [node.text for node in spans(told)] == ["a", "b", "[1]", "; ", "c"]
+
+
+def test_what_stands_below_a_line_has_a_column_of_its_own_in_markdown() -> None:
+    rows = (Row((flow("1"),), flow("more")), Row((flow("2"),)))
+    table_ = Table("", ("a",), (Group(rows, flow("both")),), below="b")
+
+    assert markdown.table(table_).splitlines() == ["| a | b |", "|---|---|", "| both |  |", "| 1 | more |", "| 2 |  |"]
+
+
+def test_what_is_folded_on_the_page_is_open_on_paper_and_keeps_its_anchor() -> None:
+    page = render(sample(), "html").decode()
+
+    assert '<details class="fold" id="evidence-1"><summary><h4 id="h-evidence-1">Evidence for and against' in page
+    assert "<details open" not in page
+    on_paper = page[page.index("@media print") :]
+    assert "details::details-content { content-visibility: visible; block-size: auto; }" in on_paper
+
+
+@pytest.mark.parametrize("form", [*FORMS, "bib", "ris", "csl"])
+def test_every_form_names_every_reference(form: str) -> None:
+    report = sample()
+    shown = FORMS[form](report) if form in FORMS else render(report, form).decode()
+
+    assert len(report.references) == 4
+    for reference in report.references:
+        assert str(reference["title"]).split("(")[0].rstrip(" .") in " ".join(shown.split()), reference["key"]
+
+
+@pytest.mark.parametrize("form", [*(form for form in FORMS if form != "terminal"), "csv", "xlsx"])
+def test_every_form_names_every_record_of_the_evidence_table_with_its_quote(form: str) -> None:
+    report = sample()
+    if form == "xlsx":
+        sheet = load_workbook(io.BytesIO(render(report, "xlsx")))["Evidence"]
+        shown = "\n".join(str(cell) for row in sheet.iter_rows(values_only=True) for cell in row)
+    else:
+        shown = FORMS[form](report) if form in FORMS else render(report, form).decode()
+    shown = " ".join(unescape(shown).replace("\\", "").split())
+
+    assert len(report.evidence_table) == 4
+    for row in report.evidence_table:
+        assert row.title.split(",")[0] in shown, row.key
+        assert row.sentence.split("(")[0] in shown, row.key

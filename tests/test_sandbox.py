@@ -21,6 +21,7 @@ from willowbark.tools.sandbox.library import OWN_WORDS, Disease, Library
 from willowbark.tools.sandbox.matching import Document, Index
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.sandbox.syntax import QueryError, parse
+from willowbark.tools.sources.europepmc import parse_record
 
 SYNTHETIC = Path(__file__).parent / "library"
 
@@ -276,6 +277,9 @@ def test_an_article_holds_what_the_library_knows(client: httpx.Client) -> None:
         {"LastName": "Nemo", "ForeName": "C", "Initials": "C", "Suffix": "Jr"},
         {"CollectiveName": "Synthetic Trials Group"},
     ]
+    journal = [article.findtext(f".//{name}") for name in ("Title", "ISOAbbreviation", "MedlineTA")]
+    assert journal == ["Journal of Synthetic Records", "J Synth Rec", "J Synth Rec"]
+    assert [article.findtext(f".//{name}") for name in ("Volume", "Issue", "MedlinePgn")] == ["7", "2", "101-109"]
     ids = {node.get("IdType"): node.text for node in article.iter("ArticleId")}
     assert ids == {"pubmed": "99999901", "doi": "10.5555/Synthetic.1", "pmc": "PMC99999901"}
 
@@ -361,7 +365,13 @@ def test_a_record_is_whole(client: httpx.Client) -> None:
 
     assert core["abstractText"].startswith("Placebinol lowered")
     assert core["pubTypeList"]["pubType"] == ["Randomized Controlled Trial", "Retracted Publication"]
-    assert core["journalInfo"]["journal"]["title"] == "Journal of Synthetic Records"
+    assert core["journalInfo"]["journal"] == {
+        "title": "Journal of Synthetic Records",
+        "medlineAbbreviation": "J Synth Rec",
+        "isoabbreviation": "J Synth Rec",
+    }
+    assert (core["journalInfo"]["volume"], core["journalInfo"]["issue"], core["pageInfo"]) == ("7", "2", "101-109")
+    assert core["pageInfo"] == parse_record(core).metadata["pages"]
     assert core["doi"] == "10.5555/synthetic.1"
     assert core["authorString"] == "Nobody AB, Nemo C Jr, Synthetic Trials Group."
 

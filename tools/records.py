@@ -264,6 +264,12 @@ class Paper(Fields):
     """Europe PMC's number of a preprint."""
     journal: str | None = None
     """Title of the journal or book, or name of the preprint server."""
+    journal_abbreviation: str | None = None
+    """The journal's short title, as reference lists print it (`N Engl J Med`)."""
+    volume: str | None = None
+    issue: str | None = None
+    pages: str | None = None
+    """Both ends in full (`1167-1170`), or what stands for them (`e5807`)."""
     language: str | None = None
     license: str | None = None
     is_open_access: bool | None = None

@@ -123,6 +123,23 @@ class DrugCandidate(BaseModel):
         return "contradicts" if row.key in self.contradicting_citations else "undecided"
 
 
+class Pico(BaseModel):
+    """Whom a record studied, what was given, against what, and what came of it, in words; None is not reported."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    population: str | None = None
+    """The conditions of a registered trial; of a publication, how those it studied relate to the condition asked
+    about."""
+    intervention: str | None = None
+    """The drug, and what it was in the study where it was not the one tested."""
+    comparator: str | None = None
+    outcome: str | None = None
+    """The posted or the first planned outcome of a trial; of a publication, the kind of outcome."""
+    result: str | None = None
+    """How the drug did against the comparator."""
+
+
 class EvidenceRow(BaseModel):
     """What one record says of one drug: a row of the supports/contradicts table."""
 
@@ -159,6 +176,8 @@ class EvidenceRow(BaseModel):
     """None means that it could not be checked."""
     concern: bool | None = None
     """Whether an expression of concern stands; None means that it could not be checked."""
+    pico: Pico | None = None
+    """The question that the record answers; None in reports older than this field."""
 
 
 class PostedResult(BaseModel):
@@ -303,7 +322,8 @@ class ReportContent(BaseModel):
     """What the judge found missing when the search ended."""
     conclusion: str
     references: list[dict[str, Any]] = Field(default_factory=list)
-    """number, key, title, authors, source, date, url and flags of each record cited."""
+    """number, key, title, authors, source, date, url and flags of each record cited; journal, journal_abbreviation,
+    volume, issue, pages and identifiers where the source gives them."""
     sources_searched: list[str] = Field(default_factory=list)
     total_papers_reviewed: int = Field(default=0, ge=0)
     search_iterations: int = Field(default=0, ge=0)

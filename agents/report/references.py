@@ -10,6 +10,8 @@ from willowbark.tools.works.trust_lookup import flags_of
 
 from .forms.blocks import Cite
 
+_WHERE = ("journal", "journal_abbreviation", "volume", "issue", "pages")
+
 
 class References:
     """Numbers records in the order in which they are first cited.
@@ -34,15 +36,16 @@ class References:
         return list(self._numbers)
 
     def listed(self) -> list[dict[str, object]]:
-        """The list as a report holds it: number, key, title, authors, source, date, url, identifiers, flags,
-        other versions and what was read of the full text."""
+        """The list as a report holds it: number, key, title, authors, source, date, url, journal with volume, issue
+        and pages, identifiers, flags, other versions and what was read of the full text."""
         return [_entry(number, self._records[key]) for key, number in self._numbers.items()]
 
 
 def _entry(number: int, record: Evidence) -> dict[str, object]:
     citation, said = record.citation, record.record
     numbers = {"doi": said.doi, "pmid": said.pmid, "pmcid": said.pmcid, "nct_id": said.nct_id}
-    known = {"journal": record.paper and record.paper.journal, **numbers}
+    paper = record.paper
+    where = {name: getattr(paper, name) for name in _WHERE} if paper else {}
     return {
         "number": number,
         "key": record.key,
@@ -51,7 +54,7 @@ def _entry(number: int, record: Evidence) -> dict[str, object]:
         "source": citation.source,
         "date": citation.date,
         "url": citation.url,
-        **{name: value for name, value in known.items() if value},
+        **{name: value for name, value in {**where, **numbers}.items() if value},
         "flags": _flags(record),
         **_origin(record),
     }

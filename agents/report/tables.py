@@ -15,6 +15,7 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions.query import ParsedQuestion
 from willowbark.tools.reading.numbers import figures
+from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
 from willowbark.tools.records import Trial
 from willowbark.tools.registry import kind_of, takes_names
 from willowbark.tools.works.excerpts import stated_limits
@@ -23,7 +24,7 @@ from willowbark.tools.works.sections import places, section_of
 
 from ..findings import Dossier
 from .claims import plain
-from .content import EvidenceRow, Flow, LookAlike, PostedResult, SearchLogEntry, StudyLimit, TrialRow
+from .content import EvidenceRow, Flow, LookAlike, Pico, PostedResult, SearchLogEntry, StudyLimit, TrialRow
 from .material import Material
 
 MAX_LIMITS = 4  # quotes for one candidate: two studies with two each
@@ -41,6 +42,44 @@ NO_ASKED_DRUG = "names no drug asked about"
 NOTICE = "notice on another article (retraction, concern or correction)"
 VERSION = "preprint or earlier version of a record that was read"
 SET_ASIDE = "on drugs that were set aside before the report"
+
+
+_ROLES: Mapping[Role, str] = {
+    "comparator": "the active control",
+    "combined": "with other drugs",
+    "background": "given to everybody",
+    "cause": "as a cause of the condition",
+    "outcome": "as what was measured",
+    "mentioned": "named in passing",
+    "other_use": "for another condition",
+    "not_a_drug_here": "not as a drug",
+}
+_MATCHES: Mapping[Match, str] = {
+    "same": "{}",
+    "narrower": "a part of those with {}",
+    "complication": "{} with a complication",
+    "broader": "more than those with {}",
+    "other": "not {}",
+}
+_COMPARATORS: Mapping[Comparator, str] = {
+    "placebo": "placebo",
+    "none": "no treatment or usual care",
+    "active": "another treatment",
+    "dose": "another dose",
+    "before_after": "before treatment",
+}
+_OUTCOMES: Mapping[OutcomeKind, str] = {
+    "efficacy": "efficacy",
+    "surrogate": "a marker of the condition",
+    "harm": "harm",
+    "process": "kinetics, cost or use",
+}
+_RESULTS: Mapping[Effect, str] = {
+    "better": "better",
+    "no_difference": "no difference",
+    "worse": "worse",
+    "mixed": "mixed",
+}
 
 
 def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
@@ -71,6 +110,28 @@ def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence) -> Ev
         is_preprint=item.is_preprint,
         retracted=item.retracted,
         concern=item.concern,
+        pico=pico_of(appraised, record) if appraised.readings else None,
+    )
+
+
+def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
+    """The question that a record answers, as the reading that counts has it."""
+    reading, trial = appraised.readings[0], record.trial
+    role = _ROLES.get(reading.role)
+    posted = appraised.posted.outcome if appraised.posted else None
+    planned = (each.get("measure") for each in trial.primary_outcomes) if trial else iter(())
+    comparator = reading.against or _COMPARATORS.get(reading.comparator)
+    if trial and reading.comparator == "none":
+        comparator = "placebo or no treatment"
+    result = _RESULTS.get(reading.effect)
+    asked = _MATCHES[reading.match].format(reading.condition) if reading.condition else ""
+    population = ", ".join(trial.conditions) if trial else asked
+    return Pico(
+        population=population or None,
+        intervention=f"{reading.drug}, {role}" if role else reading.drug,
+        comparator=comparator,
+        outcome=(posted or next(filter(None, planned), None)) if trial else _OUTCOMES.get(reading.kind),
+        result=f"{result}, in guarded words" if result and reading.hedged else result,
     )
 
 

@@ -11,13 +11,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from willowbark.tools.enclosure import visible
 from willowbark.tools.errors import UsageError
 from willowbark.tools.whole_file import write_whole
 
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
 
-EXTRA_MODULES = frozenset({"matplotlib", "docx", "lxml"})
+EXTRA_MODULES = frozenset({"matplotlib", "docx", "lxml", "xlsxwriter"})
 
 
 class Format(NamedTuple):
@@ -36,7 +37,8 @@ FORMATS = (
     Format("ris", "references.ris", "citations:as_ris"),
     Format("csl", "references.csl.json", "citations:as_csl_json"),
     Format("docx", "report.docx", "docx:as_docx"),
-    Format("csv", "evidence.csv", "csv:as_csv"),
+    Format("csv", "evidence.csv", "evidence:as_csv"),
+    Format("xlsx", "evidence.xlsx", "evidence:as_xlsx"),
     Format("md", "report.md", ":as_markdown"),
     Format("json", "report.json", ":as_json"),
     Format("schema", "report.schema.json", ":as_schema"),
@@ -96,6 +98,12 @@ def write_export(target: Path, content: bytes) -> Path:
         return write_whole(target, content)
     except OSError as error:
         raise UsageError(f"{target}: cannot be written ({error.strerror or error}); name another with --out") from None
+
+
+def line(text: str) -> str:
+    """A text in one line, of characters that are seen and that any form can hold."""
+    said = " ".join(visible(text).split())
+    return "".join(c for c in said if not 0xD800 <= ord(c) <= 0xDFFF and ord(c) & 0xFFFE != 0xFFFE)
 
 
 def as_markdown(report: "ResearchReport") -> bytes:

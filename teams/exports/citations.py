@@ -1,6 +1,7 @@
 """The references in the forms that reference managers read: BibTeX, RIS, CSL-JSON.
 
-Only what the record says goes in: a journal where the record names one, a day where it gives one, no field made up.
+Only what the record says goes in: a journal with volume and pages where the record names them, a day where it gives
+one, no field made up.
 Forms: https://www.bibtex.com/g/bibtex-format/, https://en.wikipedia.org/wiki/RIS_(file_format),
 https://docs.citationstyles.org/en/stable/specification.html.
 """
@@ -13,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.registry import cards, given_by, gives
 from willowbark.tools.sources.card import ENTRIES
+
+from . import line
 
 Kind = Literal["article", "preprint", "trial", "entry", "page"]
 
@@ -29,6 +31,8 @@ _CSL_TYPES = {
     "entry": "dataset",
     "page": "webpage",
 }
+_WHERE = ("journal", "journal_abbreviation", "volume", "issue", "pages")
+_PAGES = re.compile(r"([A-Za-z]*\d+)-([A-Za-z]*\d+)")
 _GENRES = {"preprint": "Preprint", "trial": "Clinical trial registration"}
 _INITIALS = re.compile(r"(?P<family>.+?) (?P<given>[A-Z](?:-?[A-Z]){0,3})(?: (?P<suffix>Jr|Sr|2nd|3rd|4th|II|III))?")
 _SPECIAL = {
@@ -67,6 +71,10 @@ class Entry:
     date: tuple[int, ...]
     """Year, month, day, as far as the record is precise; empty where it has no date."""
     journal: str | None
+    journal_abbreviation: str | None
+    volume: str | None
+    issue: str | None
+    pages: str | None
     doi: str | None
     pmid: str | None
     pmcid: str | None
@@ -105,14 +113,14 @@ def _entry(reference: Mapping[str, Any]) -> Entry:
     ids = {kind: _identifier(reference, name, kind) for kind in ("doi", "pmid", "pmcid", "nct_id")}
     flags = [str(flag) for flag in reference.get("flags") or []]
     kind = _kind(source, ids["nct_id"], flags)
-    authors = (_line(author) for author in reference.get("authors") or [])
+    authors = (line(str(author)) for author in reference.get("authors") or [])
     return Entry(
         key=citation_key(name),
         kind=kind,
-        title=_line(reference["title"]),
+        title=line(str(reference["title"])),
         authors=tuple(_author(author, is_group=kind in ("trial", "entry")) for author in authors if author),
         date=_date(str(reference.get("date") or "")),
-        journal=_line(reference.get("journal") or "") or None,
+        **{name: line(str(reference.get(name) or "")) or None for name in _WHERE},
         url=_url(str(reference.get("url") or "")),
         database=cards()[given].title if (given := given_by(source)) in cards() else None,
         note="; ".join(flags) or None,
@@ -166,10 +174,6 @@ def _url(url: str) -> str | None:
     return url if re.fullmatch(r"https?://[^\s{}\\\"<>^`|]+", url) and url.isascii() else None
 
 
-def _line(text: object) -> str:
-    return " ".join(visible(str(text)).split())
-
-
 def _bibtex(entry: Entry) -> str:
     fields = {name: value for name, value in _bibtex_fields(entry) if value}
     kind = "article" if entry.journal and entry.kind == "article" else "misc"
@@ -181,6 +185,9 @@ def _bibtex_fields(entry: Entry) -> Iterator[tuple[str, str | None]]:
     yield "title", f"{{{{{escaped(entry.title)}}}}}"  # the inner braces keep capitals: names of drugs, abbreviations
     yield "author", _braced(" and ".join(map(_bibtex_author, entry.authors)))
     yield "journal", _braced(escaped(entry.journal or ""))
+    yield "volume", _braced(escaped(entry.volume or ""))
+    yield "number", _braced(escaped(entry.issue or ""))
+    yield "pages", _braced(_PAGES.sub(r"\1--\2", escaped(entry.pages or "")))
     for name, value in zip(("year", "month", "day"), entry.date, strict=False):
         yield name, _MONTHS[value - 1] if name == "month" and 1 <= value <= 12 else _braced(str(value))
     yield "doi", _braced(entry.doi or "")
@@ -221,8 +228,14 @@ def _ris(entry: Entry) -> Iterator[tuple[str, str]]:
         year, month, day = (*(f"{part:02}" for part in entry.date), "", "")[:3]
         yield "PY", year
         yield "DA", f"{year}/{month}/{day}/"
+    first, last = ends[0] if (ends := _PAGES.findall(entry.pages or "")) else (entry.pages, None)
     optional = {
         "T2": entry.journal,
+        "J2": entry.journal_abbreviation,
+        "VL": entry.volume,
+        "IS": entry.issue,
+        "SP": first,
+        "EP": last,
         "M3": _GENRES.get(entry.kind),
         "DO": entry.doi,
         "AN": entry.nct_id or entry.pmid or entry.pmcid,
@@ -241,6 +254,10 @@ def _csl(entry: Entry) -> dict[str, Any]:
         "author": [_csl_author(author) for author in entry.authors],
         "issued": {"date-parts": [list(entry.date)]} if entry.date else None,
         "container-title": entry.journal or (entry.database if entry.kind in ("trial", "entry") else None),
+        "container-title-short": entry.journal_abbreviation,
+        "volume": entry.volume,
+        "issue": entry.issue,
+        "page": entry.pages,
         "genre": _GENRES.get(entry.kind),
         "number": entry.nct_id if entry.kind == "trial" else None,
         "DOI": entry.doi,

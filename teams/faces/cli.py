@@ -364,13 +364,15 @@ def export(
     run: _RUN,
     to: Annotated[
         str,
-        typer.Option("--to", help="Of html, bib, ris, csl, docx, csv, md, json, schema, workspace.", metavar="FORMATS"),
+        typer.Option(
+            "--to", help="Of html, bib, ris, csl, docx, csv, xlsx, md, json, schema, workspace.", metavar="FORMATS"
+        ),
     ] = "html",
     out: Annotated[Path | None, typer.Option(help="Where to; the run's own folder by default.", metavar="DIR")] = None,
     runs: _RUNS = None,
     config: _CONFIG = None,
 ) -> None:
-    """Write the report of a run in other forms. `--to html,bib,ris,csl,docx,csv`, say; `workspace` is its material."""
+    """Write the report of a run in other forms. `--to html,docx,xlsx,ris`, say; `workspace` is its material."""
     with _one_line():
         from . import export_command  # noqa: PLC0415
 

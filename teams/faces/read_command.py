@@ -23,7 +23,7 @@ from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.numbers import statistics_of
 from willowbark.tools.reading.reading import Reading
 
-from ..exports.csv import cell
+from ..exports.evidence import cell
 from .read_input import Entry, Unread, entries, format_of
 from .terminal import Progress, complain
 

@@ -89,11 +89,11 @@ def _grid(block: Table) -> Iterator[RenderableType]:
     lines = [[_line(cell) for cell in cells] for cells in block.lines]
     words = [
         [*name.split(), *(word for line in lines for word in line[at].plain.split())]
-        for at, name in enumerate(block.columns)
+        for at, name in enumerate(block.head)
     ]
     least = [min(_LONGEST_UNBROKEN, max(map(len, column))) for column in words]
     fits = sum(least) + 2 * len(least) <= _NARROW
-    for name, width in zip(block.columns, [*least[:-1], 0], strict=True):  # the last one takes what is left
+    for name, width in zip(block.head, [*least[:-1], 0], strict=True):  # the last one takes what is left
         justify: JustifyMethod = "right" if name in block.numbers else "left"
         grid.add_column(
             Line(visible(name)), justify=justify, overflow="fold", min_width=width if fits and width else None

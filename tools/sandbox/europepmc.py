@@ -113,6 +113,7 @@ def _core(record: Publication) -> dict[str, Any]:
         "doi": record.doi.lower() if record.doi else None,
         "title": record.title,
         "authorString": f"{', '.join(record.authors)}." if record.authors else None,
+        "pageInfo": record.pages,
         "pubYear": record.date[:4] if record.date else None,
         "firstPublicationDate": record.date if record.date and len(record.date) == len("2000-01-01") else None,
     }
@@ -167,6 +168,14 @@ def _issue(record: Publication) -> dict[str, Any]:
             "yearOfPublication": int(year),
             "printPublicationDate": f"{year}-{month or '01'}-{day or '01'}",
         }
-    if record.journal:
-        found["journal"] = {"title": record.journal}
-    return found
+    journal = {
+        "title": record.journal,
+        "medlineAbbreviation": record.journal_abbreviation,
+        "isoabbreviation": record.journal_abbreviation,
+    }
+    known = {"volume": record.volume, "issue": record.issue, "journal": _told(journal) or None}
+    return found | _told(known)
+
+
+def _told(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

@@ -147,7 +147,11 @@ def _xml(body: str, status: int = 200) -> Response:
 
 def _article(record: Publication) -> str:
     """One `PubmedArticle`, in the order of PubMed's DTD."""
-    journal = f"<Title>{escape(record.journal)}</Title>" if record.journal else ""
+    short = record.journal_abbreviation
+    journal = f"{_known('Title', record.journal)}{_known('ISOAbbreviation', short)}"
+    issue = f"{_known('Volume', record.volume)}{_known('Issue', record.issue)}"
+    pages = f"<Pagination>{_known('MedlinePgn', record.pages)}</Pagination>" if record.pages else ""
+    medline = f"<MedlineJournalInfo>{_known('MedlineTA', short)}</MedlineJournalInfo>" if short else ""
     date = _date(record.date)
     doi = f'<ELocationID EIdType="doi" ValidYN="Y">{escape(record.doi)}</ELocationID>' if record.doi else ""
     abstract = ""
@@ -158,10 +162,12 @@ def _article(record: Publication) -> str:
         )
     return (
         f'<PubmedArticle><MedlineCitation Status="MEDLINE" Owner="NLM"><PMID Version="1">{record.pmid}</PMID>'
-        f'<Article PubModel="Print"><Journal><JournalIssue CitedMedium="Print"><PubDate>{date}</PubDate></JournalIssue>'
-        f"{journal}</Journal><ArticleTitle>{escape(record.title)}</ArticleTitle>{doi}{abstract}{_authors(record)}"
+        f'<Article PubModel="Print"><Journal><JournalIssue CitedMedium="Print">{issue}<PubDate>{date}</PubDate>'
+        f"</JournalIssue>{journal}</Journal><ArticleTitle>{escape(record.title)}</ArticleTitle>{pages}{doi}{abstract}"
+        f"{_authors(record)}"
         f"{_trials(record)}"
-        f"{_each('PublicationTypeList', 'PublicationType', record.publication_types)}</Article>{_headings(record)}"
+        f"{_each('PublicationTypeList', 'PublicationType', record.publication_types)}</Article>{medline}"
+        f"{_headings(record)}"
         f"</MedlineCitation><PubmedData><PublicationStatus>ppublish</PublicationStatus>{_identifiers(record)}"
         "</PubmedData></PubmedArticle>\n"
     )
@@ -212,6 +218,10 @@ def _identifiers(record: Publication) -> str:
     known = (("pubmed", record.pmid), ("doi", record.doi), ("pmc", record.pmcid))
     ids = "".join(f'<ArticleId IdType="{kind}">{escape(value)}</ArticleId>' for kind, value in known if value)
     return f"<ArticleIdList>{ids}</ArticleIdList>"
+
+
+def _known(name: str, value: str | None) -> str:
+    return f"<{name}>{escape(value)}</{name}>" if value else ""
 
 
 def _each(container: str, name: str, values: Iterable[str]) -> str:

@@ -25,6 +25,7 @@ from .publications import (
     NOTICE_TYPES,
     DatedFilters,
     date_of,
+    page_range,
     plain_words,
     publication_date,
     raised,
@@ -283,7 +284,9 @@ def _record(
     preprint_of = [name for kind, name in said if kind == "preprint of" and name.startswith("pmid:")]
     is_notice = bool(_NOTICE_TYPES & lowered)
     on = [NoticeOn(flag=_NOTICES[kind], name=name) for kind, name in said if kind in _NOTICES]
-    journal = at(hit, "journalInfo", "journal", "title") or hit.get("journalTitle")
+    issue = at(hit, "journalInfo") or {"volume": hit.get("journalVolume"), "issue": hit.get("issue")}
+    journal = at(issue, "journal", "title") or hit.get("journalTitle")
+    short = at(issue, "journal", "medlineAbbreviation") or at(issue, "journal", "isoabbreviation")
     cited = hit.get("citedByCount")
     headings = dicts(hit, "meshHeadingList", "meshHeading")
     chemicals = dicts(hit, "chemicalList", "chemical")
@@ -294,6 +297,10 @@ def _record(
         doi=checked_identifier("doi", hit.get("doi")),
         ppr_id=number if source == "PPR" else None,
         journal=_said(journal or at(hit, "bookOrReportDetails", "publisher")),
+        journal_abbreviation=_said(short),
+        volume=_said(at(issue, "volume")),
+        issue=_said(at(issue, "issue")),
+        pages=page_range(hit.get("pageInfo")),
         language=_said(hit.get("language")),
         license=_said(hit.get("license")),
         is_open_access={"Y": True, "N": False}.get(str(hit.get("isOpenAccess"))),

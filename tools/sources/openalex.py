@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 from ..errors import SourceRefused, UnreadableReply
 from ..evidence import Citation, Evidence, checked_identifier
-from ..http.reply import Reply, at, count, dicts, read_each
+from ..http.reply import Reply, at, count, dicts, read_each, text
 from ..http.transport import Transport
 from ..records import Publication
 from ..search import Filters, Page, Source, SourceReply
 from .card import SourceCard
-from .publications import NO_TITLE, DatedFilters, date_of, plain_words, trial_numbers, written
+from .publications import NO_TITLE, DatedFilters, date_of, page_range, plain_words, trial_numbers, written
 
 CARD = SourceCard(
     name="openalex",
@@ -38,7 +38,7 @@ CARD = SourceCard(
 
 _FIELDS = (
     "id,doi,ids,title,display_name,publication_date,publication_year,type,is_retracted,cited_by_count,authorships,"
-    "primary_location,open_access,mesh,abstract_inverted_index,language"
+    "primary_location,biblio,open_access,mesh,abstract_inverted_index,language"
 )
 _MAX_PAGE = 100  # records a request
 _MAX_POSITIONS = 20_000  # words of an abstract; real ones stay below 2,000
@@ -188,6 +188,9 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
             pmid=_pmid(hit),
             doi=doi,
             journal=journal if isinstance(journal, str) else None,
+            volume=text(at(hit, "biblio", "volume")),
+            issue=text(at(hit, "biblio", "issue")),
+            pages=_pages(hit),
             language=language if isinstance(language, str) else None,
             mesh_terms=list(dict.fromkeys(str(term) for term in mesh if term)),
             nct_ids=trial_numbers(title, abstract),
@@ -198,6 +201,12 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
             has_abstract=bool(abstract),
         ),
     )
+
+
+def _pages(hit: Mapping[str, Any]) -> str | None:
+    """First and last page, one where both are the same."""
+    ends = (at(hit, "biblio", name) for name in ("first_page", "last_page"))
+    return page_range("-".join(dict.fromkeys(str(end) for end in ends if end)))
 
 
 def rebuilt(index: Any) -> str:

@@ -21,6 +21,7 @@ NOTICE_TYPES = frozenset(
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
 _TRIAL = re.compile(r"\bNCT\d{8}\b", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)", re.IGNORECASE)
+_PAGES = re.compile(r"\b(?P<head>[A-Za-z]{0,2})(?P<first>\d+)-(?P<last>\d+)\b(?!\.)")
 _REDACTED = re.compile(
     r"https?://\S+"  # may hold a key
     r"|\b\d{1,3}(?:\.\d{1,3}){3}\b"  # the caller's IP address
@@ -91,6 +92,20 @@ def publication_date(issue: str | None, online: str | None) -> str:
     if issue and online and online[:4] == issue[:4] and len(online) > len(issue):
         return online
     return issue or online or UNKNOWN_DATE
+
+
+def page_range(text: object) -> str | None:
+    """Pages with both ends in full, as MEDLINE shortens them; None for none.
+
+    >>> page_range("1167-70"), page_range("S12-9; discussion S20"), page_range("e5807"), page_range(" ")
+    ('1167-1170', 'S12-S19; discussion S20', 'e5807', None)
+    """
+    return _PAGES.sub(_in_full, " ".join(str(text or "").split())) or None
+
+
+def _in_full(pages: re.Match[str]) -> str:
+    head, first, last = pages["head"], pages["first"], pages["last"]
+    return f"{head}{first}-{head}{first[: len(first) - len(last)]}{last}" if len(last) < len(first) else pages[0]
 
 
 def trial_numbers(*texts: str) -> list[str]:

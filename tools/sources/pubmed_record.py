@@ -19,6 +19,7 @@ from .publications import (
     NOTICE_TYPES,
     date_of,
     iso_date,
+    page_range,
     publication_date,
     redacted,
     trial_numbers,
@@ -190,12 +191,17 @@ def _record(
     headings = _list(parts.citation, "MeshHeadingList/MeshHeading")
     keywords = (word for group in _list(parts.citation, "KeywordList") for word in _list(group, "Keyword"))
     chemicals = _list(parts.citation, "ChemicalList/Chemical")
+    issue = _node(parts.article, "Journal/JournalIssue")
     own = {node["@IdType"]: _text(node) for node in parts.identifiers if isinstance(node, dict) and "@IdType" in node}
     return (Notice if is_notice else Publication)(
         pmid=pmid,
         pmcid=checked_identifier("pmcid", own.get("pmc")),
         doi=checked_identifier("doi", own.get("doi")) or checked_identifier("doi", _located(parts.article)),
         journal=parts.container or None,
+        journal_abbreviation=_abbreviation(parts) or None,
+        volume=_text(issue.get("Volume")) or None,
+        issue=_text(issue.get("Issue")) or None,
+        pages=_pages(_node(parts.article, "Pagination")),
         language=", ".join(_text(node) for node in _list(parts.article, "Language")) or None,
         publication_types=types,
         is_preprint=is_preprint,
@@ -212,6 +218,17 @@ def _record(
         nct_ids=nct_ids,
         has_abstract=has_abstract,
     )
+
+
+def _abbreviation(parts: _Parts) -> str:
+    """The journal's short title: NLM's own, which reference lists print, else that of ISO 4."""
+    own = _text(_node(parts.citation, "MedlineJournalInfo").get("MedlineTA"))
+    return own or _text(_node(parts.article, "Journal").get("ISOAbbreviation"))
+
+
+def _pages(pagination: Node) -> str | None:
+    ends = (_text(pagination.get(name)) for name in ("StartPage", "EndPage"))
+    return page_range(_text(pagination.get("MedlinePgn")) or "-".join(filter(None, ends)))
 
 
 def _located(article: Node) -> str | None:

@@ -99,18 +99,23 @@ class Table:
     groups: tuple[Group, ...]
     look: Literal["plain", "overview", "records", "trials", "searches"] = "plain"
     numbers: tuple[str, ...] = ()
+    below: str = ""
+    """What stands below its lines: a column more in forms that have no such place."""
     kind: Literal["table"] = "table"
 
     @property
+    def head(self) -> tuple[str, ...]:
+        """Names of the columns that `lines` fills."""
+        return (*self.columns, self.below) if self.below else self.columns
+
+    @property
     def lines(self) -> "list[tuple[Flow, ...]]":
-        """One line after another for forms without groups; what stands below a line joins its last cell."""
+        """One line after another for forms without groups and without room below a line."""
         found: list[tuple[Flow, ...]] = []
         for group in self.groups:
             if group.title:
-                found.append((group.title, *((),) * (len(self.columns) - 1)))
-            for row in group.rows:
-                below = (Text("; "), *row.below) if row.below else ()
-                found.append((*row.cells[:-1], (*row.cells[-1], *below)))
+                found.append((group.title, *((),) * (len(self.head) - 1)))
+            found += [(*row.cells, row.below) if self.below else row.cells for row in group.rows]
         return found
 
 
@@ -190,7 +195,8 @@ class Section:
     blocks: "tuple[Block, ...]"
     note: str = ""
     """A few words beside the title."""
-    look: Literal["plain", "card"] = "plain"
+    look: Literal["plain", "card", "folded"] = "plain"
+    """`folded`: a page shows it closed at first, and prints it open."""
     kind: Literal["section"] = "section"
 
 

@@ -1,6 +1,7 @@
 """The part of the tree on one candidate: its standing, why it is certain or not, and each record for and against."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from willowbark.tools.works.sections import is_full_text
 
@@ -26,10 +27,15 @@ from .blocks import (
 )
 from .links import named, url_of
 
+_SIDES: Mapping[Stance, str] = {
+    "supports": "for",
+    "contradicts": "against",
+    "undecided": "undecided",
+    "excluded": "excluded",
+}
 _MAX_INDICATIONS = 8  # of a drug; further ones are counted
 _MAX_EFFECTS = 4  # of a record
-_LOOKED_FOR = "no ratio or difference (OR, RR, HR, IRR, RD, MD, SMD) in the text read, no figure in the passage"
-_COLUMNS = ("record", "design", "participants", "effect as reported", "passage")
+_COLUMNS = ("record", "design", "participants", "effect as reported")
 
 
 def candidate_card(report: ReportContent, candidate: DrugCandidate, place: int) -> Section:
@@ -42,13 +48,15 @@ def candidate_card(report: ReportContent, candidate: DrugCandidate, place: int) 
     blocks.append(Pairs(tuple(_standing(candidate))))
     if candidate.certainty_reasons:
         steps = points(candidate.certainty_reasons, "steps")
-        blocks.append(Section(f"Why {level} certainty", f"certainty-{place}", (steps,)))
-    blocks += figures(mechanism_path(report, name, f"path-{place}"))
-    blocks.append(Section("Evidence for and against", f"evidence-{place}", tuple(_evidence(report, candidate, rows))))
+        blocks.append(Section(f"Why {level} certainty", f"certainty-{place}", (steps,), "", "folded"))
+    evidence = (*_evidence(report, candidate, rows), *figures(*forests(report, name)))
+    counted = _counted(candidate.stance_of(row) for row in rows)
+    blocks.append(Section("Evidence for and against", f"evidence-{place}", evidence, counted, "folded"))
     if candidate.study_limits:
         limits = (Quote(x.quote, f"{named(x.key)}, {_place(x.section)}") for x in candidate.study_limits)
-        blocks.append(Section("What its studies say limits them", f"limits-{place}", tuple(limits)))
-    blocks += figures(*forests(report, name))
+        blocks.append(Section("What its studies say limits them", f"limits-{place}", tuple(limits), "", "folded"))
+    if path := tuple(figures(mechanism_path(report, name, f"path-{place}"))):
+        blocks.append(Section("From drug to disease", f"mechanism-{place}", path, "", "folded"))
     standing = f"{candidate.evidence_quality} evidence, {level} certainty"
     note = "refuted" if candidate.evidence_quality == "refuted" else standing
     return Section(name, f"candidate-{place}", tuple(blocks), note, "card")
@@ -68,23 +76,28 @@ def _evidence(report: ReportContent, candidate: DrugCandidate, rows: Sequence[Ev
     """The records that decide, then those that don't, then how many could not be checked."""
     main: tuple[Stance, ...] = ("supports", "contradicts")
     others: tuple[Stance, ...] = ("undecided", "excluded")
-    stances = [candidate.stance_of(row) for row in rows]
     decided = _records(report, candidate, rows, main)
     name = candidate.name
     if conflict := _conflict(candidate):
         yield paragraph(conflict)
     if decided:
-        yield Table(f"Records that speak for or against {name}", _COLUMNS, decided, "records")
+        caption = f"Records that speak for or against {name}"
+        yield Table(caption, _COLUMNS, decided, "records", below="passage")
     else:
         yield paragraph(f"No record speaks for or against {name}.")
     if left := _records(report, candidate, rows, others):
-        told = ", ".join(f"{stances.count(stance)} {stance}" for stance in others if stance in stances)
         caption = f"Records on {name} that decide nothing or were left out"
-        yield Details(told, (Table(caption, _COLUMNS, left, "records"),))
+        yield Table(caption, _COLUMNS, left, "records", below="passage")
     papers = [row for row in rows if not row.key.startswith("nct:")]  # trials can't be retracted
     if unchecked := sum(row.retracted is None for row in papers):
         of = f"{unchecked} of {len(papers)} publications"
         yield paragraph(f"Retraction could not be checked for {of}.", look="small")
+
+
+def _counted(stances: Iterable[Stance]) -> str:
+    """How many records stand where: `7 for, 1 undecided`; empty for none."""
+    found = Counter(stances)
+    return ", ".join(f"{found[stance]} {_SIDES[stance]}" for stance in _SIDES if found[stance])
 
 
 def _conflict(candidate: DrugCandidate) -> str:
@@ -123,7 +136,7 @@ def _record(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow) -
     flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
     follow_up = "" if row.followup_months is None else Text(f" follow-up {row.followup_months:g} months", "small")
     given = [estimate(size) for size in row.effects[:_MAX_EFFECTS]] or row.figures
-    effects = points(given, "lines") if given else _LOOKED_FOR
+    effects = points(given, "lines") if given else "none found"
     elsewhere = row.effects and row.effects_section not in (None, "Abstract")
     link = Link(row.title, url_of(row.key, str(reference.get("url") or "")))
     return Row(
@@ -132,8 +145,8 @@ def _record(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow) -
             flow(row.design, follow_up),
             flow(NOT_REPORTED if row.sample_size is None else str(row.sample_size)),
             flow(effects, Text(f" {row.effects_section}", "small") if elsewhere else ""),
-            _passage(candidate, row),
-        )
+        ),
+        _passage(candidate, row),
     )
 
 
@@ -161,7 +174,7 @@ def _passage(candidate: DrugCandidate, row: EvidenceRow) -> Flow:
     ]
     own = [claim.text for claim in claims if claim.text.strip() != claim.quote.strip()]
     told = tuple(paragraph(f"Claimed from it: {text}", look="small") for text in own)
-    return flow(Details("Quote", (*quotes, *told))) if quotes else flow("none")
+    return flow(Details("Quote", (*quotes, *told))) if quotes else ()
 
 
 def _place(section: str) -> str:

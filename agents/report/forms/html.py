@@ -33,7 +33,7 @@ from .links import safe_url
 
 FIGURE_STYLE = "max-width:46rem;margin:1em 0;padding:8px;background:#fff;color:#16181d"  # reads on dark pages too
 _OPEN = 2  # sections that a notebook shows unfolded
-_DOTS = {"high": "●●●●", "moderate": "●●●○", "low": "●●○○", "very low": "●○○○"}
+_LEVELS = frozenset({"high", "moderate", "low", "very low"})
 _TAGS = {"strong": "strong", "emphasis": "em", "code": "code"}
 _STANCES = frozenset({"supports", "contradicts", "neutral", "unclear", "undecided", "excluded"})
 _LISTS = {"points": ("ul", ""), "steps": ("ol", ' class="reasons"'), "references": ("ol", ' class="references"')}
@@ -135,6 +135,9 @@ class _Form:
         note = f' <span class="small">{text(section.note)}</span>' if section.note else ""
         name, heading, inner = section.id, f"{text(section.title)}{note}", self.flow(section.blocks)
         self._level = before
+        if section.look == "folded":
+            summary = f'<summary><h{level} id="h-{name}">{heading}</h{level}></summary>'
+            return f'<details class="fold" id="{name}">{summary}\n{inner}\n</details>'
         if level > 2 and section.look == "plain":
             return f'<h{level} id="{name}">{heading}</h{level}>{inner}'
         tag = "section" if section.look == "plain" else "article"
@@ -146,9 +149,8 @@ class _Form:
         if node.style == "plain":
             return said
         if node.style == "level":
-            look = f"l-{node.text.replace(' ', '-')}" if node.text in _DOTS else "l-none"
-            dots = _DOTS.get(node.text, "○○○○")
-            return f'<span class="level {look}"><span class="dots" aria-hidden="true">{dots}</span> {said}</span>'
+            look = f"l-{node.text.replace(' ', '-')}" if node.text in _LEVELS else "l-none"
+            return f'<span class="level {look}"><span class="dots"></span> {said}</span>'
         if node.style == "mark":
             return f'<span class="mark{f" {node.text}" if node.text in _STANCES else ""}">{said}</span>'
         if node.style == "flag":
@@ -214,7 +216,7 @@ class _Form:
         yield f'<tr role="row">{"".join(cells)}</tr>'
         if row.below:
             yield (
-                f'<tr role="row" class="posted"><td role="cell" colspan="{len(cells)}">{self.flow(row.below)}</td></tr>'
+                f'<tr role="row" class="below"><td role="cell" colspan="{len(cells)}">{self.flow(row.below)}</td></tr>'
             )
 
     def _figure(self, node: Figure) -> str:
@@ -238,7 +240,7 @@ class _Notebook(_Form):
         return f"<details{' open' * is_open}>{summary}{self.flow(section.blocks)}</details>"
 
     def section(self, section: Section, level: int) -> str:
-        if section.look == "card":
+        if section.look != "plain":
             return self.folded(section)
         return f"<h4>{text(section.title)}</h4>{self.flow(section.blocks)}"
 
@@ -253,7 +255,7 @@ class _Notebook(_Form):
         return text(node.text) if (node.url or "").startswith("#") else super()._link(node)
 
     def _table(self, node: Table) -> str:
-        names = "".join(f'<th scope="col" style="text-align:left">{text(name)}</th>' for name in node.columns)
+        names = "".join(f'<th scope="col" style="text-align:left">{text(name)}</th>' for name in node.head)
         rows = "".join(
             "<tr>" + "".join(f'<td style="text-align:left">{self.flow(cell)}</td>' for cell in cells) + "</tr>"
             for cells in node.lines

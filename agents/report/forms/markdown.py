@@ -101,7 +101,7 @@ def _list(block: Items, indent: str) -> Iterator[str]:
 
 def table(block: Table) -> str:
     """A table with its caption above it."""
-    head = f"| {' | '.join(map(escaped, block.columns))} |\n{'|---' * len(block.columns)}|"
+    head = f"| {' | '.join(map(escaped, block.head))} |\n{'|---' * len(block.head)}|"
     rows = [f"| {' | '.join(map(inline, cells))} |" for cells in block.lines]
     caption = f"*{escaped(block.caption)}*\n\n" if block.caption else ""
     return caption + "\n".join([head, *rows])

@@ -1,11 +1,11 @@
 """The parts of the tree on how it was done: records' way, searches, decisions, what was used up; and the references."""
 
 import re
+from calendar import month_abbr
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from willowbark.tools.evidence import UNKNOWN_DATE
 from willowbark.tools.registry import gives, title_of
 from willowbark.tools.sources.card import ENTRIES
 
@@ -91,7 +91,7 @@ def _log(report: ReportContent) -> Iterator[Section]:
     )
     asked = [flow(Text(query, "code"), points(map(_answer, entries))) for query, entries in by_query.items()]
     queries = Details("Every query as it was sent, with each answer", (points(asked, "steps"),))
-    yield Section("Search log", "log", (sources, queries))
+    yield Section("Search log", "log", (sources, queries), counted(len(report.search_log), "search"), "folded")
 
 
 def _source(source: str, entries: Sequence[SearchLogEntry]) -> Row:
@@ -182,7 +182,7 @@ def _account(report: ReportContent) -> Iterator[Section]:
     spent = table("Tokens and cost by agent and round", columns, rows, columns[1:])
     unknown = any(turn.cost_usd is None for turn in report.usage)
     note = (paragraph("The model's price is not known: tokens only.", look="small"),) if unknown else ()
-    yield Section("What the language model used up", "usage", (spent, *note))
+    yield Section("What the language model used up", "usage", (spent, *note), "", "folded")
 
 
 def _spent(name: Text, which: str, turns: Sequence[TurnUsage]) -> tuple[Flow, ...]:
@@ -197,7 +197,7 @@ def _spent(name: Text, which: str, turns: Sequence[TurnUsage]) -> tuple[Flow, ..
 
 
 def _how(report: ReportContent) -> Iterator[Section]:
-    yield Section("How it was done", "how", prose(report.methodology))
+    yield Section("How it was done", "how", prose(report.methodology), "", "folded")
 
 
 def references(report: ReportContent) -> Section:
@@ -207,11 +207,49 @@ def references(report: ReportContent) -> Section:
 
 
 def _reference(reference: Mapping[str, Any], report: ReportContent) -> Flow:
-    key, flags = str(reference["key"]), [str(flag) for flag in reference.get("flags") or ()]
-    link = Link(str(reference["title"]), url_of(key, str(reference.get("url") or "")))
-    told = _entry(reference, report) if is_database_entry(reference) else _cited(reference)
-    marks = [node for flag in flags for node in flow(" ", Text(flag, "flag"))]
-    return flow(link, Text(f" {told}", "small"), *marks, *_origin(reference))
+    """One reference in Vancouver style: https://www.ncbi.nlm.nih.gov/books/NBK7256/."""
+    key, title = str(reference["key"]), str(reference["title"]).rstrip()
+    link = Link(title, url_of(key, str(reference.get("url") or "")))
+    stop = "" if title.endswith((".", "?", "!", "…")) else "."
+    marks = [node for flag in reference.get("flags") or () for node in flow(" ", Text(str(flag), "flag"))]
+    if is_database_entry(reference):
+        return flow(link, f"{stop} {_entry(reference, report)}.", *marks, *_origin(reference))
+    authors = [str(author) for author in reference.get("authors") or ()]
+    more = ", et al" if len(authors) > _MAX_AUTHORS else ""
+    by = f"{', '.join(authors[:_MAX_AUTHORS])}{more}. " if authors else ""
+    told = f"{title_of(str(reference['source']))}, {named(key)}"
+    return flow(by, link, f"{stop} {_appeared(reference)}. {told}.", *marks, *_origin(reference))
+
+
+def _appeared(reference: Mapping[str, Any]) -> str:
+    """Where and when: `N Engl J Med. 2001 Sep 20;345(12):851-60`, as far as it is known."""
+    journal, volume, issue, pages = (str(reference.get(name) or "") for name in ("journal", "volume", "issue", "pages"))
+    journal = str(reference.get("journal_abbreviation") or journal).rstrip(".")
+    place = f"{volume}{f'({issue})' if issue else ''}" + (f":{_shortened(pages)}" if pages else "")
+    return f"{f'{journal}. ' if journal else ''}{_day(str(reference.get('date')))}{f';{place}' if place else ''}"
+
+
+def _day(date: str) -> str:
+    """A date as reference lists print it.
+
+    >>> _day("2001-09-20"), _day("2001"), _day("Unknown")
+    ('2001 Sep 20', '2001', '[date unknown]')
+    """
+    year, month, day = (*date.split("-"), "", "")[:3]
+    if not year.isdigit():
+        return "[date unknown]"
+    name = month_abbr[int(month)] if month.isdigit() and int(month) <= 12 else ""
+    return " ".join(filter(None, (year, name, day.lstrip("0") if name else "")))
+
+
+def _shortened(pages: str) -> str:
+    """Pages without what the second number repeats of the first.
+
+    >>> _shortened("851-860"), _shortened("e157-e161"), _shortened("99-101"), _shortened("e5807")
+    ('851-60', 'e157-61', '99-101', 'e5807')
+    """
+    found = re.fullmatch(r"([A-Za-z]*\d*)(\d+)-\1(\d+)", pages)
+    return f"{found[1]}{found[2]}-{found[3]}" if found and len(found[2]) == len(found[3]) else pages
 
 
 def is_database_entry(reference: Mapping[str, Any]) -> bool:
@@ -224,15 +262,6 @@ def _entry(reference: Mapping[str, Any], report: ReportContent) -> str:
     source = str(reference["source"])
     answered = [each.asked_at for each in report.search_log if each.source == source and each.asked_at is not None]
     return f"{title_of(source)}, database entry{f', accessed {max(answered):%Y-%m-%d}' if answered else ''}"
-
-
-def _cited(reference: Mapping[str, Any]) -> str:
-    authors = [str(author) for author in reference.get("authors") or ()]
-    named_ = ", ".join(authors[:_MAX_AUTHORS]) or "No authors listed"
-    more = " et al." if len(authors) > _MAX_AUTHORS else ""
-    date = str(reference.get("date") or UNKNOWN_DATE)
-    when = "date not reported" if date == UNKNOWN_DATE else date
-    return f"{named_}{more} · {when} · {title_of(str(reference['source']))} · {named(str(reference['key']))}"
 
 
 def _origin(reference: Mapping[str, Any]) -> Flow:

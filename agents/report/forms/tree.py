@@ -90,8 +90,12 @@ def candidates(report: ReportContent) -> Section:
         "overview",
         ("for", "against", "undecided"),
     )
+    note = (
+        "Of each record stand the ratios and differences that the text read gives (OR, RR, HR, IRR, RD, MD, SMD), "
+        "else the figures of its passage."
+    )
     cards = (candidate_card(report, c, place) for place, c in enumerate(report.candidates, 1))
-    return Section(title, "candidates", (overview, *cards))
+    return Section(title, "candidates", (overview, paragraph(note, look="small"), *cards))
 
 
 def _overview(candidate: DrugCandidate, place: int) -> Row:
@@ -128,8 +132,10 @@ def trials(report: ReportContent) -> Section:
         columns,
         (Group(tuple(map(_trial, report.trials))),),
         "trials",
+        below="posted results",
     )
-    return Section("Registered trials", "trials", (*figures(trial_timeline(report)), every))
+    listed_ = Section("Each trial by itself", "trials-each", (every,), str(len(report.trials)), "folded")
+    return Section("Registered trials", "trials", (*figures(trial_timeline(report)), listed_))
 
 
 def _trial(trial: TrialRow) -> Row:

@@ -39,6 +39,12 @@ class Publication(BaseModel):
     date: str | None = Field(default=None, pattern=r"^\d{4}(-\d\d){0,2}$")
     """As precise as it is known; None for not at all."""
     journal: str | None = None
+    journal_abbreviation: str | None = None
+    """As NLM shortens the title; None where it is not known."""
+    volume: str | None = None
+    issue: str | None = None
+    pages: str | None = None
+    """Both ends in full: `851-860`."""
     doi: str | None = None
     pmcid: str | None = None
     publication_types: list[str] = Field(default_factory=list)

@@ -1,0 +1,151 @@
+"""The evidence table, one row a candidate and record, as CSV (RFC 4180) and as a workbook: what a reviewer edits next.
+
+No cell is a formula. In CSV one that a spreadsheet would take for a formula gets an apostrophe in front
+(https://owasp.org/www-community/attacks/CSV_Injection), and a byte order mark tells spreadsheets that it is UTF-8. In
+the workbook every text is written as a text, and stays one when it is edited. https://xlsxwriter.readthedocs.io
+"""
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from willowbark.agents.report.content import Pico
+from willowbark.agents.report.forms.links import url_of
+from willowbark.agents.report.model import ResearchReport
+
+from . import line
+
+if TYPE_CHECKING:
+    from xlsxwriter.worksheet import Worksheet
+
+WIDTHS = {
+    "drug": 14,
+    "stance": 12,
+    "verdict": 12,
+    "key": 16,
+    "title": 44,
+    "date": 11,
+    "population": 22,
+    "intervention": 18,
+    "comparator": 18,
+    "outcome": 24,
+    "result": 18,
+    "effects": 26,
+    "figures": 18,
+    "sample_size": 9,
+    "followup_months": 9,
+    "design": 16,
+    "passage": 60,
+    "section": 14,
+    "disputed": 16,
+    "is_preprint": 9,
+    "retracted": 9,
+    "expression_of_concern": 11,
+    "url": 30,
+}
+COLUMNS = tuple(WIDTHS)
+"""In their order; the workbook's widths are in letters."""
+REVIEWER = ("reviewer_verdict", "reviewer_note")
+"""Columns that the workbook leaves to the reader."""
+VERDICTS = ("supports", "contradicts", "neutral", "unclear", "exclude")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_LONGEST = 32_000  # characters; Excel's cells hold 32,767
+_ABOUT = (
+    "One row a candidate drug and record. An empty cell means: not reported; for flags: could not be checked.",
+    "verdict: what the record says of the drug. stance: where it stands in the appraisal; retracted ones are excluded.",
+    "population, intervention, comparator, outcome, result: as read from the record, in words of the reader's own.",
+    "effects, figures and passage: the record's, to the letter; section is where the passage stands.",
+    "reviewer_verdict and reviewer_note are for you.",
+)
+
+
+def as_csv(report: ResearchReport) -> bytes:
+    """The table as CSV; an empty cell means "not reported", or for flags "could not be checked"."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(map(cell, row) for row in _rows(report))
+    return file.getvalue().encode("utf-8-sig", errors="replace")
+
+
+def as_xlsx(report: ResearchReport) -> bytes:
+    """The table as a workbook with room for a reviewer's verdict and note; the same report gives the same bytes."""
+    from xlsxwriter import Workbook  # noqa: PLC0415  an extra
+
+    file = io.BytesIO()
+    safe = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False, "in_memory": True}
+    with Workbook(file, safe) as book:
+        book.set_properties({"title": line(report.title)[:255], "created": report.generated_at.replace(tzinfo=None)})
+        text = book.add_format({"text_wrap": True, "valign": "top", "quote_prefix": True})
+        head = book.add_format({"bold": True, "text_wrap": True, "valign": "top", "bottom": 1})
+        sheet, about = book.add_worksheet("Evidence"), book.add_worksheet("About")
+        sheet.freeze_panes(1, 1)
+        for column, name in enumerate((*COLUMNS, *REVIEWER)):
+            sheet.write_string(0, column, name, head)
+            sheet.set_column(column, column, WIDTHS.get(name, 24))
+        last = 0
+        for last, row in enumerate(_rows(report), 1):
+            for column, value in enumerate(row):
+                _write(sheet, last, column, value, text)
+        sheet.autofilter(0, 0, last, len(COLUMNS) + len(REVIEWER) - 1)
+        choice = {"validate": "list", "source": list(VERDICTS), "ignore_blank": True}
+        sheet.data_validation(1, len(COLUMNS), max(last, 1), len(COLUMNS), choice)
+        about.set_column(0, 0, 110)
+        when = f"Generated {report.generated_at:%Y-%m-%d %H:%M} UTC by Willowbark"
+        for place, said in enumerate((report.title, report.research_question, when, report.disclaimer, *_ABOUT)):
+            _write(about, place, 0, said, text)
+    return file.getvalue()
+
+
+def _rows(report: ResearchReport) -> Iterator[tuple[object, ...]]:
+    """The cells of each row, in the order of `COLUMNS`; None is "not reported"."""
+    candidates = {candidate.name: candidate for candidate in report.candidates}
+    urls = {str(reference["key"]): str(reference.get("url") or "") for reference in report.references}
+    for row in report.evidence_table:
+        candidate, asked = candidates.get(row.drug), row.pico or Pico()
+        told: dict[str, object] = {
+            **row.model_dump(include=set(COLUMNS)),
+            **asked.model_dump(),
+            "stance": candidate.stance_of(row) if candidate else row.direction,
+            "verdict": row.direction,
+            "effects": "; ".join(
+                f"{size.measure} {size.value:g}"
+                + (f" [{size.ci_low:g}, {size.ci_high:g}]" if None not in (size.ci_low, size.ci_high) else "")
+                for size in row.effects
+            ),
+            "figures": "; ".join(row.figures),
+            "passage": row.sentence,
+            "expression_of_concern": row.concern,
+            "url": url_of(row.key, urls.get(row.key, "")),
+        }
+        yield tuple(told[name] for name in COLUMNS)
+
+
+def _write(sheet: "Worksheet", row: int, column: int, value: object, text: Any) -> None:
+    """Write a number as a number and anything else as a text; nothing for None."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        sheet.write_number(row, column, value, text)
+    elif said := plain(value):
+        sheet.write_string(row, column, said, text)
+
+
+def plain(value: object) -> str:
+    """A value in a line: empty for None, `yes` or `no`, a number without needless digits."""
+    if value is None or isinstance(value, bool):
+        return {None: "", True: "yes", False: "no"}[value]
+    said = f"{value:g}" if isinstance(value, float) else line(str(value))
+    return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
+
+
+def cell(value: object) -> str:
+    """A value as a cell's text that no spreadsheet runs.
+
+    >>> cell("=1+1"), cell("@SUM(A1)"), cell("p = 0.05"), cell(None), cell(12)
+    ("'=1+1", "'@SUM(A1)", 'p = 0.05', '', '12')
+    """
+    said = plain(value)
+    if not isinstance(value, str):
+        return said
+    danger = value.startswith(FORMULA_STARTS) or value.lstrip().startswith(FORMULA_STARTS)
+    return f"'{said}" if danger or said.startswith(FORMULA_STARTS) else said
