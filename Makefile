@@ -111,10 +111,6 @@ bench-forgery: install ## Forge claims on abstracts, count what passes (ARGS="pa
 screenshots: dev ## Photograph a report at phone and desktop width, light and dark (needs Chromium)
 	$(BIN)/python benchmarks/screenshots.py
 
-.PHONY: documents
-documents: dev ## Count a report's pages on screen, on paper and in Word, and what axe finds (ARGS="report.json")
-	$(BIN)/python benchmarks/documents.py $(ARGS)
-
 STUDIO := .venvs/studio
 
 $(STUDIO)/.ready: studio/requirements.txt studio/autogenstudio.txt pyproject.toml
@@ -148,6 +144,10 @@ $(AXE)/.ready: .ci/axe.txt $(VENV)/.dev
 .PHONY: page-test
 page-test: dev $(AXE)/.ready ## Try the page in a headless Chromium, by keyboard, on a phone, in dark, and with axe
 	AXE=$(AXE)/axe_playwright_python/axe.min.js $(BIN)/pytest -q -c browser/pytest.ini browser
+
+.PHONY: documents
+documents: dev $(AXE)/.ready ## Count a report's pages on screen, on paper and in Word, and what axe finds (ARGS="report.json")
+	PYTHONPATH=$(AXE) $(BIN)/python benchmarks/documents.py $(ARGS)
 
 .PHONY: axe-lock
 axe-lock: ## Renew the locked axe
