@@ -1,18 +1,22 @@
-"""Time, memory and requests of runs over the sandbox; rerun with `make bench-smoke`.
+"""Time, memory and requests of runs over the sandbox, and how uniting records grows; rerun with `make bench-smoke`.
 
-Machines are noisy: read the ratios, and the medians rather than single figures.
+`--library DIR --question …` measures a run over another library (its records, memory and ledger), `--growth` prints
+how the time to unite and rank 1,000 to 10,000 records grows. Machines are noisy: read the ratios, and the medians
+rather than single figures; `cpu_s` is processor time, which other programs weigh on less, after all imports.
 """
 
 import argparse
 import asyncio
 import gc
 import json
+import math
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import httpx
 from autogen_agentchat.messages import TextMessage
@@ -20,46 +24,91 @@ from autogen_core import CancellationToken
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
+from willowbark.agents.findings import Dossier, Findings
 from willowbark.agents.literature import literature_agent
 from willowbark.agents.mechanism import mechanism_agent
 from willowbark.agents.trials import trials_agent
 from willowbark.teams.config import Settings
 from willowbark.teams.run.research import research_stream
+from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.sources.pubmed import PubMed
 from willowbark.tools.sources.pubmed_record import parse_articles
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 RUN = """
-import asyncio, json, resource, time
-began = time.perf_counter()
+import asyncio, json, pathlib, tempfile, time
+def peak_mb():  # of this process alone, which getrusage is not: it goes on from the process that started it
+    status = pathlib.Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+began, cpu_began = time.perf_counter(), time.process_time()
+import autogen_agentchat.agents, autogen_agentchat.teams, autogen_core.models
+autogen_s, autogen_mb = time.process_time() - cpu_began, peak_mb()
 from willowbark.teams import research
+beyond_s = time.process_time() - cpu_began - autogen_s
+import willowbark.agents.baseline.client, willowbark.tools.reading.learned, willowbark.tools.reading.facts
+import willowbark.teams.ledger.database
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.http.transport import ExchangeLog
 imported = time.perf_counter()
 log = ExchangeLog()
-with SandboxServer() as sandbox:
-    started = time.perf_counter()
-    report = asyncio.run(research(QUESTION, endpoints=Endpoints.sandbox(sandbox.url), recorder=log))
-    ended = time.perf_counter()
+with tempfile.TemporaryDirectory() as folder:
+    started, cpu = time.perf_counter(), time.process_time()
+    book = pathlib.Path(folder) / "ledger.db"
+    report = asyncio.run(research(QUESTION, endpoints=Endpoints.sandbox(URL), recorder=log, ledger=book))
+    ended, cpu = time.perf_counter(), time.process_time() - cpu
+    size = sum(path.stat().st_size for path in pathlib.Path(folder).iterdir()) / 1e6
 print(json.dumps({
-    "import_s": imported - began, "run_s": ended - started, "requests": len(log.exchanges),
+    "import_s": imported - began, "autogen_s": autogen_s, "beyond_s": beyond_s, "run_s": ended - started, "cpu_s": cpu,
+    "requests": len(log.exchanges), "records": report.total_papers_reviewed,
     "candidates": len(report.candidates), "rounds": report.search_iterations,
-    "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    "peak_mb": peak_mb(), "autogen_mb": autogen_mb, "ledger_mb": size,
 }))
 """
+SIZES = (1_000, 2_000, 5_000, 10_000)  # records to unite
 
 
-def whole_run(question: str) -> dict[str, float]:
-    """One run in a fresh process."""
-    code = RUN.replace("QUESTION", repr(question))
+def whole_run(question: str, url: str) -> dict[str, float]:
+    """One run in a fresh process, over a sandbox in this one."""
+    code = RUN.replace("QUESTION", repr(question)).replace("URL", repr(url))
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)  # noqa: S603
     found: dict[str, float] = json.loads(done.stdout)
     return found
+
+
+def dossier(count: int) -> Dossier:
+    """As many different records, found by two sources each, in rounds of 500."""
+    publications = [each for each in Library.load().publications if each.pmid and each.abstract]
+    replies = []
+    for at in range(count):
+        source = publications[at % len(publications)]
+        for name in ("pubmed", "europepmc"):
+            cited = Citation(source=name, title=source.title, url=f"https://{name}.example/{at}")
+            said = {"pmid": str(at + 1), "doi": f"10.1000/{at}"}
+            replies.append(Evidence(content=f"{source.title}. {source.abstract}", citation=cited, metadata=said))
+    made = Dossier(question=QUESTION)
+    for round_, first in enumerate(range(0, len(replies), 1000), 1):
+        reply = SourceReply(source="pubmed", query="q", status=Status.OK, records=replies[first : first + 1000])
+        made.findings.append(Findings(specialist="literature", iteration=round_, summary="", replies=[reply]))
+    return made
+
+
+def growth() -> None:
+    """Print what uniting and ranking costs by size, and the exponent of its growth over all sizes."""
+    took: list[float] = []
+    dossier(10).pool()
+    for size in SIZES:
+        found = dossier(size)
+        gc.collect()
+        began = time.process_time()
+        count = len(found.pool())
+        took.append(time.process_time() - began)
+        print(f"{2 * size:>6,} records united to {count:,} and ranked: {took[-1]:.2f} s of processor time")
+    print(f"exponent: {math.log(took[-1] / took[0]) / math.log(SIZES[-1] / SIZES[0]):.2f}")
 
 
 def first_event(question: str) -> float:
@@ -146,14 +195,23 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="whole runs in fresh processes")
     parser.add_argument("--repeats", type=int, default=50, help="warm searches")
     parser.add_argument("--latency-ms", type=float, default=300.0, help="of the sandbox, for the parallel round")
+    parser.add_argument("--question", default=QUESTION, help="of the whole runs")
+    parser.add_argument("--library", type=Path, help="records to serve; given one, whole runs alone are measured")
+    parser.add_argument("--growth", action="store_true", help="measure how uniting and ranking grows, and nothing else")
     options = parser.parse_args()
 
-    runs = [whole_run(QUESTION) for _ in range(options.runs)]
-    for name in ("import_s", "run_s", "peak_mb", "requests", "rounds", "candidates"):
+    if options.growth:
+        growth()
+        return
+    with SandboxServer(Library.load(options.library)) as sandbox:
+        runs = [whole_run(options.question, sandbox.url) for _ in range(options.runs)]
+    for name in runs[0]:
         values = [run[name] for run in runs]
         print(
             f"whole run, {name:<10} median {statistics.median(values):8.2f}  ({min(values):.2f} to {max(values):.2f})"
         )
+    if options.library is not None:
+        return
     waits = [first_event(QUESTION) for _ in range(options.runs)]
     print(f"command line, first event: median {statistics.median(waits):.2f} s  ({min(waits):.2f} to {max(waits):.2f})")
     searches, requests = asyncio.run(one_search(options.repeats))

@@ -446,6 +446,15 @@ def test_help_loads_nothing_heavy() -> None:
     assert subprocess.run([sys.executable, "-c", check], check=False, capture_output=True).returncode == 0
 
 
+def test_that_a_run_begins_is_told_before_the_agents_are_loaded() -> None:
+    check = (
+        "import sys, willowbark.teams.faces.ask; "
+        "sys.exit(bool({'autogen_core', 'requests', 'numpy', 'PIL', 'tenacity'} & set(sys.modules)))"
+    )
+
+    assert subprocess.run([sys.executable, "-c", check], check=False, capture_output=True).returncode == 0
+
+
 def test_the_installed_program_is_the_same() -> None:
     program = shutil.which("willowbark", path=str(Path(sys.executable).parent))
     if program is None:

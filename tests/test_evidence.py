@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from willowbark.tools.errors import RateLimitError, SourceUnavailable
-from willowbark.tools.evidence import Citation, Evidence, checked_identifier, merge
+from willowbark.tools.evidence import Citation, Evidence, EvidenceStore, checked_identifier, merge
 from willowbark.tools.records import Notice
 
 SOURCES = ["pubmed", "europepmc", "preprint", "clinicaltrials", "openalex", "web", "chembl", "opentargets"]
@@ -277,3 +277,14 @@ def test_what_another_kind_reports_is_kept_beside_the_declared_fields() -> None:
 
     assert united.trial is not None
     assert united.metadata["journal"] == "J"
+
+
+def test_records_that_come_one_by_one_are_united_as_all_at_once() -> None:
+    some = [record(pmid="11", doi="10.1/a"), record(pmid="12"), record(source="europepmc", doi="10.1/a", pmcid="PMC7")]
+    store = EvidenceStore()
+
+    for each in some:
+        store.add([each])
+        store.merged()
+
+    assert store.merged() == merge(some)

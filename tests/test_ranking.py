@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.ranking import rank, stems, word_match
+from willowbark.tools.ranking import beginnings, rank, stem, stems, word_match
 
 
 def record(content: str, *, pmid: str = "1", title: str = "T") -> Evidence:
@@ -75,3 +75,13 @@ def test_a_word_is_found_however_it_is_written(asked: str, written: str) -> None
 
 def test_stems_leave_out_what_every_question_says() -> None:
     assert stems("What existing drugs might help treat long COVID fatigue?") == ["long", "covid", "fatigu"]
+
+
+@given(
+    st.sampled_from(["d", "dy", "ly", "mi", "pre", "ab", "ey", "ski", "gen", "o", "u"]),
+    st.sampled_from(["", "a", "graine", "vent", "tt", "y"]),
+    st.sampled_from(["", "s", "es", "ed", "ing", "ings", "ies", "ied", "ly", "ational", "ness", "ation"]),
+)
+def test_a_word_begins_as_its_stem_says(start: str, middle: str, end: str) -> None:
+    word = start + middle + end
+    assert word.startswith(beginnings(stem(word)))

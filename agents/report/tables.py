@@ -84,14 +84,22 @@ _RESULTS: Mapping[Effect, str] = {
 
 def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
     """One row for each record appraised for a candidate of the report."""
-    return [_evidence_row(c.drug, appraised, records[appraised.key]) for c in shown for appraised in c.records]
+    told = {each.key: _Told(records[each.key]) for candidate in shown for each in candidate.records}
+    return [_evidence_row(c.drug, each, records[each.key], told[each.key]) for c in shown for each in c.records]
 
 
-def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow:
-    item, read = appraised.item, readable(record)
-    body = read.content.partition("\n\n")[2]
-    followup = followup_months(body)
-    effects, effects_section = _effects(read, body, drug)
+class _Told:
+    """What a record tells whatever the drug."""
+
+    def __init__(self, record: Evidence) -> None:
+        self.read = readable(record)
+        body = self.read.content.partition("\n\n")[2]
+        self.followup, self.effects = followup_months(body), effect_sizes(body)
+
+
+def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence, told: _Told) -> EvidenceRow:
+    item, followup = appraised.item, told.followup
+    effects, effects_section = _effects(told.read, told.effects, drug)
     return EvidenceRow(
         key=item.key,
         drug=drug,
@@ -135,9 +143,9 @@ def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
     )
 
 
-def _effects(record: Evidence, abstract: str, drug: str) -> tuple[list[EffectSize], str | None]:
+def _effects(record: Evidence, found: list[EffectSize], drug: str) -> tuple[list[EffectSize], str | None]:
     """The effect sizes of the abstract, and only where it gives none those of the full text that name the drug."""
-    if found := effect_sizes(abstract):
+    if found:
         return found, section_of(record, found[0].sentence, plain)
     for place in places(record, "results"):
         on_drug = [size for size in effect_sizes(place.text) if _names(size.sentence, drug)]

@@ -12,16 +12,13 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autogen_core import CancellationToken
-
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import Recorder
 from willowbark.tools.questions.query import validate_question
 
 from ..config import FILE_NAME, Settings, directory_of_stray_file
 from ..events import AgentEvent
-from ..model_clients import close, model_client
+from ..model_clients import BASELINE, close, model_client
 from ..run.logs import log_event, logged
 from ..run.options import RunOptions, Shown
 from ..run.workspace import Report, RunFolder
@@ -29,7 +26,10 @@ from .doctor import addresses_of, reachable, unreachable_advice
 from .terminal import Progress, complain, line_of, one_line, show_report
 
 if TYPE_CHECKING:
+    from autogen_core import CancellationToken
     from autogen_core.models import ChatCompletionClient
+
+    from willowbark.tools.http.transport import Recorder
 
     from ..run.research import Asked
 
@@ -107,11 +107,11 @@ def ask(options: RunOptions, stream: ResearchStream | None = None) -> ExitCode:
     Raises:
         UsageError: question, configuration, model or folder are at fault; nothing was written.
     """
-    settings, shown, token = options.chosen(), options.shown, CancellationToken()
+    settings, shown = options.chosen(), options.shown
     if options.settings is None and shown.out is None and (folder_named := directory_of_stray_file()) is not None:
         complain(f"{FILE_NAME} in this folder has run folders written to {folder_named}; --out names another place")
     text = validate_question(options.question or "")
-    client = model_client(settings.llm.model, settings)
+    client = None if settings.llm.model == BASELINE else model_client(settings.llm.model, settings)
     with ExitStack() as stack:
         recorder, watched = _traced_if_asked(shown.trace, stack)
         if not options.offline and not _in_reach(settings):
@@ -119,6 +119,10 @@ def ask(options: RunOptions, stream: ResearchStream | None = None) -> ExitCode:
         folder = RunFolder.create(settings.output.directory, text)
         stack.callback(folder.discard_if_empty)
         progress = stack.enter_context(_progress(shown))
+        progress.begin(text)
+        from autogen_core import CancellationToken  # noqa: PLC0415  AutoGen and the agents take most of a second
+
+        client, token = client or model_client(BASELINE, settings), CancellationToken()
         handed = {
             "question": text,
             "settings": settings,
@@ -142,6 +146,8 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
         LedgerError: no such run, one that another process works on, or damaged content.
         UsageError: the folder cannot be written to.
     """
+    from autogen_core import CancellationToken  # noqa: PLC0415
+
     from ..ledger import Ledger  # noqa: PLC0415
     from ..run.resume import resume_stream  # noqa: PLC0415  the whole team
     from .export_command import restored  # noqa: PLC0415
@@ -180,6 +186,8 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
         LedgerError: no such run, one whose replies were dropped, or damaged content.
         UsageError: the folder cannot be written to.
     """
+    from autogen_core import CancellationToken  # noqa: PLC0415
+
     from ..ledger import Ledger  # noqa: PLC0415
     from ..run.resume import replay_stream  # noqa: PLC0415  the whole team
     from .runs_command import without_clock  # noqa: PLC0415
@@ -217,7 +225,7 @@ def _progress(shown: Shown) -> Iterator[Progress]:
 async def follow(
     events: _Events,
     show: Callable[[AgentEvent], None],
-    token: CancellationToken,
+    token: "CancellationToken",
     client: "ChatCompletionClient | None" = None,
 ) -> Outcome:
     """Follow a run to its end; Ctrl-C, SIGTERM or SIGHUP asks it for a partial report, a second one ends it.
@@ -267,14 +275,14 @@ def _asked_in_terminal(settings: Settings, progress: Progress) -> "Asked | None"
 
     from ..run.research import approver_for  # noqa: PLC0415
 
-    async def typed(prompt: str, cancellation_token: CancellationToken | None) -> str:
+    async def typed(prompt: str, cancellation_token: "CancellationToken | None") -> str:
         with progress.paused():
             return await terminal_input(prompt, cancellation_token)
 
     return approver_for(UserProxyAgent("approver", input_func=typed), settings, via="terminal")
 
 
-def _on_interrupt(outcome: Outcome, token: CancellationToken, task: "asyncio.Task[object]") -> Callable[[], None]:
+def _on_interrupt(outcome: Outcome, token: "CancellationToken", task: "asyncio.Task[object]") -> Callable[[], None]:
     """Answer what asks the run to stop from now on; the function given back ends that."""
     loop = asyncio.get_running_loop()
 
@@ -301,7 +309,7 @@ def _forget(loop: asyncio.AbstractEventLoop, heard: Sequence[signal.Signals]) ->
             loop.remove_signal_handler(number)
 
 
-def _traced_if_asked(path: Path | None, stack: ExitStack) -> tuple[Recorder | None, Callable[[_Events], _Events]]:
+def _traced_if_asked(path: Path | None, stack: ExitStack) -> "tuple[Recorder | None, Callable[[_Events], _Events]]":
     """What makes spans of requests, and what makes them of events; nothing does where no trace is asked for."""
     if path is None:
         return None, lambda events: events

@@ -150,6 +150,7 @@ class Progress:
             self._live = Live(self._board, console=self._console, transient=True, refresh_per_second=4)
         self._began = time.monotonic()
         self._held: list[AgentEvent] | None = None
+        self._begun = False
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -178,8 +179,15 @@ class Progress:
             for event in held:
                 self.show(event)
 
+    def begin(self, question: str) -> None:
+        """Show that a run has begun, before what it needs is loaded; that the run tells it, too, is passed over."""
+        self.show(AgentEvent(type="started", message=question))
+        self._begun = True
+
     def show(self, event: AgentEvent) -> None:
         """Show one event: in the block, where only an error leaves a line of its own, or as a line."""
+        if event.type == "started" and self._begun:
+            return
         if self._held is not None:
             self._held.append(event)
             return

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypedDict
 
-from autogen_core import CancellationToken
-from autogen_core.models import ChatCompletionClient
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
@@ -16,6 +15,8 @@ from ..config import Depth, Settings, nearest
 
 if TYPE_CHECKING:
     from autogen_agentchat.agents import UserProxyAgent
+    from autogen_core import CancellationToken
+    from autogen_core.models import ChatCompletionClient
 
     from willowbark.agents.approval import Approve
     from willowbark.tools.http.transport import Recorder
@@ -25,8 +26,23 @@ if TYPE_CHECKING:
 
     Asked = Approve | UserProxyAgent
     AllHooks = Sequence[Hooks]
-else:  # agents take most of a second, and bad input is told before they are loaded
-    Asked = AllHooks = Ledger = Recorder = Any
+else:  # AutoGen and agents take most of a second: bad input, and that a run has begun, is told before they are loaded
+    Asked = AllHooks = CancellationToken = ChatCompletionClient = Ledger = Recorder = Any
+
+
+def _of_autogen(name: str) -> BeforeValidator:
+    """Takes nothing but an instance of a class of AutoGen's, which is imported when there is something to look at."""
+
+    def check(value: object) -> object:
+        if value is not None:
+            from autogen_core import CancellationToken  # noqa: PLC0415
+            from autogen_core.models import ChatCompletionClient  # noqa: PLC0415
+
+            if not isinstance(value, {each.__name__: each for each in (CancellationToken, ChatCompletionClient)}[name]):
+                raise PydanticCustomError("is_instance_of", f"Input should be an instance of {name}")
+        return value
+
+    return BeforeValidator(check)
 
 
 class Shown(BaseModel):
@@ -87,7 +103,9 @@ class RunOptions(BaseModel):
     """The run's name in the ledger; None makes one."""
     fresh: bool = False
     """Ask the sources even what another run of the ledger asked lately."""
-    model_client: ChatCompletionClient | None = Field(default=None, repr=False)
+    model_client: Annotated[ChatCompletionClient | None, _of_autogen("ChatCompletionClient")] = Field(
+        default=None, repr=False
+    )
     """The model itself, left open; None takes the one that the settings name."""
     endpoints: Endpoints | None = Field(default=None, repr=False)
     """Where the sources are; None takes the public ones, or a sandbox that the environment names."""
@@ -95,7 +113,7 @@ class RunOptions(BaseModel):
     """Search the bundled library, without network; `endpoints` wins over it."""
     recorder: Recorder | None = None
     """Gets every exchange with a source."""
-    cancellation_token: CancellationToken | None = None
+    cancellation_token: Annotated[CancellationToken | None, _of_autogen("CancellationToken")] = None
     """Stops the run; the report of what was found until then still comes."""
     hooks: AllHooks = ()
     """Told what happens."""

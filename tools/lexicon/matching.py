@@ -86,9 +86,11 @@ class PhraseIndex(Generic[Value]):
         """Index phrases that are already in the form of `phrase_key`."""
         self._phrases = phrases
         self._longest: dict[str, int] = {}
+        longest = self._longest
         for phrase in phrases:
-            words = phrase.split(" ")
-            self._longest[words[0]] = max(self._longest.get(words[0], 0), len(words))
+            first, size = phrase.partition(" ")[0], phrase.count(" ") + 1
+            if longest.get(first, 0) < size:
+                longest[first] = size
 
     def get(self, phrase: str) -> Value | None:
         """The value of a whole phrase in any spelling, or None when it is not known."""

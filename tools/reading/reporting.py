@@ -24,6 +24,7 @@ _MONTHS = {
 }
 """Months in each unit; a month is a twelfth of 365.25 days."""
 _UNIT = r"(?P<unit>day|week|month|year|yr|wk)s?"
+_TIME = re.compile("day|week|month|year|yr|wk", re.IGNORECASE)  # a sentence without these gives no span
 _SPAN = rf"(?P<count>\d+(?:\.\d+)?|{_SPELLED})[\s-]*(?:full\s+)?{_UNIT}\b"
 _FOLLOW_UPS = (
     re.compile(
@@ -76,10 +77,11 @@ def followup_months(text: str) -> Number | None:
     >>> followup_months("Median follow-up was 2.6 years.").value
     31.2
     """
+    said = [sentence for sentence in sentences(text) if _TIME.search(sentence)]
     for i, pattern in enumerate(_FOLLOW_UPS):
         spans = [
             Number(value=months, sentence=sentence)
-            for sentence in sentences(text)
+            for sentence in said
             for match in pattern.finditer(sentence)
             if not _AGE.search(sentence[max(0, match.start() - 12) : match.end() + 6]) and (months := _months(match))
         ]

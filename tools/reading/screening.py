@@ -144,16 +144,28 @@ def _pieces(text: str) -> Iterator[_Span]:
 def _is_addressed(piece: str) -> bool:
     return bool(
         _OVERRIDES.search(piece)
-        or (say.OTHER_TONGUES.search(piece) and say.TONGUES.search(unicodedata.normalize("NFKC", visible(piece))))
+        or (_may_be_foreign(piece) and say.TONGUES.search(unicodedata.normalize("NFKC", visible(piece))))
         or any(_matches(form) for form in _forms(piece))
         or any(_decodes_to_words(found.group()) for found in _ENCODED.finditer(piece))
     )
 
 
+def _may_be_foreign(piece: str) -> bool:
+    if piece.isascii():
+        lowered = piece.lower()
+        return any(key in lowered for key in say.TONGUES_KEYS)
+    return say.OTHER_TONGUES.search(piece) is not None
+
+
 def _matches(form: str) -> bool:
-    if say.OPENING.match(form) or say.SIGNS.search(form):
+    if say.OPENING.match(form) or any(sign.search(form) for sign in say.SIGNS):
         return True
-    return not say.KEYS.isdisjoint(_WORD.findall(form.lower())) and bool(say.WORDS.search(form))
+    lowered = form.lower()
+    words = _WORD.findall(lowered)
+    spoken = not say.SPOKEN_KEYS.isdisjoint(words) or any(name in lowered for name in say.SPOKEN_NAMES)
+    if spoken and say.SPOKEN_SIGNS.search(form):
+        return True
+    return not say.KEYS.isdisjoint(words) and bool(say.WORDS.search(form))
 
 
 def _forms(piece: str) -> Iterator[str]:

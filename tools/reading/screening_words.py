@@ -39,6 +39,8 @@ ROLES = (
     r"[-=*#]{3,}\s*(?:new|begin|end|start)\b",
     r"```|<!--\s*\w|\{\{.{0,40}\}\}|\{%",
     r"\[\s*(?:system|assistant|user|prompt|instructions?)\s*\]",
+)
+SPOKEN_ROLES = (
     r"\b(?:begin|end) (?:of )?(?:override|prompt|system prompt|injection)\b",
     r"\brm -rf\b|\b(?:print|eval|exec|os\.system)\([\"']|\bsudo (?:rm|su|sh|bash|cat|apt|curl)\b",
     r"\b(?:curl|wget) \S*\w+\.\w",
@@ -54,8 +56,10 @@ OPENING_ROLES = (
 
 ANSWERS = (
     r"""[{,]\s*["'][\w ]{1,40}["']\s*:\s*(?:["'\d\[{-]|true\b|false\b|null\b)""",
-    r"(?:ToolCall|FunctionExecution|FunctionCall)\w",
     r": (?:ok|partial|unavailable), \d+ of \d+$",
+)
+SPOKEN_ANSWERS = (
+    r"(?:ToolCall|FunctionExecution|FunctionCall)\w",
     r"\b(?:verdict|recommendation|stance|direction|confidence)\s?=\s?[\"']?(?:strong|weak|supports?|contradicts?|refuted|synthesi[sz]e"
     r"|positive|negative|[01]\.0)\b",
     r"\baction\s?:\s*(?:finish|search|stop|final)",
@@ -175,7 +179,14 @@ TONGUES = pattern(
 )
 """The order to pass over what was said before, in other languages; matched without folding."""
 
-SIGNS = _any(*ROLES, *ANSWERS)
+SIGNS = tuple(pattern(each, re.IGNORECASE) for each in (*ROLES, *ANSWERS))
+"""Each alone: what begins with a mark is found quicker than one of many."""
+SPOKEN_SIGNS = _any(*SPOKEN_ROLES, *SPOKEN_ANSWERS)
+SPOKEN_KEYS = frozenset(
+    "begin end rm print eval exec os sudo curl wget verdict recommendation stance direction confidence action".split()
+)
+SPOKEN_NAMES = ("toolcall", "functionexecution", "functioncall")
+"""A sentence in small letters with none of these as words or parts of words matches none of SPOKEN_SIGNS."""
 WORDS = _any(*ADDRESSED, *ORDERS)
 OPENING = _any(*OPENING_ROLES, *OPENING_ANSWERS, *OPENING_ADDRESSED, *OPENING_ORDERS)
 KEYS = frozenset(
@@ -192,7 +203,11 @@ OTHER_TONGUES = pattern(
     "|[\u0400-\u04ff\u0600-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]",
     re.IGNORECASE,
 )
-"""A sentence without these matches nothing of TONGUES."""
+TONGUES_KEYS = (
+    "ignor;bewerte;instruction;dites;sage,;notez;classez;califi;calfi;clasifi;evalue;vergiss;missacht;oublie;olvid;"
+    "dimentica;esquec;di que"
+).split(";")
+"""An ASCII sentence without these matches nothing of TONGUES; quicker than OTHER_TONGUES."""
 
 IMPERATIVE = _any(
     rf"{_LEAD}(?:explain|provide|translate|write|compose|draft|render|rearrange|scramble|misspell|retrieve|augment|integrate"

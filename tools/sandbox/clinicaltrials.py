@@ -8,7 +8,6 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import Any
 
 from starlette.requests import Request
@@ -85,11 +84,7 @@ class Trials:
 
     def __init__(self, library: Library) -> None:
         self.by_id: dict[str, Trial] = {trial.nct_id: trial for trial in library.trials}
-
-    @cached_property
-    def index(self) -> Index:
-        """Finds them; made when it is first searched, so that the server starts at once."""
-        return Index(map(_document, self.by_id.values()), default=_DEFAULT, aliases=_ALIASES)
+        self.index = Index(map(_document, library.trials), default=_DEFAULT, aliases=_ALIASES)
 
 
 def routes(library: Library) -> list[Route]:

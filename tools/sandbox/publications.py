@@ -40,15 +40,10 @@ class Publications:
     def __init__(self, library: Library, *, whole: bool = False) -> None:
         self.full_texts = {each.pmcid: each for each in library.full_texts}
         self.by_id = {each.number: each for each in library.publications if each.number}
-        self._whole = whole
-
-    @cached_property
-    def index(self) -> Index:
-        """Finds them; made when it is first searched, so that the server starts at once."""
-        bodies = self.full_texts if self._whole else {}
-        return Index(
+        bodies = self.full_texts if whole else {}
+        self.index = Index(
             (_document(key, each, bodies.get(each.pmcid or "")) for key, each in self.by_id.items()),
-            default=(*_DEFAULT, "body") if self._whole else _DEFAULT,
+            default=(*_DEFAULT, "body") if whole else _DEFAULT,
             aliases=_ALIASES,
         )
 
