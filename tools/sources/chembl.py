@@ -6,7 +6,7 @@ Asked with GET, always with `format=json` and `limit` (at most 1000), answered i
   `drug_indications[]` of `molecule_chembl_id`, `parent_molecule_chembl_id`, `mesh_id`, `mesh_heading`, `efo_id`,
   `efo_term`, `max_phase_for_ind` (text such as `"4.0"`, null, or -1 for unknown);
 * `molecule.json` with `molecule_chembl_id__in`, `pref_name__in` or `molecule_synonyms__molecule_synonym__in` (both
-  compared with their capitals), and `molecule/search.json` with `q`; give `molecules[]` of `molecule_chembl_id`,
+  compared with their capitals); gives `molecules[]` of `molecule_chembl_id`,
   `pref_name`, `molecule_type`, `max_phase`, `first_approval`, `molecule_hierarchy.parent_chembl_id`,
   `molecule_synonyms[].molecule_synonym`;
 * `mechanism.json` with `parent_molecule_chembl_id__in`; gives `mechanisms[]` of `molecule_chembl_id`,
@@ -55,7 +55,6 @@ CARD = SourceCard(
 
 _LIMIT = 1000  # rows of a page; the API's own limit
 _MAX_PAGES = 3  # of one list: "cancer" alone has tens of thousands of indications
-_MAX_SEARCHES = 3  # names of one look-up that are searched for in words, where no molecule bears them
 _MAX_TERMS = 4  # spellings of a condition that are asked for, two requests each
 _SHORTEST_TERM = 5  # letters; abbreviations occur inside other words
 _CHEMBL_ID = re.compile(r"CHEMBL[1-9]\d{0,9}")
@@ -115,22 +114,24 @@ class ChEMBL(Source):
         return {drug: (by_id.get(parents[drug]), failures) for drug in drugs}
 
     async def _named(self, drugs: Sequence[str]) -> dict[str, str | None]:
-        """The parent molecules of names and ids: by one request for preferred names, and one for other names."""
-        names = {drug: _preferred(drug) for drug in drugs}
-        asked = ",".join(dict.fromkeys(name for spelled in names.values() for name in spelled))
-        rows = await self._list("molecule.json", "molecules", pref_name__in=asked) if asked else []
-        found = {
-            drug: best_match(row for row in rows if str(row.get("pref_name")).upper() in spelled)
-            for drug, spelled in names.items()
+        """The parent molecules of names and ids: preferred names, other names and ids are asked for side by side."""
+        lists = {
+            "pref_name__in": [name for drug in drugs for name in _preferred(drug)],
+            "molecule_synonyms__molecule_synonym__in": [name for drug in drugs for name in _spelled(drug)],
+            "molecule_chembl_id__in": [name for drug in drugs if _CHEMBL_ID.fullmatch(name := drug.strip().upper())],
         }
-        others = [drug for drug in drugs if found[drug] is None]
-        if not others:
-            return found
-        spelled = ",".join(dict.fromkeys(name for drug in others for name in _spelled(drug)))
-        rows = await self._list("molecule.json", "molecules", molecule_synonyms__molecule_synonym__in=spelled)
-        found |= {drug: best_match(row for row in rows if names_it(row, drug)) for drug in others}
-        unknown = [drug for drug in others if found[drug] is None][:_MAX_SEARCHES]
-        return found | dict(zip(unknown, await asyncio.gather(*map(self._searched, unknown)), strict=True))
+        asked = {field: ",".join(dict.fromkeys(names)) for field, names in lists.items() if names}
+        pages = await asyncio.gather(
+            *(self._list("molecule.json", "molecules", **{field: names}) for field, names in asked.items())
+        )
+        rows = [row for page in pages for row in page]
+
+        def found(drug: str) -> str | None:
+            names = {drug.strip().upper(), *_preferred(drug)}
+            preferred = (r for r in rows if {str(r.get("pref_name")).upper(), r.get("molecule_chembl_id")} & names)
+            return best_match(preferred) or best_match(row for row in rows if names_it(row, drug))
+
+        return {drug: found(drug) for drug in drugs}
 
     async def _reply(
         self,
@@ -178,13 +179,6 @@ class ChEMBL(Source):
         if missing := [parent for parent in parents if parent not in by_id]:
             warnings.append(f"{', '.join(missing[:5])} could not be had")
         return records, warnings
-
-    async def _searched(self, drug: str) -> str | None:
-        """The parent molecule of an id, or of what the free search finds under a name; None where there is none."""
-        if _CHEMBL_ID.fullmatch(number := drug.strip().upper()):
-            return best_match(await self._list("molecule.json", "molecules", molecule_chembl_id__in=number))
-        hits = await self._list("molecule/search.json", "molecules", q=drug.strip(), limit=10)
-        return best_match(hit for hit in hits if names_it(hit, drug))
 
     async def _indicated(self, conditions: Sequence[str]) -> tuple[list[Row], bool]:
         """Give the rows on any of the conditions, and whether there are more."""
@@ -278,9 +272,10 @@ def _preferred(drug: str) -> list[str]:
 
 
 def _spelled(drug: str) -> list[str]:
-    """A name as synonyms may spell it: a list of names is compared with its capitals."""
+    """A name as synonyms may spell it: a list of names is compared with its capitals; none for an id."""
     names = dict.fromkeys(name.strip() for name in (drug, canonical_drug(drug)) if name)
-    return [form for name in names if "," not in name for form in (name, name.upper(), name.lower(), name.capitalize())]
+    fit = [name for name in names if "," not in name and not _CHEMBL_ID.fullmatch(name.upper())]
+    return [form for name in fit for form in (name, name.upper(), name.lower(), name.capitalize())]
 
 
 def best_match(molecules: Iterable[Row]) -> str | None:
@@ -294,6 +289,10 @@ def best_match(molecules: Iterable[Row]) -> str | None:
 
 
 def names_it(molecule: Row, drug: str) -> bool:
-    """Whether a hit of the free search bears the drug's name: the search itself also gives what merely resembles it."""
+    """Whether a molecule bears the drug's name, as one of its names begins.
+
+    >>> names_it({"pref_name": "VALPROIC ACID"}, "valproic acid")
+    True
+    """
     wanted = drug.casefold().split()
     return any(name.casefold().split()[: len(wanted)] == wanted for name in molecule_names(molecule))
