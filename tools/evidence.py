@@ -24,6 +24,8 @@ SourceName = Literal[
     "openalex",
     "opentargets",
     "chembl",
+    "uniprot",
+    "reactome",
     "openfda",
     "preprint",
     "web",

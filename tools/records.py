@@ -1,4 +1,4 @@
-"""What a record reports, by kind: `Publication | Trial | Drug | Disease | Label | Notice | Page`, told apart by `kind`.
+"""What a record reports, by kind: a publication, trial, drug, disease, protein, process, label, … told apart by `kind`.
 
 Of every field, None or an empty list means "not reported"; a field for which an empty list says something has None for
 that. Entries of lists are dictionaries that hold what was reported, and may hold more than is declared here.
@@ -180,6 +180,10 @@ class Mechanism(TypedDict, total=False):
     target_id: str
     gene_symbols: list[str]
     uniprot_ids: list[str]
+    organism: str
+    """Of the target, where it is not human."""
+    pathways: "list[Pathway]"
+    """Reactome's, of this target."""
 
 
 @_OPEN
@@ -196,10 +200,20 @@ class Development(TypedDict, total=False):
 
 @_OPEN
 class Pathway(TypedDict, total=False):
-    """A pathway of Reactome."""
+    """A pathway of Reactome, or a process of the Gene Ontology."""
 
     id: str
     name: str
+
+
+@_OPEN
+class Involvement(TypedDict, total=False):
+    """A disease that a protein has a part in, with the sentence that says so."""
+
+    name: str
+    id: str
+    """MIM's number, where there is one."""
+    note: str
 
 
 @_OPEN
@@ -391,6 +405,33 @@ class Disease(Fields):
     targets: list[AssociatedTarget] = Field(default_factory=list)
 
 
+class Protein(Fields):
+    """A protein in a protein database; human where `organism` does not say otherwise."""
+
+    kind: Literal["protein"] = "protein"
+    uniprot_id: str | None = None
+    gene_symbol: str | None = None
+    protein_name: str | None = None
+    other_names: list[str] = Field(default_factory=list)
+    """Further names of gene and protein."""
+    organism: str | None = None
+    function: str | None = None
+    processes: list[Pathway] = Field(default_factory=list)
+    """Of the Gene Ontology."""
+    pathways: list[Pathway] = Field(default_factory=list)
+    """Of Reactome."""
+    diseases: list[Involvement] = Field(default_factory=list)
+
+
+class Process(Fields):
+    """A pathway in a pathway database."""
+
+    kind: Literal["process"] = "process"
+    process_id: str | None = None
+    process_name: str | None = None
+    summary: str | None = None
+
+
 class Label(Fields):
     """The label of a drug product."""
 
@@ -407,14 +448,16 @@ class Label(Fields):
     has_boxed_warning: bool | None = None
 
 
-Record = Publication | Trial | Drug | Disease | Label | Notice | Page
-Kind = Literal["publication", "trial", "drug", "disease", "label", "notice", "page"]
+Record = Publication | Trial | Drug | Disease | Protein | Process | Label | Notice | Page
+Kind = Literal["publication", "trial", "drug", "disease", "protein", "process", "label", "notice", "page"]
 """What a record is."""
 KINDS: Mapping[str, type[Record]] = {
     "publication": Publication,
     "trial": Trial,
     "drug": Drug,
     "disease": Disease,
+    "protein": Protein,
+    "process": Process,
     "label": Label,
     "notice": Notice,
     "page": Page,

@@ -22,7 +22,7 @@ OF_NO_SOURCE: Mapping[str, tuple[str, Kind]] = {
     "web": ("the web", "page"),
 }
 """Names that records bear although no file is called so (see `SourceName`): title and kind."""
-ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "label"})
+ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "protein", "process", "label"})
 """Entries of databases, which have no authors and report no study."""
 PAPERS: frozenset[Kind] = frozenset({"publication", "page"})
 """What may report a study beside the trials' own records."""
@@ -67,8 +67,9 @@ class SourceCard(BaseModel):
     """None where there is no limit with one, or a key changes nothing."""
     key: str | None = None
     """Environment variable that holds its key; None where it takes none."""
-    key_in: Literal["body", "parameter"] = "body"
-    """Where the key is sent, as `api_key`: in the body of a request, or as a parameter that is shown nowhere."""
+    key_in: Literal["body", "parameter", "header"] = "body"
+    """Where the key is sent: as `api_key` in the body of a request or as a parameter that is shown nowhere, or as the
+    header `x-api-key`."""
     without_key: str | None = None
     """What goes on without the key, for the doctor."""
     wire: Literal["httpx", "requests"] = "httpx"
