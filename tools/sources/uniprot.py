@@ -255,7 +255,8 @@ def _involvement(comment: Mapping[str, Any]) -> Involvement | None:
     if comment.get("commentType") != "DISEASE" or not name:
         return None
     number = at(comment, "disease", "diseaseCrossReference", "id")
-    note = _said(comment.get("note")) or str(at(comment, "disease", "description") or "")
+    parts = (str(at(comment, "disease", "description") or ""), _said(comment.get("note")))
+    note = " ".join(part for part in parts if part)
     found = {"name": str(name), "id": f"MIM:{number}" if number else None, "note": note or None}
     told: Any = {key: value for key, value in found.items() if value}
     involvement: Involvement = told
