@@ -217,6 +217,26 @@ class Involvement(TypedDict, total=False):
 
 
 @_OPEN
+class Application(TypedDict, total=False):
+    """An application for approval, by its number; `approved` is the day of the first approval."""
+
+    number: str
+    sponsor: str
+    brand: str
+    approved: str
+    status: str
+    """How its products are sold, in the agency's words."""
+
+
+@_OPEN
+class EventCount(TypedDict):
+    """How many reports name an adverse event."""
+
+    term: str
+    count: int
+
+
+@_OPEN
 class AssociatedTarget(TypedDict, total=False):
     """A target by its gene symbol, with its score, 0 to 1."""
 
@@ -393,6 +413,10 @@ class Drug(Fields):
     mechanisms: list[Mechanism] = Field(default_factory=list)
     indications: list[Development] = Field(default_factory=list)
     pathways: list[Pathway] = Field(default_factory=list)
+    rxnorm_id: str | None = None
+    ingredients: list[str] = Field(default_factory=list)
+    """Names in lower case."""
+    brand_names: list[str] = Field(default_factory=list)
 
 
 class Disease(Fields):
@@ -432,6 +456,28 @@ class Process(Fields):
     summary: str | None = None
 
 
+class Approval(Fields):
+    """What an agency approved of a drug."""
+
+    kind: Literal["approval"] = "approval"
+    drug: str | None = None
+    """Generic name in lower case."""
+    agency: str | None = None
+    first_approved: str | None = None
+    """The earliest day among the applications that are listed."""
+    applications: list[Application] = Field(default_factory=list)
+    is_sold: bool | None = None
+    """Whether any of its products is not discontinued."""
+
+
+class EventCounts(Fields):
+    """Adverse events reported most after a drug: counts of reports, no measure of risk."""
+
+    kind: Literal["events"] = "events"
+    drug: str | None = None
+    counts: list[EventCount] = Field(default_factory=list)
+
+
 class Label(Fields):
     """The label of a drug product."""
 
@@ -448,8 +494,10 @@ class Label(Fields):
     has_boxed_warning: bool | None = None
 
 
-Record = Publication | Trial | Drug | Disease | Protein | Process | Label | Notice | Page
-Kind = Literal["publication", "trial", "drug", "disease", "protein", "process", "label", "notice", "page"]
+Record = Publication | Trial | Drug | Disease | Protein | Process | Approval | EventCounts | Label | Notice | Page
+Kind = Literal[
+    "publication", "trial", "drug", "disease", "protein", "process", "approval", "events", "label", "notice", "page"
+]
 """What a record is."""
 KINDS: Mapping[str, type[Record]] = {
     "publication": Publication,
@@ -458,6 +506,8 @@ KINDS: Mapping[str, type[Record]] = {
     "disease": Disease,
     "protein": Protein,
     "process": Process,
+    "approval": Approval,
+    "events": EventCounts,
     "label": Label,
     "notice": Notice,
     "page": Page,

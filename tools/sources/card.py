@@ -22,7 +22,7 @@ OF_NO_SOURCE: Mapping[str, tuple[str, Kind]] = {
     "web": ("the web", "page"),
 }
 """Names that records bear although no file is called so (see `SourceName`): title and kind."""
-ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "protein", "process", "label"})
+ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "protein", "process", "approval", "events", "label"})
 """Entries of databases, which have no authors and report no study."""
 PAPERS: frozenset[Kind] = frozenset({"publication", "page"})
 """What may report a study beside the trials' own records."""
@@ -72,6 +72,10 @@ class SourceCard(BaseModel):
     header `x-api-key`."""
     without_key: str | None = None
     """What goes on without the key, for the doctor."""
+    works_without_key: bool = False
+    """Of a source that settings must name: whether it can be searched without its key."""
+    off: str | None = None
+    """Of such a source that needs no key: why it is not asked by default, for the doctor."""
     wire: Literal["httpx", "requests"] = "httpx"
     """The HTTP client to use."""
     fresh_days: float = Field(ge=0)
@@ -97,6 +101,8 @@ class SourceCard(BaseModel):
             raise ValueError(f"{self.name}: a source that is searched belongs to a specialist, any other to none")
         if (self.use == "on_demand") is not (self.tool is not None):
             raise ValueError(f"{self.name}: a source that is asked on demand names its tool, and no other does")
+        if (self.off is not None) is not (self.use == "named" and not self.needs_key):
+            raise ValueError(f"{self.name}: a source that is off says why, and no other does")
         if (self.key is None) is not (self.without_key is None):
             raise ValueError(f"{self.name}: a key comes with what goes on without it")
         if self.key is not None and self.key_in == "parameter" and self.wire != "httpx":
@@ -106,7 +112,7 @@ class SourceCard(BaseModel):
     @property
     def needs_key(self) -> bool:
         """Whether it is searched with a key alone."""
-        return self.use == "named" and self.key is not None
+        return self.use == "named" and self.key is not None and not self.works_without_key
 
 
 @cache
