@@ -216,6 +216,14 @@ class Involvement(TypedDict, total=False):
     note: str
 
 
+class NamedDrug(TypedDict):
+    """Another drug that a label names: in which section, and in which sentence."""
+
+    drug: str
+    heading: str
+    sentence: str
+
+
 @_OPEN
 class Application(TypedDict, total=False):
     """An application for approval, by its number; `approved` is the day of the first approval."""
@@ -492,6 +500,8 @@ class Label(Fields):
     sections: list[str] = Field(default_factory=list)
     """Headings of what is quoted."""
     has_boxed_warning: bool | None = None
+    named_drugs: list[NamedDrug] = Field(default_factory=list)
+    """Other drugs that its interactions and contraindications name, read from the whole sections."""
 
 
 Record = Publication | Trial | Drug | Disease | Protein | Process | Approval | EventCounts | Label | Notice | Page

@@ -242,7 +242,9 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
         self._timeout_s = timeout_s
         self._marker = new_marker()
         card = cards()[source]
-        args: type[SearchArgs | DrugArgs] = FewDrugArgs if card.use == "on_demand" else search_args(source)
+        args: type[SearchArgs | DrugArgs] = DrugArgs if card.batches else FewDrugArgs
+        if card.use != "on_demand":
+            args = search_args(source)
         super().__init__(args, ToolReply, card.tool or f"search_{source}", card.purpose)
 
     def _questions(self, args: SearchArgs | DrugArgs, transport: Transport) -> Questions:

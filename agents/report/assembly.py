@@ -18,6 +18,7 @@ from .material import Material
 from .mechanisms import argument_section, disease_section
 from .model import ResearchReport
 from .references import References
+from .safety import safety_section
 from .sections import clinical_section, mechanism_of, mechanistic_section, methodology_section
 from .summary import conclusion, confidence, executive_summary, title
 from .tables import evidence_table, flow, look_alikes, search_log, study_limits, trial_table
@@ -48,6 +49,7 @@ def assemble(material: Material) -> ResearchReport:
         hypotheses_tested=_tested(hypotheses, shown),
         disease_mechanism=disease,
         mechanistic_findings=mechanistic,
+        safety=safety_section(material, shown, references),
         clinical_findings=clinical,
         drug_candidates=[candidate.name for candidate in candidates],
         candidates=candidates,

@@ -320,6 +320,8 @@ class ReportContent(BaseModel):
     """`MechanismHypothesis` fields and the verdict on each."""
     disease_mechanism: ReportSection | None = None
     """What is known of the condition's targets and processes, cited; None in reports older than this field."""
+    safety: ReportSection | None = None
+    """Status and harms of the candidates; None without any, and in reports older than this field."""
     mechanistic_findings: ReportSection
     clinical_findings: ReportSection
     drug_candidates: list[str] = Field(default_factory=list)

@@ -92,6 +92,8 @@ class SourceCard(BaseModel):
     """Whether a run asks it for the condition, where it takes names; False where another source lists the same."""
     tool: str | None = Field(default=None, pattern=r"^get_[a-z_]+$")
     """Name of the tool of a source that is asked on demand; None for the others, which have `search_NAME`."""
+    batches: bool = False
+    """Of a source that is asked on demand: whether many drugs take one request."""
     specialist: Specialist | None = None
     """Whose it is; None for one that is only looked up."""
 

@@ -21,7 +21,7 @@ from ..questions.naming import asked_for, words_of
 from ..records import Application, Approval
 from ..search import Filters, SearchFilters, Source, SourceReply
 from .card import SourceCard
-from .openfda import any_of, day, parse_page
+from .openfda import MAX_NAMES, any_of, day, parse_page
 
 CARD = SourceCard(
     name="drugsfda",
@@ -43,9 +43,10 @@ CARD = SourceCard(
     dialect="names",
     use="on_demand",
     tool="get_approvals",
+    batches=True,
     specialist="mechanism",
 )
-_LIMIT = 200  # applications of one reply: reference products of eight drugs
+_LIMIT = 500  # applications of one reply: reference products of twenty drugs
 _NUMBER = re.compile(r"[A-Z]{2,4}(\d{5,6})")
 
 
@@ -79,7 +80,7 @@ class DrugsFDA(Source):
         return self.reply(", ".join(names), records, problems=unread, notes=missing, url=url)
 
     async def _approvals(self, drugs: Sequence[str]) -> dict[str, Evidence | None]:
-        names = dict.fromkeys(name for drug in drugs for name in (drug, *common_drug_names(drug)[:2]))
+        names = dict.fromkeys(name for drug in drugs for name in (drug, *common_drug_names(drug)[:MAX_NAMES]))
         search = f'products.active_ingredients.name:{any_of(names, len(names))} AND products.reference_drug:"Yes"'
         params = {"search": search, "limit": _LIMIT}
         _, given, _ = await self.transport.get(

@@ -19,9 +19,11 @@ from typing import Any
 from ..errors import UnreadableReply
 from ..evidence import Citation, Evidence
 from ..http.reply import Reply, at, count, dicts, read_each
-from ..lexicon import canonical_drug, common_drug_names, condition_synonyms, same_drug
+from ..lexicon import canonical_drug, common_drug_names, condition_synonyms, find_drugs, same_drug
 from ..questions.naming import asked_for, words_of
+from ..reading.text import sentences
 from ..records import Label as DrugLabel
+from ..records import NamedDrug
 from ..search import Filters, SearchFilters, Source, SourceReply
 from .card import SourceCard
 from .publications import date_of, redacted
@@ -60,6 +62,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """The sections that are quoted, by heading, each with the fields that may hold it."""
 MAX_NAMES = 5  # of a drug or a condition that are asked for
+MAX_NAMED = 60  # other drugs that a record keeps
 MAX_SECTION = 1200  # characters of a section that are quoted; whole labels have 100,000
 
 _CHOICE = 10  # labels of one drug, newest first, of which the fullest is taken
@@ -208,6 +211,7 @@ def parse_label(label: Label) -> Evidence | None:
             set_id=set_id,
             sections=list(sections),
             has_boxed_warning="Boxed warning" in sections,
+            named_drugs=_named_drugs(label, generic),
             has_abstract=bool(sections),
         ),
     )
@@ -220,6 +224,18 @@ def _sections(label: Label) -> dict[str, str]:
         if text := next((text for field in fields if (text := " ".join(_texts(label, field)))), ""):
             found[heading] = quoted(" ".join(text.split()))
     return found
+
+
+def _named_drugs(label: Label, own: Sequence[str]) -> list[NamedDrug]:
+    """Other drugs that its interactions and contraindications name, each with the first sentence that does."""
+    found: dict[tuple[str, str], NamedDrug] = {}
+    for heading in ("Contraindications", "Drug interactions"):
+        text = " ".join(" ".join(_texts(label, field)) for field in SECTIONS[heading])
+        for sentence in sentences(" ".join(text.split())):
+            for name in dict.fromkeys(mention.name for mention in find_drugs(sentence)):
+                if not any(same_drug(name, each) for each in own):
+                    found.setdefault((heading, name), {"drug": name, "heading": heading, "sentence": sentence})
+    return list(found.values())[:MAX_NAMED]
 
 
 def quoted(text: str) -> str:

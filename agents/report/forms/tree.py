@@ -127,6 +127,11 @@ def mechanistic(report: ReportContent) -> Section:
     return Section(report.mechanistic_findings.title, "mechanistic", prose(report.mechanistic_findings))
 
 
+def safety(report: ReportContent) -> Section | None:
+    """Status and harms of the candidates."""
+    return Section(report.safety.title, "safety", prose(report.safety)) if report.safety else None
+
+
 def trials(report: ReportContent) -> Section:
     """The registered trials over time and in a table."""
     if not report.trials:
@@ -238,6 +243,7 @@ SECTIONS: tuple[Callable[[ReportContent], Section | None], ...] = (
     clinical,
     disease_mechanism,
     mechanistic,
+    safety,
     trials,
     publications,
     conclusion,
