@@ -4,6 +4,8 @@ import pytest
 from builders import drug_record, record
 
 from willowbark.agents.judge import AssessmentRequest
+from willowbark.agents.report.mechanisms import argument_section, disease_section
+from willowbark.agents.report.references import References
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence, SourceName
 from willowbark.tools.mechanism.graph import GAP, MOST, MechanismGraph
@@ -225,3 +227,33 @@ def test_hypotheses_ask_for_what_is_missing_and_the_judge_hands_their_queries_on
             }
         ).text
     )
+
+
+def test_the_argument_names_who_says_each_step_and_what_is_missing() -> None:
+    pool = [acting("propranolol", "ADRB1"), protein("ADRB1", "vasodilation")]
+    found = graph(*pool)
+    references = References({each.key: each for each in pool})
+    whole = argument_section(found.chain("propranolol"), found, references)
+    open_ended = argument_section(graph().chain("propranolol"), graph(), references)
+
+    assert "Propranolol acts on ADRB1" in whole.content
+    assert "ChEMBL CHEMBL27 [1]" in whole.content
+    assert "ADRB1 takes part in vasodilation (GO:vasodilation), by UniProt GO:vasodilation [2]" in whole.content
+    assert "No record connects vasodilation with migraine: that step is missing" in whole.content
+    assert open_ended.content == (
+        "No record names a target of propranolol. The argument is open from its first step on."
+    )
+
+
+def test_the_mechanism_of_the_condition_is_cited_or_its_absence_said() -> None:
+    known = graph(
+        acting("propranolol", "ADRB1"), record("7", "T", "ADRB1 is active in migraine."), associated(CALCA=0.7)
+    )
+    pool = {"pmid:7": record("7", "T"), associated().key: associated()}
+    said = disease_section(known, References(pool)).content
+
+    assert said.index("CALCA") < said.index("ADRB1")
+    assert "Open Targets EFO_1, score 0.70 [1]" in said
+    assert "acted on by propranolol" in said
+    assert "“ADRB1 is active in migraine.”" in said
+    assert "That is a gap of these sources" in disease_section(graph(), References({})).content

@@ -14,7 +14,7 @@ from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.appraisal.harms import Harm, Warning, boxed, harms, subject, warnings
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.questions.kinds import Kind
-from willowbark.tools.records import Drug, Label, Trial
+from willowbark.tools.records import Approval, Drug, Label, Trial
 from willowbark.tools.registry import kind_of
 
 from .content import NOT_REPORTED, ReportSection
@@ -309,7 +309,18 @@ def _status(material: Material, references: References) -> Answer:
     of_what = _named(material) or topic
     tally = listed([f"{number} {state}" for state, number in states.items()], most=6)
     said.append(f"Registered trials read on {of_what}: {tally or 'none'}.")
-    said.append("Which agency approved what, and when, is not in these sources.")
+    approved = [
+        f"{each.drug} {each.first_approved} ({each.agency})"
+        for record in material.pool
+        if isinstance(each := record.record, Approval)
+        and each.first_approved
+        and is_asked_about(each.drug or "", asked)
+    ]
+    said.append(
+        f"First approved in the United States, among the products listed: {listed(approved, most=6)}."
+        if approved
+        else "Which agency approved what, and when, is not in the records at hand."
+    )
     items = [flow(f"{t.nct_id}: {material.records[key].citation.title}", references.cite([key])) for key, t in trials]
     return Answer(said, [points(items)] if items else [])
 
