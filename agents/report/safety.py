@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from willowbark.tools.appraisal.appraised import AppraisedRecord, condition_names
 from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, withdrawn
 from willowbark.tools.questions.populations import speaks_of
 from willowbark.tools.ranking import stems
+from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Approval, Drug, EventCounts, Label
 from willowbark.tools.sources.faers import NOT_CAUSE
@@ -97,7 +99,7 @@ def _told(
 ) -> Iterator[tuple[str, Flow]]:
     """Names and what belongs to each, for one candidate."""
     records = about.get(candidate.drug, [])
-    label = next((_labelled(each) for each in records if isinstance(each.record, Label)), None)
+    label = next((_labelled(readable(each)) for each in records if isinstance(each.record, Label)), None)
     yield "Approval", _approval(records, references)
     if gone := withdrawn(candidate.drug):
         yield "Withdrawn", flow(f"{gone} (by the project's own list: check with the regulator)")
@@ -159,7 +161,8 @@ def _of_label(
     if all_of_them := held.sections.get("Contraindications"):
         yield "Contraindications", flow(_quotes([all_of_them]), cited)
     rivals = [each for each in held.label.named_drugs if each["drug"] in others and each["drug"] != drug]
-    told = [f"{each['drug']}: {_quotes([each['sentence']])} ({each['heading']})" for each in rivals]
+    clean = ((each, set_aside(visible(each["sentence"])).strip()) for each in rivals)
+    told = [f"{each['drug']}: {_quotes([sentence])} ({each['heading']})" for each, sentence in clean if sentence]
     yield "With other candidates", flow("; ".join(told[: 2 * MOST_QUOTED]) or "its label names none of them", cited)
 
 

@@ -20,6 +20,7 @@ from ..appraisal.candidates import is_condition
 from ..evidence import Evidence
 from ..lexicon import canonical_drug, drug_synonyms
 from ..questions.query import ParsedQuestion
+from ..reading.screening import readable
 from ..reading.text import sentence_spans
 from ..records import Disease, Drug, Mechanism, Process, Protein
 from .sentences import Names, Spoken, backings, spoken
@@ -51,7 +52,7 @@ class MechanismGraph:
     def __init__(self, pool: Sequence[Evidence], asked: ParsedQuestion, drugs: Iterable[str]) -> None:
         import networkx as nx  # noqa: PLC0415
 
-        self._asked, self._pool = asked, pool
+        self._asked, self._pool = asked, [readable(record) for record in pool]
         self.disease = Node("disease", " and ".join(asked.conditions) or " ".join(asked.terms) or asked.text)
         self._graph: nx.DiGraph[Node] = nx.DiGraph()
         self._graph.add_node(self.disease)
@@ -62,7 +63,7 @@ class MechanismGraph:
         self._unplaced: dict[str, dict[str, None]] = {}
         self._proteins = {
             said.gene_symbol: (record, said)
-            for record in pool
+            for record in self._pool
             if isinstance(said := record.record, Protein) and said.gene_symbol and said.organism is None
         }
         self._add_actions()
@@ -134,7 +135,8 @@ class MechanismGraph:
                 for part in said.diseases:
                     told = f"{part['name']}: {part['note']}" if part.get("note") else part["name"]
                     if is_condition(told, self._asked):
-                        backing = _backing(record, basis="involvement", number=part.get("id", ""), quote=told)
+                        quote = told if told in record.content else ""  # what speaks to machines was taken out
+                        backing = _backing(record, basis="involvement", number=part.get("id", ""), quote=quote)
                         self._involve(said.gene_symbol, backing)
 
     def _involve(self, symbol: str, backing: Backing) -> None:
@@ -202,13 +204,15 @@ class MechanismGraph:
         for record in self._pool:
             if isinstance(said := record.record, Process) and said.process_id == process.number and said.summary:
                 start, end = (sentence_spans(said.summary) or [(0, len(said.summary))])[0]
-                return record.key, said.summary[start:end]
+                told = said.summary[start:end]
+                return (record.key, told) if told in record.content else None
         return None
 
     def function_of(self, target: Node) -> tuple[str, str] | None:
         """The key of UniProt's record of a target, and what it says that it does; None where it says nothing."""
         told = (self._proteins[gene] for gene in sorted(self._genes.get(target, ())) if gene in self._proteins)
-        return next(((record.key, said.function) for record, said in told if said.function), None)
+        named = ((record, said.function) for record, said in told if said.function)
+        return next(((record.key, function) for record, function in named if function in record.content), None)
 
     def acting_on(self, node: Node) -> list[str]:
         """The drugs looked at that act on a target, or on a target that takes part in a process; by name."""

@@ -17,7 +17,6 @@ from ..evidence import Evidence
 from ..lexicon import find_drugs
 from ..questions.query import ParsedQuestion
 from ..ranking import stems
-from ..reading.screening import readable
 from ..reading.text import sentence_spans
 from .steps import Backing
 
@@ -81,7 +80,7 @@ def _tells(words: frozenset[str]) -> bool:
 
 
 def spoken(pool: Sequence[Evidence], asked: ParsedQuestion) -> list[Spoken]:
-    """All sentences of the publications of a pool that were not retracted, cut once."""
+    """All sentences of the publications of a pool, as `readable` gives them, that were not retracted; cut once."""
     names = [frozenset(stems(name)) for name in condition_names(asked)]
     return [sentence for record in pool for sentence in _of_record(record, names)]
 
@@ -89,9 +88,8 @@ def spoken(pool: Sequence[Evidence], asked: ParsedQuestion) -> list[Spoken]:
 def _of_record(record: Evidence, names: Sequence[frozenset[str]]) -> Iterator[Spoken]:
     if kind_of(record) != "publication" or (record.paper and record.paper.retracted):
         return
-    shown = readable(record)
-    for start, end in sentence_spans(shown.content):
-        text = shown.content[start:end]
+    for start, end in sentence_spans(record.content):
+        text = record.content[start:end]
         words = frozenset(stems(text))
         symbols = frozenset(_SYMBOL.findall(text))
         yield Spoken(record.key, record.citation.source, text, words, symbols, any(name <= words for name in names))
