@@ -27,6 +27,7 @@ SourceName = Literal[
     "chembl",
     "uniprot",
     "reactome",
+    "dgidb",
     "rxnorm",
     "openfda",
     "drugsfda",

@@ -338,7 +338,10 @@ class Path:
         if not self.relations:
             return self.steps
         reached = [*(each or "nothing says this step" for each in self.relations)]
-        notes = [step.note if n == 0 else f"{reached[n - 1]} {step.note}".strip() for n, step in enumerate(self.steps)]
+        notes = [
+            step.note if n == 0 else "; ".join(filter(None, (reached[n - 1], step.note)))
+            for n, step in enumerate(self.steps)
+        ]
         return [step._replace(note=note) for step, note in zip(self.steps, notes, strict=True)]
 
     @property
