@@ -102,7 +102,7 @@ def _told(
     label = next((_labelled(readable(each)) for each in records if isinstance(each.record, Label)), None)
     yield "Approval", _approval(records, references)
     if gone := withdrawn(candidate.drug):
-        yield "Withdrawn", flow(f"{gone} (by the project's own list: check with the regulator)")
+        yield "Withdrawn", flow(gone)
     yield from _of_label(label, candidate.drug, others, material, references)
     if events := list(_posted(candidate.records, references)):
         yield "Serious adverse events posted", (*joined(events), *flow(f" ({EVENTS_NOTE})"))
