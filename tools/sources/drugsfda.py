@@ -56,15 +56,19 @@ class DrugsFDA(Source):
     card = CARD
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
-        """Give the approval of each drug that the query names; a name that is no drug's is taken for one.
+        """Give the approval of each drug that the query names; nothing for a condition, of which approvals don't tell.
+
+        A name that is neither is taken for a drug's.
 
         Raises:
             SourceRefused: filters were given, or the query holds no words.
             SearchError: no answer, or no readable one.
         """
         SearchFilters.of(self.name, filters)
-        words = words_of(self.name, query)
-        drugs = (asked_for(query).drugs or (words,))[:max_results]
+        asked, words = asked_for(query), words_of(self.name, query)
+        if asked.conditions and not asked.drugs:
+            return self.reply(query, [])
+        drugs = (asked.drugs or (words,))[:max_results]
         return (await self.look_up(*drugs)).model_copy(update={"query": query})
 
     async def look_up(self, *names: str) -> SourceReply:
