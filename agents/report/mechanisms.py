@@ -51,7 +51,7 @@ def argument_section(chain: Chain, graph: MechanismGraph, references: References
     start = len(references.cited)
     if chain.node("target") is None:
         said = f"{capital(chain.missing[0])}. The argument is open from its first step on."
-        return _section("Argument from mechanism", [paragraph(said)])
+        return _section("From drug to disease", [paragraph(said)])
     sentences = [_acts(chain, references), _takes_part(chain, graph, references), bears(chain, references)]
     rows = [_row(step, references) for step in chain.steps]
     caption = f"Each step from {chain.drug} to {graph.disease.name}, and what says it"
@@ -60,7 +60,7 @@ def argument_section(chain: Chain, graph: MechanismGraph, references: References
         table(caption, ("step", "relation", "said by", "in its words"), rows),
         paragraph(_confidence(chain), look="small"),
     ]
-    return _section("Argument from mechanism", blocks, references.cited[start:])
+    return _section("From drug to disease", blocks, references.cited[start:])
 
 
 def _acts(chain: Chain, references: References) -> Flow:
