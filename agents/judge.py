@@ -21,6 +21,8 @@ from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker, stated, unmarked
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, assess
+from willowbark.tools.questions.query import parse_question
 from willowbark.tools.registry import kind_of
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.toolbox import MAX_DRUGS
@@ -38,6 +40,7 @@ BUDGET_RESERVE = 0.1  # share of a budget that is kept for the synthesis; by con
 SHOWN_RECORDS = 60  # best publications and trials that a model reads; the code appraises all of them
 SHOWN_ENTRIES = 20  # entries of drug databases that it reads beside them: those of the leading candidates among them
 SHOWN_READINGS = 8  # of a candidate, for the judge; how many there are stands in the candidate's line
+SHOWN_HYPOTHESES = 6  # mechanism hypotheses that a model reads
 SHOWN_PASSAGE = 300  # characters of what a reading rests on, for the judge
 SHOWN_CHARACTERS = 2500  # of a record's text in a prompt; abstracts seldom have more
 
@@ -157,6 +160,8 @@ class AssessmentRequest(BaseModel):
     """How many of them are publications or trials, of how many that were found."""
     records: list[Evidence]
     """The best of the pool, which are shown; best first."""
+    hypotheses: HypothesisAssessment = Field(default_factory=HypothesisAssessment)
+    """How the leading candidates might act, with what could test that."""
 
     @property
     def text(self) -> str:
@@ -173,10 +178,20 @@ class AssessmentRequest(BaseModel):
                 *(searched or ["- none"]),
                 "Appraisal by rule (drug: records for and against, certainty):",
                 *(appraised or ["- no drug with evidence on the condition"]),
+                "Mechanism hypotheses (confidence in the chain, not in the effect), with queries that could test them:",
+                *(self._hypotheses or ["- none: no mechanism is known"]),
                 "What was read of the candidates, strongest records first:",
                 enclose([], new_marker(), head={**sizes, "readings": self._readings}),
             ]
         )
+
+    @property
+    def _hypotheses(self) -> list[str]:
+        return [
+            f"- {each.drug} on {each.target} ({each.effect}), {each.pathway}: {each.confidence:.2f}; "
+            f"{' | '.join(each.to_search_queries())}"
+            for each in self.hypotheses.hypotheses[:SHOWN_HYPOTHESES]
+        ]
 
     @property
     def _readings(self) -> list[dict[str, Any]]:
@@ -370,6 +385,7 @@ def _request(
     candidates: Sequence[Candidate],
     reading: Progress,
 ) -> AssessmentRequest:
+    known = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms]
     return AssessmentRequest(
         question=" ".join(dossier.question.split()),
         iteration=iteration,
@@ -378,6 +394,7 @@ def _request(
         pool=len(pool),
         progress=reading,
         records=shown_records(pool, candidates),
+        hypotheses=assess(known[:MAX_DRUGS], pool, parse_question(dossier.question))[0],
     )
 
 

@@ -19,6 +19,8 @@ from typer.testing import CliRunner, Result
 
 from willowbark import __version__
 from willowbark.teams.faces.cli import app
+from willowbark.teams.faces.doctor import about_others
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.registry import cards
 from willowbark.tools.sandbox.server import SandboxServer
 
@@ -461,3 +463,13 @@ def test_the_installed_program_is_the_same() -> None:
         pytest.skip("willowbark is not installed as a program here")
 
     assert subprocess.check_output([program, "--version"], text=True) == f"willowbark {__version__}\n"
+
+
+def test_the_doctor_says_of_each_source_that_is_off_why_and_what_turns_it_on() -> None:
+    lines = list(about_others({"pubmed": "https://eutils.ncbi.nlm.nih.gov"}, Endpoints.public({})))
+
+    [counts] = [line for line in lines if " faers: " in line]
+    [papers] = [line for line in lines if " semanticscholar: " in line]
+    assert "no cause; name it under tools.sources" in counts
+    assert papers.endswith("shares one pool; set SEMANTIC_SCHOLAR_API_KEY)")
+    assert not any(" chembl: " in line for line in lines)

@@ -31,6 +31,12 @@ QUERIES = {
     "opentargets": "propranolol AND topiramate AND candesartan",
     "chembl": "propranolol AND topiramate AND candesartan",
     "openfda": "propranolol AND topiramate AND candesartan",
+    "uniprot": "propranolol AND lisinopril",
+    "reactome": "propranolol AND lisinopril",
+    "drugsfda": "propranolol AND topiramate AND losartan",
+    "dgidb": "propranolol AND topiramate AND candesartan",
+    "rxnorm": "propranolol AND topiramate AND losartan",
+    "semanticscholar": "topiramate",
 }
 MUTANTS = 350  # of each source
 ODD: tuple[Any, ...] = (
@@ -44,7 +50,7 @@ Kept = dict[str, WireReply]
 
 def key_of(request: WireRequest) -> str:
     """What was asked, in a word."""
-    return json.dumps([urlsplit(request.url).path, dict(request.params), request.json], sort_keys=True)
+    return json.dumps([urlsplit(request.url).path, dict(request.params), request.json, request.text], sort_keys=True)
 
 
 class Keeping:

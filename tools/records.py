@@ -1,4 +1,4 @@
-"""What a record reports, by kind: `Publication | Trial | Drug | Disease | Label | Notice | Page`, told apart by `kind`.
+"""What a record reports, by kind: a publication, trial, drug, disease, protein, process, label, … told apart by `kind`.
 
 Of every field, None or an empty list means "not reported"; a field for which an empty list says something has None for
 that. Entries of lists are dictionaries that hold what was reported, and may hold more than is declared here.
@@ -180,6 +180,10 @@ class Mechanism(TypedDict, total=False):
     target_id: str
     gene_symbols: list[str]
     uniprot_ids: list[str]
+    organism: str
+    """Of the target, where it is not human."""
+    pathways: "list[Pathway]"
+    """Reactome's, of this target."""
 
 
 @_OPEN
@@ -196,10 +200,48 @@ class Development(TypedDict, total=False):
 
 @_OPEN
 class Pathway(TypedDict, total=False):
-    """A pathway of Reactome."""
+    """A pathway of Reactome, or a process of the Gene Ontology."""
 
     id: str
     name: str
+
+
+@_OPEN
+class Involvement(TypedDict, total=False):
+    """A disease that a protein has a part in, with the sentence that says so."""
+
+    name: str
+    id: str
+    """MIM's number, where there is one."""
+    note: str
+
+
+class NamedDrug(TypedDict):
+    """Another drug that a label names: in which section, and in which sentence."""
+
+    drug: str
+    heading: str
+    sentence: str
+
+
+@_OPEN
+class Application(TypedDict, total=False):
+    """An application for approval, by its number; `approved` is the day of the first approval."""
+
+    number: str
+    sponsor: str
+    brand: str
+    approved: str
+    status: str
+    """How its products are sold, in the agency's words."""
+
+
+@_OPEN
+class EventCount(TypedDict):
+    """How many reports name an adverse event."""
+
+    term: str
+    count: int
 
 
 @_OPEN
@@ -379,6 +421,10 @@ class Drug(Fields):
     mechanisms: list[Mechanism] = Field(default_factory=list)
     indications: list[Development] = Field(default_factory=list)
     pathways: list[Pathway] = Field(default_factory=list)
+    rxnorm_id: str | None = None
+    ingredients: list[str] = Field(default_factory=list)
+    """Names in lower case."""
+    brand_names: list[str] = Field(default_factory=list)
 
 
 class Disease(Fields):
@@ -389,6 +435,55 @@ class Disease(Fields):
     disease_id: str | None = None
     drugs: list[Development] = Field(default_factory=list)
     targets: list[AssociatedTarget] = Field(default_factory=list)
+
+
+class Protein(Fields):
+    """A protein in a protein database; human where `organism` does not say otherwise."""
+
+    kind: Literal["protein"] = "protein"
+    uniprot_id: str | None = None
+    gene_symbol: str | None = None
+    protein_name: str | None = None
+    other_names: list[str] = Field(default_factory=list)
+    """Further names of gene and protein."""
+    organism: str | None = None
+    function: str | None = None
+    processes: list[Pathway] = Field(default_factory=list)
+    """Of the Gene Ontology."""
+    pathways: list[Pathway] = Field(default_factory=list)
+    """Of Reactome."""
+    diseases: list[Involvement] = Field(default_factory=list)
+
+
+class Process(Fields):
+    """A pathway in a pathway database."""
+
+    kind: Literal["process"] = "process"
+    process_id: str | None = None
+    process_name: str | None = None
+    summary: str | None = None
+
+
+class Approval(Fields):
+    """What an agency approved of a drug."""
+
+    kind: Literal["approval"] = "approval"
+    drug: str | None = None
+    """Generic name in lower case."""
+    agency: str | None = None
+    first_approved: str | None = None
+    """The earliest day among the applications that are listed."""
+    applications: list[Application] = Field(default_factory=list)
+    is_sold: bool | None = None
+    """Whether any of its products is not discontinued."""
+
+
+class EventCounts(Fields):
+    """Adverse events reported most after a drug: counts of reports, no measure of risk."""
+
+    kind: Literal["events"] = "events"
+    drug: str | None = None
+    counts: list[EventCount] = Field(default_factory=list)
 
 
 class Label(Fields):
@@ -405,16 +500,24 @@ class Label(Fields):
     sections: list[str] = Field(default_factory=list)
     """Headings of what is quoted."""
     has_boxed_warning: bool | None = None
+    named_drugs: list[NamedDrug] = Field(default_factory=list)
+    """Other drugs that its interactions and contraindications name, read from the whole sections."""
 
 
-Record = Publication | Trial | Drug | Disease | Label | Notice | Page
-Kind = Literal["publication", "trial", "drug", "disease", "label", "notice", "page"]
+Record = Publication | Trial | Drug | Disease | Protein | Process | Approval | EventCounts | Label | Notice | Page
+Kind = Literal[
+    "publication", "trial", "drug", "disease", "protein", "process", "approval", "events", "label", "notice", "page"
+]
 """What a record is."""
 KINDS: Mapping[str, type[Record]] = {
     "publication": Publication,
     "trial": Trial,
     "drug": Drug,
     "disease": Disease,
+    "protein": Protein,
+    "process": Process,
+    "approval": Approval,
+    "events": EventCounts,
     "label": Label,
     "notice": Notice,
     "page": Page,

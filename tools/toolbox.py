@@ -26,6 +26,8 @@ from .sources.chembl import ChEMBL
 from .sources.clinicaltrials import ClinicalTrials
 from .sources.opentargets import OpenTargets
 from .sources.pubmed import PubMed
+from .sources.reactome import Reactome
+from .sources.uniprot import UniProt
 
 SEARCH_TIMEOUT_S = 90.0  # one tool call, all its requests and retries included
 MAX_SINGLE_DRUGS = 8  # of one call to a source that is asked for each alone
@@ -240,7 +242,9 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
         self._timeout_s = timeout_s
         self._marker = new_marker()
         card = cards()[source]
-        args: type[SearchArgs | DrugArgs] = FewDrugArgs if card.use == "on_demand" else search_args(source)
+        args: type[SearchArgs | DrugArgs] = DrugArgs if card.batches else FewDrugArgs
+        if card.use != "on_demand":
+            args = search_args(source)
         super().__init__(args, ToolReply, card.tool or f"search_{source}", card.purpose)
 
     def _questions(self, args: SearchArgs | DrugArgs, transport: Transport) -> Questions:
@@ -310,15 +314,19 @@ class GetTrial(LookupTool[TrialArgs]):
 
 
 class GetMechanisms(LookupTool[DrugArgs]):
-    """Give what ChEMBL and Open Targets know of drugs."""
+    """Give what databases know of drugs, of the proteins that these act on, and of the pathways of those."""
 
     component_provider_override = "willowbark.tools.toolbox.GetMechanisms"
     NAME = "get_mechanisms"
-    DESCRIPTION = "Mechanisms of action, targets and indications of drugs, by their generic names."
+    DESCRIPTION = (
+        "Mechanisms of action, targets, pathways of the targets and indications of drugs, by their generic names."
+    )
     ARGS = DrugArgs
 
     def _questions(self, args: DrugArgs, transport: Transport) -> Questions:
         return {
             "chembl": lambda: ChEMBL(transport).look_up(*args.drugs),
             "opentargets": lambda: OpenTargets(transport).look_up(*args.drugs),
+            "uniprot": lambda: UniProt(transport).look_up(*args.drugs),
+            "reactome": lambda: Reactome(transport).look_up(*args.drugs),
         }

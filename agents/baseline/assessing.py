@@ -10,6 +10,7 @@ from willowbark.agents.progress import readers
 from willowbark.agents.report.wording import capital, counted
 from willowbark.tools.appraisal.candidates import Candidate, known_drugs
 from willowbark.tools.lexicon import class_members, find_drugs
+from willowbark.tools.mechanism.hypotheses import MechanismHypothesis
 from willowbark.tools.questions.membership import belongs
 from willowbark.tools.questions.query import ParsedQuestion, parse_question, preprocess_query
 from willowbark.tools.registry import gives
@@ -20,6 +21,7 @@ from willowbark.tools.toolbox import MAX_DRUGS
 LEADING = 6  # candidates by whose mechanisms the mechanism is scored
 UNTRIED_SCORE = 5  # candidates_score while drugs listed for the condition were not asked for: the search goes on
 ENOUGH_CANDIDATES = 5  # with a verdict: full score
+MAX_TESTS = 3  # queries on one hypothesis; all hypotheses are put to the test in one query
 MAX_NAMED = 40  # drugs of one query: sources take queries by GET
 _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the best candidate's certainty
 
@@ -88,6 +90,11 @@ def _plan(
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
         wanted = _unasked([*decided, *untried, *undecided], searched)[:MAX_NAMED]
         plan.ask(f"Further records on {', '.join(wanted)}, for or against.", _together(wanted, condition), readers())
+        tests = [f"({query})" for each in _leading(request) for query in each.to_search_queries()[:MAX_TESTS]]
+        through = ", ".join(f"{each.drug} through {each.target}" for each in _leading(request))
+        plan.ask(
+            f"Records on how drugs act: {through}.", _new([" OR ".join(tests)] if tests else [], searched), readers()
+        )
         if reading.goes_on:
             plan.ask(f"{reading.hits - reading.read:,} of {reading.hits:,} hits unread.", reading.unread, readers())
     entries = [search for search in request.searches if gives(search.source) in ENTRIES]
@@ -96,6 +103,12 @@ def _plan(
     unknown = _unasked(decided[:MAX_DRUGS], {search.query for search in entries})
     plan.ask(f"Mechanisms and labels of {', '.join(unknown)}.", unknown, ["mechanism"])
     return plan
+
+
+def _leading(request: AssessmentRequest) -> list[MechanismHypothesis]:
+    """The hypotheses that are put to the test: of the leading candidates, not of all."""
+    leading = [candidate.drug for candidate in request.candidates if candidate.has_verdict][:LEADING]
+    return [each for each in request.hypotheses.hypotheses if each.drug in leading]
 
 
 def _untried(asked: ParsedQuestion, candidates: Sequence[Candidate], request: AssessmentRequest) -> list[str]:

@@ -16,7 +16,7 @@ from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions.query import parse_question
 from willowbark.tools.reading.numbers import RATIOS
 
-from ..report.content import NOT_REPORTED, EvidenceRow, ReportContent, TrialRow
+from ..report.content import NOT_REPORTED, DrugCandidate, EvidenceRow, ReportContent, TrialRow
 from ..report.forms.links import named
 
 LEAST_EFFECTS = 2  # one effect size is a sentence, not a picture
@@ -324,33 +324,60 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The way from a drug over its target and pathway to the disease."""
+    """The way from a drug over its target and process to the disease."""
 
     name: str
     steps: Sequence[Step]
-    """Drug, target, pathway, disease; those not reported are drawn with dashes."""
+    """Drug, target, process, disease; those not reported are drawn with dashes."""
+    relations: Sequence[str] = ()
+    """What leads from each step to the next, empty for a step that nothing says; none in older reports."""
+
+    @property
+    def boxes(self) -> Sequence[Step]:
+        """The steps as they are drawn: each with how it is reached."""
+        if not self.relations:
+            return self.steps
+        reached = [*(each or "nothing says this step" for each in self.relations)]
+        notes = [
+            step.note if n == 0 else "; ".join(filter(None, (reached[n - 1], step.note)))
+            for n, step in enumerate(self.steps)
+        ]
+        return [step._replace(note=note) for step, note in zip(self.steps, notes, strict=True)]
+
+    @property
+    def gaps(self) -> frozenset[int]:
+        """The steps, from 1 on, that nothing leads to."""
+        return frozenset(n for n, relation in enumerate(self.relations, 1) if not relation)
 
     @property
     def caption(self) -> str:
         """What is drawn."""
-        return "Mechanism path, as the drug databases give it; dashed: not reported"
+        return "Mechanism path, as databases and sentences of the records give it; dashed: not reported"
 
     @property
     def description(self) -> str:
         """The picture in words."""
-        return f"Mechanism path, {' → '.join(f'{step.kind}: {step.name}' for step in self.steps)}."
+        if not self.relations:
+            return f"Mechanism path, {' → '.join(f'{step.kind}: {step.name}' for step in self.steps)}."
+        arrows = [f" — {each} → " if each else " ⇢ nothing says this step ⇢ " for each in self.relations]
+        told = [f"{step.kind}: {step.name}{f' ({step.note})' if step.note else ''}" for step in self.steps]
+        return f"Mechanism path, {''.join(part for pair in zip(told, [*arrows, ''], strict=True) for part in pair)}."
 
 
-def mechanism_path(report: ReportContent, drug: str, name: str) -> Path | None:
-    """Drug, target, pathway, disease as the report has them; None where no mechanism was found."""
+def mechanism_path(report: ReportContent, candidate: DrugCandidate, name: str) -> Path | None:
+    """A candidate's way to the disease as the report has it; None where no mechanism was found."""
+    if candidate.chain is not None:
+        steps = [Step(node.kind, node.name, node.number) for node in candidate.chain.nodes]
+        relations = ["" if each.is_missing else each.relation for each in candidate.chain.steps]
+        return Path(name, steps, relations) if candidate.chain.node("target") else None
     for tested in report.hypotheses_tested:
-        if tested.get("drug") == drug:
+        if tested.get("drug") == candidate.name:
             told = {name: str(tested.get(name) or NOT_REPORTED) for name in ("target", "pathway", "effect")}
             effect = "" if told["effect"] == NOT_REPORTED else told["effect"]
             return Path(
                 name,
                 (
-                    Step("drug", drug),
+                    Step("drug", candidate.name),
                     Step("target", told["target"], effect),
                     Step("pathway", told["pathway"]),
                     Step("disease", _condition(report.research_question)),

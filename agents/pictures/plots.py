@@ -52,9 +52,9 @@ def drawn(plot: object) -> Picture:
         case Path():
             return picture(
                 plot,
-                lambda axes, width: _draw_path(axes, _boxes(plot.steps, width)),
-                wide_height=_inches(_boxes(plot.steps, WIDE), WIDE),
-                narrow_height=_inches(_boxes(plot.steps, NARROW), NARROW),
+                lambda axes, width: _draw_path(axes, _boxes(plot.boxes, width), plot.gaps),
+                wide_height=_inches(_boxes(plot.boxes, WIDE), WIDE),
+                narrow_height=_inches(_boxes(plot.boxes, NARROW), NARROW),
             )
         case _:
             raise TypeError(f"no picture is drawn of {type(plot).__name__}")
@@ -207,11 +207,11 @@ def _inches(boxes: Sequence[_Box], width: float) -> float:
     return width * (max(b.y + b.height for b in boxes) + 8) / (boxes[-1].x + boxes[-1].width + 8)
 
 
-def _draw_path(axes: Axes, boxes: Sequence[_Box]) -> None:
+def _draw_path(axes: Axes, boxes: Sequence[_Box], gaps: frozenset[int]) -> None:
     axes.set(xlim=(-4, boxes[-1].x + boxes[-1].width + 4), ylim=(max(b.y + b.height for b in boxes) + 4, -4))
     axes.set_axis_off()
     before: _Box | None = None
-    for box in boxes:
+    for place, box in enumerate(boxes):
         known = box.step.is_known
         edge, style = (NAMES["supports"], "-") if known else (NAMES["muted"], "--")
         shape = FancyBboxPatch(
@@ -230,7 +230,13 @@ def _draw_path(axes: Axes, boxes: Sequence[_Box]) -> None:
             axes.annotate(
                 "",
                 *_ends(before, box),
-                arrowprops={"arrowstyle": "-|>", "color": NAMES["muted"], "shrinkA": 0, "shrinkB": 0},
+                arrowprops={
+                    "arrowstyle": "-|>",
+                    "color": NAMES["muted"],
+                    "linestyle": "--" if place in gaps else "-",
+                    "shrinkA": 0,
+                    "shrinkB": 0,
+                },
             )
         before = box
 

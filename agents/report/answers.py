@@ -12,14 +12,16 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate, is_asked_about, is_condition
 from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.appraisal.harms import Harm, Warning, boxed, harms, subject, warnings
+from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.questions.kinds import Kind
-from willowbark.tools.records import Drug, Label, Trial
+from willowbark.tools.records import Approval, Drug, Label, Trial
 from willowbark.tools.registry import kind_of
 
 from .content import NOT_REPORTED, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, paragraph, points, table
 from .forms.markdown import blocks_in_markdown
 from .material import Material
+from .mechanisms import bears
 from .references import References
 from .wording import capital, counted, listed, short
 
@@ -248,13 +250,21 @@ def _mechanism(material: Material, references: References) -> Answer:
         if how := listed([str(each) for each in acts if each]):
             at = f" (targets {listed([*targets])})" if targets else ""
             lines.append((drug, f"{how}{at}", [key for key, _ in known[drug]]))
-    where = f" How that bears on {short(material.topic)} is not read off records." if material.asked.conditions else ""
     if not lines:
         whose = f" of {_named(material)}" if _named(material) else ""
         return Answer([f"No mechanism of action{whose} is given by the drug databases that answered."], [])
     shown = [f"{capital(drug)} acts as {how}, by the drug databases." for drug, how, _ in lines[:3]]
     items = [flow(Text(drug, "strong"), f": {how}", references.cite(keys)) for drug, how, keys in lines]
-    return Answer([" ".join(shown) + where], [points(items)])
+    if not material.asked.conditions:
+        return Answer([" ".join(shown)], [points(items)])
+    graph = MechanismGraph(material.pool, material.asked, [drug for drug, _, _ in lines])
+    chains = [graph.chain(drug) for drug, _, _ in lines]
+    ends = [flow(Text(chain.drug, "strong"), ": ", *bears(chain, references)) for chain in chains]
+    whole = [chain.drug for chain in chains if not chain.missing]
+    bearing = f"Records connect with {short(material.topic)} what these act on: {listed(whole)}." if whole else ""
+    open_ended = f"No record connects the targets of {listed([c.drug for c in chains if c.missing])} with it."
+    said = " ".join(filter(None, (*shown, bearing, open_ended if len(whole) < len(chains) else "")))
+    return Answer([said], [points(items), paragraph(f"How that bears on {short(material.topic)}:"), points(ends)])
 
 
 def _drug_entries(material: Material) -> dict[str, list[tuple[str, Drug]]]:
@@ -299,7 +309,18 @@ def _status(material: Material, references: References) -> Answer:
     of_what = _named(material) or topic
     tally = listed([f"{number} {state}" for state, number in states.items()], most=6)
     said.append(f"Registered trials read on {of_what}: {tally or 'none'}.")
-    said.append("Which agency approved what, and when, is not in these sources.")
+    approved = [
+        f"{each.drug} {each.first_approved} ({each.agency})"
+        for record in material.pool
+        if isinstance(each := record.record, Approval)
+        and each.first_approved
+        and is_asked_about(each.drug or "", asked)
+    ]
+    said.append(
+        f"First approved in the United States, among the products listed: {listed(approved, most=6)}."
+        if approved
+        else "Which agency approved what, and when, is not in the records at hand."
+    )
     items = [flow(f"{t.nct_id}: {material.records[key].citation.title}", references.cite([key])) for key, t in trials]
     return Answer(said, [points(items)] if items else [])
 

@@ -1,21 +1,25 @@
 """From verified claims and appraised candidates to the report: all of it code, nothing of it a model's word."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate
 from willowbark.tools.lexicon import withdrawn
+from willowbark.tools.mechanism.graph import MechanismGraph
+from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, assess
+from willowbark.tools.mechanism.steps import Chain
 
 from ..judge import sources_breakdown
-from ..mechanism import HypothesisAssessment, MechanismHypothesis
 from .answers import answer_of, only_asked, section_of
 from .claims import Claim
 from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate
 from .grounding import shown_prose
 from .limitations import gaps, limitations
 from .material import Material
+from .mechanisms import argument_section, disease_section
 from .model import ResearchReport
 from .references import References
-from .sections import clinical_section, mechanism_of, mechanistic_section, methodology_section, targets_of
+from .safety import safety_section
+from .sections import clinical_section, mechanism_of, mechanistic_section, methodology_section
 from .summary import conclusion, confidence, executive_summary, title
 from .tables import evidence_table, flow, look_alikes, search_log, study_limits, trial_table
 
@@ -28,10 +32,12 @@ def assemble(material: Material) -> ResearchReport:
     references = References(material.records)
     shown = only_asked(material, _shown(material))
     answered = answer_of(material, references)
-    candidates = _candidates(material, shown)
-    # The order of these two is the order of the references.
+    hypotheses, chains, graph = assess(shown, material.pool, material.asked)
+    # The order of these is the order of the references.
     clinical = clinical_section(material, shown, material.verdicts.kept, references)
     mechanistic = mechanistic_section(shown, references)
+    disease = disease_section(graph, references)
+    candidates = _candidates(material, shown, chains, graph, references)
     parts = executive_summary(material, shown, candidates, answered)
     return ResearchReport(
         title=title(material),
@@ -40,8 +46,10 @@ def assemble(material: Material) -> ResearchReport:
         research_question=material.dossier.question,
         answer=section_of(answered),
         methodology=methodology_section(material),
-        hypotheses_tested=hypotheses_tested(shown),
+        hypotheses_tested=_tested(hypotheses, shown),
+        disease_mechanism=disease,
         mechanistic_findings=mechanistic,
+        safety=safety_section(material, shown, references),
         clinical_findings=clinical,
         drug_candidates=[candidate.name for candidate in candidates],
         candidates=candidates,
@@ -78,13 +86,24 @@ def _shown(material: Material) -> list[Candidate]:
     return [c for c in material.candidates if c.has_verdict and c.drug in claimed][:MAX_CANDIDATES]
 
 
-def _candidates(material: Material, shown: list[Candidate]) -> list[DrugCandidate]:
+def _candidates(
+    material: Material,
+    shown: list[Candidate],
+    chains: Mapping[str, Chain],
+    graph: MechanismGraph,
+    references: References,
+) -> list[DrugCandidate]:
     proposed = {
         draft.name.casefold(): shown_prose(draft.proposed_mechanism, material.pool, draft.name.casefold())
         for draft in material.draft.candidates
     }
     kept = material.verdicts.kept
-    return [_drug_candidate(c, _claims_on(c, kept), proposed.get(c.drug, ""), material) for c in shown]
+    told = [_drug_candidate(c, _claims_on(c, kept), proposed.get(c.drug, ""), material) for c in shown]
+    return [
+        each.model_copy(update={"chain": chain, "argument": argument_section(chain, graph, references)})
+        for each in told
+        for chain in [chains[each.name]]
+    ]
 
 
 def _drug_candidate(candidate: Candidate, claims: list[Claim], proposed: str, material: Material) -> DrugCandidate:
@@ -144,32 +163,7 @@ def _trial_phases(candidate: Candidate, material: Material) -> list[float]:
     return [float(phase.removeprefix("PHASE")) for phase in named if phase.startswith("PHASE")]
 
 
-def hypotheses_on(candidates: Sequence[Candidate]) -> HypothesisAssessment:
-    """The mechanism hypotheses that the candidates give rise to, best first."""
-    hypotheses = [_hypothesis(candidate) for candidate in candidates if candidate.mechanisms]
-    return HypothesisAssessment(
-        hypotheses=hypotheses,
-        primary_hypothesis=hypotheses[0] if hypotheses else None,
-        knowledge_gaps=[f"No mechanism found for {c.drug}." for c in candidates if not c.mechanisms],
-        recommended_searches=[query for h in hypotheses[:3] for query in h.to_search_queries()],
-    )
-
-
-def hypotheses_tested(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
+def _tested(found: HypothesisAssessment, shown: Sequence[Candidate]) -> list[dict[str, object]]:
     """The hypotheses as a report holds them, each with the quality of its drug's evidence as its verdict."""
-    verdicts = {candidate.drug: candidate.appraisal.quality for candidate in candidates}
-    return [{**h.model_dump(), "verdict": verdicts[h.drug]} for h in hypotheses_on(candidates).hypotheses]
-
-
-def _hypothesis(candidate: Candidate) -> MechanismHypothesis:
-    found = candidate.appraisal
-    decided = len(found.supporting) + len(found.contradicting)
-    return MechanismHypothesis(
-        drug=candidate.drug,
-        target=targets_of(candidate) or NOT_REPORTED,
-        pathway=candidate.pathways[0] if candidate.pathways else NOT_REPORTED,
-        effect="; ".join(candidate.mechanisms),
-        confidence=round(len(found.supporting) / decided, 2) if decided else 0.0,
-        supporting_evidence=list(found.supporting),
-        contradicting_evidence=list(found.contradicting),
-    )
+    verdicts = {candidate.drug: candidate.appraisal.quality for candidate in shown}
+    return [{**each.model_dump(), "verdict": verdicts[each.drug]} for each in found.hypotheses]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.appraisal import EffectSize, Quality, SeriousEvents
+from willowbark.tools.mechanism.steps import Chain
 
 from ..approval import Approval
 from .claims import Claim
@@ -93,6 +94,11 @@ class DrugCandidate(BaseModel):
     """Mechanism of action and targets as the drug databases give it."""
     proposed_mechanism: str = NOT_REPORTED
     """How it might act on the condition; `NONE_PROPOSED` where its mechanism is all that is known."""
+    chain: Chain | None = None
+    """The way from the drug over its target and a process to the condition, each step with what says it; None in
+    reports older than this field."""
+    argument: ReportSection | None = None
+    """The chain in three sentences, cited; None in reports older than this field."""
     in_asked_class: bool | None = None
     """Whether it is known to belong to a class of drugs that the question names; None where the question names none."""
     evidence_quality: Quality
@@ -312,6 +318,10 @@ class ReportContent(BaseModel):
     methodology: ReportSection
     hypotheses_tested: list[dict[str, Any]] = Field(default_factory=list)
     """`MechanismHypothesis` fields and the verdict on each."""
+    disease_mechanism: ReportSection | None = None
+    """What is known of the condition's targets and processes, cited; None in reports older than this field."""
+    safety: ReportSection | None = None
+    """Status and harms of the candidates; None without any, and in reports older than this field."""
     mechanistic_findings: ReportSection
     clinical_findings: ReportSection
     drug_candidates: list[str] = Field(default_factory=list)

@@ -18,6 +18,7 @@ from willowbark.tools.reading.numbers import figures
 from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
 from willowbark.tools.records import Trial
 from willowbark.tools.registry import kind_of, takes_names
+from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.works.excerpts import stated_limits
 from willowbark.tools.works.identity import propose
 from willowbark.tools.works.sections import places, section_of
@@ -303,9 +304,8 @@ def _reason(record: Evidence, appraised: set[str], asked: ParsedQuestion) -> str
     """Why a record was left out; None where it was appraised for a candidate."""
     if record.key in appraised:
         return RETRACTED if record.paper and record.paper.retracted else None
-    set_aside = {"drug": BACKGROUND, "disease": BACKGROUND, "label": LABEL, "notice": NOTICE}
-    if reason := set_aside.get(kind_of(record)):
-        return reason
+    if (kind := kind_of(record)) in ENTRIES or kind == "notice":
+        return {"label": LABEL, "notice": NOTICE}.get(kind, BACKGROUND)
     if not on_condition(record, asked):
         return OFF_TOPIC
     return NO_ASKED_DRUG if asked.names_all or asked.excluded_drugs or asked.excluded_classes else NO_DRUG

@@ -245,7 +245,7 @@ def doctor(
             reached = {name for name, (answered, _) in said.items() if answered}
         else:
             reached = visit.reachable(addresses)
-            write_out("\n".join(visit.about_sources(addresses, reached)))
+            write_out("\n".join([*visit.about_sources(addresses, reached), *visit.about_others(addresses, endpoints)]))
         if not reached:
             raise _Unreachable(visit.unreachable_advice(endpoints, addresses))
 

@@ -159,6 +159,17 @@ def about_sources(addresses: Mapping[str, str], reached: set[str]) -> Iterator[s
         yield f"Source      {name}: {'reachable' if name in reached else 'OUT OF REACH'} ({urlsplit(address).netloc})"
 
 
+def about_others(addresses: Mapping[str, str], endpoints: "Endpoints") -> Iterator[str]:
+    """A line on each source that is not asked, and why."""
+    from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
+
+    for card in cards().values():
+        if card.use == "named" and card.name not in addresses:
+            needed = f"set {card.key}" if not endpoints.may_search(card.name) else "name it under tools.sources"
+            why = card.off or card.without_key
+            yield f"Source      {card.name}: off ({why}; {needed})"
+
+
 async def live(endpoints: "Endpoints") -> dict[str, tuple[bool, str]]:
     """Ask every source one small question, all side by side, each once.
 

@@ -30,7 +30,10 @@ from ..ledger import Ledger, LedgerError, Run
 from ..ledger.turns import Turn
 
 FOLDER = "workspace"
-_FOLDERS = {"trial": "trials", "drug": "mechanisms", "disease": "mechanisms", "label": "labels"}  # by kind of record
+_FOLDERS = {"trial": "trials", "label": "labels", "approval": "labels", "events": "labels"} | dict.fromkeys(
+    ("drug", "disease", "protein", "process"), "mechanisms"
+)
+"""By kind of record."""
 _LONGEST_NAME = 80  # characters of a key in a file name; the longest DOIs have more
 
 

@@ -36,8 +36,9 @@ class Endpoint(BaseModel):
     """The HTTP client to use; ClinicalTrials.gov's firewall is reported to refuse httpx's TLS fingerprint."""
     key: SecretStr | None = None
     """Shown in no URL; None works, with a lower limit."""
-    key_in: Literal["body", "parameter"] = "body"
-    """Where the key is sent, as `api_key`: in the body of a request, or as a parameter that only the wire adds."""
+    key_in: Literal["body", "parameter", "header"] = "body"
+    """Where the key is sent: as `api_key` in the body of a request or as a parameter that only the wire adds, or as the
+    header `x-api-key`."""
 
     limited_as: str | None = None
     """What shares its limit with others of that name; None shares it with its host."""

@@ -68,7 +68,7 @@ class Exchange:
     request: str = ""
     """Hash of what was asked: the same for every attempt, at every address, with or without a key."""
     sent: str = field(default="", repr=False)
-    """The JSON that was sent; empty where the URL says all."""
+    """The JSON or text that was sent; empty where the URL says all."""
     waited_s: float = 0.0
     """Before sending: for a place, and for what the source's limit allows."""
 
@@ -192,7 +192,9 @@ class Transport:
         if _in_body(endpoint) or (post_if_long and len(urlencode(clean)) > _LONG_URL_BYTES):
             request = WireRequest("POST", url, form={**clean, **_secret(endpoint)})
         else:
-            request = WireRequest("GET", url, params=clean, secret=_parameter(endpoint))
+            request = WireRequest(
+                "GET", url, params=clean, secret=_parameter(endpoint), secret_headers=_header(endpoint)
+            )
         shown = f"{url}?{urlencode(clean)}" if clean else url
         asked = self._request(source, path, clean)
         return await self._call(_Call(source, endpoint, request, shown, read, frozenset(also), asked))
@@ -200,10 +202,10 @@ class Transport:
     async def post(
         self, source: str, path: str, *, body: Any, read: Callable[[Reply], T], also: Collection[int] = ()
     ) -> T:
-        """Send JSON to a source and read its reply; otherwise as `get`."""
+        """Send JSON, or a text as it is, to a source and read its reply; otherwise as `get`."""
         endpoint = self.endpoints[source]
         url = f"{endpoint.base_url}/{path}"
-        request = WireRequest("POST", url, json=body)
+        request = WireRequest("POST", url, text=body) if isinstance(body, str) else WireRequest("POST", url, json=body)
         asked = self._request(source, path, body)
         return await self._call(_Call(source, endpoint, request, url, read, frozenset(also), asked))
 
@@ -308,7 +310,7 @@ class Transport:
                     body=call.without_key(reply.body) if reply else b"",
                     content_type=reply.headers.get("content-type", "") if reply else "",
                     request=call.asked,
-                    sent="" if call.request.json is None else json.dumps(call.request.json, sort_keys=True),
+                    sent=call.request.sent,
                     waited_s=waited_s,
                 )
             )
@@ -353,7 +355,7 @@ class Transport:
         known = {call.endpoint.host} if call.endpoint.key else self.endpoints.hosts
         if there.netloc.lower() not in known or there.scheme != here.scheme:
             raise SourceRefused(call.source, "redirected to a host that is not one of the sources")
-        return WireRequest(request.method, target, form=request.form, json=request.json, secret=request.secret)
+        return replace(request, url=target, params={})
 
 
 def _in_body(endpoint: Endpoint) -> bool:
@@ -367,6 +369,11 @@ def _secret(endpoint: Endpoint) -> dict[str, str]:
 def _parameter(endpoint: Endpoint) -> dict[str, str]:
     in_url = endpoint.key is not None and endpoint.key_in == "parameter"
     return {"api_key": endpoint.key.get_secret_value()} if in_url and endpoint.key else {}
+
+
+def _header(endpoint: Endpoint) -> dict[str, str]:
+    in_header = endpoint.key is not None and endpoint.key_in == "header"
+    return {"x-api-key": endpoint.key.get_secret_value()} if in_header and endpoint.key else {}
 
 
 @dataclass(frozen=True, slots=True)

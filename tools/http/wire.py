@@ -5,6 +5,7 @@ raw here and decoded under a cap, and the compressed stream's end is required.
 """
 
 import asyncio
+import json
 import logging
 import mmap
 import zlib
@@ -67,8 +68,22 @@ class WireRequest:
     form: Mapping[str, str] | None = field(default=None, repr=False)
     """Sent in the body; keys travel here, so it is never shown."""
     json: Any = None
+    text: str | None = None
+    """Sent as plain text in the body."""
     secret: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Parameters that join the others on the wire alone: keys of sources that take them in no body. Over httpx only."""
+    secret_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Likewise headers."""
+
+    @property
+    def sent(self) -> str:
+        """The JSON or text of the body; empty where there is neither."""
+        return self.text or ("" if self.json is None else json.dumps(self.json, sort_keys=True))
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Those of this request alone."""
+        return {**({} if self.text is None else {"Content-Type": "text/plain"}), **self.secret_headers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +134,8 @@ class HttpxWire:
                     httpx.URL(request.url).copy_merge_params({**request.params, **request.secret}),
                     data=dict(request.form) if request.form else None,
                     json=request.json,
+                    content=request.text,
+                    headers=request.headers,
                     timeout=timeout_s,
                 ) as reply:
                     body = await _body(reply)
@@ -168,8 +185,9 @@ class RequestsWire:
                 request.method,
                 request.url,
                 params=dict(request.params) or None,
-                data=dict(request.form) if request.form else None,
+                data=dict(request.form) if request.form else request.text,
                 json=request.json,
+                headers=request.headers,
                 timeout=timeout_s,
                 allow_redirects=False,
                 stream=True,

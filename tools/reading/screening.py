@@ -72,7 +72,7 @@ def readable(record: Evidence) -> Evidence:
 
     Title, text, the reason why a trial was stopped, and the sections of a full text are looked at.
     """
-    if kind_of(record) in ("drug", "disease"):  # a drug or disease: identifiers and names, no prose
+    if kind_of(record) in ("drug", "disease"):  # identifiers and names, no prose
         return record
     title, content = visible(record.citation.title), visible(record.content)
     clean, body = _title_set_aside(title), set_aside(content)

@@ -17,7 +17,7 @@ from .syntax import parse
 
 _FIELD = re.compile(r"\b(?:openfda\.)?([a-z_]+):(?=[(\"\w])")
 _SEARCHED = ("generic_name", "brand_name", "substance_name", "indications_and_usage", "boxed_warning")
-_LARGEST_LIMIT = 1000
+LARGEST_LIMIT = 1000
 
 
 def routes(library: Library) -> list[Route]:
@@ -32,12 +32,12 @@ def routes(library: Library) -> list[Route]:
     async def label(request: Request) -> Response:
         asked = request.query_params
         limit = int(asked.get("limit", "1")) if asked.get("limit", "1").isdecimal() else 0
-        if not 1 <= limit <= _LARGEST_LIMIT:
-            return _error(400, "BAD_REQUEST", "Limit must be between 1 and 1000")
+        if not 1 <= limit <= LARGEST_LIMIT:
+            return refusal(400, "BAD_REQUEST", "Limit must be between 1 and 1000")
         query = _FIELD.sub(lambda field: f"{field[1].upper()}:", asked.get("search", ""))
         found = [labels[each] for each in index.search(parse(query))]
         if not found:
-            return _error(404, "NOT_FOUND", "No matches found!")
+            return refusal(404, "NOT_FOUND", "No matches found!")
         if asked.get("sort") == "effective_time:desc":
             found.sort(key=lambda each: each.get("effective_time", ""), reverse=True)
         served = [{name: part for name, part in each.items() if name != "willowbark"} for each in found[:limit]]
@@ -50,5 +50,5 @@ def _text(label: dict[str, Any], field: str) -> str:
     return " ; ".join([*label.get(field, ()), *label["openfda"].get(field, ())])
 
 
-def _error(status: int, code: str, message: str) -> Response:
+def refusal(status: int, code: str, message: str) -> Response:
     return JSONResponse({"error": {"code": code, "message": message}}, status)

@@ -22,7 +22,7 @@ OF_NO_SOURCE: Mapping[str, tuple[str, Kind]] = {
     "web": ("the web", "page"),
 }
 """Names that records bear although no file is called so (see `SourceName`): title and kind."""
-ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "label"})
+ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "protein", "process", "approval", "events", "label"})
 """Entries of databases, which have no authors and report no study."""
 PAPERS: frozenset[Kind] = frozenset({"publication", "page"})
 """What may report a study beside the trials' own records."""
@@ -67,10 +67,15 @@ class SourceCard(BaseModel):
     """None where there is no limit with one, or a key changes nothing."""
     key: str | None = None
     """Environment variable that holds its key; None where it takes none."""
-    key_in: Literal["body", "parameter"] = "body"
-    """Where the key is sent, as `api_key`: in the body of a request, or as a parameter that is shown nowhere."""
+    key_in: Literal["body", "parameter", "header"] = "body"
+    """Where the key is sent: as `api_key` in the body of a request or as a parameter that is shown nowhere, or as the
+    header `x-api-key`."""
     without_key: str | None = None
     """What goes on without the key, for the doctor."""
+    works_without_key: bool = False
+    """Of a source that settings must name: whether it can be searched without its key."""
+    off: str | None = None
+    """Of such a source that needs no key: why it is not asked by default, for the doctor."""
     wire: Literal["httpx", "requests"] = "httpx"
     """The HTTP client to use."""
     fresh_days: float = Field(ge=0)
@@ -87,6 +92,8 @@ class SourceCard(BaseModel):
     """Whether a run asks it for the condition, where it takes names; False where another source lists the same."""
     tool: str | None = Field(default=None, pattern=r"^get_[a-z_]+$")
     """Name of the tool of a source that is asked on demand; None for the others, which have `search_NAME`."""
+    batches: bool = False
+    """Of a source that is asked on demand: whether many drugs take one request."""
     specialist: Specialist | None = None
     """Whose it is; None for one that is only looked up."""
 
@@ -96,6 +103,8 @@ class SourceCard(BaseModel):
             raise ValueError(f"{self.name}: a source that is searched belongs to a specialist, any other to none")
         if (self.use == "on_demand") is not (self.tool is not None):
             raise ValueError(f"{self.name}: a source that is asked on demand names its tool, and no other does")
+        if (self.off is not None) is not (self.use == "named" and not self.needs_key):
+            raise ValueError(f"{self.name}: a source that is off says why, and no other does")
         if (self.key is None) is not (self.without_key is None):
             raise ValueError(f"{self.name}: a key comes with what goes on without it")
         if self.key is not None and self.key_in == "parameter" and self.wire != "httpx":
@@ -105,7 +114,7 @@ class SourceCard(BaseModel):
     @property
     def needs_key(self) -> bool:
         """Whether it is searched with a key alone."""
-        return self.use == "named" and self.key is not None
+        return self.use == "named" and self.key is not None and not self.works_without_key
 
 
 @cache

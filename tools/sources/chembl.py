@@ -163,7 +163,7 @@ class ChEMBL(Source):
             targets = await self._list_or_warn(
                 warnings, "target.json", "targets", target_chembl_id__in=",".join(wanted)
             )
-        by_id = {row.get("molecule_chembl_id"): row for row in molecules}
+        by_id = {str(row.get("molecule_chembl_id")): row for row in molecules}
 
         def drug(parent: str) -> Evidence:
             return parse_drug(

@@ -87,6 +87,7 @@ def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Mechan
             "target_name": target.get("pref_name") or row.get("target_pref_name"),
             "target_id": target_id,
             "gene_symbols": list(dict.fromkeys(filter(None, genes))),
+            "organism": organism if (organism := target.get("organism")) != "Homo sapiens" else None,
             "uniprot_ids": list(dict.fromkeys(part["accession"] for part in parts if part.get("accession"))),
         }
         told: Any = {key: value for key, value in mechanism.items() if value}

@@ -19,9 +19,11 @@ from typing import Any
 from ..errors import UnreadableReply
 from ..evidence import Citation, Evidence
 from ..http.reply import Reply, at, count, dicts, read_each
-from ..lexicon import canonical_drug, common_drug_names, condition_synonyms, same_drug
+from ..lexicon import canonical_drug, common_drug_names, condition_synonyms, find_drugs, same_drug
 from ..questions.naming import asked_for, words_of
+from ..reading.text import sentences
 from ..records import Label as DrugLabel
+from ..records import NamedDrug
 from ..search import Filters, SearchFilters, Source, SourceReply
 from .card import SourceCard
 from .publications import date_of, redacted
@@ -39,7 +41,7 @@ CARD = SourceCard(
     typical_s=0.5,
     key="OPENFDA_API_KEY",
     key_in="parameter",
-    without_key="openFDA gives 1,000 drug labels a day, not 120,000",
+    without_key="openFDA gives 1,000 drug labels, approvals and counts of reports a day, not 120,000",
     fresh_days=7,  # updated every week
     hosts=("dailymed.nlm.nih.gov",),
     gives="label",
@@ -59,12 +61,13 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Mechanism of action": ("mechanism_of_action",),
 }
 """The sections that are quoted, by heading, each with the fields that may hold it."""
+MAX_NAMES = 5  # of a drug or a condition that are asked for
+MAX_NAMED = 60  # other drugs that a record keeps
 MAX_SECTION = 1200  # characters of a section that are quoted; whole labels have 100,000
 
 _CHOICE = 10  # labels of one drug, newest first, of which the fullest is taken
-_MAX_NAMES = 5  # of a drug or a condition that are asked for
 _SET_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_NO_MATCH = {"code": "NOT_FOUND", "message": "No matches found!"}
+NO_MATCH = {"code": "NOT_FOUND", "message": "No matches found!"}
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s")
 
 Label = Mapping[str, Any]
@@ -130,21 +133,21 @@ def _no_label(drug: str, label: Label | None) -> str:
 
 
 def _of_drug(drug: str) -> str:
-    either = _any(dict.fromkeys((drug, *common_drug_names(drug))))
+    either = any_of(dict.fromkeys((drug, *common_drug_names(drug))))
     return f"openfda.generic_name:{either} OR openfda.brand_name:{either}"
 
 
 def _for_condition(condition: str) -> str:
-    return f"indications_and_usage:{_any(dict.fromkeys((condition, *condition_synonyms(condition))))}"
+    return f"indications_and_usage:{any_of(dict.fromkeys((condition, *condition_synonyms(condition))))}"
 
 
-def _any(names: Iterable[str]) -> str:
+def any_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
     """Names as alternatives, each a phrase; what Lucene would read as syntax is taken out.
 
-    >>> _any(["valproic acid", 'a "b"'])
+    >>> any_of(["valproic acid", 'a "b"'])
     '("valproic acid" OR "a b")'
     """
-    plain = (" ".join(re.sub(r"[^\w\s'.,+-]", " ", name).split()) for name in list(names)[:_MAX_NAMES])
+    plain = (" ".join(re.sub(r"[^\w\s'.,+-]", " ", name).split()) for name in list(names)[:most])
     phrases = (f'"{name}"' for name in plain if name)
     return f"({' OR '.join(phrases)})"
 
@@ -157,7 +160,7 @@ def parse_page(reply: Reply) -> tuple[int, Sequence[Label], str]:
     """
     data = reply.json()
     if reply.status == 404:
-        if at(data, "error") == _NO_MATCH:
+        if at(data, "error") == NO_MATCH:
             return 0, [], reply.url
         raise UnreadableReply(reply.source, "answered 404 without saying that nothing matches")
     total = count(at(data, "meta", "results", "total"))
@@ -198,7 +201,7 @@ def parse_label(label: Label) -> Evidence | None:
             source="openfda",
             title=title,
             url=f"https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid={set_id}",
-            date=_date(label.get("effective_time")),
+            date=day(label.get("effective_time")),
         ),
         record=DrugLabel(
             drug=(canonical_drug(name) or name.lower()) if generic else None,
@@ -208,6 +211,7 @@ def parse_label(label: Label) -> Evidence | None:
             set_id=set_id,
             sections=list(sections),
             has_boxed_warning="Boxed warning" in sections,
+            named_drugs=_named_drugs(label, generic),
             has_abstract=bool(sections),
         ),
     )
@@ -220,6 +224,18 @@ def _sections(label: Label) -> dict[str, str]:
         if text := next((text for field in fields if (text := " ".join(_texts(label, field)))), ""):
             found[heading] = quoted(" ".join(text.split()))
     return found
+
+
+def _named_drugs(label: Label, own: Sequence[str]) -> list[NamedDrug]:
+    """Other drugs that its interactions and contraindications name, each with the first sentence that does."""
+    found: dict[tuple[str, str], NamedDrug] = {}
+    for heading in ("Contraindications", "Drug interactions"):
+        text = " ".join(" ".join(_texts(label, field)) for field in SECTIONS[heading])
+        for sentence in sentences(" ".join(text.split())):
+            for name in dict.fromkeys(mention.name for mention in find_drugs(sentence)):
+                if not any(same_drug(name, each) for each in own):
+                    found.setdefault((heading, name), {"drug": name, "heading": heading, "sentence": sentence})
+    return list(found.values())[:MAX_NAMED]
 
 
 def quoted(text: str) -> str:
@@ -239,10 +255,10 @@ def _set_id(label: Label) -> str | None:
     return given.lower() if _SET_ID.fullmatch(given) else None
 
 
-def _date(effective: object) -> str:
+def day(effective: object) -> str:
     """`20250317` as a date; `Unknown` where it is none."""
-    day = re.fullmatch(r"(\d{4})(\d{2})(\d{2})", str(effective))
-    return (date_of("-".join(day.groups())) if day else None) or "Unknown"
+    found = re.fullmatch(r"(\d{4})(\d{2})(\d{2})", str(effective))
+    return (date_of("-".join(found.groups())) if found else None) or "Unknown"
 
 
 def _names(label: Label, field: str) -> list[str]:

@@ -96,6 +96,7 @@ def _mechanism(row: Mapping[str, Any]) -> Mechanism:
         "target_name": row.get("targetName") or next((each.get("approvedName") for each in targets), None),
         "target_id": next((each.get("id") for each in targets), None),
         "gene_symbols": [each["approvedSymbol"] for each in targets if each.get("approvedSymbol")],
+        "pathways": _pathways([row])[:_MAX_PATHWAYS],
     }
     told: Any = {key: value for key, value in found.items() if value}
     mechanism: Mechanism = told

@@ -26,6 +26,7 @@ from .blocks import (
     points,
 )
 from .links import named, url_of
+from .methods import prose
 
 _SIDES: Mapping[Stance, str] = {
     "supports": "for",
@@ -55,7 +56,8 @@ def candidate_card(report: ReportContent, candidate: DrugCandidate, place: int) 
     if candidate.study_limits:
         limits = (Quote(x.quote, f"{named(x.key)}, {_place(x.section)}") for x in candidate.study_limits)
         blocks.append(Section("What its studies say limits them", f"limits-{place}", tuple(limits), "", "folded"))
-    if path := tuple(figures(mechanism_path(report, name, f"path-{place}"))):
+    argued = prose(candidate.argument) if candidate.argument else ()
+    if path := (*argued, *figures(mechanism_path(report, candidate, f"path-{place}"))):
         blocks.append(Section("From drug to disease", f"mechanism-{place}", path, "", "folded"))
     standing = f"{candidate.evidence_quality} evidence, {level} certainty"
     note = "refuted" if candidate.evidence_quality == "refuted" else standing

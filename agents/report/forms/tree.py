@@ -116,9 +116,20 @@ def clinical(report: ReportContent) -> Section:
     return Section(report.clinical_findings.title, "clinical", prose(report.clinical_findings))
 
 
+def disease_mechanism(report: ReportContent) -> Section | None:
+    """What is known of the condition's targets and processes."""
+    told = report.disease_mechanism
+    return Section(told.title, "disease-mechanism", prose(told)) if told else None
+
+
 def mechanistic(report: ReportContent) -> Section:
     """How the candidates act, in sentences."""
     return Section(report.mechanistic_findings.title, "mechanistic", prose(report.mechanistic_findings))
+
+
+def safety(report: ReportContent) -> Section | None:
+    """Status and harms of the candidates."""
+    return Section(report.safety.title, "safety", prose(report.safety)) if report.safety else None
 
 
 def trials(report: ReportContent) -> Section:
@@ -230,7 +241,9 @@ SECTIONS: tuple[Callable[[ReportContent], Section | None], ...] = (
     answer,
     candidates,
     clinical,
+    disease_mechanism,
     mechanistic,
+    safety,
     trials,
     publications,
     conclusion,

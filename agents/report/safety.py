@@ -1,0 +1,206 @@
+"""Safety and regulation of the candidates: approvals, withdrawals, labels, serious events, harms in publications.
+
+Everything is quoted or counted, nothing is weighed against help, and nothing is a recommendation.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from willowbark.tools.appraisal.appraised import AppraisedRecord, condition_names
+from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.enclosure import visible
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.lexicon import canonical_drug, withdrawn
+from willowbark.tools.questions.populations import speaks_of
+from willowbark.tools.ranking import stems
+from willowbark.tools.reading.screening import readable, set_aside
+from willowbark.tools.reading.text import sentences
+from willowbark.tools.records import Approval, Drug, EventCounts, Label
+from willowbark.tools.sources.faers import NOT_CAUSE
+
+from .content import EVENTS_NOTE, NOT_REPORTED, ReportSection
+from .forms.blocks import Block, Flow, Pairs, Section, flow, joined, paragraph
+from .forms.markdown import blocks_in_markdown
+from .material import Material
+from .references import References
+from .wording import counted, listed, short
+
+MOST_QUOTED = 2  # sentences of one kind
+MOST_GROUPS = 6  # groups of a trial with serious adverse events
+MOST_TRIALS = 3
+LONGEST_QUOTE = 320  # characters of a quoted sentence
+_NOTE = (
+    "What approvals, labels, trials and publications say of the candidates' status and harms, quoted or counted. "
+    "Nothing here is a recommendation, and what no source says is no evidence of safety."
+)
+_WARNING = ("Contraindications", "Boxed warning", "Warnings", "Pregnancy")
+_CAUSES = frozenset(("cause", "outcome"))
+
+
+class _Labelled(NamedTuple):
+    """A drug's label, as it is at hand."""
+
+    key: str
+    label: Label
+    sections: dict[str, str]
+
+
+def safety_section(material: Material, shown: Sequence[Candidate], references: References) -> ReportSection | None:
+    """What is said of each candidate's status and harms; None where there is no candidate."""
+    if not shown:
+        return None
+    start, names = len(references.cited), [candidate.drug for candidate in shown]
+    about = _by_drug(material.pool)
+    known = [candidate for candidate in shown if _is_known(candidate, about.get(candidate.drug, []))]
+    blocks: list[Block] = [paragraph(_NOTE)]
+    if silent := [candidate.drug for candidate in shown if candidate not in known]:
+        said = (
+            f"No source at hand holds an approval, a label or a record on harm of {listed(silent, most=len(silent))}."
+        )
+        blocks.append(paragraph(said))
+    blocks += [
+        Section(
+            candidate.drug, f"safety-{place}", (Pairs(tuple(_told(candidate, names, about, material, references))),)
+        )
+        for place, candidate in enumerate(known, 1)
+    ]
+    return ReportSection(
+        title="Safety and regulation",
+        content=blocks_in_markdown(blocks),
+        citations=references.cited[start:],
+        blocks=blocks,
+    )
+
+
+def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:
+    """Whether any source says anything of its status or harms."""
+    held = any(isinstance(each.record, Label | Approval | EventCounts) for each in records)
+    dated = any(isinstance(each.record, Drug) and each.record.first_approval for each in records)
+    posted = any(each.posted and each.posted.serious_events for each in candidate.records)
+    return bool(held or dated or posted or withdrawn(candidate.drug) or any(_on_harm(candidate.records)))
+
+
+def _by_drug(pool: Sequence[Evidence]) -> dict[str, list[Evidence]]:
+    """Labels, approvals, counts and entries by the drug that they are on."""
+    found: dict[str, list[Evidence]] = {}
+    for record in pool:
+        said = record.record
+        if isinstance(said, Drug | Label | Approval | EventCounts) and said.drug:
+            found.setdefault(canonical_drug(said.drug) or said.drug.lower(), []).append(record)
+    return found
+
+
+def _told(
+    candidate: Candidate,
+    others: Sequence[str],
+    about: dict[str, list[Evidence]],
+    material: Material,
+    references: References,
+) -> Iterator[tuple[str, Flow]]:
+    """Names and what belongs to each, for one candidate."""
+    records = about.get(candidate.drug, [])
+    label = next((_labelled(readable(each)) for each in records if isinstance(each.record, Label)), None)
+    yield "Approval", _approval(records, references)
+    if gone := withdrawn(candidate.drug):
+        yield "Withdrawn", flow(gone)
+    yield from _of_label(label, candidate.drug, others, material, references)
+    if events := list(_posted(candidate.records, references)):
+        yield "Serious adverse events posted", (*joined(events), *flow(f" ({EVENTS_NOTE})"))
+    yield "Harm in the records read", _harms(candidate.records, references)
+    for record in records:
+        if isinstance(said := record.record, EventCounts):
+            terms = ", ".join(f"{each['term']} {each['count']:,}" for each in said.counts)
+            yield "Reported most (FAERS)", flow(f"{terms}", references.cite([record.key]), f". {NOT_CAUSE}")
+
+
+def _approval(records: Sequence[Evidence], references: References) -> Flow:
+    for record in records:
+        if isinstance(said := record.record, Approval):
+            first = next(
+                (a for a in said.applications if a.get("approved") == said.first_approved), said.applications[0]
+            )
+            brand = f", {first['brand']}" if "brand" in first else ""
+            when = said.first_approved or "on a day that is not given"
+            sold = "" if said.is_sold else "; all of them discontinued, copies may be sold"
+            told = f"first {when} by the {said.agency} ({first['number']}{brand}), among the products listed{sold}"
+            return flow(told, references.cite([record.key]))
+    years = [
+        (r.record.first_approval, r.key) for r in records if isinstance(r.record, Drug) and r.record.first_approval
+    ]
+    if years:
+        year, key = min(years)
+        return flow(f"first in {year}, by ChEMBL, which names no agency", references.cite([key]))
+    return flow(f"{NOT_REPORTED}: no source at hand names a day or an agency")
+
+
+def _labelled(record: Evidence) -> _Labelled | None:
+    if not isinstance(record.record, Label):
+        return None
+    parts = (part.partition(": ")[::2] for part in record.content.split("\n\n")[1:] if ": " in part)
+    return _Labelled(record.key, record.record, dict(parts))
+
+
+def _of_label(
+    held: _Labelled | None, drug: str, others: Sequence[str], material: Material, references: References
+) -> Iterator[tuple[str, Flow]]:
+    if held is None:
+        yield "United States label", flow("none at hand: neither warnings nor contraindications are known here")
+        return
+    cited = references.cite([held.key])
+    warned = sentences(held.sections.get("Boxed warning", ""))[:MOST_QUOTED]
+    yield "Boxed warning", flow(_quotes(warned) if warned else "none on the label at hand", cited)
+    met = [
+        f"{_quotes([sentence])} ({heading})"
+        for heading in _WARNING
+        for sentence in sentences(held.sections.get(heading, ""))
+        if _meets(sentence, heading, material)
+    ]
+    who = " or ".join(filter(None, (material.asked.population, short(material.topic))))
+    named = "; ".join(met[:MOST_QUOTED]) or f"the part of the label at hand names no {who}"
+    yield f"Names {who}", flow(named, cited)
+    if all_of_them := held.sections.get("Contraindications"):
+        yield "Contraindications", flow(_quotes([all_of_them]), cited)
+    rivals = [each for each in held.label.named_drugs if each["drug"] in others and each["drug"] != drug]
+    clean = ((each, set_aside(visible(each["sentence"])).strip()) for each in rivals)
+    told = [f"{each['drug']}: {_quotes([sentence])} ({each['heading']})" for each, sentence in clean if sentence]
+    yield "With other candidates", flow("; ".join(told[: 2 * MOST_QUOTED]) or "its label names none of them", cited)
+
+
+def _quotes(said: Sequence[str]) -> str:
+    return " ".join(f"“{short(each, LONGEST_QUOTE)}”" for each in said)
+
+
+def _meets(sentence: str, heading: str, material: Material) -> bool:
+    """Whether a sentence of a label speaks of the people asked about."""
+    population = material.asked.population
+    if population and (speaks_of(sentence, population) or (population == "pregnancy" and heading == "Pregnancy")):
+        return True
+    words = frozenset(stems(sentence))
+    return heading != "Pregnancy" and any(frozenset(stems(n)) <= words for n in condition_names(material.asked))
+
+
+def _posted(records: Sequence[AppraisedRecord], references: References) -> Iterator[Flow]:
+    with_events = [
+        (each.key, each.posted.serious_events) for each in records if each.posted and each.posted.serious_events
+    ]
+    for key, events in with_events[:MOST_TRIALS]:
+        groups = [f"{e.group} {e.affected} of {NOT_REPORTED if e.at_risk is None else e.at_risk}" for e in events]
+        said = f"{key.removeprefix('nct:')}: {listed(groups, most=MOST_GROUPS)}"
+        yield flow(said, references.cite([key]))
+
+
+def _on_harm(records: Sequence[AppraisedRecord]) -> tuple[list[AppraisedRecord], list[AppraisedRecord]]:
+    """Records that report harm, and those that looked for it and found no more of it."""
+    read = [(each, each.readings[0]) for each in records if each.readings]
+    worse = [each for each, r in read if (r.kind == "harm" and r.effect == "worse") or r.role in _CAUSES]
+    return worse, [each for each, r in read if r.kind == "harm" and r.effect in ("no_difference", "better")]
+
+
+def _harms(records: Sequence[AppraisedRecord], references: References) -> Flow:
+    """What publications report of harm, and what they looked for and did not find more of."""
+    parts = []
+    for found, what in zip(_on_harm(records), ("with harm", "with no more harm than without it"), strict=True):
+        if found:
+            quote = next((f": {_quotes([each.sentence])}" for each in found if each.sentence), "")
+            parts.append(flow(f"{counted(len(found), 'record')} {what}{quote}", references.cite(e.key for e in found)))
+    return joined(parts) if parts else flow("none read that is on harm; that is no evidence of safety")

@@ -1,0 +1,124 @@
+"""How often the target that a chain names lies on the path that curators drew from drug to disease.
+
+    python benchmarks/mechanism_paths.py DRUGMECHDB.jsonl.gz
+
+DrugMechDB (https://github.com/SuLab/DrugMechDB, CC0) is not kept here: one path a line, as `networkx` writes graphs.
+Who answers is the sandbox: ChEMBL's and Open Targets' protocols over the bundled library, with the drugs of
+`labels/drug_targets.jsonl` beside it (those of most pairs that the library lacks, act on a human protein and have a
+number that public texts confirm). For each pair the chain is asked for as a run does, but without publications, and
+without UniProt's entries, since those of the library know processes from DrugMechDB itself.
+
+A pair counts as held where the replies name a target and the path a protein. Of pairs that are one drug's many diseases
+the figure a drug says more than the figure a pair: both are printed.
+"""
+
+import argparse
+import asyncio
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Transport
+from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.mechanism.graph import MechanismGraph
+from willowbark.tools.questions.query import parse_question
+from willowbark.tools.records import Drug
+from willowbark.tools.sandbox.library import Drug as LibraryDrug
+from willowbark.tools.sandbox.library import Library
+from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.sources.chembl import ChEMBL
+from willowbark.tools.sources.opentargets import OpenTargets
+
+MORE = Path(__file__).parent / "labels" / "drug_targets.jsonl"
+DUE = 0.70  # share of the held pairs whose target is on the path
+BATCH = 20  # drugs of one look-up
+
+
+class Pair(NamedTuple):
+    """A curated path."""
+
+    drug: str
+    disease: str
+    proteins: frozenset[str]
+    """UniProt numbers of its nodes."""
+
+
+def pairs(lines: Iterable[str]) -> Iterator[Pair]:
+    """Each drug and disease once; proteins of all paths that are drawn for them."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for line in lines:
+        path = json.loads(line)
+        drug, disease = str(path["graph"]["drug"]), str(path["graph"]["disease"])
+        named = {str(node["id"]).removeprefix("UniProt:") for node in path["nodes"] if "UniProt:" in str(node["id"])}
+        found.setdefault((canonical_drug(drug) or drug.lower(), disease), set()).update(named)
+    return (Pair(drug, disease, frozenset(named)) for (drug, disease), named in found.items())
+
+
+async def records_on(drugs: Sequence[str], library: Library) -> list[Evidence]:
+    """What the drug databases know of drugs."""
+    found: list[Evidence] = []
+    with SandboxServer(library) as server:
+        async with Transport(Endpoints.sandbox(server.url)) as transport:
+            for start in range(0, len(drugs), BATCH):
+                batch = drugs[start : start + BATCH]
+                for source in (ChEMBL(transport), OpenTargets(transport)):
+                    found += (await source.look_up(*batch)).records
+    return found
+
+
+def reported(pair: Pair, records: Sequence[Evidence]) -> frozenset[str]:
+    """UniProt numbers of the target that the chain from drug to disease names; empty where it names none."""
+    graph = MechanismGraph(records, parse_question(f"Which drugs treat {pair.disease}?"), [pair.drug])
+    target = graph.chain(pair.drug).node("target")
+    if target is None:
+        return frozenset()
+    known: dict[str, set[str]] = {}
+    for each in records:
+        for entry in each.record.mechanisms if isinstance(each.record, Drug) else ():
+            for name in (", ".join(entry.get("gene_symbols") or ()), entry.get("target_name") or ""):
+                known.setdefault(name, set()).update(entry.get("uniprot_ids") or ())
+    return frozenset(known.get(target.name, ()))
+
+
+def main() -> int:
+    """Print the figures; 1 where they are below what is due."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("paths", type=Path)
+    with gzip.open(parser.parse_args().paths, "rt", encoding="utf-8") as lines:
+        every = list(pairs(lines))
+    bundled = Library.load()
+    more = [LibraryDrug.model_validate_json(line) for line in MORE.read_text(encoding="utf-8").splitlines()]
+    library = bundled.model_copy(update={"drugs": (*bundled.drugs, *more)})
+    known = {canonical_drug(name) or name.lower() for drug in library.drugs for name in (drug.name, *drug.synonyms)}
+    asked = [pair for pair in every if pair.drug in known]
+    records = asyncio.run(records_on(sorted({pair.drug for pair in asked}), library))
+    told = [
+        (pair, reported(pair, [r for r in records if r.metadata.get("drug") and _is(r, pair.drug)])) for pair in asked
+    ]
+    held = [(pair, target) for pair, target in told if target and pair.proteins]
+    right = [(pair, target) for pair, target in held if target & pair.proteins]
+    drugs = sorted({pair.drug for pair, _ in held})
+    shares = [
+        sum(pair.drug == drug for pair, _ in right) / sum(pair.drug == drug for pair, _ in held) for drug in drugs
+    ]
+    print(f"{len(every):,} pairs; {len(asked)} of drugs that the sandbox knows; a target named in", end=" ")
+    print(f"{sum(bool(target) for _, target in told)}; held {len(held)} ({len(drugs)} drugs)")
+    print(f"target on the curated path: {len(right)} of {len(held)} pairs = {len(right) / len(held):.1%}", end="; ")
+    print(f"mean over drugs {sum(shares) / len(shares):.1%}; of all asked {len(right) / len(asked):.1%}")
+    for pair, target in held:
+        if not target & pair.proteins:
+            print(f"  not on it: {pair.drug}, {pair.disease}: {', '.join(sorted(target))}")
+    return int(len(right) < DUE * len(held))
+
+
+def _is(record: Evidence, drug: str) -> bool:
+    name = str(record.metadata["drug"])
+    return (canonical_drug(name) or name) == drug
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

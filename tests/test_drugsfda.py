@@ -1,0 +1,109 @@
+"""Drugs@FDA: the earliest approval of a drug alone; a true zero is told from a failure."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from willowbark.agents.report.forms.links import safe_url
+from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
+from willowbark.tools.http.wire import HttpxWire
+from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.search import Status
+from willowbark.tools.sources.drugsfda import DrugsFDA, parse_approval
+
+REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_openfda"
+NO_MATCH = {"error": {"code": "NOT_FOUND", "message": "No matches found!"}}
+
+
+def answering(answer: httpx.Response) -> DrugsFDA:
+    def send(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
+
+    wires = {"httpx": HttpxWire(httpx.MockTransport(send))}
+    policy = RetryPolicy(attempts=1)
+    return DrugsFDA(Transport(Endpoints.public({}), policy=policy, limiter=RateLimiter(None), wires=wires))
+
+
+def application(
+    number: str, day: str, *ingredients: str, status: str = "Prescription", state: str = "AP"
+) -> dict[str, Any]:
+    return {
+        "application_number": number,
+        "products": [
+            {"brand_name": "B", "active_ingredients": [{"name": n} for n in ingredients], "marketing_status": status}
+        ],
+        "submissions": [{"submission_type": "ORIG", "submission_status": state, "submission_status_date": day}],
+    }
+
+
+async def test_approvals_of_many_drugs_are_had_in_one_request() -> None:
+    log = ExchangeLog()
+    with SandboxServer() as server:
+        async with Transport(Endpoints.sandbox(server.url), recorder=log) as transport:
+            found = await DrugsFDA(transport).look_up("propranolol", "topiramate", "losartan")
+
+    assert {r.metadata["drug"]: r.metadata["first_approved"] for r in found.records} == {
+        "propranolol": "1967-11-13",
+        "topiramate": "1996-12-24",
+        "losartan": "1995-04-14",
+    }
+    assert len(log.exchanges) == 1
+    assert all(safe_url(record.citation.url) == record.citation.url for record in found.records)
+
+
+def test_the_earliest_approval_of_the_drug_alone_counts() -> None:
+    given = [
+        application("NDA000002", "19990101", "LOSARTAN POTASSIUM"),
+        application("NDA000001", "19950414", "LOSARTAN POTASSIUM", status="Discontinued"),
+        application("NDA000003", "19900101", "LOSARTAN POTASSIUM", "HYDROCHLOROTHIAZIDE"),
+        application("NDA000004", "19800101", "LOSARTAN POTASSIUM", state="TA"),
+        {"products": [{"active_ingredients": [{"name": "LOSARTAN"}]}]},
+    ]
+    found = parse_approval("losartan", given)
+
+    assert found is not None
+    assert (found.metadata["first_approved"], found.metadata["is_sold"]) == ("1995-04-14", True)
+    assert "NDA000001" in found.content
+    assert parse_approval("losartan", [given[2]]) is None
+    alone = parse_approval("losartan", [given[1]])
+    assert alone is not None
+    assert "0 not discontinued" in alone.content
+
+
+async def test_a_drug_without_a_reference_product_is_a_true_zero() -> None:
+    found = await answering(httpx.Response(404, json=NO_MATCH)).find("propranolol")
+
+    assert (found.status, found.records) == (Status.EMPTY, [])
+    assert found.warnings == ["no reference product holds 'propranolol'"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (httpx.Response(404, json={"error": {"code": "NOT_FOUND", "message": "Page not found"}}), UnreadableReply),
+        (httpx.Response(200, json={"results": []}), UnreadableReply),
+        (httpx.Response(200, html="<html>maintenance</html>"), UnreadableReply),
+        (httpx.Response(400, json={"error": {"code": "BAD_REQUEST"}}), SourceRefused),
+        (httpx.Response(500), SourceUnavailable),
+    ],
+)
+async def test_no_failure_looks_like_a_drug_that_was_never_approved(
+    answer: httpx.Response, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        await answering(answer).find("propranolol")
+
+
+@pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/biomcp_openfda is not beside this clone")
+async def test_real_replies_are_read() -> None:
+    [path] = REPLIES.rglob("*drugsfda_imatinib_20260811.json")
+    found = await answering(httpx.Response(200, json=json.loads(path.read_text()))).find("imatinib")
+
+    assert found.records[0].metadata["first_approved"] == "2003-04-18"
+    assert found.records[0].metadata["applications"][0]["number"] == "NDA021588"

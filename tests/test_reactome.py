@@ -1,0 +1,85 @@
+"""Reactome: pathways by their numbers and by name; nothing found is told from a failure."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from willowbark.agents.report.forms.links import safe_url
+from willowbark.tools.errors import SourceUnavailable, UnreadableReply
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
+from willowbark.tools.http.wire import HttpxWire
+from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.search import Status
+from willowbark.tools.sources.reactome import MAX_SUMMARY, Reactome, parse_pathway
+
+REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_reactome"
+NONE = {"code": 404, "reason": "NOT_FOUND", "messages": ["No entries found for query: nosuch"]}
+
+
+def answering(answer: httpx.Response) -> Reactome:
+    def send(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
+
+    wires = {"httpx": HttpxWire(httpx.MockTransport(send))}
+    policy = RetryPolicy(attempts=1)
+    return Reactome(Transport(Endpoints.public({}), policy=policy, limiter=RateLimiter(None), wires=wires))
+
+
+async def test_pathways_of_many_drugs_are_had_in_one_request_as_plain_text() -> None:
+    log = ExchangeLog()
+    with SandboxServer() as server:
+        async with Transport(Endpoints.sandbox(server.url), recorder=log) as transport:
+            found = await Reactome(transport).look_up("propranolol", "metoprolol", "candesartan")
+            again = await Reactome(transport).look_up("propranolol")
+
+    asked = [exchange for exchange in log.exchanges if exchange.source == "reactome"]
+    assert [(each.method, each.sent.split(",")[0]) for each in asked] == [("POST", "R-HSA-390696")]
+    assert next(record.metadata["process_name"] for record in again.records) == "Adrenoceptors"
+    assert {record.key for record in again.records} <= {record.key for record in found.records}
+    assert all(safe_url(record.citation.url) == record.citation.url for record in found.records)
+
+
+async def test_nothing_found_is_a_true_zero() -> None:
+    found = await answering(httpx.Response(404, json=NONE)).find("nosuch pathway")
+
+    assert (found.status, found.total, found.records) == (Status.EMPTY, 0, [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (httpx.Response(404, html="<html>gone</html>"), UnreadableReply),
+        (httpx.Response(404, json={"error": "no such service"}), UnreadableReply),
+        (httpx.Response(200, json={"groups": []}), UnreadableReply),
+        (httpx.Response(500), SourceUnavailable),
+    ],
+)
+async def test_no_failure_looks_like_nothing_found(answer: httpx.Response, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        await answering(answer).find("nosuch pathway")
+
+
+def test_markup_is_taken_off_and_long_summaries_end_with_a_sentence() -> None:
+    long = {"stId": "R-HSA-1", "name": '<span class="highlighting" >MAPK</span> cascade'}
+    found = parse_pathway({**long, "summation": [{"text": f"First <br> sentence. {'It goes on. ' * 200}"}]})
+
+    assert found is not None
+    assert found.metadata["process_name"] == "MAPK cascade"
+    assert len(found.metadata["summary"]) <= MAX_SUMMARY
+    assert found.metadata["summary"].endswith("It goes on.")
+    assert parse_pathway({**long, "stId": "R-MMU-1"}) is None
+
+
+@pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/biomcp_reactome is not beside this clone")
+async def test_real_replies_are_read() -> None:
+    [one], [hits] = REPLIES.rglob("*get_r_hsa*.json"), REPLIES.rglob("*search_mapk_limit5*.json")
+    whole = parse_pathway(json.loads(one.read_text()))
+    found = await answering(httpx.Response(200, json=json.loads(hits.read_text()))).find("mapk signaling")
+
+    assert whole is not None
+    assert whole.metadata["summary"].startswith("The RAS-RAF-MEK-ERK pathway")
+    assert "Oncogenic MAPK signaling" in {record.metadata["process_name"] for record in found.records}

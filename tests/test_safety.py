@@ -1,0 +1,119 @@
+"""Safety and regulation: quoted, dated, counted; never a recommendation, and silence is never safety."""
+
+from typing import Any
+
+from builders import ScriptedReader, record
+
+from willowbark.agents.drafts import ReportDraft
+from willowbark.agents.findings import Dossier
+from willowbark.agents.report.claims import Verdicts
+from willowbark.agents.report.content import ReportSection
+from willowbark.agents.report.forms.tree import SECTIONS, safety
+from willowbark.agents.report.material import Material
+from willowbark.agents.report.references import References
+from willowbark.agents.report.safety import safety_section
+from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.tools.evidence import Citation, Evidence, SourceName
+from willowbark.tools.records import Approval, Drug, EventCounts, Record
+from willowbark.tools.sources.faers import NOT_CAUSE
+from willowbark.tools.sources.openfda import parse_label
+
+QUESTION = "Which existing drugs could prevent migraine attacks in pregnancy?"
+
+
+def entry(source: SourceName, number: str, said: Record, content: str = "") -> Evidence:
+    cited = Citation(source=source, title=number, url=f"https://example.org/{source}/{number}")
+    return Evidence(content=content or number, citation=cited, record=said)
+
+
+def label(drug: str, **sections: list[str]) -> Evidence:
+    number = f"{len(drug):08}-0000-0000-0000-000000000000"
+    given: dict[str, Any] = {"set_id": number, "openfda": {"generic_name": [drug]}, **sections}
+    found = parse_label(given)
+    assert found is not None
+    return found
+
+
+def section(*about: Evidence, question: str = QUESTION) -> ReportSection | None:
+    studies = [
+        record("1", "Propranolol in migraine", "Propranolol reduced migraine attacks against placebo."),
+        record("2", "Topiramate in migraine", "Topiramate reduced migraine attacks against placebo."),
+        record("3", "Rofecoxib in migraine", "Rofecoxib reduced migraine attacks against placebo."),
+    ]
+    pool, readings = [*studies, *about], Readings(ScriptedReader({"reduced": "better"}))
+    material = Material(
+        dossier=Dossier(question=question),
+        assessments=[],
+        pool=pool,
+        candidates=appraise_candidates(question, pool, readings),
+        draft=ReportDraft(claims=[], candidates=[]),
+        verdicts=Verdicts(),
+        readings=readings,
+    )
+    return safety_section(material, material.candidates, References(material.records))
+
+
+def told(*about: Evidence, question: str = QUESTION) -> str:
+    found = section(*about, question=question)
+    assert found is not None
+    return found.content
+
+
+def test_an_approval_has_its_day_its_agency_and_its_number() -> None:
+    approved = Approval(
+        drug="topiramate",
+        agency="FDA",
+        first_approved="1996-12-24",
+        applications=[{"number": "NDA020505", "brand": "TOPAMAX", "approved": "1996-12-24"}],
+        is_sold=True,
+    )
+
+    assert "first 1996-12-24 by the FDA (NDA020505, TOPAMAX)" in told(entry("drugsfda", "t", approved))
+    year = entry("chembl", "p", Drug(drug="propranolol", first_approval=1967))
+    assert "first in 1967, by ChEMBL, which names no agency" in told(year)
+
+
+def test_a_drug_that_was_taken_off_the_market_is_said_to_be_so() -> None:
+    assert "worldwide, 2004: heart attack and stroke" in told()
+
+
+def test_labels_are_quoted_where_they_meet_the_people_asked_about() -> None:
+    said = told(
+        label(
+            "TOPIRAMATE",
+            boxed_warning=["Harm to the unborn child."],
+            contraindications=["Do not use for migraine in pregnancy."],
+            warnings=["Kidney stones."],
+        )
+    )
+
+    assert "**Boxed warning:** “Harm to the unborn child.”" in said
+    assert "**Names pregnancy or migraine:** “Do not use for migraine in pregnancy.” (Contraindications)" in said
+    assert "Kidney stones" not in said
+
+
+def test_interactions_among_the_candidates_are_read_from_the_whole_section() -> None:
+    long = "The label goes on and on about other things. " * 60
+    said = told(label("TOPIRAMATE", drug_interactions=[f"{long}Propranolol levels rise. Lithium levels fall."]))
+
+    assert "propranolol: “Propranolol levels rise.” (Drug interactions)" in said
+    assert "Lithium" not in said
+
+
+def test_counts_of_reports_come_with_the_sentence_that_they_show_no_cause() -> None:
+    counted = entry("faers", "t", EventCounts(drug="topiramate", counts=[{"term": "nausea", "count": 1200}]))
+
+    assert "nausea 1,200" in (said := told(counted))
+    assert NOT_CAUSE in said
+
+
+def test_silence_is_no_safety_and_nothing_is_recommended() -> None:
+    said = told()
+
+    assert "No source at hand holds an approval, a label or a record on harm of propranolol and topiramate." in said
+    assert "Nothing here is a recommendation, and what no source says is no evidence of safety." in said
+
+
+def test_the_section_stands_in_the_tree_that_all_forms_show() -> None:
+    assert safety in SECTIONS

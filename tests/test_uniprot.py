@@ -1,0 +1,163 @@
+"""UniProt: what proteins do; human ones alone, a failure is never taken for a protein without function."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from willowbark.agents.report.forms.links import safe_url
+from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.wire import HttpxWire
+from willowbark.tools.records import Protein
+from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.search import Status
+from willowbark.tools.sources.uniprot import UniProt, parse_protein
+
+REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_uniprot"
+ENTRY: dict[str, Any] = {
+    "primaryAccession": "P08588",
+    "organism": {"scientificName": "Homo sapiens"},
+    "proteinDescription": {"recommendedName": {"fullName": {"value": "Beta-1 adrenergic receptor"}}},
+    "genes": [{"geneName": {"value": "ADRB1"}, "synonyms": [{"value": "ADRB1R"}]}],
+    "comments": [
+        {"commentType": "FUNCTION", "texts": [{"value": "Mediates activation (PubMed:1, PubMed:22). More."}]},
+        {
+            "commentType": "DISEASE",
+            "disease": {"diseaseId": "A disease", "diseaseCrossReference": {"database": "MIM", "id": "123456"}},
+            "note": {"texts": [{"value": "Caused by variants."}]},
+        },
+    ],
+    "uniProtKBCrossReferences": [
+        {
+            "database": "GO",
+            "id": "GO:1",
+            "properties": [
+                {"key": "GoTerm", "value": "P:heart rate"},
+                {"key": "GoEvidenceType", "value": "IDA:UniProtKB"},
+            ],
+        },
+        {
+            "database": "GO",
+            "id": "GO:2",
+            "properties": [
+                {"key": "GoTerm", "value": "P:guessed"},
+                {"key": "GoEvidenceType", "value": "IEA:InterPro"},
+            ],
+        },
+        {"database": "GO", "id": "GO:3", "properties": [{"key": "GoTerm", "value": "F:binding"}]},
+        {
+            "database": "Reactome",
+            "id": "R-HSA-390696",
+            "properties": [{"key": "PathwayName", "value": "Adrenoceptors"}],
+        },
+    ],
+}
+
+
+@pytest.fixture
+async def uniprot() -> AsyncIterator[UniProt]:
+    with SandboxServer() as server:
+        async with Transport(Endpoints.sandbox(server.url)) as transport:
+            yield UniProt(transport)
+
+
+def answering(answer: Callable[[httpx.Request], httpx.Response]) -> UniProt:
+    wires = {"httpx": HttpxWire(httpx.MockTransport(answer))}
+    policy = RetryPolicy(attempts=1)
+    return UniProt(Transport(Endpoints.public({}), policy=policy, limiter=RateLimiter(None), wires=wires))
+
+
+def test_an_entry_tells_function_processes_pathways_and_diseases() -> None:
+    found = parse_protein(ENTRY)
+    assert found is not None
+    said = found.record
+    assert isinstance(said, Protein)
+
+    assert (said.uniprot_id, said.gene_symbol, said.function) == ("P08588", "ADRB1", "Mediates activation. More.")
+    assert said.processes == [{"id": "GO:1", "name": "heart rate"}]
+    assert said.pathways == [{"id": "R-HSA-390696", "name": "Adrenoceptors"}]
+    assert said.diseases == [{"name": "A disease", "id": "MIM:123456", "note": "Caused by variants."}]
+    assert said.organism is None
+    assert safe_url(found.citation.url) == found.citation.url
+
+
+@pytest.mark.parametrize("gone", list(ENTRY))
+def test_what_an_entry_lacks_costs_that_alone(gone: str) -> None:
+    found = parse_protein({name: value for name, value in ENTRY.items() if name != gone})
+
+    assert (found is None) is (gone == "primaryAccession")
+
+
+async def test_a_drug_gives_the_human_proteins_it_acts_on_and_a_condition_those_involved_in_it(
+    uniprot: UniProt,
+) -> None:
+    drug, condition = await uniprot.find("propranolol"), await uniprot.find("migraine")
+
+    assert {record.metadata["gene_symbol"] for record in drug.records} == {"ADRB1", "ADRB2"}
+    assert "CACNA1A" in {record.metadata["gene_symbol"] for record in condition.records}
+
+
+async def test_a_target_that_is_not_human_is_named_and_not_asked_for() -> None:
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        meta = {"page_meta": {"next": None}}
+        rows: dict[str, Any] = {
+            "molecule": {"molecules": [{"molecule_chembl_id": "CHEMBL1", "pref_name": "ISONIAZID"}]},
+            "mechanism": {"mechanisms": [{"molecule_chembl_id": "CHEMBL1", "target_chembl_id": "CHEMBL2"}]},
+            "drug_indication": {"drug_indications": []},
+            "target": {
+                "targets": [
+                    {
+                        "target_chembl_id": "CHEMBL2",
+                        "pref_name": "Enoyl reductase",
+                        "organism": "Mycobacterium tuberculosis",
+                        "target_components": [{"accession": "P9WGR1"}],
+                    }
+                ]
+            },
+        }
+        name = request.url.path.rpartition("/")[2].removesuffix(".json")
+        return httpx.Response(200, json={**rows[name], **meta}) if name in rows else httpx.Response(500)
+
+    found = await answering(answer).look_up("isoniazid")
+
+    assert (found.status, found.records) == (Status.EMPTY, [])
+    assert "Enoyl reductase is of Mycobacterium tuberculosis, not human" in found.warnings
+    assert any("one database alone" in line for line in found.warnings)
+    assert not any("uniprot" in request.url.host for request in asked)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (httpx.Response(200, json={"messages": ["no"]}), UnreadableReply),
+        (httpx.Response(200, json=[]), UnreadableReply),
+        (httpx.Response(200, html="<html>maintenance</html>"), UnreadableReply),
+        (httpx.Response(400, json={"messages": ["query parameter has an invalid syntax"]}), SourceRefused),
+        (httpx.Response(503), SourceUnavailable),
+    ],
+)
+async def test_no_failure_looks_like_no_protein(answer: httpx.Response, error: type[Exception]) -> None:
+    again = httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
+    with pytest.raises(error):
+        await answering(lambda _: again).find("migraine")
+
+
+@pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/biomcp_uniprot is not beside this clone")
+async def test_real_replies_are_read() -> None:
+    [path] = REPLIES.rglob("*search_braf*.json")
+    found = await answering(lambda _: httpx.Response(200, json=json.loads(path.read_text()))).find("melanoma")
+
+    first = found.records[0].record
+    assert isinstance(first, Protein)
+    assert (first.gene_symbol, first.uniprot_id) == ("BRAF", "P15056")
+    assert first.function
+    assert first.function.startswith("Protein kinase involved")

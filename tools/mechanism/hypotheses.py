@@ -1,0 +1,109 @@
+"""The mechanism hypotheses on a question: from the graph and the records, each with what could test it."""
+
+import re
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..appraisal.candidates import Candidate
+from ..evidence import Evidence
+from ..questions.query import ParsedQuestion
+from .graph import MechanismGraph
+from .steps import Chain
+
+NOT_REPORTED = "not reported"
+RECOMMENDED = 3  # hypotheses whose searches are recommended
+MAX_EFFECT = 3  # mechanisms of action in a hypothesis
+_SYMBOL = re.compile(r"[A-Z][A-Za-z0-9-]{1,11}")
+
+
+class MechanismHypothesis(BaseModel):
+    """How a drug might act on the condition."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    drug: str
+    target: str
+    """`not reported` where no record names one."""
+    pathway: str
+    """Likewise: the pathway or process of the best chain."""
+    effect: str
+    confidence: float = Field(ge=0.0, le=1.0)
+    """Of the chain from drug to condition, by the arithmetic of `steps` and `graph`; whether patients fare better is
+    another matter, which the drug's certainty tells."""
+    supporting_evidence: list[str] = Field(default_factory=list)
+    """Keys of records: those behind the chain's steps, then those that speak for the drug."""
+    contradicting_evidence: list[str] = Field(default_factory=list)
+    """Likewise those that deny a step, then those that speak against the drug."""
+    search_suggestions: list[str] = Field(default_factory=list)
+
+    def to_search_queries(self) -> list[str]:
+        """Queries that could test the hypothesis, without repeats.
+
+        >>> MechanismHypothesis(drug="propranolol", target="ADRB1", pathway="not reported", effect="antagonist",
+        ...                     confidence=0.5).to_search_queries()
+        ['propranolol AND ADRB1']
+        """
+        paths = [part for part in (self.target, self.pathway) if part and part != NOT_REPORTED]
+        return list(dict.fromkeys([*(f"{self.drug} AND {_quoted(part)}" for part in paths), *self.search_suggestions]))
+
+
+class HypothesisAssessment(BaseModel):
+    """The hypotheses on a question, best first."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    hypotheses: list[MechanismHypothesis] = Field(default_factory=list)
+    primary_hypothesis: MechanismHypothesis | None = None
+    """The surest; None where there is no hypothesis."""
+    knowledge_gaps: list[str] = Field(default_factory=list)
+    recommended_searches: list[str] = Field(default_factory=list)
+
+
+def _quoted(name: str) -> str:
+    """A name as a query has it; gene symbols that are one target are alternatives.
+
+    >>> _quoted("ADRA1A, ADRA1B"), _quoted("Angiotensin-converting enzyme"), _quoted("release, of this")
+    ('(ADRA1A OR ADRA1B)', '"Angiotensin-converting enzyme"', '"release of this"')
+    """
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and all(map(_SYMBOL.fullmatch, parts)):
+        return f"({' OR '.join(parts)})"
+    plain = " ".join(re.sub(r"[^\w\s'-]", " ", name).split())
+    return f'"{plain}"' if " " in plain else plain
+
+
+def assess(
+    candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: ParsedQuestion
+) -> tuple[HypothesisAssessment, dict[str, Chain], MechanismGraph]:
+    """The hypotheses on some candidates, the chain behind each by drug, and the graph that they stand in."""
+    graph = MechanismGraph(pool, asked, [candidate.drug for candidate in candidates])
+    chains = {candidate.drug: graph.chain(candidate.drug) for candidate in candidates}
+    told = [hypothesis(each, chains[each.drug]) for each in candidates if chains[each.drug].node("target")]
+    ranked = sorted(told, key=lambda each: -each.confidence)
+    gaps = list(dict.fromkeys(gap for chain in chains.values() for gap in chain.missing))
+    queries = [query for each in ranked[:RECOMMENDED] for query in each.to_search_queries()]
+    found = HypothesisAssessment(
+        hypotheses=ranked,
+        primary_hypothesis=ranked[0] if ranked else None,
+        knowledge_gaps=gaps,
+        recommended_searches=list(dict.fromkeys(queries)),
+    )
+    return found, chains, graph
+
+
+def hypothesis(candidate: Candidate, chain: Chain) -> MechanismHypothesis:
+    """One candidate's."""
+    target, process, disease = (chain.node(kind) for kind in ("target", "process", "disease"))
+    found = candidate.appraisal
+    wanted = [_quoted(node.name) for node in (target, process) if node and chain.missing]
+    return MechanismHypothesis(
+        drug=candidate.drug,
+        target=target.name if target else NOT_REPORTED,
+        pathway=process.name if process else NOT_REPORTED,
+        effect="; ".join(candidate.mechanisms[:MAX_EFFECT]) or chain.steps[0].relation,
+        confidence=chain.confidence,
+        supporting_evidence=list(dict.fromkeys([*chain.keys(), *found.supporting])),
+        contradicting_evidence=list(dict.fromkeys([*chain.keys(denying=True), *found.contradicting])),
+        search_suggestions=[f"{each} AND {_quoted(disease.name)}" for each in wanted if disease],
+    )

@@ -1,0 +1,136 @@
+"""The steps of a chain and what they rest on: the data that graph, hypotheses and reports share.
+
+How sure a step is follows from what says it, by these figures; none of them is measured, all of them are conventions.
+
+| what says it | weight |
+|---|---|
+| a database of mechanisms, with the kind of action | 0.9; 0.6 without it |
+| a database that lists a protein among those of a pathway or process | 0.8 |
+| a curated entry that a protein has a part in the disease | 0.8 |
+| an association score of Open Targets | the score, 0.8 at most |
+| sentences of n records that name both ends | 1 - 0.6^n, 0.7 at most; a hedged one counts half |
+| a protein of the disease that takes part in the same process | half the weight of its own step to the disease |
+
+Of several kinds the heaviest counts, since databases copy each other; each record that denies the step halves it.
+"""
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+NodeKind = Literal["drug", "target", "process", "disease"]
+Basis = Literal["action", "action not named", "membership", "involvement", "association", "sentence", "shared protein"]
+WEIGHTS: dict[Basis, float] = {"action": 0.9, "action not named": 0.6, "membership": 0.8, "involvement": 0.8}
+MOST_BY_SCORE = 0.8
+MOST_BY_SENTENCES = 0.7
+_MISSED_BY_ONE = 0.6  # chance that a step which one sentence names is none
+_SHARED = 0.5
+_DENIED = 0.5
+
+
+class Node(NamedTuple):
+    """An end of a step."""
+
+    kind: NodeKind
+    name: str
+    number: str = ""
+    """Its identifier: CHEMBL27, P08588, R-HSA-390696, GO:0042310; empty where none is known."""
+
+
+class Backing(BaseModel):
+    """One thing that says a step, or denies it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    """Of the record."""
+    source: str
+    """Name of the record's source."""
+    basis: Basis
+    number: str = ""
+    """Identifier under which the source holds it; empty for sentences."""
+    quote: str = ""
+    """The record's own sentence, whole; empty where the source is a table."""
+    denies: bool = False
+    hedged: bool = False
+    score: float | None = Field(default=None, ge=0, le=1)
+    """Of an association or a shared protein; None for the others."""
+
+
+class Step(BaseModel):
+    """A step from one node to the next."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    start: Node
+    end: Node
+    relation: str
+    backings: list[Backing] = Field(default_factory=list)
+    """Empty where nothing says it: the step is missing."""
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether nothing says it."""
+        return not any(not each.denies for each in self.backings)
+
+    @property
+    def weight(self) -> float:
+        """How sure it is, 0 to 1, by the table above; 0 for a missing one."""
+        return weight_of(self.backings)
+
+    @property
+    def quoted(self) -> Backing | None:
+        """What is shown for it: a sentence where there is one, databases before publications."""
+        told = [each for each in self.backings if each.quote and not each.denies]
+        return min(told, key=lambda each: (each.basis == "sentence", each.hedged), default=None)
+
+
+def weight_of(backings: Iterable[Backing]) -> float:
+    """How sure a step is, by what says it.
+
+    >>> weight_of([Backing(key="a", source="chembl", basis="action")])
+    0.9
+    >>> weight_of([Backing(key=k, source="pubmed", basis="sentence", quote="…", denies=k == "c") for k in "abc"])
+    0.32
+    """
+    given = list(backings)
+    sentences = {
+        each.key: 0.5 if each.hedged else 1.0 for each in given if each.basis == "sentence" and not each.denies
+    }
+    found = [WEIGHTS[each.basis] for each in given if each.basis in WEIGHTS and not each.denies]
+    found += [min(MOST_BY_SCORE, each.score or 0.0) for each in given if each.basis == "association"]
+    found += [_SHARED * (each.score or 0.0) for each in given if each.basis == "shared protein"]
+    found.append(min(MOST_BY_SENTENCES, 1 - _MISSED_BY_ONE ** sum(sentences.values())))
+    denying = len({each.key for each in given if each.denies})
+    return round(max(found) * _DENIED**denying, 4)
+
+
+class Chain(BaseModel):
+    """The best way from a drug to the condition, with what says each step and what nothing says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    drug: str
+    steps: list[Step]
+    confidence: float = Field(ge=0, le=1)
+    """That the drug acts on the condition along this way or another one that is known, by `arithmetic`."""
+    arithmetic: str
+    others: int = 0
+    """Further ways that are whole."""
+    missing: list[str] = Field(default_factory=list)
+    """What no record says, in words."""
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes in order."""
+        return [self.steps[0].start, *(step.end for step in self.steps)] if self.steps else []
+
+    def node(self, kind: NodeKind) -> Node | None:
+        """The node of a kind; None where the chain has none."""
+        return next((each for each in self.nodes if each.kind == kind), None)
+
+    def keys(self, *, denying: bool = False) -> list[str]:
+        """Keys of the records that say its steps, or deny them."""
+        told = (each.key for step in self.steps for each in step.backings if each.denies is denying)
+        return list(dict.fromkeys(told))
