@@ -107,6 +107,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
             self._usage += _usage_of(message.source, message.content.iteration, message.models_usage)
 
     async def _write(self, cancellation_token: CancellationToken) -> tuple[ResearchReport, RequestUsage]:
+        self._run.readings.take(self._dossier.readings)
         pool, appraised = await self._run.checked(self._dossier.question, self._dossier.pool())
         approval = self._approval or Approval.not_asked()
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
