@@ -38,9 +38,9 @@ BUDGET_RESERVE = 0.1  # share of a budget that is kept for the synthesis; by con
 SHOWN_RECORDS = 60  # best publications and trials that a model reads; the code appraises all of them
 SHOWN_ENTRIES = 20  # entries of drug databases that it reads beside them: those of the leading candidates among them
 SHOWN_CANDIDATES = 20  # in a prompt, best supported first
-SHOWN_READINGS = 6  # of a candidate, for the judge; how many there are stands in the candidate's line
+SHOWN_READINGS = 5  # of a candidate, for the judge; how many there are stands in the candidate's line
 SHOWN_PASSAGES = 3  # of these, with the sentence that they rest on
-SHOWN_PASSAGE = 240  # characters of it
+SHOWN_PASSAGE = 180  # characters of it
 SHOWN_LINE = 200  # characters of a candidate's line
 
 StopReason = Literal[

@@ -38,7 +38,7 @@ from .report.wording import counted, listed
 
 BATCH = 12  # records of one prompt: a cut answer costs no more, and the instructions are said once for all of them
 AT_ONCE = 4  # prompts side by side; providers refuse floods
-SHOWN_CHARACTERS = 800  # of a record's text; results and conclusions seldom have more
+SHOWN_CHARACTERS = 650  # of a record's text; results and conclusions seldom have more
 MAX_DRUGS = 10  # of one record that are asked about by name; a model may add others
 _DESIGN = re.compile(r"\b(?:random|placebo|cohort|versus|compar|trial|review|patients|mice|rats)\w*", re.IGNORECASE)
 _log = logging.getLogger(EVENT_LOGGER_NAME)
@@ -152,7 +152,8 @@ async def read(
         timeout_s: seconds for all of them; what was not read then is counted. None waits for all.
     """
     found, free = Read(), asyncio.Semaphore(AT_ONCE)
-    batches = [records[at : at + BATCH] for at in range(0, len(records), BATCH)]
+    number = -(-len(records) // BATCH)
+    batches = [records[at::number] for at in range(number)]  # none is left with a record or two
 
     async def one(batch: Sequence[ToRead]) -> None:
         async with free:

@@ -4,7 +4,8 @@ A run over the bundled library on a stand-in for a language model: it gets words
 answers by rule: searches as the baseline analyst chooses them, readings as the learned reader has them, claims that are
 quotes.
 Prompts are counted at four characters a token, schemas and tools with them. Of each prompt, what an earlier one began
-with counts as cacheable. Prompts that were under way side by side count as one step.
+with counts as cacheable, where it is long enough for providers to keep it. Prompts that were under way side by side
+count as one step.
 """
 
 import asyncio
@@ -32,6 +33,7 @@ from willowbark.tools.reading.reading import Asked, Reading
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 ROUNDS = 2
+CACHED_FROM = 1024  # tokens of a prefix that OpenAI and Anthropic keep at least
 TAKES_S = 0.02  # of an answer, so that those asked for side by side are under way together
 
 
@@ -57,7 +59,8 @@ class StandIn(ChatCompletionCache):
         kind, text = _kind(messages, options), _offered(options) + "".join(map(_said, messages))
         common = max((_common(text, earlier) for earlier in self._earlier), default=0)
         self._earlier.append(text)
-        self.cacheable += common // CHARACTERS_PER_TOKEN
+        if common >= CACHED_FROM * CHARACTERS_PER_TOKEN:
+            self.cacheable += common // CHARACTERS_PER_TOKEN
         self.tokens[kind] += len(text) // CHARACTERS_PER_TOKEN
         self.calls[kind] += 1
         if not self._under_way:

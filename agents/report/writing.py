@@ -24,9 +24,10 @@ from willowbark.tools.works.sections import places
 from ..approval import Approval
 from ..asking import ModelFailure, add_usage, ask, prompt, reads_requests
 from ..drafts import BorneOut, ClaimDraft, ReportDraft
-from ..judge import SHOWN_CANDIDATES, SHOWN_READINGS, shown_records
+from ..judge import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
 from .claims import DroppedClaim, Verdicts, heard_from, quoted, verify
 
+PART = 9  # readings of a draft on several candidates
 MAX_DRAFTED = 12  # candidates that a model writes on; the report shows no more
 AT_ONCE = 4  # drafts side by side; providers refuse floods
 SHOWN_ENTRY = 400  # characters of a drug database's entry
@@ -42,6 +43,8 @@ class DraftRequest(BaseModel):
     question: str
     candidates: list[Candidate]
     """What is to be written on, best supported first."""
+    appraised: list[str] = Field(default_factory=list)
+    """Lines on all candidates of the report, best first, where it is drafted in parts; else empty."""
     set_aside: list[str]
     """Drugs on which, by decision, no claim is to be made."""
     pool: int
@@ -53,8 +56,12 @@ class DraftRequest(BaseModel):
 
     @property
     def text(self) -> str:
-        """The request in words: readings with the sentences they rest on, and no abstract."""
-        appraised = [f"- {candidate.line}" for candidate in self.candidates[:SHOWN_CANDIDATES]]
+        """The request in words: readings with the sentences they rest on, and no abstract.
+
+        What drafts side by side have in common stands first, so that a provider need not read it again.
+        """
+        lines = self.appraised or [candidate.line for candidate in self.candidates]
+        appraised = [f"- {line[:SHOWN_LINE]}" for line in lines[:SHOWN_CANDIDATES]]
         aside = f"Set aside by decision, make no claim on: {', '.join(self.set_aside)}"
         return "\n".join(
             [
@@ -62,7 +69,8 @@ class DraftRequest(BaseModel):
                 "Appraisal by rule (drug: records for and against, certainty):",
                 *(appraised or ["- no drug with evidence on the condition"]),
                 *([aside] if self.set_aside else []),
-                "What was read, and what databases say:",
+                f"Write on: {', '.join(candidate.drug for candidate in self.candidates[:SHOWN_CANDIDATES])}.",
+                "What was read of it, and what databases say:",
                 enclose_lines(list(self._lines()), self.marker, head={"pool": self.pool}),
             ]
         )
@@ -184,7 +192,7 @@ class Writing:
             size = min(SHOWN_READINGS, sum(bool(each.sentence) for each in candidate.records))
             if size > room:
                 groups.append([])
-                room = SHOWN_READINGS
+                room = PART
             groups[-1].append(candidate)
             room -= size
         return [self._request.model_copy(update=self._on(group)) for group in groups]
@@ -192,7 +200,7 @@ class Writing:
     def _on(self, group: list[Candidate]) -> dict[str, Any]:
         own = {key for each in group for key in (*(r.key for r in each.records), *each.drug_records)}
         records = [each for each in self._request.records if each.key in own or kind_of(each) == "disease"]
-        return {"candidates": group, "records": records}
+        return {"candidates": group, "records": records, "appraised": [each.line for each in self._request.candidates]}
 
     def _wrote(self, parts: Sequence[_Part]) -> bool:
         return any(part.failure is None for part in parts)
