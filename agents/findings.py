@@ -44,6 +44,8 @@ class Findings(BaseModel):
     """What a language model read in these records, as far as its quotes stand there; empty where none was asked."""
     notes: list[str] = Field(default_factory=list)
     """What went wrong on the way, for the report's limitations."""
+    reading_notes: list[str] = Field(default_factory=list)
+    """What a language model did not read, or read otherwise than its records say; for the limitations too."""
 
     @property
     def records(self) -> list[Evidence]:

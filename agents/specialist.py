@@ -322,7 +322,8 @@ class _Turn:
             summary=self.said,
             replies=self.replies,
             readings=self.read.readings,
-            notes=[*self.notes, *(f"{self.name}: {note}" for note in self.read.notes)],
+            notes=self.notes,
+            reading_notes=self.read.notes,
         )
 
     def as_markdown(self) -> str:

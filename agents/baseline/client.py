@@ -32,6 +32,7 @@ from willowbark.agents.asking import REQUEST
 from willowbark.agents.findings import summed_up
 from willowbark.agents.judge import AssessmentRequest
 from willowbark.agents.report.writing import DraftRequest
+from willowbark.tools.enclosure import disclose
 from willowbark.tools.toolbox import replies_in
 
 from .assessing import assessment
@@ -188,7 +189,9 @@ def answer_of(
     if isinstance(request, DraftRequest):
         return draft(request).model_dump_json()
     if messages and isinstance(last := messages[-1], FunctionExecutionResultMessage):
-        return summed_up([reply for result in last.content for reply in replies_in(result.content)])
+        results = [result.content for result in last.content]
+        if not tools or any(next(disclose(each), None) for each in results):  # else none of the calls could be made
+            return summed_up([reply for each in results for reply in replies_in(each)])
     if tools:
         return tool_calls(messages, tools) or "There is nothing to search for with these tools."
     return _speaker(messages)

@@ -208,8 +208,9 @@ class Writing:
     def _note(self, failed: Sequence[_Part], asked: int) -> None:
         """Say why drafts failed, once for each reason, and on which drugs where others did not."""
         for reason in dict.fromkeys(part.failure for part in failed):
-            drugs = [c.drug for part in failed if part.failure == reason for c in part.request.candidates]
-            on = "" if len(drugs) == asked or not drugs else f", on {', '.join(drugs)}"
+            alike = [part for part in failed if part.failure == reason]
+            drugs = [candidate.drug for part in alike for candidate in part.request.candidates]
+            on = "" if len(alike) == asked else f", on {', '.join(drugs)}"
             _log.warning("%s: %s%s", self._name, reason, on)
             self.notes.append(f"{self._name}: {reason}{on}")
 
