@@ -110,7 +110,7 @@ class Read:
     def notes(self) -> list[str]:
         """What the report should say of it, a line for each reason."""
         refused = (
-            f"{counted(len(which), 'reading')} of the model don't stand ({reason}), the learned reader's stand there: "
+            f"Of the model's readings {len(which)} left out, the learned reader's stand there ({reason}): "
             f"{listed(which, most=5)}"
             for reason, which in self.refused.items()
         )

@@ -209,7 +209,7 @@ async def test_a_model_that_fails_while_reading_loses_no_record_and_is_named() -
     findings = await found(specialist(scripted(calls("migraine")), fallback=BaselineChatCompletionClient()))
     assert [record.key for record in findings.records] == ["pmid:11111111"]
     assert "1 record" in findings.summary
-    assert findings.notes == ["literature: 1 record not read by the model: the model did not answer (ValueError)"]
+    assert findings.reading_notes == ["1 record not read by the model: the model did not answer (ValueError)"]
 
 
 async def test_without_a_fallback_the_failure_is_the_summary() -> None:
