@@ -42,6 +42,8 @@ class Findings(BaseModel):
     """What each source said to each query, failures included."""
     readings: list[Reading] = Field(default_factory=list)
     """What a language model read in these records, as far as its quotes stand there; empty where none was asked."""
+    reading_tokens: tuple[int, int] = (0, 0)
+    """Tokens of the prompts and answers of reading, which are among those of the turn."""
     notes: list[str] = Field(default_factory=list)
     """What went wrong on the way, for the report's limitations."""
     reading_notes: list[str] = Field(default_factory=list)

@@ -322,6 +322,7 @@ class _Turn:
             summary=self.said,
             replies=self.replies,
             readings=self.read.readings,
+            reading_tokens=(self.read.usage.prompt_tokens, self.read.usage.completion_tokens),
             notes=self.notes,
             reading_notes=self.read.notes,
         )

@@ -72,6 +72,19 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
         ) from error
 
 
+def clients_of_roles(
+    settings: "Settings", environ: Mapping[str, str] = os.environ
+) -> "dict[str, ChatCompletionClient]":
+    """The clients of the models that `[llm.roles]` names, by their names.
+
+    Raises:
+        UsageError: as `model_client`.
+    """
+    named = settings.llm.roles.model_dump().values()
+    others = dict.fromkeys(name for name in named if name not in (None, settings.llm.model))
+    return {name: model_client(name, settings, environ) for name in others}
+
+
 async def close(client: "ChatCompletionClient") -> None:
     """Close a client and its connections, which AutoGen's client for Ollama leaves open."""
     from willowbark.agents.autogen import close_connections  # noqa: PLC0415  agents take most of a second

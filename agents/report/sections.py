@@ -180,7 +180,19 @@ def _search(material: Material) -> str:
     return (
         f"Specialists for literature, clinical trials and mechanisms searched {where} in "
         f"{counted(material.dossier.iteration, 'round')}; a judge decided after each round whether to go on. "
-        f"The search ended because {material.ending}. Analyst: {material.analyst}."
+        f"The search ended because {material.ending}. Analyst: {material.analyst}.{_read_by(material)}"
+    )
+
+
+def _read_by(material: Material) -> str:
+    """Which model read what, with which version of the prompts; nothing where rules alone read."""
+    readings = material.dossier.readings
+    if not readings:
+        return ""
+    disputed = sum(bool(record.item.disputed) for candidate in material.candidates for record in candidate.records)
+    return (
+        f" Publications were read by {listed(sorted({each.version for each in readings}))}; its readings count before "
+        f"those of the learned reader, and the two disagree in {counted(disputed, 'place')}."
     )
 
 
