@@ -106,17 +106,22 @@ async def ask(
     if request is not None and reads_requests(model_client):
         form = {**form, "extra_create_args": {REQUEST: request}}
     used, was_cut = RequestUsage(prompt_tokens=0, completion_tokens=0), False
-    for _ in range(1 + MAX_REPAIRS):
+    attempts, refusals = 1 + MAX_REPAIRS, 2  # of the schema, and of JSON
+    while attempts:
         try:
             result = await model_client.create(asked, **form, cancellation_token=cancellation_token)
         except Exception as error:  # clients raise whatever their libraries raise
-            if not _refuses_schema(error, form):
+            if not refusals or not _refuses_schema(error, form):
                 too_long = any(word in told(error).lower() for word in _TOO_LONG)
                 raise ModelFailure(
                     f"the model did not answer ({told(error)})", used, may_be_shorter=too_long
                 ) from error
-            asked, form = [*asked, _schema_request(answer_type)], _loose_form(model_client)
+            refusals -= 1
+            is_typed = form.get("json_output") is not True
+            asked = [*asked, _schema_request(answer_type)] if is_typed else asked
+            form = _loose_form(model_client) if is_typed else {}
             continue
+        attempts -= 1
         add_usage(used, result.usage)
         said = result.content if isinstance(result.content, str) else ""
         answer, problem = _read(said, answer_type)
@@ -161,7 +166,7 @@ def _loose_form(client: ChatCompletionClient) -> dict[str, Any]:
 def _refuses_schema(error: Exception, form: dict[str, Any]) -> bool:
     """Whether a server took no offence but at the schema, which can be put in words."""
     said = told(error).lower()
-    typed = "response_format" in form.get("extra_create_args", {}) or isinstance(form.get("json_output"), type)
+    typed = "response_format" in form.get("extra_create_args", {}) or bool(form.get("json_output"))
     about_it = any(word in said for word in ("schema", "response_format", "grammar"))
     return typed and about_it and said.startswith(("400 ", "422 "))
 

@@ -216,7 +216,7 @@ async def test_junk_is_asked_to_be_mended_a_bounded_number_of_times_and_paid_for
     assert "judge: the model gave no valid JudgeDraft in 3 attempts" in said
     assert "report: the model gave no valid ReportDraft in 3 attempts" in said
     assert sum(turn.tokens for turn in report.usage) == report.tokens_used == client.total_usage_tokens
-    assert {turn.agent for turn in report.usage} == {"literature", "trials", "mechanism", "judge", "report"}
+    assert {turn.agent for turn in report.usage} == {"literature", "trials", "mechanism", "reading", "judge", "report"}
 
 
 async def test_a_model_that_dies_midway_leaves_the_rest_to_the_baseline(sandbox: SandboxServer) -> None:

@@ -67,7 +67,7 @@ def _next_page(tool: str, arguments: dict[str, Any], messages: Sequence[LLMMessa
     pages = [
         next(disclose(said), None)
         for call, said in _answered(messages)
-        if call.name == tool and json.loads(call.arguments).get("query") == arguments["query"]
+        if call.name == tool and _query(call) == arguments["query"]
     ]
     if not pages:
         return arguments
@@ -75,6 +75,14 @@ def _next_page(tool: str, arguments: dict[str, Any], messages: Sequence[LLMMessa
     hits = max(page.head.get("total", 0) if page is not None else 0 for page in pages)
     is_over = not read[-1] or sum(read) >= hits
     return None if is_over or takes_names(tool.removeprefix("search_")) else {**arguments, "page": len(pages) + 1}
+
+
+def _query(call: FunctionCall) -> object:
+    """What a call asked for; None where a model wrote arguments that are none."""
+    try:
+        return json.loads(call.arguments).get("query")
+    except (ValueError, AttributeError):
+        return None
 
 
 def _answered(messages: Sequence[LLMMessage]) -> Iterator[tuple[FunctionCall, str]]:
