@@ -64,8 +64,10 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
         raise UsageError(_unknown(name))
     client_class = _client_class(prefix, provider)
     arguments = provider.arguments(model, settings.llm, environ)
+    from willowbark.agents.autogen import caching_prompts  # noqa: PLC0415  agents take most of a second
+
     try:
-        return client_class(**arguments)  # type: ignore[no-any-return]
+        return caching_prompts(client_class(**arguments))
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"model {name!r}: its client refuses these settings ({' '.join(str(error).split())})"
