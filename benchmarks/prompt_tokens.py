@@ -26,6 +26,7 @@ from autogen_core.models import (
 from autogen_ext.models.cache import ChatCompletionCache
 
 from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN, BaselineChatCompletionClient
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.research import research
 from willowbark.tools.lexicon import find_conditions
 from willowbark.tools.reading.learned import LearnedReader
@@ -159,12 +160,18 @@ def _kind(messages: Sequence[LLMMessage], options: dict[str, Any]) -> str:
     return "choice of searches" if is_first else "others"
 
 
-async def main(rounds: int, question: str) -> None:
-    """Run, and print the counts."""
+async def measured(rounds: int, question: str) -> tuple[StandIn, ResearchReport]:
+    """A run, and the stand-in that counted."""
     client = StandIn()
     report = await research(
         question, model_client=client, offline=True, max_iterations=rounds, depth="exhaustive", max_seconds=3000
     )
+    return client, report
+
+
+async def main(rounds: int, question: str) -> None:
+    """Run, and print the counts."""
+    client, report = await measured(rounds, question)
     for kind, tokens in client.tokens.most_common():
         print(f"{kind:20} {tokens:8,}  {client.calls[kind]:3} calls")
     total = client.tokens.total()
