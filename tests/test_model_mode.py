@@ -18,6 +18,7 @@ from willowbark.agents.asking import without_thoughts
 from willowbark.teams.config import LLMSettings, Price, RoleSettings, Settings
 from willowbark.teams.faces.ask import ExitCode, Outcome
 from willowbark.teams.model_clients import close, model_client, preflight
+from willowbark.teams.run.budget import estimate
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import research
 from willowbark.tools.errors import UsageError
@@ -123,6 +124,8 @@ async def test_two_rounds_cost_no_more_than_is_said_and_no_prompt_holds_a_record
     assert client.tokens.total() <= 45_000
     assert client.cacheable >= 0.39 * client.tokens.total()
     assert client.calls["choice of searches"] == 3
+    told = estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 300).partition(" tokens")[0]
+    assert int(told.removeprefix("up to about ").replace(",", "")) == pytest.approx(report.tokens_used, rel=0.25)
 
 
 def forms(bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -22,12 +22,12 @@ from ..config import LLMSettings, Price, RoleSettings
 
 WARN_SHARE = 0.8
 # Measured by benchmarks/prompt_tokens.py, prompts and answers:
-CHOICE_TOKENS = 2_800  # of the first round's searches
+CHOICE_TOKENS = 2_400  # of the first round's searches
 RECORD_TOKENS = 500  # of a publication that is read, with its share of the instructions and what is read in it
-ROUND_TOKENS = 5_800  # of the judge
-REPORT_TOKENS = 12_000  # of the report's parts and their wording
+ROUND_TOKENS = 5_300  # of the judge
+REPORT_TOKENS = 11_000  # of the report's parts and their wording
 FIRST_RECORDS = 60  # publications of a first round that tell of drugs
-FURTHER_RECORDS = 30  # of each round after it
+FURTHER_RECORDS = 5  # of each round after it, on the bundled library; where more comes, a record costs what it costs
 
 
 PRICES: Mapping[str, Price] = {
@@ -241,9 +241,9 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """One line on what a run takes: of a question on which as much is found as on common diseases.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 56,000 tokens, $0.03'
+    'up to about 54,000 tokens, $0.03'
     >>> estimate("openai/something-new", 2, LLMSettings(), 60)
-    'up to about 56,000 tokens, at a price that is not known'
+    'up to about 54,000 tokens, at a price that is not known'
     """
     read = RECORD_TOKENS * min(most_records, FIRST_RECORDS + FURTHER_RECORDS * (max_iterations - 1))
     judged, prices = ROUND_TOKENS * max_iterations, prices_of(model, llm)
