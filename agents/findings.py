@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.appraisal.candidates import named_drugs
 from willowbark.tools.enclosure import unmarked
-from willowbark.tools.evidence import Evidence, EvidenceStore
+from willowbark.tools.evidence import Evidence, EvidenceStore, merge
 from willowbark.tools.ranking import rank
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug
