@@ -20,7 +20,7 @@ from willowbark.tools.http.endpoints import Endpoints
 from ..config import Settings
 from ..events import AgentEvent
 from ..ledger import Ledger, LedgerError, Model, Run
-from ..model_clients import BASELINE, clients_of_roles
+from ..model_clients import BASELINE, READS_REQUESTS, clients_of_roles
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
 from .course import Course
@@ -154,7 +154,8 @@ class _Absent(BaselineChatCompletionClient):
     def __init__(self, run: Run, name: str | None = None) -> None:
         super().__init__()
         self.display_name = name.partition("/")[2] if name else run.analyst
-        self._info = run.model_info
+        self._info = {name: value for name, value in run.model_info.items() if name != READS_REQUESTS}
+        self.reads_requests = bool(run.model_info.get(READS_REQUESTS))
 
     @property
     def model_info(self) -> ModelInfo:

@@ -110,7 +110,7 @@ def appraise_candidates(
 
 
 def _appraised(record: Evidence, asked: ParsedQuestion, readings: Readings) -> dict[str, AppraisedRecord]:
-    """What a study says of each drug that it names, or that a model read in it; nothing where it is off the condition."""
+    """What a study says of each drug that it names or a model read in it; nothing where it is off the condition."""
     for shown, named in studies([record], asked):
         read = [drug for drug in readings.drugs_in(shown) if not _is_left_out(drug, asked)]
         return {drug: appraise_record(shown, drug, asked, readings) for drug in dict.fromkeys((*named, *read))}
