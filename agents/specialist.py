@@ -200,7 +200,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         What the judge asks for needs no choice: the fallback asks it as it stands.
         """
         deadline = time.monotonic() + self._turn_timeout_s
-        is_chosen = self._fallback is not None and any(map(_names_queries, messages))
+        has_choice = self._fallback is None or reads_requests(self._model_client)  # rules choose the same by themselves
+        is_chosen = not has_choice and any(map(_names_queries, messages))
         for client in (self._fallback,) if is_chosen else (self._model_client, self._fallback):
             if client is None:
                 return
