@@ -125,6 +125,7 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
         yield Response(chat_message=message)
 
     async def _request(self) -> ApprovalRequest:
+        self._run.readings.take(self._dossier.readings)
         _, candidates = await self._run.checked(self._dossier.question, self._dossier.pool())
         return ApprovalRequest(
             question=self._dossier.question,

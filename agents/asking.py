@@ -37,6 +37,21 @@ REQUEST = "request"
 """Names a request as data among a client's `extra_create_args`."""
 _MAX_STARTS = 40  # braces at which an answer's JSON may begin: a reader from each of thousands would take minutes
 _MAX_TOLD = 200  # characters of a provider's own words in a report
+_TOO_LONG = (
+    "context length",
+    "context window",
+    "context size",
+    "too long",
+    "too large",
+    "too many tokens",
+    "maximum context",
+    "reduce the length",
+    "exceeds the available context",
+    "413 ",
+)
+"""What servers say of a prompt that does not fit."""
+PROMPTS_VERSION = "2026.11"
+"""Of the prompts beside the agents; raised whenever one of them changes what is asked."""
 _THOUGHT = ("think", "thinking", "reasoning")  # tags around what a model thinks aloud
 _KEY = re.compile(r"\b(?:sk|pk|rk|key|gsk|xai|api)[-_][\w*.-]{4,}|\b[\w-]*\*{3,}[\w-]*|\b[A-Za-z0-9_-]{32,}\b")
 
@@ -46,11 +61,13 @@ class ModelFailure(WillowbarkError):
 
     Attributes:
         usage: tokens of the answers that could not be used.
+        may_be_shorter: whether less of it might have been answered: the prompt or the answer was too long.
     """
 
-    def __init__(self, message: str, usage: RequestUsage) -> None:
+    def __init__(self, message: str, usage: RequestUsage, *, may_be_shorter: bool = False) -> None:
         super().__init__(message)
         self.usage = usage
+        self.may_be_shorter = may_be_shorter
 
 
 class ModelUnavailable(Exception):
@@ -88,15 +105,23 @@ async def ask(
         asked, form = [*asked, _schema_request(answer_type)], _loose_form(model_client)
     if request is not None and reads_requests(model_client):
         form = {**form, "extra_create_args": {REQUEST: request}}
-    used = RequestUsage(prompt_tokens=0, completion_tokens=0)
-    for _ in range(1 + MAX_REPAIRS):
+    used, was_cut = RequestUsage(prompt_tokens=0, completion_tokens=0), False
+    attempts, refusals = 1 + MAX_REPAIRS, 2  # of the schema, and of JSON
+    while attempts:
         try:
             result = await model_client.create(asked, **form, cancellation_token=cancellation_token)
         except Exception as error:  # clients raise whatever their libraries raise
-            if not _refuses_schema(error, form):
-                raise ModelFailure(f"the model did not answer ({told(error)})", used) from error
-            asked, form = [*asked, _schema_request(answer_type)], _loose_form(model_client)
+            if not refusals or not _refuses_schema(error, form):
+                too_long = any(word in told(error).lower() for word in _TOO_LONG)
+                raise ModelFailure(
+                    f"the model did not answer ({told(error)})", used, may_be_shorter=too_long
+                ) from error
+            refusals -= 1
+            is_typed = form.get("json_output") is not True
+            asked = [*asked, _schema_request(answer_type)] if is_typed else asked
+            form = _loose_form(model_client) if is_typed else {}
             continue
+        attempts -= 1
         add_usage(used, result.usage)
         said = result.content if isinstance(result.content, str) else ""
         answer, problem = _read(said, answer_type)
@@ -107,7 +132,11 @@ async def ask(
             AssistantMessage(content=said[:MAX_SHOWN_BACK] or "(empty)", source="assistant"),
             UserMessage(content=f"{_flaw(result, problem)} Answer again, with the JSON alone.", source="user"),
         ]
-    raise ModelFailure(f"the model gave no valid {answer_type.__name__} in {1 + MAX_REPAIRS} attempts", used)
+        was_cut = result.finish_reason == "length"
+    why = f"the model gave no valid {answer_type.__name__} in {1 + MAX_REPAIRS} attempts"
+    raise ModelFailure(
+        f"{why}, cut off at the limit of an answer's length" if was_cut else why, used, may_be_shorter=was_cut
+    )
 
 
 def _form(client: ChatCompletionClient, answer_type: type[BaseModel]) -> dict[str, Any] | None:
@@ -137,7 +166,7 @@ def _loose_form(client: ChatCompletionClient) -> dict[str, Any]:
 def _refuses_schema(error: Exception, form: dict[str, Any]) -> bool:
     """Whether a server took no offence but at the schema, which can be put in words."""
     said = told(error).lower()
-    typed = "response_format" in form.get("extra_create_args", {}) or isinstance(form.get("json_output"), type)
+    typed = "response_format" in form.get("extra_create_args", {}) or bool(form.get("json_output"))
     about_it = any(word in said for word in ("schema", "response_format", "grammar"))
     return typed and about_it and said.startswith(("400 ", "422 "))
 

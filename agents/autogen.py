@@ -5,7 +5,7 @@ AutoGen 0.7.5 is pinned; `tests/test_autogen.py` holds a test for each of these,
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ __all__ = [
     "PolicyGroupChat",
     "SelectorGroupChatConfig",
     "UserProxyAgentConfig",
+    "caching_prompts",
     "close_connections",
     "input_of",
     "model_name",
@@ -38,6 +39,8 @@ __all__ = [
     "typed_by",
 ]
 
+RECORDS = "\n<records "
+"""Before it stands what prompts of one kind have in common."""
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 _trace = logging.getLogger(TRACE_LOGGER_NAME)
 
@@ -138,6 +141,35 @@ def openai_server(client: ChatCompletionClient) -> Literal["strict", "own"] | No
     if not type(inner).__module__.startswith("autogen_ext.models.openai"):
         return None
     return "own" if getattr(inner, "_raw_config", {}).get("base_url") else "strict"
+
+
+def caching_prompts(client: ChatCompletionClient) -> ChatCompletionClient:
+    """Have Anthropic keep what prompts begin with: the system prompt, and what stands before the records.
+
+    It keeps nothing that is not marked, and AutoGen marks nothing. Other clients are left as they are: OpenAI's servers
+    keep prefixes by themselves. https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
+    """
+    if type(client).__module__.startswith("autogen_ext.models.anthropic"):
+        messages = client._client.messages  # type: ignore[attr-defined]
+        messages.create = _marking(messages.create)
+    return client
+
+
+def _marking(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    async def marked(**asked: Any) -> Any:
+        if isinstance(system := asked.get("system"), str):
+            asked["system"] = [_kept(system)]
+        first, *rest = asked["messages"]
+        before, opening, records = str(first["content"]).partition(RECORDS)
+        if isinstance(first["content"], str) and opening:
+            first = {**first, "content": [_kept(before), {"type": "text", "text": opening + records}]}
+        return await create(**{**asked, "messages": [first, *rest]})
+
+    return marked
+
+
+def _kept(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
 
 
 async def close_connections(client: ChatCompletionClient) -> None:

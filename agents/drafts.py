@@ -13,8 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJson
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
+
 MAX_QUERY = 1900  # characters; llama.cpp refuses grammars that repeat anything 2,000 times, and sources take no more
 MAX_PASSAGE = 1900  # characters of a quote; three sentences have a third of that
+MAX_READINGS = 120  # of a batch: ten drugs in each of its records
 _BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"})
 """What OpenAI's strict mode does not take in all of its models:
 https://platform.openai.com/docs/guides/structured-outputs"""
@@ -107,6 +110,31 @@ class JudgeDraft(Draft):
         return list(dict.fromkeys(search.specialist for search in self.next_searches))
 
 
+class ReadingDraft(Draft):
+    """What a model reads in one record of one drug; which way that points follows by rule."""
+
+    evidence_key: Annotated[str, UpTo(300)]
+    drug: Name
+    """Generic name."""
+    quote: Annotated[str, UpTo(MAX_PASSAGE)]
+    """The whole sentences that carry the result, to the letter; empty where the record reports none."""
+    role: Role
+    match: Match
+    kind: OutcomeKind
+    comparator: Comparator
+    against: Annotated[str, UpTo(100)]
+    """The active comparator's name; empty where there is none."""
+    effect: Effect
+    hedged: bool
+    non_inferior: bool
+
+
+class ReadingsDraft(Draft):
+    """What a model reads in a batch of records."""
+
+    readings: Annotated[list[ReadingDraft], UpTo(MAX_READINGS)]
+
+
 class ClaimDraft(Draft):
     """One sentence on one drug, and the passage it rests on."""
 
@@ -115,8 +143,8 @@ class ClaimDraft(Draft):
     """A passage of the record, to the letter."""
     drug: Name
     topic: Literal["clinical", "mechanism"]
-    text: Annotated[str, UpTo(MAX_PASSAGE, least=1)]
-    """The quote said shorter."""
+    text: Annotated[str, UpTo(MAX_PASSAGE)]
+    """The quote said shorter; empty where it stands for itself."""
     stance: Literal["supports", "contradicts", "neutral"]
 
 

@@ -3,6 +3,7 @@
 All that matters travels in messages, so a team's saved state holds everything, and nothing is read behind its back.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -11,13 +12,19 @@ from autogen_agentchat.messages import BaseChatMessage, StructuredMessage, TextM
 from autogen_core.models import UserMessage
 from pydantic import BaseModel, ConfigDict, Field
 
+from willowbark.tools.appraisal.candidates import named_drugs
 from willowbark.tools.enclosure import unmarked
-from willowbark.tools.evidence import Evidence, EvidenceStore
+from willowbark.tools.evidence import Evidence, EvidenceStore, merge
 from willowbark.tools.ranking import rank
+from willowbark.tools.reading.reading import Reading
+from willowbark.tools.records import Drug
+from willowbark.tools.registry import kind_of
 from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.sources.card import STUDIES
 
 from .report.wording import counted
 
+MAX_NAMED = 6  # drugs of a summary
 _FAILED = (Status.UNAVAILABLE, Status.BAD_QUERY)
 
 
@@ -33,8 +40,14 @@ class Findings(BaseModel):
     """The specialist's reflection on what its tools returned."""
     replies: list[SourceReply] = Field(default_factory=list)
     """What each source said to each query, failures included."""
+    readings: list[Reading] = Field(default_factory=list)
+    """What a language model read in these records, as far as its quotes stand there; empty where none was asked."""
+    reading_tokens: tuple[int, int] = (0, 0)
+    """Tokens of the prompts and answers of reading, which are among those of the turn."""
     notes: list[str] = Field(default_factory=list)
     """What went wrong on the way, for the report's limitations."""
+    reading_notes: list[str] = Field(default_factory=list)
+    """What a language model did not read, or read otherwise than its records say; for the limitations too."""
 
     @property
     def records(self) -> list[Evidence]:
@@ -95,6 +108,11 @@ class Dossier(BaseModel):
         return [reply for found in self.in_order for reply in found.replies]
 
     @property
+    def readings(self) -> list[Reading]:
+        """What a language model read, in the order of the rounds."""
+        return [reading for found in self.in_order for reading in found.readings]
+
+    @property
     def in_order(self) -> list[Findings]:
         """The findings by round and specialist, whoever answered first."""
         return sorted(self.findings, key=_order)
@@ -147,6 +165,32 @@ class Dossier(BaseModel):
 
     def _statuses(self, iteration: int) -> set[Status]:
         return {reply.status for found in self.findings if found.iteration == iteration for reply in found.replies}
+
+
+def summed_up(replies: Sequence[SourceReply], readings: Sequence[Reading] = ()) -> str:
+    """What sources returned and a model read there, in a few sentences."""
+    records = merge(record for reply in replies for record in reply.records)
+    silent = [
+        f"{reply.source} gave no answer: {'; '.join(reply.warnings) or 'no reason given'}."
+        for reply in replies
+        if reply.status in _FAILED
+    ]
+    if not records:
+        return " ".join(["The searches gave no record.", *silent])
+    named = Counter(drug for record in records if kind_of(record) in STUDIES for drug in named_drugs(record))
+    about = [record.record for record in records if isinstance(record.record, Drug)]
+    said = [f"{counted(len(records), 'record')}."]
+    if named:
+        said.append(f"Most speak of {', '.join(f'{drug} ({count})' for drug, count in named.most_common(MAX_NAMED))}.")
+    if about:
+        known = ", ".join(sorted({drug.drug for drug in about if drug.drug})[:20])
+        said.append(f"Mechanisms and indications are given for {known}.")
+    if not named and not about:
+        said.append("None names a drug.")
+    if told := Counter((each.drug, each.verdict) for each in readings if each.verdict in ("supports", "contradicts")):
+        each = (f"{drug} {verdict} {count}" for (drug, verdict), count in told.most_common(2 * MAX_NAMED))
+        said.append(f"Read as results: {', '.join(each)}.")
+    return " ".join([*said, *silent])
 
 
 def _order(found: Findings) -> tuple[int, str]:

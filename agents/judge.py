@@ -6,7 +6,7 @@ whether to go on follows from rules and budgets.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
 
@@ -18,7 +18,7 @@ from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, 
 from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker, stated, unmarked
+from willowbark.tools.enclosure import GUIDANCE, enclose_lines, new_marker, stated, unmarked
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, assess
@@ -39,10 +39,12 @@ MIN_SCORE = 6  # of 10, for mechanism and for candidates; by contract
 BUDGET_RESERVE = 0.1  # share of a budget that is kept for the synthesis; by contract
 SHOWN_RECORDS = 60  # best publications and trials that a model reads; the code appraises all of them
 SHOWN_ENTRIES = 20  # entries of drug databases that it reads beside them: those of the leading candidates among them
-SHOWN_READINGS = 8  # of a candidate, for the judge; how many there are stands in the candidate's line
+SHOWN_CANDIDATES = 20  # in a prompt, best supported first
+SHOWN_READINGS = 5  # of a candidate, for the judge; how many there are stands in the candidate's line
+SHOWN_PASSAGES = 3  # of these, with the sentence that they rest on
+SHOWN_PASSAGE = 180  # characters of it
+SHOWN_LINE = 200  # characters of a candidate's line
 SHOWN_HYPOTHESES = 6  # mechanism hypotheses that a model reads
-SHOWN_PASSAGE = 300  # characters of what a reading rests on, for the judge
-SHOWN_CHARACTERS = 2500  # of a record's text in a prompt; abstracts seldom have more
 
 StopReason = Literal[
     "sufficient_evidence",
@@ -162,26 +164,41 @@ class AssessmentRequest(BaseModel):
     """The best of the pool, which are shown; best first."""
     hypotheses: HypothesisAssessment = Field(default_factory=HypothesisAssessment)
     """How the leading candidates might act, with what could test that."""
+    most_rounds: int = 10
+    """After which the search ends."""
+    threshold: float = JUDGE_THRESHOLD
+    """Confidence from which evidence can suffice."""
+    gaps: list[str] = Field(default_factory=list)
+    """What the judge missed in the round before."""
+    shown_before: list[tuple[str, str]] = Field(default_factory=list)
+    """Record and drug of the readings that earlier rounds' requests showed, in their order."""
+    marker: str = Field(default_factory=new_marker, exclude=True)
+    """Of the block of readings."""
 
     @property
     def text(self) -> str:
-        """The request in words."""
-        searched = [f"- {s.source}: {s.query}: {s.status.value}, {s.read} of {s.hits}" for s in self.searches]
-        appraised = [f"- {candidate.line}" for candidate in self.candidates[:20]]
-        sizes = {"pool": self.pool, "studies": self.progress.read}
+        """The request in words: first what stays the same from round to round, so that a provider need not read it
+        again, then what is new.
+        """
+        searched = [f"- {s.source}: {s.query[:200]}: {s.status.value}, {s.read} of {s.hits}" for s in self.searches]
+        appraised = [f"- {candidate.line[:SHOWN_LINE]}" for candidate in self.candidates[:SHOWN_CANDIDATES]]
+        unread = [f"- {query[:200]}" for query in self.progress.unread]
         return "\n".join(
             [
                 f"Question: {self.question}",
-                f"Round: {self.iteration}",
-                f"Reading: {self.progress.said}.",
+                f"Thresholds: the search may end at confidence {self.threshold:g} with {MIN_SCORE} of 10 for mechanism "
+                f"and candidates; it ends after round {self.most_rounds}.",
+                "What was read of the candidates:",
+                enclose_lines(list(self._readings()), self.marker),
                 "Searches so far:",
                 *(searched or ["- none"]),
                 "Appraisal by rule (drug: records for and against, certainty):",
                 *(appraised or ["- no drug with evidence on the condition"]),
+                *(["Gaps that you named before:", *(f"- {unmarked(gap)}" for gap in self.gaps)] if self.gaps else []),
+                *(["Queries with further hits unread:", *unread] if unread else []),
                 "Mechanism hypotheses (confidence in the chain, not in the effect), with queries that could test them:",
                 *(self._hypotheses or ["- none: no mechanism is known"]),
-                "What was read of the candidates, strongest records first:",
-                enclose([], new_marker(), head={**sizes, "readings": self._readings}),
+                f"Round: {self.iteration} of {self.most_rounds}. {self.pool} records; {self.progress.said}.",
             ]
         )
 
@@ -194,21 +211,36 @@ class AssessmentRequest(BaseModel):
         ]
 
     @property
-    def _readings(self) -> list[dict[str, Any]]:
+    def shown(self) -> list[tuple[str, str]]:
+        """Record and drug of the readings that are shown: those of earlier rounds in their order, then new ones."""
+        leading = [
+            (each.key, candidate.drug)
+            for candidate in self.candidates[:SHOWN_CANDIDATES]
+            for each in candidate.records[:SHOWN_READINGS]
+        ]
+        return list(dict.fromkeys((*self.shown_before, *leading)))
+
+    def _readings(self) -> Iterator[dict[str, Any]]:
         """What the leading candidates' records say of them: a judge weighs readings, and needs no abstract for that."""
-        shown = [(each, candidate) for candidate in self.candidates[:20] for each in candidate.records[:SHOWN_READINGS]]
-        return [
-            {
-                "key": each.key,
-                "drug": candidate.drug,
+        known = {
+            (each.key, candidate.drug): (at, each)
+            for candidate in self.candidates
+            for at, each in enumerate(candidate.records)
+        }
+        for key, drug in self.shown:
+            if (key, drug) not in known:
+                continue
+            at, each = known[key, drug]
+            yield {
+                "key": key,
+                "drug": drug,
                 "says": str(each.item.direction),
                 "design": str(each.item.design),
-                **({"participants": each.item.sample_size} if each.item.sample_size is not None else {}),
+                **({"n": each.item.sample_size} if each.item.sample_size is not None else {}),
                 **({"retracted": True} if each.item.retracted else {}),
-                **({"passage": each.sentence[:SHOWN_PASSAGE]} if each.sentence else {}),
+                **({"disputed": each.item.disputed} if each.item.disputed else {}),
+                **({"passage": each.sentence[:SHOWN_PASSAGE]} if each.sentence and at < SHOWN_PASSAGES else {}),
             }
-            for each, candidate in shown
-        ]
 
 
 class JudgeLimits(BaseModel):
@@ -242,6 +274,10 @@ class JudgeState(BaseModel):
     """What stood on each drug when a verdict last changed."""
     changed_at: int = 0
     """Records that were read then."""
+    gaps: list[str] = Field(default_factory=list)
+    """What it missed in the latest round."""
+    shown: list[tuple[str, str]] = Field(default_factory=list)
+    """Record and drug of the readings that its model was shown, in their order."""
 
 
 class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
@@ -300,6 +336,8 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
 
     def _forget(self) -> None:
         self._assessed, self._changed_at = 0, 0
+        self._gaps: list[str] = []
+        self._shown: list[tuple[str, str]] = []
         self._verdicts: dict[str, str] = {}
 
     def _progress(self, pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> Progress:
@@ -316,10 +354,26 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         await back
         dossier = self._dossier
         pool = dossier.pool()
+        self._run.readings.take(dossier.readings)
         candidates = appraise_candidates(dossier.question, pool, self._run.readings)
         iteration = max(dossier.iteration, self._assessed + 1)
         reading = self._progress(pool, candidates)
-        request = _request(dossier, iteration, pool, candidates, reading)
+        known = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms]
+        request = AssessmentRequest(
+            question=" ".join(dossier.question.split()),
+            iteration=iteration,
+            searches=_searches(dossier),
+            candidates=list(candidates),
+            pool=len(pool),
+            progress=reading,
+            records=shown_records(pool, candidates),
+            most_rounds=self.limits.max_iterations,
+            threshold=self.limits.judge_threshold,
+            gaps=self._gaps,
+            shown_before=self._shown,
+            marker=self._run.marker,
+            hypotheses=assess(known[:MAX_DRUGS], pool, parse_question(dossier.question))[0],
+        )
         messages: list[LLMMessage] = [
             SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
             UserMessage(content=request.text, source=self.name),
@@ -338,6 +392,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             add_usage(used, usage)
             break
         draft = draft or _UNASSESSED
+        self._gaps, self._shown = draft.gaps, request.shown
         exhausted = _used_up(dossier, self.limits) or self._run.exhausted(iteration)
         verdict = _decided(draft, dossier, iteration, pool, candidates, self.limits, exhausted, reading)
         if verdict.recommendation == "continue":
@@ -353,7 +408,12 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
     async def save_state(self) -> Mapping[str, Any]:
         """Everything the judge remembers, JSON-safe."""
         state = JudgeState(
-            dossier=self._dossier, assessed=self._assessed, verdicts=self._verdicts, changed_at=self._changed_at
+            dossier=self._dossier,
+            assessed=self._assessed,
+            verdicts=self._verdicts,
+            changed_at=self._changed_at,
+            gaps=self._gaps,
+            shown=self._shown,
         )
         return state.model_dump(mode="json")
 
@@ -362,6 +422,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         loaded = JudgeState.model_validate(state)
         self._dossier, self._assessed = loaded.dossier, loaded.assessed
         self._verdicts, self._changed_at = loaded.verdicts, loaded.changed_at
+        self._gaps, self._shown = loaded.gaps, loaded.shown
 
     def _to_config(self) -> JudgeAgentConfig:
         return JudgeAgentConfig(**self._configured(), limits=self.limits)
@@ -376,26 +437,6 @@ def _searches(dossier: Dossier) -> list[Search]:
         Search(source=r.source, query=r.asked or r.query, status=r.status, read=len(r.records), hits=r.total)
         for r in dossier.replies
     ]
-
-
-def _request(
-    dossier: Dossier,
-    iteration: int,
-    pool: Sequence[Evidence],
-    candidates: Sequence[Candidate],
-    reading: Progress,
-) -> AssessmentRequest:
-    known = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms]
-    return AssessmentRequest(
-        question=" ".join(dossier.question.split()),
-        iteration=iteration,
-        searches=_searches(dossier),
-        candidates=list(candidates),
-        pool=len(pool),
-        progress=reading,
-        records=shown_records(pool, candidates),
-        hypotheses=assess(known[:MAX_DRUGS], pool, parse_question(dossier.question))[0],
-    )
 
 
 def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Evidence]:

@@ -21,7 +21,7 @@ from .context import RunContext
 from .findings import Dossier, FindingsMessage
 from .judge import AssessmentMessage, JudgeAssessment
 from .report.assembly import assemble
-from .report.content import OTHER_CALLS, TurnUsage
+from .report.content import OTHER_CALLS, READING, TurnUsage
 from .report.material import Material
 from .report.model import ReportMessage, ResearchReport
 from .report.writing import Writing
@@ -104,9 +104,10 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         elif isinstance(message, ApprovalMessage):
             self._approval = message.content
         if isinstance(message, FindingsMessage | AssessmentMessage):
-            self._usage += _usage_of(message.source, message.content.iteration, message.models_usage)
+            self._usage += turns_of(message.source, message.content.iteration, message.models_usage, message)
 
     async def _write(self, cancellation_token: CancellationToken) -> tuple[ResearchReport, RequestUsage]:
+        self._run.readings.take(self._dossier.readings)
         pool, appraised = await self._run.checked(self._dossier.question, self._dossier.pool())
         approval = self._approval or Approval.not_asked()
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
@@ -114,7 +115,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         writing = Writing(self.name, self._system_message, self._dossier.question, pool, candidates, approval)
         if not aside or any(candidate.has_verdict for candidate in candidates):
             await writing.run(self._clients, cancellation_token)
-        own = _usage_of(self.name, max(1, self._dossier.iteration), writing.usage)
+        own = turns_of(self.name, max(1, self._dossier.iteration), writing.usage)
         usage = self._run.account([*self._usage, *own]) if self._run.account is not None else ()
         beside = sum(turn.tokens for turn in usage if turn.agent == OTHER_CALLS)
         tokens_used = self._dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens
@@ -175,12 +176,22 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         return cls(**made_of(config))
 
 
-def _usage_of(agent: str, iteration: int, usage: RequestUsage | None) -> list[TurnUsage]:
-    """A turn's tokens; empty where it used none."""
-    if usage is None or not (usage.prompt_tokens or usage.completion_tokens):
+def turns_of(
+    agent: str, iteration: int, usage: RequestUsage | None, message: BaseChatMessage | None = None
+) -> list[TurnUsage]:
+    """A turn's tokens, those of reading apart; empty where it used none."""
+    if usage is None:
         return []
-    tokens = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
-    return [TurnUsage(agent=agent, iteration=iteration, **tokens)]
+    read = message.content.reading_tokens if isinstance(message, FindingsMessage) else (0, 0)
+    tokens = {
+        agent: (usage.prompt_tokens - read[0], usage.completion_tokens - read[1]),
+        READING: read,
+    }
+    return [
+        TurnUsage(agent=name, iteration=iteration, prompt_tokens=asked, completion_tokens=said)
+        for name, (asked, said) in tokens.items()
+        if asked or said
+    ]
 
 
 def analyst_name(client: ChatCompletionClient) -> str:

@@ -1,13 +1,14 @@
-"""A specialist: asks its sources, reflects on what they returned, hands over typed findings.
+"""A specialist: asks its sources, has a model read what they returned, hands over typed findings.
 
-The literature, trials and mechanism agents are specialists with their own tools, prompt and description.
+The literature, trials and mechanism agents are specialists with their own tools, prompt and description. What a model
+reflects on are the publications themselves: its readings (`reader`). Records do not stay in its prompts.
 """
 
 import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
@@ -20,27 +21,33 @@ from autogen_agentchat.messages import (
     BaseChatMessage,
     TextMessage,
     ToolCallExecutionEvent,
+    ToolCallSummaryMessage,
 )
 from autogen_core import CancellationToken, Component, ComponentModel
 from autogen_core.model_context import ChatCompletionContext
-from autogen_core.models import ChatCompletionClient, RequestUsage
+from autogen_core.models import ChatCompletionClient, RequestUsage, UserMessage
 from autogen_core.tools import BaseTool, Workbench
 from pydantic import Field
 
 from willowbark.tools.enclosure import GUIDANCE
+from willowbark.tools.evidence import merge
+from willowbark.tools.questions.query import parse_question
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import EvidenceTool, replies_in
 
-from .asking import told, without_thoughts
+from .asking import reads_requests, told, without_thoughts
 from .autogen import AssistantAgentConfig, speaking_through, tools_of
 from .context import RunContext
-from .findings import Findings, FindingsMessage
+from .findings import Findings, FindingsMessage, summed_up
 from .judge import AssessmentMessage
+from .memory import CondensedContext
+from .reader import Read, read, to_read
 from .report.wording import counted
 
-MAX_SUMMARY = 4000  # characters of a reflection; ten sentences have fewer
-TURN_TIMEOUT_S = 180.0  # all of a specialist's searches and its reflection
+MAX_SUMMARY = 4000  # characters of what a model says instead of searching
+TURN_TIMEOUT_S = 180.0  # all of a specialist's searches and its reading
 
+_SET_HERE = frozenset({"reflect_on_tool_use", "tool_call_summary_format"})
 _TOOL_NAME = re.compile(r"[a-z_]{1,40}")
 Streamed = BaseAgentEvent | BaseChatMessage | Response
 _log = logging.getLogger(EVENT_LOGGER_NAME)
@@ -50,21 +57,27 @@ class SpecialistAgentConfig(AssistantAgentConfig):
     """An assistant's configuration, and what a specialist adds."""
 
     fallback: ComponentModel | None = None
+    reader: ComponentModel | None = None
     turn_timeout_s: float = Field(default=TURN_TIMEOUT_S, gt=0)
 
 
 class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
-    """An assistant agent that reflects on its tools' results and answers with `FindingsMessage`.
+    """An assistant agent that has its tools' results read and answers with `FindingsMessage`.
 
-    It never raises for a source's or a model's failure: it answers with findings that name it.
+    What to ask in the first round is the model's choice; what the judge asks for later is asked as it stands, where
+    there is a fallback to do so. It never raises for a source's or a model's failure: it answers with findings that
+    name it.
 
     Args:
         name: as the team and its messages show it.
-        model_client: chooses queries and reflects.
+        model_client: chooses queries.
         tools: what it may use.
         description: one sentence for whoever chooses speakers.
         system_message: its prompt; how to read records is added.
-        fallback: answers in the model's place when that fails; None hands over the bare records.
+        fallback: chooses queries in the model's place when that fails, and where the judge has chosen; None leaves
+            all to the model.
+        reader: reads the publications that come; None takes `model_client`. Clients that take data instead of words
+            read none: rules do.
         turn_timeout_s: seconds for a turn; what came until then is handed over.
         options: as `AssistantAgent` takes them.
     """
@@ -82,6 +95,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         description: str = "Searches its sources and reports what they say.",
         system_message: str | None = None,
         fallback: ChatCompletionClient | None = None,
+        reader: ChatCompletionClient | None = None,
         turn_timeout_s: float = TURN_TIMEOUT_S,
         **options: Any,
     ) -> None:
@@ -93,10 +107,13 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             workbench=workbench,
             description=description,
             system_message=instructions if GUIDANCE in instructions else f"{instructions.rstrip()}\n\n{GUIDANCE}",
-            reflect_on_tool_use=True,
-            **{name: value for name, value in options.items() if name != "reflect_on_tool_use"},
+            reflect_on_tool_use=False,
+            tool_call_summary_format="{tool_name}",
+            **{"model_context": CondensedContext(), **{n: v for n, v in options.items() if n not in _SET_HERE}},
         )
         self._fallback = fallback
+        self._reader = reader
+        self._was_read: set[str] = set()
         self._turn_timeout_s = turn_timeout_s
         self._run = RunContext()
 
@@ -127,28 +144,65 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
-        """Search and reflect: yields what happens, then text for people, then the findings."""
+        """Search and read: yields what happens, then text for people, then the findings."""
         turn = _Turn(self.name, _round_of(messages))
         self._hand_over(turn.iteration)
-        before = await self._model_context.save_state()
+        before, known = await self._model_context.save_state(), frozenset(self._was_read)
+        deadline = time.monotonic() + self._turn_timeout_s
         try:
-            async for event in self._attempts(messages, cancellation_token, turn):
+            async for event in self._attempts([_addressed(m, self.name) for m in messages], cancellation_token, turn):
                 turn.note(event)
                 if not isinstance(event, Response):
                     yield event
+            if not turn.model_failed:
+                await self._read(turn, deadline, cancellation_token)
         except BaseException:  # cut off: what came was handed to nobody, so it must not count as read
             await self._model_context.load_state(before)
+            self._was_read = set(known)
             raise
         yield TextMessage(content=turn.as_markdown(), source=self.name)
         message = FindingsMessage(content=turn.findings(), source=self.name, models_usage=turn.usage)
         yield Response(chat_message=message, inner_messages=turn.inner_messages)
 
+    async def _read(self, turn: "_Turn", deadline: float, cancellation_token: CancellationToken) -> None:
+        """Have the model read the publications of this turn that it has not read before."""
+        client = self._reader or self._model_client
+        if reads_requests(client) or not turn.replies:
+            return
+        messages = await self._model_context.get_messages()
+        asked = [m.content for m in messages if isinstance(m, UserMessage) and m.source == "user"]
+        question = str(asked[-1]) if asked else ""
+        records = merge(record for reply in turn.replies for record in reply.records)
+        new = [each for each in to_read(records, parse_question(question)) if each.fingerprint not in self._was_read]
+        left_s = max(0.0, deadline - time.monotonic())
+        turn.read = await read(client, question, new, self._run.marker, cancellation_token, left_s)
+        self._was_read |= turn.read.done
+
+    async def on_reset(self, cancellation_token: CancellationToken) -> None:
+        """Forget everything."""
+        self._was_read = set()
+        await super().on_reset(cancellation_token)
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """Everything the agent remembers, JSON-safe: its context, and what was read."""
+        return {**await super().save_state(), "was_read": sorted(self._was_read)}
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Remember what `save_state` gave."""
+        self._was_read = set(state.get("was_read", ()))
+        await super().load_state({name: value for name, value in state.items() if name != "was_read"})
+
     async def _attempts(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_Turn"
     ) -> AsyncGenerator[Streamed, None]:
-        """One attempt with the model, and one with the fallback where the first one broke or searched nothing."""
+        """One attempt with the model, and one with the fallback where the first one broke or searched nothing.
+
+        What the judge asks for needs no choice: the fallback asks it as it stands.
+        """
         deadline = time.monotonic() + self._turn_timeout_s
-        for client in (self._model_client, self._fallback):
+        has_choice = self._fallback is None or reads_requests(self._model_client)  # rules choose the same by themselves
+        is_chosen = not has_choice and any(map(_names_queries, messages))
+        for client in (self._fallback,) if is_chosen else (self._model_client, self._fallback):
             if client is None:
                 return
             stream = super().on_messages_stream(messages, cancellation_token)
@@ -167,6 +221,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                 continue
             except Exception as error:  # noqa: BLE001  an exception here would break the whole team: it becomes a note
                 _log.warning("%s: the model failed: %s", self.name, told(error))
+                turn.model_failed = True
                 turn.notes.append(_model_failed(self.name, error, self._fallback is not None))
                 messages = ()  # the context has them already
                 continue
@@ -181,6 +236,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         return SpecialistAgentConfig(
             **super()._to_config().model_dump(),
             fallback=self._fallback.dump_component() if self._fallback else None,
+            reader=self._reader.dump_component() if self._reader else None,
             turn_timeout_s=self._turn_timeout_s,
         )
 
@@ -196,10 +252,10 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             description=config.description,
             system_message=config.system_message,
             fallback=ChatCompletionClient.load_component(config.fallback) if config.fallback else None,
+            reader=ChatCompletionClient.load_component(config.reader) if config.reader else None,
             turn_timeout_s=config.turn_timeout_s,
             max_tool_iterations=config.max_tool_iterations,
             model_client_stream=config.model_client_stream,
-            tool_call_summary_format=config.tool_call_summary_format,
             metadata=config.metadata,
         )
 
@@ -212,6 +268,9 @@ class _Turn:
     iteration: int
     summary: str = ""
     replies: list[SourceReply] = field(default_factory=list)
+    read: Read = field(default_factory=Read)
+    model_failed: bool = False
+    """Whether the model did not choose what to ask: it is not asked to read then."""
     notes: list[str] = field(default_factory=list)
     inner_messages: list[BaseAgentEvent | BaseChatMessage] = field(default_factory=list)
     prompt_tokens: int = 0
@@ -220,7 +279,8 @@ class _Turn:
     def note(self, event: Streamed) -> None:
         if isinstance(event, Response):
             self._count(event.chat_message.models_usage)
-            self.summary = without_thoughts(event.chat_message.to_text())[:MAX_SUMMARY]
+            if not isinstance(event.chat_message, ToolCallSummaryMessage):
+                self.summary = without_thoughts(event.chat_message.to_text())[:MAX_SUMMARY]
             return
         self.inner_messages.append(event)
         self._count(event.models_usage)
@@ -238,7 +298,18 @@ class _Turn:
 
     @property
     def usage(self) -> RequestUsage:
-        return RequestUsage(prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens)
+        read = self.read.usage
+        return RequestUsage(
+            prompt_tokens=self.prompt_tokens + read.prompt_tokens,
+            completion_tokens=self.completion_tokens + read.completion_tokens,
+        )
+
+    @property
+    def said(self) -> str:
+        """What came of the turn, in a few sentences; of a turn without a search why."""
+        if self.replies:
+            return summed_up(self.replies, self.read.readings)
+        return self.summary or "Nothing searched: " + ("; ".join(self.notes) or "the model said nothing")
 
     @property
     def asked_nobody(self) -> bool:
@@ -249,15 +320,32 @@ class _Turn:
         return Findings(
             specialist=self.name,
             iteration=self.iteration,
-            summary=self.summary or "No reflection: " + ("; ".join(self.notes) or "the model said nothing"),
+            summary=self.said,
             replies=self.replies,
+            readings=self.read.readings,
+            reading_tokens=(self.read.usage.prompt_tokens, self.read.usage.completion_tokens),
             notes=self.notes,
+            reading_notes=self.read.notes,
         )
 
     def as_markdown(self) -> str:
         searches = [f"- {_said(reply)}" for reply in self.replies]
-        notes = [f"- {note}" for note in self.notes]
-        return "\n".join([f"**{self.name}, round {self.iteration}**", "", *searches, *notes, "", self.summary]).strip()
+        notes = [f"- {note}" for note in (*self.notes, *self.read.notes)]
+        return "\n".join([f"**{self.name}, round {self.iteration}**", "", *searches, *notes, "", self.said]).strip()
+
+
+def _addressed(message: BaseChatMessage, name: str) -> BaseChatMessage:
+    """A judge's message with the queries for one specialist alone; others as they are."""
+    if not isinstance(message, AssessmentMessage) or not message.content.next_searches:
+        return message
+    own = [search for search in message.content.next_searches if search.specialist == name]
+    queries = list(dict.fromkeys(search.query for search in own))
+    changed = message.content.model_copy(update={"next_searches": own, "next_search_queries": queries})
+    return message.model_copy(update={"content": changed})
+
+
+def _names_queries(message: BaseChatMessage) -> bool:
+    return isinstance(message, AssessmentMessage) and bool(message.content.next_search_queries)
 
 
 def _tool(name: str) -> str:

@@ -1,41 +1,136 @@
-"""Tokens that a run's prompts hold, by what is asked: `python benchmarks/prompt_tokens.py [QUESTION]`.
+"""Tokens that a run's prompts hold, by what is asked: `python benchmarks/prompt_tokens.py [ROUNDS] [QUESTION]`.
 
-A run of two rounds over the bundled library, its answers those of the baseline analyst; prompts are counted as a
-language model would get them, at four characters a token. What an earlier prompt began with counts as cacheable.
+A run over the bundled library on a stand-in for a language model: it gets words alone, as such a model does, and
+answers by rule: searches as the baseline analyst chooses them, readings as the learned reader has them, claims that are
+quotes.
+Prompts are counted at four characters a token, schemas and tools with them. Of each prompt, what an earlier one began
+with counts as cacheable, where it is long enough for providers to keep it. Prompts that were under way side by side
+count as one step.
 """
 
 import asyncio
+import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from autogen_core.models import CreateResult, FunctionExecutionResultMessage, LLMMessage
+from autogen_core.models import (
+    CreateResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    RequestUsage,
+    SystemMessage,
+    UserMessage,
+)
+from autogen_ext.models.cache import ChatCompletionCache
 
 from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN, BaselineChatCompletionClient
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.research import research
+from willowbark.tools.lexicon import find_conditions
+from willowbark.tools.reading.learned import LearnedReader
+from willowbark.tools.reading.reading import Asked, Reading
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 ROUNDS = 2
+CACHED_FROM = 1024  # tokens of a prefix that OpenAI and Anthropic keep at least
+TAKES_S = 0.02  # of an answer, so that those asked for side by side are under way together
 
 
-class Counting(BaselineChatCompletionClient):
-    """Answers as the baseline analyst does, and counts what it was asked."""
+class StandIn(ChatCompletionCache):
+    """Answers words by rule, and counts what it was asked."""
+
+    display_name = "stand-in for a language model"
+    reads_requests = False
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(BaselineChatCompletionClient())
         self.tokens: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
         self.cacheable = 0
+        self.steps: list[str] = []
+        self._under_way = 0
         self._earlier: list[str] = []
+        self._reader = LearnedReader()
+        self._round = 0
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         """Count the prompt, then answer."""
-        text = "".join(_said(message) for message in messages)
+        kind, text = _kind(messages, options), _offered(options) + "".join(map(_said, messages))
         common = max((_common(text, earlier) for earlier in self._earlier), default=0)
         self._earlier.append(text)
-        self.cacheable += common // CHARACTERS_PER_TOKEN
-        self.tokens[_kind(messages, options)] += len(text) // CHARACTERS_PER_TOKEN
-        return await super().create(messages, **options)
+        if common >= CACHED_FROM * CHARACTERS_PER_TOKEN:
+            self.cacheable += common // CHARACTERS_PER_TOKEN
+        self.tokens[kind] += len(text) // CHARACTERS_PER_TOKEN
+        self.calls[kind] += 1
+        if not self._under_way:
+            self.steps.append(kind)
+        self._under_way += 1
+        await asyncio.sleep(TAKES_S)
+        self._under_way -= 1
+        answer = {"ReadingsDraft": self._read, "JudgeDraft": self._judge, "ReportDraft": _report}.get(kind)
+        if answer is None:
+            return await self.client.create(messages, **options)
+        said = json.dumps(answer(messages))
+        usage = RequestUsage(prompt_tokens=len(text) // 4, completion_tokens=len(said) // 4)
+        return CreateResult(finish_reason="stop", content=said, usage=usage, cached=False)
+
+    def _read(self, messages: Sequence[LLMMessage]) -> dict[str, Any]:
+        condition = _said(messages[-1]).partition("Condition: ")[2].partition("\n")[0]
+        given = [(line, drug) for line in _lines(messages) if "drugs" in line for drug in line["drugs"]]
+        told = [
+            self._reader.read_one(
+                Asked(key=line["key"], title=line["title"], text=line["text"], drug=drug, condition=condition)
+            )
+            for line, drug in given
+        ]
+        return {"readings": [_drafted(reading) for reading in told]}
+
+    def _judge(self, messages: Sequence[LLMMessage]) -> dict[str, Any]:
+        self._round += 1
+        drugs = list(dict.fromkeys(line["drug"] for line in _lines(messages) if "drug" in line))
+        asked = drugs[4 * self._round - 4 : 4 * self._round]
+        condition = next((each.name for each in find_conditions(_said(messages[-1]))), "migraine")
+        searches = [(name, f"({' OR '.join(asked)}) AND {condition}") for name in ("literature", "trials") if asked]
+        searches += [("mechanism", drug) for drug in asked]
+        gap = "More on the leading drugs"
+        return {
+            "mechanism_reasoning": "Some mechanisms are known.",
+            "mechanism_score": 5,
+            "clinical_reasoning": "Some trials agree, others are small.",
+            "clinical_evidence_score": 6,
+            "drug_candidates": drugs[:40],
+            "candidates_score": 7,
+            "key_findings": ["Several drugs were tested against placebo."],
+            "gaps": [f"{gap}: {', '.join(asked)}."],
+            "next_searches": [{"closes": gap, "specialist": name, "query": query} for name, query in searches],
+            "reasoning": "Evidence was found for several drugs, and more may be had.",
+            "confidence": 0.6,
+        }
+
+
+def _drafted(reading: Reading) -> dict[str, Any]:
+    fields = ("drug", "role", "match", "kind", "comparator", "effect", "hedged", "non_inferior")
+    quote = " ".join(passage.text for passage in reading.passages)
+    against = {"evidence_key": reading.key, "quote": quote, "against": reading.against or ""}
+    return {**against, **{name: getattr(reading, name) for name in fields}}
+
+
+def _report(messages: Sequence[LLMMessage]) -> dict[str, Any]:
+    told = [line for line in _lines(messages) if "passage" in line]
+    claims = [
+        {"evidence_key": line["key"], "quote": line["passage"], "drug": line["drug"], "topic": "clinical", "text": ""}
+        | {"stance": line["says"] if line["says"] in ("supports", "contradicts") else "neutral"}
+        for line in told[:6]
+    ]
+    return {"claims": claims, "candidates": []}
+
+
+def _lines(messages: Sequence[LLMMessage]) -> list[dict[str, Any]]:
+    """What stands in the last prompt as JSON lines."""
+    lines = _said(next(each for each in reversed(messages) if isinstance(each, UserMessage))).split("\n")
+    return [json.loads(line) for line in lines if line.startswith("{")]
 
 
 def _common(one: str, other: str) -> int:
@@ -49,23 +144,43 @@ def _said(message: LLMMessage) -> str:
     return message.content if isinstance(message.content, str) else str(message.content)
 
 
+def _offered(options: dict[str, Any]) -> str:
+    """The tools and the schema of a prompt, which providers put before its messages."""
+    tools = [tool if isinstance(tool, dict) else tool.schema for tool in options.get("tools", ())]
+    asked = options.get("json_output")
+    schema = asked.model_json_schema() if isinstance(asked, type) else None
+    return "".join(json.dumps(each, separators=(",", ":")) for each in (*tools, schema) if each)
+
+
 def _kind(messages: Sequence[LLMMessage], options: dict[str, Any]) -> str:
     asked = options.get("json_output")
     if isinstance(asked, type):
         return asked.__name__
-    return "reflection" if isinstance(messages[-1], FunctionExecutionResultMessage) else "choice of searches"
+    is_first = isinstance(messages[0], SystemMessage) and options.get("tools")
+    return "choice of searches" if is_first else "others"
 
 
-async def main(question: str) -> None:
+async def measured(rounds: int, question: str) -> tuple[StandIn, ResearchReport]:
+    """A run, and the stand-in that counted."""
+    client = StandIn()
+    report = await research(
+        question, model_client=client, offline=True, max_iterations=rounds, depth="exhaustive", max_seconds=3000
+    )
+    return client, report
+
+
+async def main(rounds: int, question: str) -> None:
     """Run, and print the counts."""
-    client = Counting()
-    report = await research(question, model_client=client, offline=True, max_iterations=ROUNDS)
+    client, report = await measured(rounds, question)
     for kind, tokens in client.tokens.most_common():
-        print(f"{kind:20} {tokens:8,}")
+        print(f"{kind:20} {tokens:8,}  {client.calls[kind]:3} calls")
     total = client.tokens.total()
-    print(f"{'all':20} {total:8,}, {client.cacheable / total:.0%} cacheable")
-    print(f"{report.search_iterations} rounds, {report.total_papers_reviewed} records read")
+    print(f"{'all':20} {total:8,}  {client.calls.total():3} calls, {client.cacheable / total:.0%} cacheable")
+    print(f"{len(client.steps)} serial steps: {', '.join(client.steps)}")
+    print(f"{report.search_iterations} rounds, {report.total_papers_reviewed} records read; {report.analyst}")
 
 
 if __name__ == "__main__":
-    asyncio.run(main(" ".join(sys.argv[1:]) or QUESTION))
+    given = sys.argv[1:]
+    rounds = int(given.pop(0)) if given and given[0].isdigit() else ROUNDS
+    asyncio.run(main(rounds, " ".join(given) or QUESTION))

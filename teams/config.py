@@ -158,6 +158,26 @@ class Price(BaseModel):
     output: Number = Field(ge=0)
 
 
+class RoleSettings(BaseModel):
+    """`[llm.roles]`: who thinks where that is not `llm.model`; a cheaper model may read, a stronger one judge."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reader: Name | None = None
+    """Reads the publications; most of a run's tokens are its."""
+    specialist: Name | None = None
+    """Chooses what to search for."""
+    judge: Name | None = None
+    report: Name | None = None
+    """Writes claims, and looks at their wording again."""
+
+    def of(self, agent: str) -> str | None:
+        """The model of an agent, by the name that accounts give it; None is `llm.model`."""
+        role = {"reading": "reader", "judge": "judge", "report": "report"}.get(agent, "specialist")
+        named: str | None = getattr(self, role)
+        return named
+
+
 class LLMSettings(BaseModel):
     """`[llm]`: who reads the evidence."""
 
@@ -165,6 +185,8 @@ class LLMSettings(BaseModel):
 
     model: Name = "baseline"
     """`baseline`, or `openai/…`, `anthropic/…`, `ollama/…`, `azure/…`."""
+    roles: RoleSettings = Field(default_factory=RoleSettings)
+    """Other models for some of the work; `--model` sets them aside."""
     temperature: Number | None = Field(default=None, ge=0, le=2)
     """None leaves it to the model; some refuse any."""
     max_tokens: Count | None = Field(default=None, ge=256)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .ledger.runs import Model
 
 BASELINE = "baseline"
+READS_REQUESTS = "reads_requests"
+"""In what a ledger keeps of a model: whether it took requests as data, which a replay words as they were."""
 FORMS = "baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL, azure/DEPLOYMENT"
 _AZURE_API_VERSION = "2024-10-21"  # the newest dated one that is generally available; it knows structured output
 _ANTHROPIC_MAX_TOKENS = 8192  # a report's draft does not fit into AutoGen's default of 4096
@@ -64,12 +66,27 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
         raise UsageError(_unknown(name))
     client_class = _client_class(prefix, provider)
     arguments = provider.arguments(model, settings.llm, environ)
+    from willowbark.agents.autogen import caching_prompts  # noqa: PLC0415  agents take most of a second
+
     try:
-        return client_class(**arguments)  # type: ignore[no-any-return]
+        return caching_prompts(client_class(**arguments))
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"model {name!r}: its client refuses these settings ({' '.join(str(error).split())})"
         ) from error
+
+
+def clients_of_roles(
+    settings: "Settings", environ: Mapping[str, str] = os.environ
+) -> "dict[str, ChatCompletionClient]":
+    """The clients of the models that `[llm.roles]` names, by their names.
+
+    Raises:
+        UsageError: as `model_client`.
+    """
+    named = settings.llm.roles.model_dump().values()
+    others = dict.fromkeys(name for name in named if name not in (None, settings.llm.model))
+    return {name: model_client(name, settings, environ) for name in others}
 
 
 async def close(client: "ChatCompletionClient") -> None:
@@ -118,7 +135,8 @@ def _out_of_reach(error: BaseException | None) -> bool:
 
 def model_of(client: "ChatCompletionClient") -> "Model":
     """What ledger, price list and report need to know of a client: `openai/gpt-4.1-mini`, say."""
-    from willowbark.agents.reporter import analyst_name  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.asking import reads_requests  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.reporter import analyst_name  # noqa: PLC0415
 
     from .ledger.runs import Model  # noqa: PLC0415
 
@@ -130,7 +148,7 @@ def model_of(client: "ChatCompletionClient") -> "Model":
         name = f"{'azure' if kind.__name__.startswith('Azure') else provider}/{analyst}"
     else:
         name = analyst
-    return Model(name, analyst, dict(client.model_info))
+    return Model(name, analyst, {**client.model_info, **({READS_REQUESTS: True} if reads_requests(client) else {})})
 
 
 def _client_class(prefix: str, provider: Provider) -> Any:

@@ -1,6 +1,6 @@
 """The research team: an AutoGen `SelectorGroupChat` whose rounds follow a policy, specialists side by side."""
 
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import Any, Self
 
 from autogen_agentchat.base import ChatAgent, TaskResult, Team, TerminationCondition
@@ -145,6 +145,7 @@ def default_participants(
     sources: Collection[str] | None = None,
     turn_timeout_s: float = TURN_TIMEOUT_S,
     approver: ApproverAgent | None = None,
+    roles: Mapping[str, ChatCompletionClient] | None = None,
 ) -> list[ChatAgent | Team]:
     """Willowbark's five agents on one model; a specialist without a source is left out.
 
@@ -155,13 +156,15 @@ def default_participants(
         sources: names of the sources to ask; None asks all that need no key.
         turn_timeout_s: seconds for a specialist's turn.
         approver: asks a person before the report; None asks nobody.
+        roles: models of `reader`, `specialist`, `judge`, `report` where they are others; None is none.
     """
-    wanted = offered() if sources is None else sources
-    is_baseline = isinstance(model_client, BaselineChatCompletionClient)
+    wanted, roles = offered() if sources is None else sources, roles or {}
+    is_baseline = all(isinstance(each, BaselineChatCompletionClient) for each in (model_client, *roles.values()))
     fallback = None if is_baseline else BaselineChatCompletionClient(estimates_tokens=False)
     specialists: list[ChatAgent | Team] = [
         specialist(
-            model_client,
+            roles.get("specialist", model_client),
+            reader=roles.get("reader", model_client if "specialist" in roles else None),
             max_results=max_results,
             sources=own,
             fallback=fallback,
@@ -176,14 +179,17 @@ def default_participants(
     ]
     return [
         *specialists,
-        JudgeAgent("judge", model_client, fallback=fallback, limits=limits),
+        JudgeAgent("judge", roles.get("judge", model_client), fallback=fallback, limits=limits),
         *([approver] if approver is not None else []),
-        ReportAgent("report", model_client, fallback=fallback),
+        ReportAgent("report", roles.get("report", model_client), fallback=fallback),
     ]
 
 
 def participants_of(
-    settings: Settings, model_client: ChatCompletionClient, approver: ApproverAgent | None = None
+    settings: Settings,
+    model_client: ChatCompletionClient,
+    approver: ApproverAgent | None = None,
+    roles: Mapping[str, ChatCompletionClient] | None = None,
 ) -> list[ChatAgent | Team]:
     """The agents of `default_participants` as settings want them; the clock is kept by whoever runs the team."""
     asked = settings.research
@@ -199,6 +205,7 @@ def participants_of(
         max_results=asked.page_size,
         sources=settings.tools.sources,
         approver=approver,
+        roles=roles,
         turn_timeout_s=settings.llm.turn_timeout_s,
     )
 

@@ -1,6 +1,7 @@
 """What Willowbark uses of AutoGen beyond its public names still holds; a failure says what a newer AutoGen changed."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
@@ -11,7 +12,15 @@ from autogen_core.tools import StaticWorkbench
 from builders import QUESTION, asked, scripted
 
 from willowbark.agents import autogen
-from willowbark.agents.autogen import PolicyGroupChat, input_of, model_name, speaking_through, tools_of, typed_by
+from willowbark.agents.autogen import (
+    PolicyGroupChat,
+    caching_prompts,
+    input_of,
+    model_name,
+    speaking_through,
+    tools_of,
+    typed_by,
+)
 from willowbark.tools.toolbox import GetPaper, SourceTool
 
 
@@ -111,3 +120,28 @@ def test_autogen_knows_openais_models() -> None:
     known = autogen.openai_model_info("gpt-4.1-mini")
     assert known is not None, "`autogen_ext.models.openai._model_info` no longer lists models in `_MODEL_INFO`"
     assert autogen.openai_model_info("nobody-knows-it") is None
+
+
+class _Messages:
+    def __init__(self) -> None:
+        self.asked: dict[str, Any] = {}
+
+    async def create(self, **asked: Any) -> None:
+        self.asked = asked
+
+
+async def test_anthropic_is_told_which_beginnings_to_keep() -> None:
+    """AutoGen hands its library a system prompt and contents as plain text, by keyword."""
+    messages = _Messages()
+    kind = type("Client", (), {"__module__": "autogen_ext.models.anthropic._anthropic_client"})
+    client = kind()
+    client._client = type("Sdk", (), {"messages": messages})()
+    caching_prompts(client)
+    said = [{"role": "user", "content": "Question: migraine?\n<records 1>\n{}\n</records 1>"}]
+    await messages.create(system="You read.", messages=said)
+    [first] = messages.asked["messages"]
+    assert "cache_control" in messages.asked["system"][0]
+    assert [(part["text"], "cache_control" in part) for part in first["content"]] == [
+        ("Question: migraine?", True),
+        ("\n<records 1>\n{}\n</records 1>", False),
+    ]

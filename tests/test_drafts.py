@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from willowbark.agents.asking import ask
-from willowbark.agents.drafts import BorneOut, Draft, JudgeDraft, ReportDraft, strict
+from willowbark.agents.drafts import BorneOut, Draft, JudgeDraft, ReadingsDraft, ReportDraft, strict
 from willowbark.teams.config import LLMSettings, Settings
 from willowbark.teams.model_clients import close, model_client
 from willowbark.teams.run.research import research
 
 REPETITIONS = 2000  # of anything in a grammar, from which llama.cpp refuses it
-each_draft = pytest.mark.parametrize("draft", [JudgeDraft, ReportDraft, BorneOut])
+each_draft = pytest.mark.parametrize("draft", [ReadingsDraft, JudgeDraft, ReportDraft, BorneOut])
 needs_openai = pytest.mark.skipif(find_spec("openai") is None, reason="willowbark[openai] is not installed")
 
 
@@ -73,7 +73,7 @@ def test_what_is_beyond_its_bounds_is_cut_not_refused() -> None:
 
 
 def by_rote(body: dict[str, Any]) -> Answer | Response:
-    """Calls each search tool once, then reflects; fills in every schema."""
+    """Calls each search tool once; fills in every schema."""
     form = body.get("response_format", {})
     if form.get("type") == "json_schema":
         return json.dumps(rote(form["json_schema"]["schema"]))
@@ -96,7 +96,7 @@ async def test_no_call_of_the_whole_team_is_refused(own: bool, monkeypatch: pyte
         report = await research(QUESTION, settings=settings, model_client=client, offline=True, max_iterations=2)
         await close(client)
     asked = [body["response_format"]["json_schema"]["name"] for body in server.bodies if "response_format" in body]
-    assert {"JudgeDraft", "ReportDraft"} <= set(asked)
+    assert {"ReadingsDraft", "JudgeDraft", "ReportDraft"} <= set(asked)
     assert server.refused == []
     assert own == any("maxLength" in json.dumps(body.get("response_format", {})) for body in server.bodies)
     assert not any(line.startswith(("judge:", "literature:", "trials:", "mechanism:")) for line in report.limitations)

@@ -462,7 +462,7 @@ _CANARY = "Quetzalcoatlus gathers the northern pebbles"
 async def test_untrusted_text_stands_only_within_blocks_whose_marks_are_new_each_run() -> None:
     marks: list[set[str]] = []
     for _ in range(2):
-        client = watching()
+        client = reading()
         await ran(injected([f"{_CANARY} {number}." for number in range(40)], "abstract", str), client)
         texts = [asked.text for asked in client.asked]
         assert any(_CANARY in text for text in texts)
@@ -472,13 +472,17 @@ async def test_untrusted_text_stands_only_within_blocks_whose_marks_are_new_each
     assert not marks[0] & marks[1]
 
 
-def watching() -> AnsweringClient:
-    """The baseline analyst, behind a client that keeps what it was asked."""
+def reading() -> AnsweringClient:
+    """A language model that chooses as the baseline analyst does, and reads nothing in what it is shown."""
 
     def answer(asked: Asked) -> Answer:
-        return answer_of(asked.request, asked.messages, [{"name": name, "description": ""} for name in asked.tools])
+        if asked.answer_type == "ReadingsDraft":
+            return '{"readings": []}'
+        return answer_of(None, asked.messages, [{"name": name, "description": ""} for name in asked.tools])
 
-    return AnsweringClient(answer)
+    client = AnsweringClient(answer)
+    client.reads_requests = False
+    return client
 
 
 async def test_no_payload_closes_its_block_or_opens_another(led_astray: Ran, obedient: AnsweringClient) -> None:

@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 from autogen_core.models import ChatCompletionClient
+from benchmarks.prompt_tokens import measured
 from builders import QUESTION
 from openai_server import Answer, OpenAIServer, refusal
 from starlette.responses import Response
+from test_drafts import by_rote
 
 from willowbark.agents.asking import without_thoughts
-from willowbark.teams.config import LLMSettings, Settings
+from willowbark.teams.config import LLMSettings, Price, RoleSettings, Settings
 from willowbark.teams.faces.ask import ExitCode, Outcome
 from willowbark.teams.model_clients import close, model_client, preflight
+from willowbark.teams.run.budget import estimate
+from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import research
 from willowbark.tools.errors import UsageError
 
@@ -85,6 +89,48 @@ async def test_a_run_whose_model_failed_says_so_in_its_head_and_fails_unless_a_s
     assert KEY not in report.to_json()
     assert Outcome(report=report).exit_code is ExitCode.FAILED
     assert Outcome(report=report, may_stand_in=True).exit_code is ExitCode.REPORT
+
+
+async def test_each_role_is_asked_of_its_own_model_and_paid_for_at_its_own_price(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = OpenAIServer(by_rote, takes_bounds=True)
+    with server.running() as url:
+        roles = {"reader": "openai/cheap", "judge": "openai/strong"}
+        prices = {"openai/main": (0, 0), "openai/cheap": (1_000_000, 0), "openai/strong": (0, 1_000_000)}
+        llm = LLMSettings(
+            model="openai/main",
+            base_url=url,
+            structured_output=True,
+            roles=RoleSettings(**roles),
+            prices={name: Price(input=asked, output=said) for name, (asked, said) in prices.items()},
+        )
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        report = await research(QUESTION, settings=Settings(llm=llm), offline=True, max_iterations=1)
+        chosen = RunOptions(settings=Settings(llm=llm), model="openai/only").chosen()
+    asked = {(body["response_format"]["json_schema"]["name"], body["model"]) for body in forms(server.bodies)}
+    assert {("ReadingsDraft", "cheap"), ("JudgeDraft", "strong"), ("ReportDraft", "main")} == asked
+    spent = {turn.agent: turn for turn in report.usage}
+    assert spent["reading"].cost_usd == spent["reading"].prompt_tokens
+    assert spent["judge"].cost_usd == spent["judge"].completion_tokens
+    assert spent["report"].cost_usd == 0
+    assert "Prompts: version 20" in report.to_markdown()
+    assert chosen.llm.roles == RoleSettings()
+
+
+async def test_two_rounds_cost_no_more_than_is_said_and_no_prompt_holds_a_record_twice() -> None:
+    client, report = await measured(2, QUESTION)
+    assert report.total_papers_reviewed >= 50
+    assert client.tokens.total() <= 45_000
+    assert client.cacheable >= 0.39 * client.tokens.total()
+    assert client.calls["choice of searches"] == 3
+    told = estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 300).partition(" tokens")[0]
+    assert int(told.removeprefix("up to about ").replace(",", "")) == pytest.approx(report.tokens_used, rel=0.25)
+
+
+def forms(bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The requests that ask for a schema."""
+    return [body for body in bodies if "response_format" in body]
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,26 @@ USAGE = RequestUsage(prompt_tokens=7, completion_tokens=3)
 SEARCH = {
     "esearchresult": {"count": "1", "retmax": "1", "retstart": "0", "idlist": ["11111111"], "querytranslation": "x"}
 }
+NOTHING_READ = '{"readings": []}'
+READ = json.dumps(
+    {
+        "readings": [
+            {
+                "evidence_key": "pmid:11111111",
+                "drug": "propranolol",
+                "quote": "Propranolol reduced migraine attacks.",
+                "role": "tested",
+                "match": "same",
+                "kind": "efficacy",
+                "comparator": "placebo",
+                "against": "",
+                "effect": "better",
+                "hedged": False,
+                "non_inferior": False,
+            }
+        ]
+    }
+)
 ARTICLE = """<?xml version="1.0"?><PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>11111111</PMID><Article>
 <Journal><JournalIssue><PubDate><Year>2001</Year></PubDate></JournalIssue></Journal>
 <ArticleTitle>Propranolol in migraine prevention</ArticleTitle>
@@ -72,31 +92,73 @@ async def found(agent: SpecialistAgent, *messages: Any, via: Transport | None = 
 
 
 async def test_records_travel_in_the_findings() -> None:
-    findings = await found(specialist(scripted(calls("migraine"), "Propranolol looks good.")))
+    findings = await found(specialist(scripted(calls("migraine"), NOTHING_READ)))
     assert [record.key for record in findings.records] == ["pmid:11111111"]
-    assert findings.summary == "Propranolol looks good."
+    assert findings.summary == "1 record. Most speak of propranolol (1)."
     assert findings.notes == []
 
 
-async def test_the_model_reflects_on_what_came_back() -> None:
-    client = scripted(calls("migraine"), "Seen.")
-    await found(specialist(client))
+async def test_the_model_reads_what_came_back() -> None:
+    client = scripted(calls("migraine"), READ)
+    findings = await found(specialist(client))
     assert "Propranolol reduced migraine attacks." in str(client.create_calls[1]["messages"])
+    assert [(each.key, each.drug, each.verdict) for each in findings.readings] == [
+        ("pmid:11111111", "propranolol", "supports")
+    ]
+    assert findings.summary.endswith("Read as results: propranolol supports 1.")
+
+
+async def test_a_record_is_read_once_also_by_an_agent_that_goes_on_elsewhere() -> None:
+    client = scripted(calls("migraine"), READ, calls("migraine prevention"), calls("migraine again"))
+    agent = specialist(client)
+    await found(agent)
+    assert (await found(agent, verdict(iteration=1))).readings == []
+    other = specialist(client)
+    await other.load_state(await agent.save_state())
+    assert (await found(other, verdict(iteration=2))).readings == []
+    assert len(client.create_calls) == 4
+
+
+async def test_a_later_prompt_holds_counts_and_keys_of_what_came_before_and_no_text() -> None:
+    client = scripted(calls("migraine"), READ, "Nothing more to ask.")
+    agent = specialist(client)
+    await found(agent)
+    await found(agent, verdict(iteration=1))
+    said = str(client.create_calls[2]["messages"])
+    assert "pmid:11111111" in said
+    assert "Propranolol reduced" not in said
+
+
+async def test_what_the_judge_asks_for_is_asked_as_it_stands_and_by_whom_it_names() -> None:
+    client = scripted(calls("migraine"), READ)
+    agent = specialist(client, fallback=BaselineChatCompletionClient(estimates_tokens=False))
+    await found(agent)
+    wanted = [
+        {"closes": "More.", "specialist": "literature", "query": "timolol AND migraine"},
+        {"closes": "More.", "specialist": "trials", "query": "candesartan AND migraine"},
+    ]
+    queries = [search["query"] for search in wanted]
+    findings = await found(agent, verdict(iteration=1, next_searches=wanted, next_search_queries=queries))
+    [asked_for] = [reply.asked for reply in findings.replies]
+    assert "timolol" in asked_for
+    assert "candesartan" not in asked_for
+    assert len(client.create_calls) == 2
 
 
 async def test_records_reach_the_model_only_between_marked_lines() -> None:
-    client = scripted(calls("migraine"), "Seen.")
+    client = scripted(calls("migraine"), READ)
     agent = specialist(client)
     run = RunContext(transport())
     agent.join(run)
     await agent.on_messages([asked()], CancellationToken())
-    result = client.create_calls[1]["messages"][-1].content[0].content
-    assert result.startswith(f"<records {run.marker}>\n")
-    assert result.endswith(f"\n</records {run.marker}>")
+    asked_to_read = client.create_calls[1]["messages"][-1].content
+    before, _, block = asked_to_read.partition(f"<records {run.marker}>\n")
+    assert "Propranolol" not in before
+    assert block.endswith(f"\n</records {run.marker}>")
 
 
-async def test_tokens_of_choosing_and_reflecting_are_summed() -> None:
-    agent = specialist(scripted(calls("migraine"), "Seen."))
+async def test_tokens_of_choosing_and_reading_are_summed() -> None:
+    agent = specialist(scripted(calls("migraine"), READ))
     agent.join(RunContext(transport()))
     response = await agent.on_messages([asked()], CancellationToken())
     assert response.chat_message.models_usage is not None
@@ -143,15 +205,16 @@ async def test_a_model_that_fails_is_replaced_and_named() -> None:
     assert findings.notes == ["literature: the model failed (ValueError); the baseline analyst answered instead"]
 
 
-async def test_a_model_that_fails_while_reflecting_loses_no_record() -> None:
+async def test_a_model_that_fails_while_reading_loses_no_record_and_is_named() -> None:
     findings = await found(specialist(scripted(calls("migraine")), fallback=BaselineChatCompletionClient()))
     assert [record.key for record in findings.records] == ["pmid:11111111"]
     assert "1 record" in findings.summary
+    assert findings.reading_notes == ["1 record not read by the model: the model did not answer (ValueError)"]
 
 
 async def test_without_a_fallback_the_failure_is_the_summary() -> None:
     findings = await found(specialist(scripted()))
-    assert findings.summary == "No reflection: literature: the model failed (ValueError); there was no fallback"
+    assert findings.summary == "Nothing searched: literature: the model failed (ValueError); there was no fallback"
 
 
 async def test_a_turn_ends_in_time_with_what_came() -> None:

@@ -25,6 +25,8 @@ GUIDANCE = (
 )
 """For the system prompts of agents that read records."""
 
+MAX_WITHOUT_BLOCKS = 500  # characters of a tool's result that holds no records: an error, in words
+_REMEMBERED = ("source", "status", "total", "warnings")
 _OPENING = re.compile(r"<records ([0-9a-f]{16})>")
 _STATEMENT = re.compile(r"""\n<records ([0-9a-f]{16})>\n\{"[A-Z]\w*": \{.*\}\}\n</records \1>""")
 _MARKED = re.compile(r"<(/?records\b)")
@@ -90,9 +92,30 @@ def enclose(
         head: what is known of the records as a whole, JSON-safe: their source, query, count.
         text_limit: characters of content to keep of each record; None keeps all.
     """
-    lines = [_clean(head or {}), *(_record(record, text_limit) for record in records)]
-    body = "".join(f"{_line(line)}\n" for line in lines)
+    return enclose_lines([_record(record, text_limit) for record in records], marker, head=head)
+
+
+def enclose_lines(lines: Sequence[Mapping[str, Any]], marker: str, *, head: Mapping[str, Any] | None = None) -> str:
+    """Write what is left of records, a line each, as a block for a prompt; arguments as `enclose`."""
+    body = "".join(f"{_line(_clean(line))}\n" for line in (head or {}, *lines))
     return f"<records {marker}>\n{body}</records {marker}>"
+
+
+def condensed(text: str) -> str:
+    """A tool's result with its records reduced to their number and keys, for a model that need not read them again."""
+    found = []
+    for marker, lines in _blocks(text):
+        with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+            found.append(_reduced(marker, lines))
+    return "\n".join(found) or text[:MAX_WITHOUT_BLOCKS]
+
+
+def _reduced(marker: str, lines: Sequence[str]) -> str:
+    head, *records = [json.loads(line) for line in lines if line]
+    if "read" in head or not isinstance(head.get("source"), str):
+        return "\n".join([f"<records {marker}>", *lines, f"</records {marker}>"])
+    said = {name: head[name] for name in _REMEMBERED if head.get(name)}
+    return enclose([], marker, head={**said, "read": len(records), "keys": " ".join(each["key"] for each in records)})
 
 
 def stated(data: BaseModel, marker: str) -> str:
@@ -116,13 +139,19 @@ def without_statements(text: str) -> str:
 
 def disclose(text: str) -> Iterator[Block]:
     """Read the blocks that `enclose` wrote; what is not one of ours is passed over."""
+    for _, lines in _blocks(text):
+        with contextlib.suppress(ValueError, TypeError, AttributeError):
+            yield _block(lines)
+
+
+def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
+    """The blocks of a text: marker and lines."""
     marker, held = "", list[str]()
     for line in text.split("\n"):
         if opening := _OPENING.fullmatch(line):  # one within another: the first was never closed, and is not ours
             marker, held = opening.group(1), []
         elif marker and line == f"</records {marker}>":
-            with contextlib.suppress(ValueError, TypeError, AttributeError):
-                yield _block(held)
+            yield marker, held
             marker = ""
         elif marker:
             held.append(line)

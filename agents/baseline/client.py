@@ -1,6 +1,6 @@
 """The baseline analyst as an AutoGen model client: no language model, no network, no key.
 
-It tells requests apart by what is asked (data to assess or to report on, tool results to reflect on, tools to choose
+It tells requests apart by what is asked (data to assess or to report on, tool results to sum up, tools to choose
 queries for, a speaker to name), never by who asks. It reads data alone: requests as the judge and the report agent hand
 them over, blocks of records, the user's own words; prompts can be reworded freely. Deterministic: equal requests get
 equal answers.
@@ -29,12 +29,15 @@ from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
 from willowbark.agents.asking import REQUEST
+from willowbark.agents.findings import summed_up
 from willowbark.agents.judge import AssessmentRequest
 from willowbark.agents.report.writing import DraftRequest
+from willowbark.tools.enclosure import disclose
+from willowbark.tools.toolbox import replies_in
 
 from .assessing import assessment
 from .drafting import draft
-from .searching import reflection, tool_calls
+from .searching import tool_calls
 
 CHARACTERS_PER_TOKEN = 4  # the usual estimate for English, so that budgets mean the same as with a language model
 CONTEXT_TOKENS = 10_000_000  # nothing is cut: rules read a text of any length
@@ -185,8 +188,10 @@ def answer_of(
         return assessment(request).model_dump_json()
     if isinstance(request, DraftRequest):
         return draft(request).model_dump_json()
-    if messages and isinstance(messages[-1], FunctionExecutionResultMessage):
-        return reflection(messages)
+    if messages and isinstance(last := messages[-1], FunctionExecutionResultMessage):
+        results = [result.content for result in last.content]
+        if not tools or any(next(disclose(each), None) for each in results):  # else none of the calls could be made
+            return summed_up([reply for each in results for reply in replies_in(each)])
     if tools:
         return tool_calls(messages, tools) or "There is nothing to search for with these tools."
     return _speaker(messages)

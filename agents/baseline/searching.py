@@ -1,8 +1,7 @@
-"""Searching: which queries to ask the tools, and what their results say of which drug."""
+"""Searching: which queries to ask the tools."""
 
 import json
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,19 +10,12 @@ from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage
 from autogen_core.tools import Tool, ToolSchema
 
 from willowbark.agents.judge import NextSearches
-from willowbark.agents.report.wording import counted
-from willowbark.tools.appraisal.candidates import named_drugs
-from willowbark.tools.enclosure import restated
-from willowbark.tools.evidence import checked_identifier, merge
+from willowbark.tools.enclosure import disclose, restated
+from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions.query import parse_question, plain_query, preprocess_query
-from willowbark.tools.records import Drug
-from willowbark.tools.registry import asked_for_conditions, kind_of, takes_names
-from willowbark.tools.search import SourceReply, Status
-from willowbark.tools.sources.card import STUDIES
-from willowbark.tools.toolbox import replies_in
+from willowbark.tools.registry import asked_for_conditions, takes_names
 
-MAX_NAMED = 6  # drugs in a reflection
 _NUMBERS = {"pmid": re.compile(r"\bPMID:?\s*(\d+)"), "nct_id": re.compile(r"\bNCT\d{8}\b")}
 
 
@@ -32,10 +24,11 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
     question, wanted = _question(messages), _wanted(messages)
     calls: list[FunctionCall] = []
     schemas = [tool if isinstance(tool, dict) else tool.schema for tool in tools]
+    takes_drugs = any("drugs" in schema.get("parameters", {}).get("properties", {}) for schema in schemas)
     by_name = asked_for_conditions(schema["name"].removeprefix("search_") for schema in schemas) if not wanted else ()
     for schema in schemas:
         name, fields = schema["name"], schema.get("parameters", {}).get("properties", {})
-        for arguments in _arguments(name, fields, question, wanted, by_name):
+        for arguments in _arguments(name, fields, question, wanted, by_name, takes_drugs):
             further = _next_page(name, arguments, messages) if "page" in fields else arguments
             if further is not None:
                 calls.append(FunctionCall(id=f"{name}-{len(calls) + 1}", name=name, arguments=json.dumps(further)))
@@ -43,7 +36,12 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
 
 
 def _arguments(
-    tool: str, fields: Mapping[str, Any], question: str, wanted: Sequence[str], for_conditions: Collection[str]
+    tool: str,
+    fields: Mapping[str, Any],
+    question: str,
+    wanted: Sequence[str],
+    for_conditions: Collection[str],
+    takes_drugs: bool,
 ) -> Iterator[dict[str, Any]]:
     """What to fill a tool's fields with: drugs, a number, or a query in the form that its source takes."""
     source = tool.removeprefix("search_")
@@ -58,26 +56,36 @@ def _arguments(
         conditions = parse_question(question).conditions or (plain_query(question),)
         yield from ({"query": each} for each in conditions if source in for_conditions or each in wanted)
     elif "query" in fields and source != tool:
-        queries = [query for query in wanted if canonical_drug(query) is None] if wanted else [question]
+        queries = (
+            [query for query in wanted if canonical_drug(query) is None or not takes_drugs] if wanted else [question]
+        )
         yield from ({"query": preprocess_query(query)} for query in queries)
 
 
 def _next_page(tool: str, arguments: dict[str, Any], messages: Sequence[LLMMessage]) -> dict[str, Any] | None:
     """A search with the page to ask for: the one after those that were read; None where there is none."""
     pages = [
-        next(iter(replies), None)
-        for call, replies in _answered(messages)
-        if call.name == tool and json.loads(call.arguments).get("query") == arguments["query"]
+        next(disclose(said), None)
+        for call, said in _answered(messages)
+        if call.name == tool and _query(call) == arguments["query"]
     ]
     if not pages:
         return arguments
-    came = [page for page in pages if page is not None]
-    read, hits = sum(len(page.records) for page in came), max((page.total for page in came), default=0)
-    is_over = pages[-1] is None or not pages[-1].records or read >= hits
+    read = [0 if page is None else page.head.get("read", len(page.records)) for page in pages]
+    hits = max(page.head.get("total", 0) if page is not None else 0 for page in pages)
+    is_over = not read[-1] or sum(read) >= hits
     return None if is_over or takes_names(tool.removeprefix("search_")) else {**arguments, "page": len(pages) + 1}
 
 
-def _answered(messages: Sequence[LLMMessage]) -> Iterator[tuple[FunctionCall, tuple[SourceReply, ...]]]:
+def _query(call: FunctionCall) -> object:
+    """What a call asked for; None where a model wrote arguments that are none."""
+    try:
+        return json.loads(call.arguments).get("query")
+    except (ValueError, AttributeError):
+        return None
+
+
+def _answered(messages: Sequence[LLMMessage]) -> Iterator[tuple[FunctionCall, str]]:
     """The calls since the user's latest message, each with what it gave."""
     asked = [isinstance(message, UserMessage) and message.source == "user" for message in messages]
     calls: dict[str, FunctionCall] = {}
@@ -85,39 +93,7 @@ def _answered(messages: Sequence[LLMMessage]) -> Iterator[tuple[FunctionCall, tu
         if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
             calls.update((call.id, call) for call in message.content)
         elif isinstance(message, FunctionExecutionResultMessage):
-            yield from (
-                (calls.pop(each.call_id), replies_in(each.content)) for each in message.content if each.call_id in calls
-            )
-
-
-def reflection(messages: Sequence[LLMMessage]) -> str:
-    """Sum up the latest tool results in a few sentences."""
-    replies = _replies(messages)
-    records = merge(record for reply in replies for record in reply.records)
-    lines = [_missing(reply) for reply in replies if reply.status in (Status.UNAVAILABLE, Status.BAD_QUERY)]
-    if not records:
-        return " ".join(["The searches gave no record.", *lines])
-    named = Counter(drug for record in records if kind_of(record) in STUDIES for drug in named_drugs(record))
-    about = [record.record for record in records if isinstance(record.record, Drug)]
-    said = [f"{counted(len(records), 'record')}."]
-    if named:
-        said.append(f"Most speak of {', '.join(f'{drug} ({count})' for drug, count in named.most_common(MAX_NAMED))}.")
-    if about:
-        known = ", ".join(sorted({drug.drug for drug in about if drug.drug})[:20])
-        said.append(f"Mechanisms and indications are given for {known}.")
-    if not named and not about:
-        said.append("None names a drug.")
-    return " ".join([*said, *lines])
-
-
-def _missing(reply: SourceReply) -> str:
-    return f"{reply.source} gave no answer: {'; '.join(reply.warnings) or 'no reason given'}."
-
-
-def _replies(messages: Sequence[LLMMessage]) -> list[SourceReply]:
-    last = messages[-1]
-    assert isinstance(last, FunctionExecutionResultMessage)
-    return [reply for result in last.content for reply in replies_in(result.content)]
+            yield from ((calls.pop(each.call_id), each.content) for each in message.content if each.call_id in calls)
 
 
 def _question(messages: Sequence[LLMMessage]) -> str:

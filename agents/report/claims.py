@@ -193,7 +193,7 @@ def _no_result(claim: Claim, record: Evidence, section: str) -> str | None:
 
     page = Page("" if text == title else title, text)
     spans = [(sentence.start, sentence.end) for sentence in page.text.sentences]
-    quoted = _quoted(plain(claim.quote), [plain(page.text.quote(start, end)) for start, end in spans])
+    quoted = quoted_sentences(plain(claim.quote), [plain(page.text.quote(start, end)) for start, end in spans])
     if quoted is None:
         return "quotes a part of a sentence"
     if claim.stance != "neutral" and text == body and all(zone in _NO_RESULT for zone in page.zones[quoted]):
@@ -201,7 +201,7 @@ def _no_result(claim: Claim, record: Evidence, section: str) -> str | None:
     return None
 
 
-def _quoted(quote: str, whole: Sequence[str]) -> slice | None:
+def quoted_sentences(quote: str, whole: Sequence[str]) -> slice | None:
     """Which sentences a quote is made of; None where it is not made of whole ones."""
     for first in range(len(whole)):
         for last in range(first + 1, len(whole) + 1):

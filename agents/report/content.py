@@ -22,6 +22,8 @@ DISCLAIMER = (
 NOT_REPORTED = "not reported"
 NONE_PROPOSED = "none beyond the mechanism listed"
 EVENTS_NOTE = "numbers alone; that the drug caused them is not said"
+READING = "reading"
+"""In the account of tokens, stands for what specialists had read, beside what they chose themselves."""
 OTHER_CALLS = "other"
 """In the account of tokens, stands for what belongs to no turn: the choice of speakers, answers that were lost."""
 Stance = Literal["supports", "contradicts", "undecided", "excluded"]

@@ -19,10 +19,12 @@ from willowbark.tools.reading.text import sentences
 from .alignment import words
 
 _ADDRESS = re.compile(
-    r"\w+\s?:\s?//|\bwww\.|\S@\w|\]\s*[(\[]|<\s*/?\s*[a-z]"
-    r"|\b(?!clinicaltrials\.gov\b(?!/))[\w-]+\.(?:com|org|net|edu|gov|io|info|biz|dev|app|xyz|ru|cn|onion|invalid)\b",
+    r"\w\s?:\s?//|\bwww\.|\S@\w|\]\s{0,9}[(\[]|<\s{0,9}/?\s{0,9}[a-z]|\bclinicaltrials\.gov/"
+    r"|(?<=[\w-])(?<!(?<![\w-])clinicaltrials)\.gov\b"
+    r"|(?<=[\w-])\.(?:com|org|net|edu|io|info|biz|dev|app|xyz|ru|cn|onion|invalid)\b",
     re.IGNORECASE,
 )
+"""Anchored on what is rare in prose, so that no text is gone through more than once."""
 _SPELLED_DIGITS = re.compile(r"(?:\b(?:zero|one|two|three|four|five|six|seven|eight|nine)\b\W*){5}", re.IGNORECASE)
 _OTHER_REFERENCE = re.compile(
     r"\bet\s+al\b|\([A-Z][\w'-]+(?:\s(?:and|&)\s[A-Z][\w'-]+)?,?\s(?:19|20)\d\d[a-z]?\)"
@@ -39,7 +41,7 @@ _IDENTIFIERS = {
 }
 _DOI = re.compile(r"\b10\s?\.\s?(\d{4,9})\s?/\s?([^\s\"'<>\])]+)")
 _BARE = re.compile(r"(?<![\w.,/-])\d{7,8}(?![\w/-]|[.,]\d)")
-_LINK = re.compile(r"\]\([^)]*\)")
+_LINK = re.compile(r"\]\([^)]{0,500}\)")
 _MARKUP = re.compile(r"[*`\[\]]+")
 MAX_PROSE = 300  # characters of a model's free text
 _FIGURE = re.compile(

@@ -44,6 +44,7 @@ def gaps(material: Material) -> list[str]:
 
 def _failed(material: Material) -> Iterator[str]:
     yield from (f"Not available: {failure}." for failure in material.dossier.failures)
+    yield from (f"{note}." for found in material.dossier.in_order for note in found.reading_notes)
     yield from (f"{note}." for verdict in material.assessments for note in verdict.notes)
     yield from (f"{note}." for note in material.notes)
     if material.sandboxed:

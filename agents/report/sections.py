@@ -7,6 +7,7 @@ from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.records import Trial
 
+from ..asking import PROMPTS_VERSION
 from ..judge import sources_breakdown
 from .claims import Claim
 from .content import EVENTS_NOTE, NOT_REPORTED, PostedResult, ReportSection
@@ -180,7 +181,21 @@ def _search(material: Material) -> str:
     return (
         f"Specialists for literature, clinical trials and mechanisms searched {where} in "
         f"{counted(material.dossier.iteration, 'round')}; a judge decided after each round whether to go on. "
-        f"The search ended because {material.ending}. Analyst: {material.analyst}."
+        f"The search ended because {material.ending}. Analyst: {material.analyst}.{_read_by(material)}"
+    )
+
+
+def _read_by(material: Material) -> str:
+    """Which model read what, with which version of the prompts; nothing where rules alone read."""
+    if not material.usage:
+        return ""
+    readings = material.dossier.readings
+    if not readings:
+        return f" Prompts: version {PROMPTS_VERSION}."
+    disputed = sum(bool(record.item.disputed) for candidate in material.candidates for record in candidate.records)
+    return (
+        f" Publications were read by {listed(sorted({each.version for each in readings}))}; its readings count before "
+        f"those of the learned reader, and the two disagree in {counted(disputed, 'place')}."
     )
 
 

@@ -1,26 +1,37 @@
 """One draft of a report: asked for, verified claim by claim, mended once, its wording asked about once more."""
 
+import asyncio
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker
+from willowbark.tools.enclosure import GUIDANCE, enclose_lines, new_marker
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.reading.text import sentences
+from willowbark.tools.registry import kind_of
 from willowbark.tools.works.excerpts import excerpted
+from willowbark.tools.works.sections import places
 
 from ..approval import Approval
 from ..asking import ModelFailure, add_usage, ask, prompt, reads_requests
 from ..drafts import BorneOut, ClaimDraft, ReportDraft
-from ..judge import SHOWN_CHARACTERS, shown_records
+from ..judge import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
 from .claims import DroppedClaim, Verdicts, heard_from, quoted, verify
 
+PART = 9  # readings of a draft on several candidates
+MAX_DRAFTED = 12  # candidates that a model writes on; the report shows no more
+AT_ONCE = 4  # drafts side by side; providers refuse floods
+SHOWN_ENTRY = 400  # characters of a drug database's entry
+SHOWN_RESULTS = 500  # characters of a full text's results
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
@@ -31,18 +42,26 @@ class DraftRequest(BaseModel):
 
     question: str
     candidates: list[Candidate]
-    """What the report deals with, best supported first."""
+    """What is to be written on, best supported first."""
+    appraised: list[str] = Field(default_factory=list)
+    """Lines on all candidates of the report, best first, where it is drafted in parts; else empty."""
     set_aside: list[str]
     """Drugs on which, by decision, no claim is to be made."""
     pool: int
     """Records found."""
     records: list[Evidence]
-    """The best of the pool, which are shown; best first, with excerpts of their full texts."""
+    """Those of the pool that may be quoted; best first, with excerpts of their full texts."""
+    marker: str = Field(default_factory=new_marker, exclude=True)
+    """Of the block of readings."""
 
     @property
     def text(self) -> str:
-        """The request in words."""
-        appraised = [f"- {candidate.line}" for candidate in self.candidates[:20]]
+        """The request in words: readings with the sentences they rest on, and no abstract.
+
+        What drafts side by side have in common stands first, so that a provider need not read it again.
+        """
+        lines = self.appraised or [candidate.line for candidate in self.candidates]
+        appraised = [f"- {line[:SHOWN_LINE]}" for line in lines[:SHOWN_CANDIDATES]]
         aside = f"Set aside by decision, make no claim on: {', '.join(self.set_aside)}"
         return "\n".join(
             [
@@ -50,13 +69,54 @@ class DraftRequest(BaseModel):
                 "Appraisal by rule (drug: records for and against, certainty):",
                 *(appraised or ["- no drug with evidence on the condition"]),
                 *([aside] if self.set_aside else []),
-                enclose(self.records, new_marker(), head={"pool": self.pool}, text_limit=SHOWN_CHARACTERS),
+                f"Write on: {', '.join(candidate.drug for candidate in self.candidates[:SHOWN_CANDIDATES])}.",
+                "What was read of it, and what databases say:",
+                enclose_lines(list(self._lines()), self.marker, head={"pool": self.pool}),
             ]
         )
 
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        by_key = {record.key: record for record in self.records}
+        for candidate in self.candidates[:SHOWN_CANDIDATES]:
+            told = [each for each in candidate.records if each.sentence and each.key in by_key]
+            for each in told[:SHOWN_READINGS]:
+                yield {
+                    "key": each.key,
+                    "drug": candidate.drug,
+                    "says": str(each.item.direction),
+                    "design": str(each.item.design),
+                    **({"n": each.item.sample_size} if each.item.sample_size is not None else {}),
+                    "passage": each.sentence,
+                    **({"full_text": more} if (more := _results(by_key[each.key])) else {}),
+                }
+            for key in candidate.drug_records:
+                if key in by_key:
+                    yield {"key": key, "drug": candidate.drug, "content": by_key[key].content[:SHOWN_ENTRY]}
+
+
+def _results(record: Evidence) -> str:
+    """The first sentences of a full text's results, whole, as many as there is room for."""
+    shown = ""
+    for sentence in (each for place in places(record, "results") for each in sentences(place.text)):
+        if len(shown) + len(sentence) < SHOWN_RESULTS:
+            shown = f"{shown} {sentence}".strip()
+    return shown
+
+
+@dataclass
+class _Part:
+    """What became of the draft on one candidate, or on all at once."""
+
+    request: DraftRequest
+    draft: ReportDraft
+    verdicts: Verdicts
+    repaired: int = 0
+    failure: str | None = None
+    """Why nothing of it stands; None where it does."""
+
 
 class Writing:
-    """One draft: asked for, verified, mended once.
+    """One draft: asked for by candidates, verified, mended once.
 
     Args:
         name: of the agent that writes.
@@ -69,7 +129,7 @@ class Writing:
     Attributes:
         draft: what the model wrote.
         verdicts: which of its claims stand.
-        failure: why the draft is not by the first client; None where it is, or none was asked.
+        failure: why the draft is not by the first client; None where some of it is, or none was asked.
         repaired: claims that stand since they were mended.
         notes: what went wrong, for the report's limitations.
         usage: tokens of all attempts.
@@ -85,6 +145,7 @@ class Writing:
         approval: Approval,
     ) -> None:
         self._name = name
+        self._system_message = f"{system_message}\n\n{GUIDANCE}"
         self._approval = approval
         self._pool = pool
         self._heard = heard_from(candidates)
@@ -95,10 +156,7 @@ class Writing:
             pool=len(pool),
             records=[excerpted(record) for record in shown_records(pool, candidates)],
         )
-        self._messages: list[LLMMessage] = [
-            SystemMessage(content=f"{system_message}\n\n{GUIDANCE}"),
-            UserMessage(content=self._request.text, source=name),
-        ]
+        self._free = asyncio.Semaphore(AT_ONCE)
         self.draft = ReportDraft(claims=[], candidates=[])
         self.verdicts = Verdicts()
         self.failure: str | None = None
@@ -107,73 +165,140 @@ class Writing:
         self.usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
 
     async def run(self, clients: Sequence[ChatCompletionClient], cancellation_token: CancellationToken) -> None:
-        """Ask one client after another until a draft stands."""
+        """Ask one client after another until there is a draft on each candidate."""
+        left, parts = self._apart(), list[_Part]()
         for client in clients:
-            try:
-                self.draft = await self._ask(client, self._messages, cancellation_token, self._silence)
-            except ModelFailure as failure:
-                _log.warning("%s: %s", self._name, failure)
-                self.notes.append(f"{self._name}: {failure}")
-                self.failure = self.failure or f"{failure}"
-                add_usage(self.usage, failure.usage)
-                continue
-            before = self.verdicts.dropped
-            self.verdicts = verify(self.draft.claims, self._pool, self._heard)
-            if self.verdicts.dropped:
-                await self._repair(client, cancellation_token)
-            stood = bool(self.verdicts.kept) or not self.verdicts.dropped
-            self.verdicts.dropped[:0] = before
-            if stood:
-                await self._ask_about_wording(client, cancellation_token)
-                return
-            self.failure = self.failure or "none of the claims that the model gave stood"
-            self.notes.append(f"{self._name}: {self.failure}")
+            if parts and not left:
+                break
+            requests = [self._request] if reads_requests(client) and not self._wrote(parts) else left
+            made = await asyncio.gather(*(self._part(client, each, cancellation_token) for each in requests))
+            failed = [part for part in made if part.failure is not None]
+            self._note(failed, len(requests))
+            if client is clients[0] and failed and len(failed) == len(made):
+                self.failure = failed[0].failure
+            parts += made
+            left = [part.request for part in failed]
+        self._unite(parts)
+        if clients and not self.failure:
+            await self._ask_about_wording(clients[0], cancellation_token)
+
+    def _apart(self) -> list[DraftRequest]:
+        """A request for each candidate that has a verdict, so that a cut answer costs few drugs.
+
+        Those with few readings share one.
+        """
+        groups, room = list[list[Candidate]](), 0
+        for candidate in [each for each in self._request.candidates if each.has_verdict][:MAX_DRAFTED]:
+            size = min(SHOWN_READINGS, sum(bool(each.sentence) for each in candidate.records))
+            if size > room:
+                groups.append([])
+                room = PART
+            groups[-1].append(candidate)
+            room -= size
+        return [self._request.model_copy(update=self._on(group)) for group in groups]
+
+    def _on(self, group: list[Candidate]) -> dict[str, Any]:
+        own = {key for each in group for key in (*(r.key for r in each.records), *each.drug_records)}
+        records = [each for each in self._request.records if each.key in own or kind_of(each) == "disease"]
+        return {"candidates": group, "records": records, "appraised": [each.line for each in self._request.candidates]}
+
+    def _wrote(self, parts: Sequence[_Part]) -> bool:
+        return any(part.failure is None for part in parts)
+
+    def _note(self, failed: Sequence[_Part], asked: int) -> None:
+        """Say why drafts failed, once for each reason, and on which drugs where others did not."""
+        for reason in dict.fromkeys(part.failure for part in failed):
+            alike = [part for part in failed if part.failure == reason]
+            drugs = [candidate.drug for part in alike for candidate in part.request.candidates]
+            on = "" if len(alike) == asked else f", on {', '.join(drugs)}"
+            _log.warning("%s: %s%s", self._name, reason, on)
+            self.notes.append(f"{self._name}: {reason}{on}")
+
+    def _unite(self, parts: Sequence[_Part]) -> None:
+        good = [part for part in parts if part.failure is None]
+        self.draft = ReportDraft(
+            claims=[claim for part in good for claim in part.draft.claims],
+            candidates=[each for part in good for each in part.draft.candidates],
+        )
+        self.repaired = sum(part.repaired for part in good)
+        for part in parts:
+            self.verdicts.dropped += part.verdicts.dropped
+        for part in good:
+            self.verdicts.kept += [claim for claim in part.verdicts.kept if claim not in self.verdicts.kept]
+            self.verdicts.unworded += part.verdicts.unworded
+            self.verdicts.turned += part.verdicts.turned
+
+    async def _part(
+        self, client: ChatCompletionClient, request: DraftRequest, cancellation_token: CancellationToken
+    ) -> _Part:
+        """One draft, verified and mended once."""
+        part = _Part(request, ReportDraft(claims=[], candidates=[]), Verdicts())
+        messages: list[LLMMessage] = [
+            SystemMessage(content=self._system_message),
+            UserMessage(content=request.text, source=self._name),
+        ]
+        try:
+            async with self._free:
+                part.draft = await self._ask(client, messages, request, cancellation_token, is_first=True)
+        except ModelFailure as failure:
+            add_usage(self.usage, failure.usage)
+            part.failure = str(failure)
+            return part
+        part.verdicts = verify(part.draft.claims, self._pool, self._heard)
+        if part.verdicts.dropped:
+            await self._repair(part, client, messages, cancellation_token)
+        if part.verdicts.dropped and not part.verdicts.kept:
+            part.failure = "none of the claims that the model gave stood"
+        return part
 
     async def _ask(
         self,
         client: ChatCompletionClient,
         messages: list[LLMMessage],
+        request: DraftRequest,
         cancellation_token: CancellationToken,
-        objection: Callable[[ReportDraft], str | None] = lambda _: None,
+        *,
+        is_first: bool = False,
     ) -> ReportDraft:
-        draft, usage = await ask(
-            client, messages, ReportDraft, cancellation_token, request=self._request, objection=objection
-        )
-        add_usage(self.usage, usage)
-        return draft.model_copy(update={"claims": [claim for claim in draft.claims if not self._held_back(claim)]})
+        decided = [candidate.drug for candidate in request.candidates if candidate.has_verdict]
 
-    def _silence(self, draft: ReportDraft) -> str | None:
-        """What is wrong with a draft that claims nothing though records were read for or against a drug."""
-        decided = [candidate.drug for candidate in self._request.candidates if candidate.has_verdict]
-        if draft.claims or not decided:
-            return None
-        return f"claims: empty, though records speak for or against {', '.join(decided[:5])}"
+        def silence(draft: ReportDraft) -> str | None:
+            """What is wrong with a draft that claims nothing though records were read for or against a drug."""
+            if draft.claims or not decided or not is_first:
+                return None
+            return f"claims: empty, though records speak for or against {', '.join(decided[:5])}"
+
+        draft, usage = await ask(client, messages, ReportDraft, cancellation_token, request=request, objection=silence)
+        add_usage(self.usage, usage)
+        wanted = (claim for claim in draft.claims if not self._held_back(claim))
+        worded = [claim if claim.text.strip() else claim.model_copy(update={"text": claim.quote}) for claim in wanted]
+        return draft.model_copy(update={"claims": worded})
 
     def _held_back(self, claim: ClaimDraft) -> bool:
         return self._approval.holds_back(canonical_drug(claim.drug) or claim.drug)
 
-    async def _repair(self, client: ChatCompletionClient, cancellation_token: CancellationToken) -> None:
+    async def _repair(
+        self, part: _Part, client: ChatCompletionClient, messages: list[LLMMessage], token: CancellationToken
+    ) -> None:
         """Have the dropped claims mended once, with the reasons; what still fails stays dropped."""
-        lines = [f"- {dropped.reason}: {dropped.claim.model_dump_json()}" for dropped in self.verdicts.dropped]
+        dropped = part.verdicts.dropped
+        lines = [f"- {each.reason}: {each.claim.model_dump_json()}" for each in dropped]
         asked = "These claims don't stand. Mend them from their records or leave them out; give only these:"
+        further = UserMessage(content="\n".join([asked, *lines]), source=self._name)
         try:
-            mended = await self._ask(
-                client,
-                [*self._messages, UserMessage(content="\n".join([asked, *lines]), source=self._name)],
-                cancellation_token,
-            )
+            mended = await self._ask(client, [*messages, further], part.request, token)
         except ModelFailure as failure:
             self.notes.append(f"{self._name}: {failure}")
             add_usage(self.usage, failure.usage)
             return
         again = verify(mended.claims[: len(lines)], self._pool, self._heard)
-        new = [claim for claim in again.kept if claim not in self.verdicts.kept]
-        self.repaired = len(new)
-        self.verdicts = Verdicts(
-            kept=[*self.verdicts.kept, *new],
-            dropped=self.verdicts.dropped[: max(0, len(lines) - len(new))],
-            unworded=[*self.verdicts.unworded, *again.unworded],
-            turned=[*self.verdicts.turned, *again.turned],
+        new = [claim for claim in again.kept if claim not in part.verdicts.kept]
+        part.repaired = len(new)
+        part.verdicts = Verdicts(
+            kept=[*part.verdicts.kept, *new],
+            dropped=dropped[: max(0, len(lines) - len(new))],
+            unworded=[*part.verdicts.unworded, *again.unworded],
+            turned=[*part.verdicts.turned, *again.turned],
         )
 
     async def _ask_about_wording(self, client: ChatCompletionClient, cancellation_token: CancellationToken) -> None:

@@ -56,8 +56,10 @@ def show_turns(run_id: str, iteration: int, path: Path = DEFAULT_PATH) -> None:
     lines = [f"# {one_line(run.question)}", "", f"Run {run_id}, {run.status}; round {iteration} of {run.rounds}"]
     account = _account_of(run)
     for turn in chosen:
-        (cost,) = account([_usage_of(turn)])
-        tokens = f"{cost.tokens:,} tokens, {money(cost.cost_usd)}"
+        costs = account(_usage_of(turn))
+        known = None not in [each.cost_usd for each in costs]
+        cost = sum(each.cost_usd or 0.0 for each in costs) if known else None
+        tokens = f"{sum(each.tokens for each in costs):,} tokens, {money(cost)}"
         lines += ["", f"## {turn.source} ({tokens})", "", *_told(turn.type, turn.message["content"])]
     write_out("\n".join(lines))
 
@@ -72,7 +74,7 @@ def show_costs(run_id: str, path: Path = DEFAULT_PATH) -> None:
 
     with Ledger.existing(path) as ledger:
         run, total = ledger.run(run_id), ledger.usage(run_id)
-        used = [_usage_of(turn) for turn in ledger.journal(run_id).lived]
+        used = [each for turn in ledger.journal(run_id).lived for each in _usage_of(turn)]
     turns = _account_of(run)([*used, *beside(used, total)])
     rows: list[tuple[str, ...]] = [_HEAD]
     for agent in dict.fromkeys(turn.agent for turn in turns):
@@ -206,16 +208,24 @@ def _told(kind: str, content: Mapping[str, Any]) -> list[str]:
 
 def _account_of(run: Run) -> "Callable[[Sequence[TurnUsage]], list[TurnUsage]]":
     """What puts a price on turns of a run."""
-    from ..run.budget import account_of, price_of  # noqa: PLC0415  agents take most of a second
+    from ..run.budget import account_of, prices_of  # noqa: PLC0415  agents take most of a second
 
-    return account_of(price_of(run.model, Settings.restored(run.settings).llm.prices))
+    return account_of(prices_of(run.model, Settings.restored(run.settings).llm))
 
 
-def _usage_of(turn: Turn) -> "TurnUsage":
-    from willowbark.agents.report.content import TurnUsage  # noqa: PLC0415
+def _usage_of(turn: Turn) -> "list[TurnUsage]":
+    """What a turn used up, what it had read apart."""
+    from willowbark.agents.report.content import READING, TurnUsage  # noqa: PLC0415
 
-    tokens = {"prompt_tokens": turn.prompt_tokens, "completion_tokens": turn.completion_tokens}
-    return TurnUsage(agent=turn.source, iteration=turn.iteration, **tokens)
+    read = turn.message["content"].get("reading_tokens", (0, 0))
+    tokens = {
+        turn.source: (turn.prompt_tokens - read[0], turn.completion_tokens - read[1]),
+        **({READING: read} if any(read) else {}),
+    }
+    return [
+        TurnUsage(agent=agent, iteration=turn.iteration, prompt_tokens=asked, completion_tokens=said)
+        for agent, (asked, said) in tokens.items()
+    ]
 
 
 def _row(agent: str, iteration: str, turns: "Sequence[TurnUsage]") -> tuple[str, ...]:

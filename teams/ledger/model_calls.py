@@ -52,7 +52,7 @@ class JournalStore(CacheStore[CHAT_CACHE_VALUE_TYPE]):
         result = value if isinstance(value, CreateResult) else value[-1]
         if isinstance(result, CreateResult):
             usage = result.usage
-            cost = self._budget.cost_usd(usage)
+            cost = self._budget.cost_usd(usage, self._model)
             tokens = (usage.prompt_tokens, usage.completion_tokens)
             self._journal.answered(key, self._model, result.model_dump(mode="json"), tokens, cost)
 
@@ -91,6 +91,7 @@ class JournaledClient(ChatCompletionCache):
         self.display_name = analyst_name(client)
         self.reads_requests = reads_requests(client)
         self._budget = budget
+        self._model = model
         self._journal = journal
         self._stop = stop
 
@@ -117,12 +118,12 @@ class JournaledClient(ChatCompletionCache):
         known, key = self._looked_up(messages, **arguments)
         if isinstance(known, CreateResult):
             known.cached = True
-            self._budget.used(known.usage)
+            self._budget.used(known.usage, self._model)
             return known
         arguments |= {"tool_choice": tool_choice, "cancellation_token": cancellation_token}
         result = await self._ask(key, messages, arguments)
         self.store.set(key, result)
-        self._budget.used(result.usage)
+        self._budget.used(result.usage, self._model)
         return result
 
     async def _ask(self, key: str, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> CreateResult:

@@ -7,6 +7,7 @@ from what is there. When the time is up, the run is cancelled. Rounds are kept b
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from time import monotonic
 
 from autogen_core import CancellationToken
@@ -14,14 +15,19 @@ from autogen_core.models import RequestUsage
 
 from willowbark.agents.asking import add_usage
 from willowbark.agents.judge import BUDGET_RESERVE
-from willowbark.agents.report.content import OTHER_CALLS, ModelCalls, TurnUsage
+from willowbark.agents.report.content import OTHER_CALLS, READING, ModelCalls, TurnUsage
 from willowbark.tools.errors import WillowbarkError
 
-from ..config import Price
+from ..config import LLMSettings, Price, RoleSettings
 
 WARN_SHARE = 0.8
-ROUND_TOKENS = 60_000  # of one round with full prompts: three specialists' searches and reflections, and the judge
-REPORT_TOKENS = 45_000  # of the report's prompt, its draft and one repair
+# Measured by benchmarks/prompt_tokens.py, prompts and answers:
+CHOICE_TOKENS = 2_400  # of the first round's searches
+RECORD_TOKENS = 500  # of a publication that is read, with its share of the instructions and what is read in it
+ROUND_TOKENS = 5_300  # of the judge
+REPORT_TOKENS = 11_000  # of the report's parts and their wording
+FIRST_RECORDS = 60  # publications of a first round that tell of drugs
+FURTHER_RECORDS = 5  # of each round after it, on the bundled library; where more comes, a record costs what it costs
 
 
 PRICES: Mapping[str, Price] = {
@@ -63,11 +69,41 @@ def price_of(model: str, own: Mapping[str, Price] | None = None) -> Price | None
     return Price(input=0, output=0) if model.startswith("ollama/") else PRICES.get(model)
 
 
+@dataclass(frozen=True)
+class Prices:
+    """What a run's models cost: the main one, and those of roles."""
+
+    main: Price | None
+    """None is not known."""
+    others: Mapping[str, Price | None] = field(default_factory=dict)
+    """By name, of the models of roles."""
+    roles: RoleSettings = field(default_factory=RoleSettings)
+
+    def of(self, model: str | None) -> Price | None:
+        """The price of a model by its name; None, and a name of no role, is the main one."""
+        return self.others.get(model or "", self.main)
+
+    def of_agent(self, agent: str) -> Price | None:
+        """The price of the model that an agent speaks with, as accounts name it."""
+        return self.of(self.roles.of(agent))
+
+    @property
+    def known(self) -> bool:
+        """Whether all of them are."""
+        return self.main is not None and None not in self.others.values()
+
+
+def prices_of(model: str, llm: LLMSettings) -> Prices:
+    """What the models of a run cost."""
+    named = [name for name in llm.roles.model_dump().values() if name]
+    return Prices(price_of(model, llm.prices), {name: price_of(name, llm.prices) for name in named}, llm.roles)
+
+
 class Budget:
     """Counts what a run's model calls use up.
 
     Args:
-        price: of the model; None is not known, and money is not counted.
+        price: of the model, or of all of them; None is not known, and money is not counted.
         max_tokens: of the whole run; None sets no limit.
         max_cost_usd: of the whole run; None sets no limit.
         warn: called once with a line, at 80 % of a limit.
@@ -75,13 +111,13 @@ class Budget:
 
     def __init__(
         self,
-        price: Price | None,
+        price: Price | Prices | None,
         *,
         max_tokens: int | None = None,
         max_cost_usd: float | None = None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._price = price
+        self._prices = price if isinstance(price, Prices) else Prices(price)
         self._max_tokens = max_tokens
         self._max_cost_usd = max_cost_usd
         self._warn = warn
@@ -99,7 +135,7 @@ class Budget:
     @property
     def spent_usd(self) -> float | None:
         """US dollars so far; None where the price is not known."""
-        return None if self._price is None else self._cost_usd
+        return self._cost_usd if self._prices.known else None
 
     @property
     def share(self) -> float:
@@ -107,7 +143,7 @@ class Budget:
         shares = [0.0]
         if self._max_tokens is not None:
             shares.append(self.tokens / self._max_tokens)
-        if self._max_cost_usd is not None and self._price is not None:
+        if self._max_cost_usd is not None and self._prices.known:
             shares.append(self._cost_usd / self._max_cost_usd)
         return max(shares)
 
@@ -116,9 +152,14 @@ class Budget:
         """Whether what is left belongs to the report."""
         return self.share > 1 - BUDGET_RESERVE
 
-    def cost_usd(self, usage: RequestUsage) -> float | None:
-        """US dollars of one call; None where the price is not known."""
-        return _cost_usd(self._price, usage.prompt_tokens, usage.completion_tokens)
+    def cost_usd(self, usage: RequestUsage, model: str | None = None) -> float | None:
+        """US dollars of one call of a model, None the main one; None where its price is not known."""
+        return _cost_usd(self._prices.of(model), usage.prompt_tokens, usage.completion_tokens)
+
+    def cost_of(self, turns: Sequence[TurnUsage]) -> float | None:
+        """US dollars of turns; None where a price is not known."""
+        costs = [turn.cost_usd for turn in account_of(self._prices)(turns)]
+        return None if None in costs else sum(cost or 0.0 for cost in costs)
 
     def check(self) -> None:
         """Let another call pass.
@@ -129,11 +170,11 @@ class Budget:
         if self.share >= 1:
             raise BudgetExceeded(f"the run's budget is used up: {self}")
 
-    def used(self, usage: RequestUsage) -> None:
-        """Count one call that was answered."""
+    def used(self, usage: RequestUsage, model: str | None = None) -> None:
+        """Count one call that a model answered; None is the main one."""
         self.calls = self.calls.model_copy(update={"made": self.calls.made + 1})
         add_usage(self._used, usage)
-        self._cost_usd += self.cost_usd(usage) or 0.0
+        self._cost_usd += self.cost_usd(usage, model) or 0.0
         if self.share >= WARN_SHARE and not self._warned:
             self._warned = True
             self._warn(f"{self.share:.0%} of the budget is used up: {self}")
@@ -146,11 +187,11 @@ class Budget:
 
     def account(self, turns: Sequence[TurnUsage]) -> list[TurnUsage]:
         """The turns with what they cost, by round and agent; what was used beside them comes last."""
-        return account_of(self._price)([*turns, *beside(turns, self._used)])
+        return account_of(self._prices)([*turns, *beside(turns, self._used)])
 
     def __str__(self) -> str:
         tokens = f"{self.tokens:,} tokens" + (f" of {self._max_tokens:,}" if self._max_tokens is not None else "")
-        if self._price is None:
+        if not self._prices.known:
             return f"{tokens}, at a price that is not known"
         money = f"${self._cost_usd:.4f}" + (f" of ${self._max_cost_usd:g}" if self._max_cost_usd is not None else "")
         return f"{tokens}, {money}"
@@ -165,13 +206,15 @@ def beside(turns: Sequence[TurnUsage], total: RequestUsage) -> list[TurnUsage]:
     return [TurnUsage(agent=OTHER_CALLS, **rest)] if any(rest.values()) else []
 
 
-def account_of(price: Price | None) -> Callable[[Sequence[TurnUsage]], list[TurnUsage]]:
+def account_of(prices: Prices) -> Callable[[Sequence[TurnUsage]], list[TurnUsage]]:
     """What turns tokens into a report's account: by round and agent, with US dollars where the price is known."""
 
     def account(turns: Sequence[TurnUsage]) -> list[TurnUsage]:
         ordered = sorted(turns, key=lambda turn: (turn.iteration is None, turn.iteration or 0, turn.agent))
         return [
-            turn.model_copy(update={"cost_usd": _cost_usd(price, turn.prompt_tokens, turn.completion_tokens)})
+            turn.model_copy(
+                update={"cost_usd": _cost_usd(prices.of_agent(turn.agent), turn.prompt_tokens, turn.completion_tokens)}
+            )
             for turn in ordered
         ]
 
@@ -194,20 +237,24 @@ def rounds_warning(iteration: int, most: int) -> list[str]:
     return [f"{iteration} of at most {most} rounds are used up"] if crossed else []
 
 
-def estimate(model: str, max_iterations: int, own: Mapping[str, Price] | None = None) -> str:
-    """One line on what a run may use at most.
+def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: int) -> str:
+    """One line on what a run takes: of a question on which as much is found as on common diseases.
 
-    >>> estimate("openai/gpt-4.1-mini", 2)
-    'up to about 165,000 tokens, $0.09'
-    >>> estimate("openai/something-new", 2)
-    'up to about 165,000 tokens, at a price that is not known'
+    >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
+    'up to about 54,000 tokens, $0.03'
+    >>> estimate("openai/something-new", 2, LLMSettings(), 60)
+    'up to about 54,000 tokens, at a price that is not known'
     """
-    tokens = ROUND_TOKENS * max_iterations + REPORT_TOKENS
-    price = price_of(model, own)
-    if price is None:
-        return f"up to about {tokens:,} tokens, at a price that is not known"
-    usage = RequestUsage(prompt_tokens=int(tokens * 0.9), completion_tokens=tokens - int(tokens * 0.9))
-    return f"up to about {tokens:,} tokens, ${Budget(price).cost_usd(usage) or 0.0:.2f}"
+    read = RECORD_TOKENS * min(most_records, FIRST_RECORDS + FURTHER_RECORDS * (max_iterations - 1))
+    judged, prices = ROUND_TOKENS * max_iterations, prices_of(model, llm)
+    parts = {READING: read, "judge": judged, "report": REPORT_TOKENS, "literature": CHOICE_TOKENS}
+    turns = [
+        TurnUsage(agent=agent, prompt_tokens=tokens * 4 // 5, completion_tokens=tokens - tokens * 4 // 5)
+        for agent, tokens in parts.items()
+    ]
+    told = f"up to about {round(sum(parts.values()), -3):,} tokens"
+    cost = Budget(prices).cost_of(turns)
+    return f"{told}, at a price that is not known" if cost is None else f"{told}, ${cost:.2f}"
 
 
 class Alarm:

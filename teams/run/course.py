@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 
 from autogen_agentchat import EVENT_LOGGER_NAME
@@ -25,17 +25,18 @@ from willowbark.agents.context import Exhausted, RunContext
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import BUDGET_RESERVE, AssessmentMessage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
+from willowbark.agents.reporter import turns_of
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Recorder, RetryPolicy, Transport
 from willowbark.tools.toolbox import replies_in
 
-from ..config import Settings
+from ..config import DEPTHS, Settings
 from ..events import AgentEvent
 from ..ledger import Journal, Model
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE
 from ..research_team import ResearchTeam, participants_of
-from .budget import WARN_SHARE, Alarm, Budget, estimate, price_of, rounds_warning
+from .budget import WARN_SHARE, Alarm, Budget, estimate, prices_of, rounds_warning
 from .hooks import Told, ToolCall, ToolResult, TurnTaken, tell
 from .narrator import Narrator
 from .options import RunOptions
@@ -55,6 +56,7 @@ class Course:
         endpoints: where the sources are.
         options: who is told of it, and who may stop it.
         model: what the ledger and the price list know of the model.
+        others: the clients of the models that the settings name for roles, by their names; left open.
         approver: asks a person before the report; None asks nobody.
         journal: keeps the run, and answers what it did before; None keeps nothing.
     """
@@ -68,6 +70,7 @@ class Course:
         options: RunOptions,
         *,
         model: Model,
+        others: Mapping[str, ChatCompletionClient] | None = None,
         approver: ApproverAgent | None = None,
         journal: Journal | None = None,
     ) -> None:
@@ -77,6 +80,7 @@ class Course:
         self._endpoints = endpoints
         self._options = options
         self._model = model
+        self._others = others or {}
         self._approver = approver
         self._journal = journal
         self._failure_told = False
@@ -86,7 +90,7 @@ class Course:
         self._warnings: list[str] = []
         limits = settings.research.limits
         self._budget = Budget(
-            price_of(model.name, settings.llm.prices),
+            prices_of(model.name, settings.llm),
             max_tokens=limits.max_tokens,
             max_cost_usd=limits.max_cost_usd,
             warn=self._warnings.append,
@@ -110,7 +114,7 @@ class Course:
         narrator, token, asked = self._narrator, self._token, self._settings.research
         yield AgentEvent(type="started", message=self._question)
         if self._model.name != BASELINE:
-            told = estimate(self._model.name, asked.max_iterations, self._settings.llm.prices)
+            told = estimate(self._model.name, asked.max_iterations, self._settings.llm, DEPTHS[asked.depth])
             yield AgentEvent(type="progress", message=f"{self._model.name}: {told}")
         question = TextMessage(content=self._question, source="user")
         async with Transport(
@@ -162,7 +166,7 @@ class Course:
         if isinstance(message, _TURNS):
             usage = message.models_usage or RequestUsage(prompt_tokens=0, completion_tokens=0)
             tokens = (usage.prompt_tokens, usage.completion_tokens)
-            cost = self._budget.cost_usd(usage)
+            cost = self._budget.cost_of(turns_of(agent, 1, usage, message))
             return [TurnTaken(agent, _round(message, iteration), message.to_text(), *tokens, cost)]
         return []
 
@@ -222,13 +226,19 @@ class Course:
         client = self._client
         if self._journal is not None or not isinstance(client, BaselineChatCompletionClient):
             client = JournaledClient(client, self._budget, self._journal, self._model.name, self._token)
-        members = participants_of(self._settings, client, self._approver)
+        kept = {
+            name: JournaledClient(other, self._budget, self._journal, name, self._token)
+            for name, other in self._others.items()
+        }
+        named = self._settings.llm.roles.model_dump()
+        roles = {role: kept[name] for role, name in named.items() if name in kept}
+        members = participants_of(self._settings, client, self._approver, roles)
         decided = [turn.message["content"] for turn in self._earlier if turn.type == ApprovalMessage.__name__]
         run = RunContext(
             transport,
             before_tool=self._before_tool if any(one.before_tool for one in self._options.hooks) else None,
             exhausted=self._exhausted,
-            account=None if self._model.name == BASELINE else self._budget.account,
+            account=None if self._model.name == BASELINE and not roles else self._budget.account,
             calls=lambda: self._budget.calls,
             decided=Approval.model_validate(decided[-1]) if decided else None,
             waiting=self._waiting,

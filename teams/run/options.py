@@ -76,7 +76,7 @@ class RunOptions(BaseModel):
     settings: Settings | Path | None = None
     """Settings, or a file of them; None reads `willowbark.toml` and the environment."""
     model: str | None = None
-    """`baseline`, `openai/MODEL`, …, over the settings' `llm.model`."""
+    """`baseline`, `openai/MODEL`, …, over the settings' `llm.model` and for all `llm.roles`."""
     fallback: bool | None = None
     """Whether the baseline analyst may write the report where the model fails, over the settings' `llm.fallback`."""
     max_iterations: int | None = None
@@ -162,6 +162,7 @@ class RunOptions(BaseModel):
         return settings.overridden(
             {
                 "llm.model": self.model,
+                "llm.roles": None if self.model is None else {},
                 "llm.fallback": self.fallback,
                 "research.max_iterations": self.max_iterations,
                 "research.depth": self.depth,

@@ -20,7 +20,7 @@ from willowbark.tools.errors import WillowbarkError
 from ..config import Settings
 from ..ledger.turns import Turn
 from ..model_clients import BASELINE
-from .budget import account_of, price_of
+from .budget import account_of, prices_of
 
 _TYPES: Mapping[str, type[BaseChatMessage]] = {
     kind.__name__: kind for kind in (FindingsMessage, AssessmentMessage, ApprovalMessage)
@@ -46,7 +46,7 @@ async def partial_report(
         because = f"the run ended before anybody decided: {stop_reason.replace('_', ' ')}"
         messages = [*messages, await undecided(messages, asked.approval_default, because)]
     agent = ReportAgent("report", BaselineChatCompletionClient(estimates_tokens=model == BASELINE))
-    account = None if model == BASELINE else account_of(price_of(model, settings.llm.prices))
+    account = None if model == BASELINE else account_of(prices_of(model, settings.llm))
     agent.join(RunContext(account=account, stopped=stop_reason))
     async for event in agent.on_messages_stream(messages, CancellationToken()):
         if isinstance(event, Response) and isinstance(event.chat_message, ReportMessage):

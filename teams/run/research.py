@@ -18,9 +18,9 @@ from willowbark.tools.questions.query import validate_question
 from ..config import Settings
 from ..events import AgentEvent
 from ..ledger import Ledger
+from ..model_clients import clients_of_roles, model_of, preflight
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
-from ..model_clients import model_of, preflight
 from .course import Course
 from .options import Choices, RunOptions
 
@@ -120,6 +120,10 @@ async def research_stream(question: str | RunOptions, **choices: Unpack[Choices]
         where = stack.enter_context(options.sources_at(settings))
         model, journal = model_of(client), None
         await preflight(client, model.name)
+        others = clients_of_roles(settings)
+        for name, other in others.items():
+            stack.push_async_callback(close_client, other)
+            await preflight(other, name)
         if options.ledger is not None:
             book = options.ledger if isinstance(options.ledger, Ledger) else stack.enter_context(Ledger(options.ledger))
             begun = book.start(
@@ -132,7 +136,9 @@ async def research_stream(question: str | RunOptions, **choices: Unpack[Choices]
             )
             journal = stack.enter_context(begun)
         approver = approver_for(options.approve, settings)
-        course = Course(asked, settings, client, where, options, model=model, approver=approver, journal=journal)
+        course = Course(
+            asked, settings, client, where, options, model=model, others=others, approver=approver, journal=journal
+        )
         async for event in await stack.enter_async_context(aclosing(course.run())):
             yield event
 

@@ -20,7 +20,7 @@ from willowbark.tools.http.endpoints import Endpoints
 from ..config import Settings
 from ..events import AgentEvent
 from ..ledger import Ledger, LedgerError, Model, Run
-from ..model_clients import BASELINE
+from ..model_clients import BASELINE, READS_REQUESTS, clients_of_roles
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
 from .course import Course
@@ -69,9 +69,19 @@ async def resume_stream(
         client = options.model_client or client_by_name(run.model, settings)
         if options.model_client is None:
             stack.push_async_callback(close_client, client)
-        approver = approver_for(options.approve, settings)
+        others = clients_of_roles(settings)
+        for other in others.values():
+            stack.push_async_callback(close_client, other)
         course = Course(
-            run.question, settings, client, where, options, model=_model(run), approver=approver, journal=journal
+            run.question,
+            settings,
+            client,
+            where,
+            options,
+            model=_model(run),
+            others=others,
+            approver=approver_for(options.approve, settings),
+            journal=journal,
         )
         async for event in await stack.enter_async_context(aclosing(course.run())):
             yield event
@@ -117,6 +127,7 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
         endpoints,
         RunOptions(),
         model=_model(run),
+        others={name: _Absent(run, name) for name in settings.llm.roles.model_dump().values() if name},
         approver=approver_for(None, settings),
         journal=journal,
     )
@@ -140,10 +151,11 @@ def _asked(report: ResearchReport | Mapping[str, Any] | None) -> list[tuple[str,
 class _Absent(BaselineChatCompletionClient):
     """Stands for a run's model while it is replayed, and answers nothing that the journal does not hold."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, name: str | None = None) -> None:
         super().__init__()
-        self.display_name = run.analyst
-        self._info = run.model_info
+        self.display_name = name.partition("/")[2] if name else run.analyst
+        self._info = {name: value for name, value in run.model_info.items() if name != READS_REQUESTS}
+        self.reads_requests = bool(run.model_info.get(READS_REQUESTS))
 
     @property
     def model_info(self) -> ModelInfo:

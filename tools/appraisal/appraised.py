@@ -74,12 +74,11 @@ class Readings:
 
     def __init__(self, learned: PageReader | None = None, given: Iterable[Reading] = ()) -> None:
         self._reader = learned
-        self._given: dict[tuple[str, str], list[Reading]] = {}
-        for reading in given:
-            self._given.setdefault((reading.key, reading.drug), []).append(reading)
+        self._given: dict[str, dict[str, Reading]] = {}
         self._read: dict[Asked, Reading] = {}
         self._cut: tuple[tuple[str, str], Page, Facts] | None = None
         self._appraised: dict[str, tuple[Evidence, ParsedQuestion, Mapping[str, AppraisedRecord]]] = {}
+        self.take(given)
 
     def once(
         self, record: Evidence, asked: ParsedQuestion, appraise: Callable[[], Mapping[str, "AppraisedRecord"]]
@@ -94,15 +93,38 @@ class Readings:
         self._appraised[key] = record, asked, said
         return said
 
-    def of(self, asked: Asked) -> tuple[Reading, ...]:
-        """All readings of a record for a drug, the one that counts first."""
+    def take(self, given: Iterable[Reading]) -> None:
+        """Take in what a model read, by record and drug; what it read last counts."""
+        for reading in given:
+            known = self._given.setdefault(reading.key, {})
+            if known.get(reading.drug) != reading:
+                known[reading.drug] = reading
+                self._appraised.clear()
+
+    def drugs_in(self, record: Evidence) -> list[str]:
+        """The drugs of which a model read something in a record."""
+        return [drug for name in names_of(record) for drug in self._given.get(name, ())]
+
+    def of(self, asked: Asked, names: Iterable[str] = ()) -> tuple[Reading, ...]:
+        """All readings of a record for a drug, the one that counts first.
+
+        Args:
+            asked: the record, the drug and the condition.
+            names: further ones under which the record may have been read.
+        """
         if asked not in self._read:
             page, facts = self._page(asked)
             reader = self._reader or learned_reader()
             reading = reader.read_page(page, asked.drug, asked.condition, asked.key)
-            told = {"design": facts.design, "participants": facts.participants}
+            told: dict[str, object] = {"design": facts.design, "participants": facts.participants}
             self._read[asked] = reading.model_copy(update=told)
-        return (*self._given.get((asked.key, asked.drug), ()), self._read[asked])
+        own = self._read[asked]
+        found = (self._given.get(name, {}).get(asked.drug) for name in dict.fromkeys((asked.key, *names)))
+        given = next((each for each in found if each is not None and _stands(each, asked)), None)
+        if given is None:
+            return (own,)
+        told = {"key": asked.key, "design": own.design, "participants": own.participants}
+        return given.model_copy(update=told), own
 
     def _page(self, asked: Asked) -> "tuple[Page, Facts]":
         """A record, cut once for all its drugs, which are asked about one after another."""
@@ -110,6 +132,17 @@ class Readings:
             page, facts = _page_of(asked)
             self._cut = (asked.title, asked.text), page, facts
         return self._cut[1:]
+
+
+def names_of(record: Evidence) -> list[str]:
+    """All names of a record, its key first: it may have been read under another, before it was united with a copy."""
+    return list(dict.fromkeys((record.key, *sorted({*record.identifiers, *record.record.same_as}))))
+
+
+def _stands(reading: Reading, asked: Asked) -> bool:
+    """Whether the sentences that a reading rests on are in the text that is asked about."""
+    text = f"{asked.title}\n{asked.text}"
+    return all(passage.text in text for passage in reading.passages)
 
 
 def _page_of(asked: Asked) -> "tuple[Page, Facts]":
@@ -154,6 +187,11 @@ def condition_names(asked: ParsedQuestion) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def condition_of(asked: ParsedQuestion) -> str:
+    """The condition that records are read for; the question's words where none is known."""
+    return asked.conditions[0] if asked.conditions else " ".join(asked.terms)
+
+
 def appraise_record(record: Evidence, drug: str, asked: ParsedQuestion, readings: Readings) -> AppraisedRecord:
     """Appraise one record for one drug.
 
@@ -163,7 +201,7 @@ def appraise_record(record: Evidence, drug: str, asked: ParsedQuestion, readings
         asked: the question.
         readings: of this run.
     """
-    condition = asked.conditions[0] if asked.conditions else " ".join(asked.terms)
+    condition = condition_of(asked)
     found: tuple[Reading, ...]
     if kind_of(record) == "trial":
         reading, posted = registered_reading(record, drug, condition, drug_synonyms(drug))
@@ -183,7 +221,7 @@ def appraise_record(record: Evidence, drug: str, asked: ParsedQuestion, readings
 def _read(record: Evidence, drug: str, condition: str, readings: Readings) -> tuple[Reading, ...]:
     """What readers say of a publication: of its abstract, or where that gives no result of the full text."""
     asked = asked_of(record, drug, condition)
-    found = readings.of(asked)
+    found = readings.of(asked, names_of(record))
     results = "\n".join(place.text for place in places(record, "results"))
     if not results or found[0].verdict not in ("none", "neutral") or found[0].effect != "not_reported":
         return found

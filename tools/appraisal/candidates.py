@@ -4,7 +4,7 @@ Pure functions over the question and the pool: the judge scores with them, the b
 report grades with them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache, partial
 from typing import Any
 
@@ -87,9 +87,9 @@ def appraise_candidates(
 ) -> list[Candidate]:
     """Find the drugs that the pool speaks of and appraise each; those of a class asked about first, then by support.
 
-    A drug is a candidate when a publication or trial on the condition names it; drugs that are known from drug
-    databases alone are none, and neither are those that records have mostly as a cause of the condition, as what is
-    measured, or as no drug.
+    A drug is a candidate when a publication or trial on the condition names it, by a name that is known or that a model
+    read there; drugs that are known from drug databases alone are none, and neither are those that records have mostly
+    as a cause of the condition, as what is measured, or as no drug.
 
     Args:
         question: as it was asked.
@@ -110,12 +110,18 @@ def appraise_candidates(
 
 
 def _appraised(record: Evidence, asked: ParsedQuestion, readings: Readings) -> dict[str, AppraisedRecord]:
-    """What a study says of each drug that it names; nothing where it is not on the condition."""
-    record = readable(record)
-    if not on_condition(record, asked):
-        return {}
-    drugs = [drug for drug in named_drugs(record) if not _is_left_out(drug, asked)]
-    return {drug: appraise_record(record, drug, asked, readings) for drug in drugs}
+    """What a study says of each drug that it names or a model read in it; nothing where it is off the condition."""
+    for shown, named in studies([record], asked):
+        read = [drug for drug in readings.drugs_in(shown) if not _is_left_out(drug, asked)]
+        return {drug: appraise_record(shown, drug, asked, readings) for drug in dict.fromkeys((*named, *read))}
+    return {}
+
+
+def studies(pool: Iterable[Evidence], asked: ParsedQuestion) -> Iterator[tuple[Evidence, list[str]]]:
+    """The publications and trials on the condition, screened, each with the drugs that it names and that are wanted."""
+    for record in pool:
+        if kind_of(record) in STUDIES and on_condition(shown := readable(record), asked):
+            yield shown, [drug for drug in named_drugs(shown) if not _is_left_out(drug, asked)]
 
 
 def is_asked_about(drug: str, asked: ParsedQuestion) -> bool:

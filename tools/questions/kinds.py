@@ -1,7 +1,8 @@
 """Which kind of question is asked, told by cues in a table over the question with its names masked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
+from itertools import groupby
 from typing import Literal, NamedTuple, get_args
 
 from ..lexicon.matching import read_table, split_names, tokens
@@ -65,8 +66,9 @@ def kind_of(text: str, names: Sequence[Name]) -> Kind:
     words = masked(text, names)
     named = words.count(DRUG)
     fits = {"": True, "drug": named > 0, "two": named > 1, "open": named == 0}
+    known = {*words}
     for row in _rows():
-        if fits[row.needs] and any(_has(words, cue) for cue in row.cues):
+        if fits[row.needs] and any(_may_be(known, cue) and _has(words, cue) for cue in row.cues):
             return row.kind
     return "treat" if {DRUG, CONDITION} <= set(words) or words[1:2] == [] or words[1] not in _OPENINGS else "other"
 
@@ -90,17 +92,32 @@ def masked(text: str, names: Sequence[Name]) -> list[str]:
     return words
 
 
+def _may_be(known: Set[str], cue: Sequence[str]) -> bool:
+    """Whether the words of a question allow a cue: most don't, and need not be looked for."""
+    return all(each in known or each in ("_", "..") or each.endswith("*") for each in cue)
+
+
 def _has(words: Sequence[str], cue: Sequence[str]) -> bool:
-    return any(_matches(words, at, cue) for at in range(len(words)))
+    """Whether a cue's parts stand one after the other: of each the first, since any number of words may lie between."""
+    at = 0
+    for is_gap, part in groupby(cue, key="..".__eq__):
+        if not is_gap:
+            wanted = tuple(part)
+            ends = (_end(words, start, wanted) for start in range(at, len(words)))
+            at = next((end for end in ends if end is not None), -1)
+            if at < 0:
+                return False
+    return True
 
 
-def _matches(words: Sequence[str], at: int, cue: Sequence[str]) -> bool:
-    if not cue:
-        return True
-    if cue[0] in ("_", ".."):
-        last = len(words) if cue[0] == ".." else min(at + _GAP, len(words))
-        return any(_matches(words, place, cue[1:]) for place in range(at, last + 1))
-    return at < len(words) and _is(words[at], cue[0]) and _matches(words, at + 1, cue[1:])
+def _end(words: Sequence[str], at: int, part: Sequence[str]) -> int | None:
+    """Where a part ends that begins at a word; None where it does not stand there."""
+    if not part:
+        return at
+    if part[0] == "_":
+        ends = (_end(words, place, part[1:]) for place in range(at, min(at + _GAP, len(words)) + 1))
+        return next((end for end in ends if end is not None), None)
+    return _end(words, at + 1, part[1:]) if at < len(words) and _is(words[at], part[0]) else None
 
 
 def _is(word: str, wanted: str) -> bool:

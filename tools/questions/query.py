@@ -289,18 +289,23 @@ def _is_noise(word: str) -> bool:
 def _units(text: str) -> list[_Unit]:
     """The units of a normalised question, with the names of one concept drawn together."""
     units: list[_Unit] = []
+    known: dict[str, _Unit] = {}
     for unit in _single_units(lex(text, _is_noise)):
-        same = next((each for each in units if each.concept and each.concept == unit.concept), None)
+        same = known.get(unit.concept)
         if unit.operator in ("", "or") and same:
             same.words += unit.words
             same.spelled = list(_distinct([same.spelled[0], unit.spelled[0], *same.spelled[1:]]))
         elif unit.operator == "or" and units:
             units[-1].words += unit.words
             units[-1].spelled = list(_distinct([*units[-1].spelled, *unit.spelled]))
+            if known.get(units[-1].concept) is units[-1]:
+                del known[units[-1].concept]
             units[-1].concept = ""
         else:
             unit.operator = unit.operator.upper() if units or unit.operator == "NOT" else ""
             units.append(unit)
+            if unit.concept:
+                known.setdefault(unit.concept, unit)
     return units
 
 

@@ -6,9 +6,11 @@ https://clinicaltrials.gov/find-studies/constructing-complex-search-queries, Eur
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+MAX_DEPTH = 50  # of groups in groups; opening brackets beyond it are passed over
 OPERATORS = frozenset(("AND", "OR", "NOT"))
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
@@ -62,9 +64,9 @@ def lex(text: str, is_noise: Callable[[str], bool]) -> list[Token]:
     A field tag belongs to the words before it up to an operator, without the words of asking at their head.
     """
     tokens: list[Token] = []
-    pieces = _PIECE.findall(_STRAY.sub(" ", text))
+    pieces = deque(_PIECE.findall(_STRAY.sub(" ", text)))
     while pieces:
-        piece = pieces.pop(0)
+        piece = pieces.popleft()
         if piece[0] == "[":
             _attach_tag(tokens, piece, is_noise)
         elif _FUNCTION.fullmatch(piece):
@@ -114,12 +116,12 @@ def _attach_tag(tokens: list[Token], tag: str, is_noise: Callable[[str], bool]) 
     tokens.append(Token("fixed", " ".join(run[meant:]) + tag))
 
 
-def _group(pieces: list[str]) -> str:
+def _group(pieces: deque[str], depth: int = 0) -> str:
     """The inside of a group as the user wrote it; takes its pieces up to the closing bracket, or the end."""
     inside, after_function = "", False
-    while pieces and (piece := pieces.pop(0)) != ")":
-        if piece == "(":
-            inner = _group(pieces)
+    while pieces and (piece := pieces.popleft()) != ")":
+        if piece == "(" and depth < MAX_DEPTH:
+            inner = _group(pieces, depth + 1)
             piece = f"({inner})" if inner else ""
         if not has_word(piece) or (piece[0] == "[" and not inside):
             continue

@@ -35,7 +35,9 @@ _LATIN = str.maketrans(
     "abeikmhopctyxsjdqwABEIKMHOPCTYXSJabevoptuABEZHIKMNOPTYXik",
 )
 """Cyrillic and Greek letters for the Latin ones that they look like, https://www.unicode.org/reports/tr39/."""
-_MIXED = re.compile(r"(?=\w*[A-Za-z])(?=\w*[\u0370-\u052f])\w+")
+_ANY_WORD = re.compile(r"\w+")
+_OF_OTHER_SCRIPTS = re.compile("[\u0370-\u052f]")
+_OF_LATIN = re.compile("[A-Za-z]")
 _ADDRESS = re.compile(r"^\W*(?:(?:\[[^\]]*\]:?\s*)?\(?\w+://\S+|(?:<[^<>]*>\W*\w*\W*)+$)")
 _QUESTION = re.compile(r"^\W*question\s?:\s", re.IGNORECASE)
 _READABLE_SHARE = 0.9  # of what an encoded text decodes to: letters and spaces
@@ -188,7 +190,13 @@ def folded(text: str) -> str:
         return text
     text = unicodedata.normalize("NFKD", visible(text.translate(_TAGS)))
     text = "".join(character for character in text if not unicodedata.combining(character))
-    return _MIXED.sub(lambda word: word.group().translate(_LATIN), text)
+    return _ANY_WORD.sub(_in_one_script, text)
+
+
+def _in_one_script(word: re.Match[str]) -> str:
+    """A word that mixes scripts in letters of one; others as they are."""
+    text = word.group()
+    return text.translate(_LATIN) if _OF_OTHER_SCRIPTS.search(text) and _OF_LATIN.search(text) else text
 
 
 def _decodes_to_words(token: str) -> bool:

@@ -1,0 +1,49 @@
+"""What a specialist's model remembers of a conversation: the question, its own searches, what others said last.
+
+Records are read once, by the reader; here they are counts and keys. So a prompt grows by a few lines a round.
+"""
+
+from typing import Self
+
+from autogen_core import Component
+from autogen_core.model_context import ChatCompletionContext
+from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage, LLMMessage, UserMessage
+from pydantic import BaseModel
+
+from willowbark.tools.enclosure import condensed
+
+
+class CondensedContextConfig(BaseModel):
+    """Nothing of it can be set."""
+
+
+class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig]):
+    """A model context that keeps what tools returned as counts and keys, and of other agents what is new."""
+
+    component_config_schema = CondensedContextConfig
+    component_provider_override = "willowbark.agents.memory.CondensedContext"
+
+    async def add_message(self, message: LLMMessage) -> None:
+        """Take a message in; of a tool's result what `condensed` leaves."""
+        if isinstance(message, FunctionExecutionResultMessage):
+            kept = [each.model_copy(update={"content": condensed(each.content)}) for each in message.content]
+            message = message.model_copy(update={"content": kept})
+        await super().add_message(message)
+
+    async def get_messages(self) -> list[LLMMessage]:
+        """The messages that a model is shown: of other agents those since its own last turn."""
+        heard = max((at for at, each in enumerate(self._messages) if _by_others(each)), default=0)
+        spoke = (at for at, each in enumerate(self._messages[:heard]) if isinstance(each, AssistantMessage))
+        last = max(spoke, default=-1)
+        return [each for at, each in enumerate(self._messages) if at > last or not _by_others(each)]
+
+    def _to_config(self) -> CondensedContextConfig:
+        return CondensedContextConfig()
+
+    @classmethod
+    def _from_config(cls, config: CondensedContextConfig) -> Self:
+        return cls()
+
+
+def _by_others(message: LLMMessage) -> bool:
+    return isinstance(message, UserMessage) and message.source != "user"

@@ -1,0 +1,58 @@
+"""What a model writes is gone through once, however long it is: work is counted, not time."""
+
+import random
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from willowbark.agents.report.grounding import identifiers, refers_elsewhere, shown_prose
+from willowbark.tools.questions.query import parse_question, preprocess_query
+
+SHORT, LONG = 200, 800  # words
+AT_MOST = 6.5  # times the work for four times the words; what grows with the square takes sixteen
+_LETTERS = random.Random(7)
+_WORDS = ["".join(_LETTERS.choices("abcdefghijklmnop", k=_LETTERS.randint(3, 9))) for _ in range(LONG)]
+
+
+def work(of: Callable[[str], Any], text: str) -> int:
+    """Calls that a function makes, in Python and in C."""
+    calls = 0
+
+    def count(_: Any, event: str, __: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    of(text[:10])  # what is loaded once does not count
+    sys.setprofile(count)
+    try:
+        of(text)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("of", [parse_question, preprocess_query], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("joint", [" ", " OR ", " NOT ", " (", ' "'])
+def test_four_times_the_words_are_about_four_times_the_work(of: Callable[[str], Any], joint: str) -> None:
+    short, long = (work(of, joint.join(_WORDS[:words])) for words in (SHORT, LONG))
+    assert long < AT_MOST * short
+
+
+@pytest.mark.parametrize("cue", ["what which drugs", "can propranolol could"])
+def test_words_of_asking_that_come_again_and_again_are_not_tried_with_each_other(cue: str) -> None:
+    short, long = (work(parse_question, f"{cue} " * words) for words in (SHORT // 4, LONG // 4))
+    assert long < AT_MOST * short
+
+
+def test_brackets_in_brackets_have_an_end() -> None:
+    assert "migraine" in preprocess_query("(" * 1999 + "migraine")
+
+
+@pytest.mark.parametrize("of", [identifiers, refers_elsewhere, shown_prose], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("unit", ["aaa-", "a", "< ", "](", "\u0440", "\uff11", "(A", "one ", "10.1234/x", ". "])
+def test_no_repetition_makes_the_search_for_references_go_back(of: Callable[..., Any], unit: str) -> None:
+    """A text of 60,000 characters: the square of that would be hours."""
+    text = (unit * 60_000)[:60_000]
+    assert of(text, []) is not None if of is shown_prose else of(text) is not None

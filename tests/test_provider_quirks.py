@@ -1,0 +1,223 @@
+"""What providers and their models do instead of answering: a run ends in a report, says why, and counts every token."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+from builders import QUESTION
+from openai_server import Answer, OpenAIServer, refusal, rote
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
+from willowbark.teams.model_clients import close, model_client
+from willowbark.teams.run.research import research
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.sandbox.server import SandboxServer
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("openai") is None, reason="willowbark[openai] is not installed"),
+    pytest.mark.filterwarnings("ignore"),
+]
+Body = dict[str, Any]
+Said = Answer | Response
+
+
+def kind_of(body: Body) -> str:
+    """What a request asks: `choice`, a draft by name, or `word` for one word."""
+    form = body.get("response_format") or {}
+    if form.get("type") == "json_schema":
+        return str(form["json_schema"]["name"])
+    said = json.dumps(body["messages"])
+    for name, field in (
+        ("ReadingsDraft", "non_inferior"),
+        ("JudgeDraft", "mechanism_score"),
+        ("ReportDraft", "claims"),
+    ):
+        if f'\\"{field}\\"' in said and "of this schema" in said:
+            return name
+    return "choice" if body.get("tools") else "word"
+
+
+def good(body: Body) -> Said:
+    """What a model answers that does as it is told, and finds nothing."""
+    kind = kind_of(body)
+    if kind == "choice":
+        names = [tool["function"]["name"] for tool in body["tools"]]
+        return {name: {"query": "propranolol AND migraine"} for name in names if name == "search_pubmed"}
+    if kind == "ReadingsDraft":
+        return '{"readings": []}'
+    if kind == "JudgeDraft":
+        return json.dumps(_VERDICT)
+    return json.dumps({"claims": [], "candidates": []}) if kind == "ReportDraft" else "ready"
+
+
+_VERDICT = {
+    "mechanism_reasoning": "Little is known of it.",
+    "mechanism_score": 3,
+    "clinical_reasoning": "Some trials were found.",
+    "clinical_evidence_score": 5,
+    "drug_candidates": ["propranolol"],
+    "candidates_score": 5,
+    "key_findings": [],
+    "gaps": ["Doses."],
+    "next_searches": [],
+    "reasoning": "There are some trials, and little on mechanisms.",
+    "confidence": 0.4,
+}
+
+
+def completion(message: Body, reason: str = "stop", **fields: Any) -> JSONResponse:
+    """A completion of any shape."""
+    usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+    choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", **message}}
+    whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "usage": usage, "choices": [choice]}
+    return JSONResponse({**whole, **fields})
+
+
+def called(*calls: tuple[str, str]) -> JSONResponse:
+    """A completion that calls tools, with arguments as they are written."""
+    made = [
+        {"id": f"c{at}", "type": "function", "function": {"name": name, "arguments": given}}
+        for at, (name, given) in enumerate(calls)
+    ]
+    return completion({"content": None, "tool_calls": made}, "tool_calls")
+
+
+def on(kind: str, quirk: Callable[[Body], Said]) -> Callable[[Body], Said]:
+    """The quirk at one kind of request, good answers at all others."""
+    return lambda body: quirk(body) if kind_of(body) == kind else good(body)
+
+
+def wrapped(before: str, after: str) -> Callable[[Body], Said]:
+    return on("JudgeDraft", lambda body: f"{before}{json.dumps(_VERDICT)}{after}")
+
+
+def judged(said: Any) -> Callable[[Body], Said]:
+    return on("JudgeDraft", lambda _: said if isinstance(said, str) else json.dumps(said))
+
+
+def late(_: Body) -> Said:
+    time.sleep(1.5)
+    return PlainTextResponse("too late")
+
+
+JUDGE_FAILS = "judge: the model gave no valid JudgeDraft in 3 attempts"
+UNREAD = "not read by the model: the model did not answer"
+NO_SOURCE = "the model asked no source; the baseline analyst asked instead"
+HARMLESS = {
+    "thinks aloud first": wrapped('<think>{"mechanism_score": 9} hm {</think>', ""),
+    "thinks aloud, opening tag lost": wrapped("so { it is\n</think>\n", ""),
+    "a fence around it": wrapped("```json\n", "\n```"),
+    "prose around it": wrapped("Here you are: ", "\nI hope that helps {really}!"),
+    "a byte order mark before it": wrapped("\ufeff\u200b", "\u200b"),
+    "fields beside those asked for": judged({**_VERDICT, "mood": "fine", "sufficient": True}),
+    "said twice": judged(json.dumps(_VERDICT) * 2),
+    "a list far beyond its bounds": judged({**_VERDICT, "gaps": ["more"] * 5000}),
+    "a text far beyond its bounds": judged({**_VERDICT, "reasoning": "x" * 200_000}),
+    "no usage told": on("JudgeDraft", lambda _: completion({"content": json.dumps(_VERDICT)}, usage=None)),
+    "readings of records that were not shown": on(
+        "ReadingsDraft", lambda body: json.dumps(rote(body["response_format"]["json_schema"]["schema"]))
+    ),
+    "thirty calls at once": on(
+        "choice", lambda _: called(*[("search_pubmed", f'{{"query": "migraine AND {at}"}}') for at in range(30)])
+    ),
+    "a schema refused, taken in words": lambda body: (
+        refusal(400, "response_format json_schema is not supported") if body.get("response_format") else good(body)
+    ),
+}
+TOLD = {
+    "nothing at all": (judged(""), JUDGE_FAILS),
+    "an empty object": (judged({}), JUDGE_FAILS),
+    "a list": (judged([_VERDICT["gaps"]]), JUDGE_FAILS),
+    "prose alone": (judged("The evidence is fair, I would say."), JUDGE_FAILS),
+    "cut off": (judged(json.dumps(_VERDICT)[:200]), JUDGE_FAILS),
+    "single quotes": (judged(str(_VERDICT)), JUDGE_FAILS),
+    "scores beyond their scale": (judged({**_VERDICT, "mechanism_score": 99}), JUDGE_FAILS),
+    "confidence that is no number": (judged({**_VERDICT, "confidence": float("nan")}), JUDGE_FAILS),
+    "a megabyte of braces": (judged("{" * 1_000_000), JUDGE_FAILS),
+    "null": (on("JudgeDraft", lambda _: completion({"content": None})), "judge: the model "),
+    "cut at the limit of its length": (
+        on("JudgeDraft", lambda _: completion({"content": "{"}, "length")),
+        "cut off at the limit of an answer's length",
+    ),
+    "filtered": (on("JudgeDraft", lambda _: completion({"content": ""}, "content_filter")), "judge: the model "),
+    "a refusal": (on("JudgeDraft", lambda _: completion({"content": None, "refusal": "No."})), "judge: the model "),
+    "no choices": (
+        on("JudgeDraft", lambda _: completion({}, choices=[], usage=None)),
+        "judge: the model did not answer",
+    ),
+    "a page of HTML": (on("JudgeDraft", lambda _: PlainTextResponse("<html>")), "judge: the model did not answer"),
+    "calls tools that were not offered": (on("JudgeDraft", lambda _: called(("shell", "{}"))), "judge: the model "),
+    "a key that ran out": (on("JudgeDraft", lambda _: refusal(401, "Expired key.")), "401 Expired key"),
+    "an empty balance": (on("JudgeDraft", lambda _: refusal(402, "Insufficient Balance")), "402 Insufficient Balance"),
+    "a model that went away": (on("JudgeDraft", lambda _: refusal(404, "No such model.")), "404 No such model"),
+    "a server in pieces": (on("JudgeDraft", lambda _: refusal(500, "Oops.")), "500 Oops"),
+    "a full server": (on("JudgeDraft", lambda _: refusal(529, "Overloaded")), "529 Overloaded"),
+    "a limit of requests": (on("JudgeDraft", lambda _: refusal(429, "Slow down.")), "429 Slow down"),
+    "a prompt too long to read": (
+        on("ReadingsDraft", lambda _: refusal(400, "This model's maximum context length is 8 tokens.")),
+        "maximum context length is 8 tokens",
+    ),
+    "a filter against reading": (on("ReadingsDraft", lambda _: refusal(400, "content_filter")), UNREAD),
+    "no tools": (on("choice", lambda _: refusal(400, "does not support tools")), "400 does not support tools"),
+    "a tool call written as text": (on("choice", lambda _: '{"name": "search_pubmed"}'), NO_SOURCE),
+    "arguments that are no JSON": (on("choice", lambda _: called(("search_pubmed", "{query"))), "unusable arguments"),
+    "a tool that does not exist": (on("choice", lambda _: called(("search_web", "{}"))), "unusable arguments"),
+    "no answer in time": (on("JudgeDraft", late), "judge: the model did not answer (APITimeoutError)"),
+}
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[SandboxServer]:
+    with SandboxServer() as server:
+        yield server
+
+
+async def ran(answer: Callable[[Body], Said], sandbox: SandboxServer) -> tuple[ResearchReport, int]:
+    """A run of one round on one source, and the tokens of all that the server answered, but for the first word."""
+    counted: list[int] = []
+
+    def keeping(body: Body) -> Said:
+        said = answer(body)
+        if isinstance(said, JSONResponse):
+            usage = json.loads(bytes(said.body)).get("usage")
+            counted.append(sum(usage[each] for each in ("prompt_tokens", "completion_tokens")) if usage else 0)
+        elif not isinstance(said, Response):
+            counted.append(len(json.dumps(body)) // 4 + 7)
+        return said
+
+    server = OpenAIServer(keeping, takes_bounds=True)
+    with server.running() as url:
+        settings = Settings(
+            llm=LLMSettings(base_url=url, structured_output=True, timeout_s=1.0),
+            research=ResearchSettings(max_iterations=1, max_results_per_tool=5),
+            tools=ToolSettings(sources=("pubmed",)),
+        )
+        client = model_client("openai/served", settings, {})
+        client._client.max_retries = 0  # type: ignore[attr-defined]  what waits between attempts is the library's
+        endpoints = Endpoints.sandbox(sandbox.url)
+        report = await research(QUESTION, settings=settings, model_client=client, endpoints=endpoints)
+        await close(client)
+    return report, sum(counted[1:])
+
+
+@pytest.mark.parametrize("answer", HARMLESS.values(), ids=HARMLESS)
+async def test_what_can_be_read_is_taken_as_an_answer(answer: Callable[[Body], Said], sandbox: SandboxServer) -> None:
+    report, tokens = await ran(answer, sandbox)
+    assert report.total_papers_reviewed
+    assert not any("judge: " in line for line in report.limitations)
+    assert report.tokens_used == tokens
+
+
+@pytest.mark.parametrize(("answer", "cause"), TOLD.values(), ids=TOLD)
+async def test_what_cannot_is_named_and_counted_and_the_run_comes_to_its_report(
+    answer: Callable[[Body], Said], cause: str, sandbox: SandboxServer
+) -> None:
+    report, tokens = await ran(answer, sandbox)
+    assert report.total_papers_reviewed
+    assert any(cause in line for line in [*report.limitations, report.analyst or ""])
+    assert report.tokens_used == tokens

@@ -1,0 +1,221 @@
+"""What a language model reads in publications: looked up, derived by the one table, told where it does not stand."""
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from autogen_core import CancellationToken
+from autogen_core.models import (
+    AssistantMessage,
+    CreateResult,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
+    RequestUsage,
+)
+from builders import QUESTION, findings, record, reply, scripted, verdict
+
+from willowbark.agents.asking import PROMPTS_VERSION, prompt
+from willowbark.agents.drafts import ReadingDraft
+from willowbark.agents.findings import Dossier
+from willowbark.agents.memory import CondensedContext
+from willowbark.agents.reader import BATCH, Read, checked, read, to_read
+from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.tools.enclosure import condensed, enclose, new_marker
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.questions.query import parse_question
+from willowbark.tools.reading.reading import Reading
+
+RESULT = "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001)."
+AIM = "The aim was to compare propranolol with placebo in migraine."
+TRIAL = record("11111111", "Propranolol in migraine prevention: a trial", f"{AIM} {RESULT}")
+ASKED = parse_question(QUESTION)
+USAGE = RequestUsage(prompt_tokens=5, completion_tokens=2)
+
+
+def drafted(**changes: Any) -> ReadingDraft:
+    told = {"evidence_key": "pmid:11111111", "drug": "propranolol", "quote": RESULT, "role": "tested", "match": "same"}
+    more = {"kind": "efficacy", "comparator": "placebo", "against": "", "effect": "better"}
+    return ReadingDraft.model_validate({**told, **more, "hedged": False, "non_inferior": False, **changes})
+
+
+def answered(*drafts: ReadingDraft) -> str:
+    return json.dumps({"readings": [draft.model_dump() for draft in drafts]})
+
+
+def one(draft: ReadingDraft, shown: Evidence = TRIAL) -> Reading | str:
+    [given] = to_read([shown], ASKED)
+    return checked(draft, given, "1")
+
+
+async def of(client: Any, *records: Evidence) -> Read:
+    return await read(client, QUESTION, to_read(records, ASKED), new_marker(), CancellationToken())
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "supports"),
+        ({"drug": "Inderal"}, "supports"),
+        ({"effect": "no_difference"}, "contradicts"),
+        ({"effect": "better", "hedged": True}, "neutral"),
+        ({"role": "background", "quote": ""}, "none"),
+        ({"kind": "none", "effect": "not_reported", "quote": ""}, "none"),
+    ],
+)
+def test_the_verdict_follows_from_the_fields_by_the_one_table(changes: dict[str, Any], expected: str) -> None:
+    reading = one(drafted(**changes))
+    assert isinstance(reading, Reading)
+    assert (reading.drug, reading.verdict, reading.reader) == ("propranolol", expected, "model")
+
+
+def test_a_quote_is_kept_as_the_record_has_it_with_its_place() -> None:
+    reading = one(drafted(quote=RESULT.replace("(p<0.001)", "(p<0.001)").upper().lower()))
+    assert isinstance(reading, Reading)
+    [passage] = reading.passages
+    assert passage.text == RESULT
+    assert f"{TRIAL.citation.title}. {AIM} {RESULT}"[passage.start : passage.end] == RESULT
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"quote": "Propranolol cured all patients."}, "not in its record"),
+        ({"quote": RESULT[:45]}, "part of a sentence"),
+        ({"quote": ""}, "fewer than"),
+        ({"quote": AIM}, "aim"),
+        ({"drug": "zorbamycin"}, "does not name"),
+    ],
+)
+def test_a_verdict_without_a_result_of_the_record_does_not_stand(changes: dict[str, Any], why: str) -> None:
+    problem = one(drafted(**changes))
+    assert isinstance(problem, str)
+    assert why in problem
+
+
+async def test_records_go_in_batches_and_are_told_apart_by_their_keys() -> None:
+    records = [record(f"{at:08}", f"Propranolol in migraine {at}", RESULT) for at in range(10_000_000, 10_000_030)]
+    client = scripted(*[answered()] * 3)
+    found = await of(client, *records)
+    prompts = [call["messages"][-1].content for call in client.create_calls]
+    assert [sum(prompt.count(f'"{each.key}"') for prompt in prompts) for each in records] == [1] * 30
+    assert max(prompt.count('"key"') for prompt in prompts) <= BATCH
+    assert len(found.done) == 30
+
+
+async def test_what_does_not_stand_is_told_and_never_dropped_in_silence() -> None:
+    drafts = [drafted(), drafted(effect="worse"), drafted(evidence_key="pmid:9"), drafted(drug="zorbamycin")]
+    found = await of(scripted(answered(*drafts)), TRIAL)
+    assert [reading.verdict for reading in found.readings] == ["supports"]
+    said = " ".join(found.notes)
+    assert "names a record that was not shown): pmid:9 (propranolol)" in said
+    assert "pmid:11111111 (zorbamycin)" in said
+    assert "read twice" in said
+
+
+async def test_an_answer_that_was_cut_off_is_asked_for_again_in_halves() -> None:
+    cut = CreateResult(finish_reason="length", content='{"readings": [', usage=USAGE, cached=False)
+    other = record("22222222", "Timolol in migraine prevention", RESULT.replace("Propranolol", "Timolol"))
+    found = await of(scripted(cut, cut, cut, answered(drafted()), answered()), TRIAL, other)
+    assert [reading.drug for reading in found.readings] == ["propranolol"]
+    assert found.notes == []
+    assert found.usage.prompt_tokens > 3 * USAGE.prompt_tokens
+
+
+async def test_a_model_that_fails_leaves_the_records_to_the_learned_reader_and_is_named() -> None:
+    found = await of(scripted(), TRIAL)
+    assert found.done == set()
+    assert found.notes == ["1 record not read by the model: the model did not answer (ValueError)"]
+
+
+def test_the_models_reading_counts_first_and_the_disagreement_shows() -> None:
+    reading = one(drafted(effect="no_difference"))
+    assert isinstance(reading, Reading)
+    [candidate] = appraise_candidates(QUESTION, [TRIAL], Readings(given=[reading]))
+    [appraised] = candidate.records
+    assert appraised.item.direction == "contradicts"
+    assert appraised.item.disputed == "model: contradicts; learned: supports"
+    assert appraised.item.sample_size == 500
+
+
+def test_a_drug_that_no_list_knows_is_a_candidate_where_a_model_read_it_in_the_record() -> None:
+    text = "Zorbamycin reduced migraine attacks compared with placebo in 90 patients."
+    unknown = record("33333333", "Zorbamycin in migraine", text)
+    reading = one(drafted(evidence_key="pmid:33333333", drug="Zorbamycin", quote=text), unknown)
+    assert isinstance(reading, Reading)
+    assert [each.drug for each in appraise_candidates(QUESTION, [unknown], Readings(given=[reading]))] == ["zorbamycin"]
+
+
+def test_a_reading_stays_with_its_record_when_that_is_united_with_a_copy_under_another_name() -> None:
+    copy = TRIAL.model_copy(update={"metadata": {"doi": "10.1234/x", "has_abstract": True}})
+    reading = one(drafted(evidence_key=copy.key), copy)
+    assert isinstance(reading, Reading)
+    united = TRIAL.model_copy(update={"metadata": {"pmid": "11111111", "doi": "10.1234/x", "has_abstract": True}})
+    [candidate] = appraise_candidates(QUESTION, [united], Readings(given=[reading]))
+    assert [each.reader for each in candidate.records[0].readings] == ["model", "learned"]
+
+
+def test_a_reading_whose_sentence_is_no_longer_in_the_record_does_not_count() -> None:
+    reading = one(drafted())
+    assert isinstance(reading, Reading)
+    changed = record("11111111", TRIAL.citation.title, "Propranolol did not reduce migraine attacks in 500 patients.")
+    [candidate] = appraise_candidates(QUESTION, [changed], Readings(given=[reading]))
+    assert [each.reader for each in candidate.records[0].readings] == ["learned"]
+
+
+def test_readings_travel_in_the_findings() -> None:
+    message = findings("literature", reply(TRIAL))
+    reading = one(drafted())
+    assert isinstance(reading, Reading)
+    told = message.content.model_copy(update={"readings": [reading]})
+    again = type(message).load(type(message)(content=told, source="literature").dump())
+    dossier = Dossier()
+    dossier.add([again])
+    assert dossier.readings == [reading]
+
+
+async def test_a_models_memory_holds_counts_and_keys_and_what_others_said_last() -> None:
+    block = enclose([TRIAL], new_marker(), head={"source": "pubmed", "status": "ok", "total": 7})
+    assert RESULT not in condensed(block)
+    assert condensed(condensed(block)) == condensed(block)
+    context = CondensedContext()
+    result = FunctionExecutionResult(content=block, name="search_pubmed", call_id="1", is_error=False)
+    for message in (verdict(iteration=1, gaps=["early"]), verdict(iteration=2, gaps=["late"])):
+        await context.add_message(message.to_model_message())
+        await context.add_message(scripted_answer())
+        await context.add_message(FunctionExecutionResultMessage(content=[result]))
+    said = str(await context.get_messages())
+    assert "late" in said
+    assert "early" not in said
+    assert '"read": 1' in said
+    assert "pmid:11111111" in said
+    assert RESULT not in str(await context.save_state())
+
+
+def scripted_answer() -> Any:
+    return AssistantMessage(content="searched", source="literature")
+
+
+def test_a_prompt_is_not_changed_without_its_version() -> None:
+    """Where this fails, raise `PROMPTS_VERSION` in `asking` and note the new hashes here."""
+    files = ("entailment", "judge", "literature", "mechanism", "reader", "report", "trials")
+    assert (PROMPTS_VERSION, {file: hash_of(prompt(f"{file}.md")) for file in files}) == PROMPTS
+
+
+def hash_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+PROMPTS = (
+    "2026.11",
+    {
+        "entailment": "1654e18f",
+        "judge": "c22428df",
+        "literature": "10030bcb",
+        "mechanism": "b089bbec",
+        "reader": "8b60d387",
+        "report": "e71c5ddc",
+        "trials": "19cd6110",
+    },
+)
