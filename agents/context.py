@@ -68,23 +68,18 @@ class RunContext:
         self._checked: tuple[tuple[str, ...], Checked] | None = None
 
     def look_ahead(self, drugs: Sequence[str]) -> None:
-        """Have drugs looked up while others read: who asks for them in a later round waits for no slow database."""
-        self._ahead += [asyncio.ensure_future(look_up(drugs)) for look_up in self.looks_up.values() if drugs]
+        """Have drugs looked up while others read: who asks for them in a later round finds most of it done.
 
-    async def looked_up(self) -> None:
-        """Wait for what is looked up ahead, as long as a tool may take: a round is judged when all it asked is back.
-
-        So a run that is lived again finds in its journal what it had in its first life, and asks the same.
+        Nothing else depends on when that ends, so that a run lived again asks the same.
         """
-        if self._ahead:
-            await asyncio.wait(self._ahead)
-        self._ahead.clear()
+        self._ahead += [asyncio.ensure_future(look_up(drugs)) for look_up in self.looks_up.values() if drugs]
 
     async def leave(self) -> None:
         """End what is still looked up: the run is over, or was stopped."""
         for task in self._ahead:
             task.cancel()
-        await self.looked_up()
+        await asyncio.gather(*self._ahead, return_exceptions=True)
+        self._ahead.clear()
 
     async def checked(self, question: str, pool: Sequence[Evidence]) -> Checked:
         """The checked pool and its candidates, looked up once: approver and report agent look at the same pool."""

@@ -4,7 +4,6 @@ A model proposes the assessment; code disposes: counts come from the records, sc
 whether to go on follows from rules and budgets.
 """
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -349,9 +348,6 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         return found.model_copy(update={"unchanged": max(0, found.read - self._changed_at)})
 
     async def _assess(self, cancellation_token: CancellationToken) -> tuple[JudgeAssessment, RequestUsage]:
-        back = asyncio.ensure_future(self._run.looked_up())
-        cancellation_token.link_future(back)
-        await back
         dossier = self._dossier
         pool = dossier.pool()
         self._run.readings.take(dossier.readings)

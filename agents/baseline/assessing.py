@@ -73,9 +73,9 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
 def _plan(
     asked: ParsedQuestion, candidates: Sequence[Candidate], untried: Sequence[str], request: AssessmentRequest
 ) -> _Plan:
-    """What another round asks: while reading pays, further hits, all drugs in one query; mechanisms beside them.
+    """What another round asks: while reading pays, further hits, all drugs in one query; then what databases know.
 
-    A query that stands here again asks for its next page.
+    Databases of drugs are slow, and no reading waits for them. A query that stands here again asks for its next page.
     """
     plan, condition, reading = _Plan(), _condition(asked), request.progress
     searched = {search.query for search in request.searches}
@@ -101,7 +101,8 @@ def _plan(
     if entries and all(search.status is Status.UNAVAILABLE for search in entries) and request.iteration == 1:
         plan.ask(f"Drugs that databases list for {condition}.", [condition], ["mechanism"])
     unknown = _unasked(decided[:MAX_DRUGS], {search.query for search in entries})
-    plan.ask(f"Mechanisms and labels of {', '.join(unknown)}.", unknown, ["mechanism"])
+    if not plan.searches or request.iteration + 1 >= request.most_rounds:  # they are looked up beside the reading
+        plan.ask(f"Mechanisms and labels of {', '.join(unknown)}.", unknown, ["mechanism"])
     return plan
 
 
