@@ -12,8 +12,8 @@ async def main() -> None:
     async for event in research_stream(QUESTION):
         if event.type in ("searching", "search_complete", "judge_complete", "looping", "error"):
             print(f"round {event.iteration} {event.icon} {event.message[:100]}")
-        elif event.type == "complete":
-            for candidate in event.data.candidates:
+        elif event.report is not None:
+            for candidate in event.report.candidates:
                 print(f"{candidate.name}: {candidate.certainty} certainty, {candidate.evidence_quality} evidence")
 
 

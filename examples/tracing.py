@@ -27,8 +27,8 @@ def line(span: ReadableSpan) -> str:
 async def main() -> None:
     """Run with spans, and print the summary."""
     async for event in traced(research_stream(QUESTION, recorder=span_recorder())):
-        if event.type == "complete":
-            print(event.data.executive_summary)
+        if event.report is not None:
+            print(event.report.executive_summary)
 
 
 os.environ["AUTOGEN_DISABLE_RUNTIME_TRACING"] = "true"  # leaves out AutoGen's hundreds of message spans

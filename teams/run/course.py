@@ -106,7 +106,7 @@ class Course:
             async for event in events:
                 if self._journal is not None:
                     self._journal.event(event.type, event.iteration, event.message)
-                if event.type == "complete" and (problem := self._finish(event.data)):
+                if event.report is not None and (problem := self._finish(event.report)):
                     yield self._narrator.event("error", problem)
                 yield event
 
