@@ -120,6 +120,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         system_message: str | None = None,
     ) -> None:
         super().__init__(name, description, model_client, fallback, system_message or prompt("report.md"))
+        self._has_asked = False
         self._forget()
         self._run = RunContext()
 

@@ -1,6 +1,7 @@
 """Follow a run while it goes on: every search, every verdict of the judge, and the report at the end."""
 
 import asyncio
+from contextlib import suppress
 
 from willowbark.teams import research_stream
 
@@ -17,4 +18,5 @@ async def main() -> None:
                 print(f"{candidate.name}: {candidate.certainty} certainty, {candidate.evidence_quality} evidence")
 
 
-asyncio.run(main())
+with suppress(KeyboardInterrupt):  # Ctrl-C ends it without a traceback
+    asyncio.run(main())

@@ -7,6 +7,7 @@ Put an OTLP exporter in the place of the console's to send them to a collector. 
 import asyncio
 import os
 import sys
+from contextlib import suppress
 
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -35,4 +36,5 @@ os.environ["AUTOGEN_DISABLE_RUNTIME_TRACING"] = "true"  # leaves out AutoGen's h
 provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(out=sys.stderr, formatter=line)))
 trace.set_tracer_provider(provider)
-asyncio.run(main())
+with suppress(KeyboardInterrupt):  # Ctrl-C ends it without a traceback
+    asyncio.run(main())

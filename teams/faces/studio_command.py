@@ -187,9 +187,10 @@ def _studio(folder: Path, port: int, environ: Mapping[str, str]) -> Iterator[str
         "AUTOGENSTUDIO_PORT": str(port),
         "AUTOGENSTUDIO_API_DOCS": "false",
     }
-    # Studio's own command writes these settings into the home folder, where a second Studio would read them
-    factory = f"{__name__}:page"
-    command = [sys.executable, "-m", "uvicorn", factory, "--factory", "--host", HOST, "--port", str(port)]
+    # Studio's own command writes these settings into the home folder, where a second Studio would read them; uvicorn's
+    # would look for us in the app folder, where the exported files stand under our name
+    served = f"import uvicorn; uvicorn.run('{__name__}:page', factory=True, host='{HOST}', port={port})"
+    command = [sys.executable, "-P", "-c", served]
     with log.open("w", encoding="utf-8") as output:
         process = subprocess.Popen(  # noqa: S603  our own interpreter, no shell
             command, cwd=folder, env={**environ, **own}, stdout=output, stderr=subprocess.STDOUT

@@ -134,7 +134,8 @@ class Course:
             except (asyncio.CancelledError, Exception) as error:
                 if isinstance(error, asyncio.CancelledError) and not token.is_cancelled():
                     raise  # the caller's own task is being cancelled: nobody would read a report
-                _log.warning("the team stopped: %s", type(error).__name__)
+                level = logging.INFO if isinstance(error, asyncio.CancelledError) else logging.WARNING
+                _log.log(level, "the team stopped: %s", type(error).__name__)
                 yield self._stopped(error)
             finally:
                 self._alarm.clear()
