@@ -144,7 +144,7 @@ def test_a_run_by_api_ends_in_a_report(url: str, api: httpx.Client, label: str) 
     assert {call["name"] for event in shown(messages, "ToolCallRequestEvent") for call in event["content"]} >= {
         "search_pubmed",
         "search_clinicaltrials",
-        "search_chembl",
+        "get_mechanisms",
     }
     texts = {text["source"]: text["content"] for text in shown(messages, "TextMessage")}
     assert set(texts) >= ROLES
@@ -272,6 +272,8 @@ def test_the_playground_shows_a_run_from_tool_calls_to_the_reports_table(url: st
     assert "| drug | certainty |" not in page.inner_text("main")  # tables are drawn
     assert "probably helps" in page.inner_text("main")
     folded = page.locator(".space-y-2 > .relative.pl-3")
+    folded.first.scroll_into_view_if_needed()
+    shoot(page, "4-tool-calls")
     assert max(box["height"] for box in (one.bounding_box() for one in folded.all()) if box) <= FOLDED
     for button in page.get_by_role("button", name="Show more").element_handles():
         button.evaluate("element => element.click()")

@@ -43,6 +43,7 @@ _HEAD_ENDS = b"</head>"
 STYLE = b"""<style>
 .flex-1{min-width:0}
 .break-all{word-break:normal;overflow-wrap:break-word}
+.break-all :is(th,td){padding-right:.75rem;text-align:left}
 .space-y-2>.relative.pl-3.rounded{display:flex;gap:.75rem;padding-top:.1rem;padding-bottom:.1rem}
 .space-y-2>.relative.pl-3.rounded>.font-medium{flex:none;padding-top:.2rem}
 .space-y-2>.relative.pl-3.rounded>.relative{flex:1;min-width:0;display:flex;align-items:start}
