@@ -144,7 +144,7 @@ def test_a_run_by_api_ends_in_a_report(url: str, api: httpx.Client, label: str) 
     assert {call["name"] for event in shown(messages, "ToolCallRequestEvent") for call in event["content"]} >= {
         "search_pubmed",
         "search_clinicaltrials",
-        "get_mechanisms",
+        "search_opentargets",
     }
     texts = {text["source"]: text["content"] for text in shown(messages, "TextMessage")}
     assert set(texts) >= ROLES
