@@ -1,6 +1,6 @@
 """What people see: the HTML of a report, phone and desktop width, light and dark, and each face; `make screenshots`.
 
-Writes pictures into build/screenshots/, long pages in pieces, those of the faces into --faces DIR, and fails where a page
+Writes pictures into build/screenshots/, long pages in pieces, each face's into --faces DIR, and fails where a page
 is wider than its window, where an element sticks out of it, where a picture's words are cut or overlap, or where the
 browser complains or asks for more. Needs a Chromium (Debian: apt-get install chromium); another browser of its kind is
 named by CHROMIUM=/path.
@@ -111,15 +111,17 @@ def photograph(browser: Browser, page_file: Path, folder: Path, *, opened: bool)
 def faces(browser: Browser, report: ResearchReport, folder: Path) -> None:
     """Photograph what each face shows of a report: page, terminal, notebook; Studio's are those of its own test."""
     folder.mkdir(parents=True, exist_ok=True)
-    page = browser.new_page(viewport={"width": WIDTHS["desktop"], "height": HEIGHT})
     for name, html in (
         ("report", exports.render(report, "html").decode()),
         ("terminal", on_terminal(report)),
         ("notebook", in_notebook(NOTEBOOK)),
     ):
+        page = browser.new_page(
+            viewport={"width": WIDTHS["desktop"], "height": HEIGHT}
+        )  # a report's policy stays with it
         page.set_content(html)
         page.screenshot(path=folder / f"{name}.png")
-    page.close()
+        page.close()
     for name, shot in STUDIO_SHOTS.items():
         if shot.is_file():
             shutil.copy(shot, folder / f"studio-{name}.png")

@@ -90,9 +90,19 @@ class AgentEvent(BaseModel):
         return ICONS[self.type]
 
     @property
+    def call(self) -> "ToolCall | None":
+        """What a `searching` event asks of a tool; None in all others."""
+        return cast("ToolCall | None", self.data) if self.type == "searching" else None
+
+    @property
+    def verdict(self) -> "JudgeAssessment | None":
+        """The verdict of a `judge_complete` event; None in all others."""
+        return cast("JudgeAssessment | None", self.data) if self.type == "judge_complete" else None
+
+    @property
     def report(self) -> "ResearchReport | None":
         """The report of a `complete` event; None in all others."""
-        return cast("ResearchReport", self.data) if self.type == "complete" else None
+        return cast("ResearchReport | None", self.data) if self.type == "complete" else None
 
     def to_markdown(self) -> str:
         """One paragraph of Markdown."""

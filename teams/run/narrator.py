@@ -37,9 +37,7 @@ class Narrator:
     asks: bool = False
     """Whether the candidates are put before a person before the report."""
 
-    def event(
-        self, kind: EventType, message: str, data: EventData = None, agent: str | None = None
-    ) -> AgentEvent:
+    def event(self, kind: EventType, message: str, data: EventData = None, agent: str | None = None) -> AgentEvent:
         """An event of the present round."""
         return AgentEvent(type=kind, message=message, data=data, iteration=self.iteration, agent=agent)
 
