@@ -50,7 +50,7 @@ ICONS: dict[EventType, str] = {
 }
 
 
-class ToolCall(TypedDict):
+class ToolRequest(TypedDict):
     """What an agent asks of a tool."""
 
     tool: str
@@ -59,7 +59,7 @@ class ToolCall(TypedDict):
 
 
 if TYPE_CHECKING:
-    EventData = ToolCall | SourceReply | Findings | JudgeAssessment | Approval | ResearchReport | None
+    EventData = ToolRequest | SourceReply | Findings | JudgeAssessment | Approval | ResearchReport | None
 else:  # agents take most of a second, and an event takes what it is given
     EventData = Any
 
@@ -76,8 +76,8 @@ class AgentEvent(BaseModel):
     type: EventType
     message: str
     data: EventData = None
-    """What belongs to the type: a `ToolCall` to `searching`, a `SourceReply` to `search_complete`, a `JudgeAssessment`
-    to `judge_complete`, the `ResearchReport` to `complete`, `Findings` or an `Approval` to `progress`; else None."""
+    """What belongs to the type: `ToolRequest` to `searching`, `SourceReply` to `search_complete`, `JudgeAssessment`
+    to `judge_complete`, `ResearchReport` to `complete`, `Findings` or `Approval` to `progress`; else None."""
     timestamp: AwareDatetime = Field(default_factory=lambda: datetime.now(UTC))
     iteration: int = Field(default=0, ge=0)
     """The round this happened in, from 1; 0 before the first."""
@@ -90,9 +90,9 @@ class AgentEvent(BaseModel):
         return ICONS[self.type]
 
     @property
-    def call(self) -> "ToolCall | None":
+    def call(self) -> "ToolRequest | None":
         """What a `searching` event asks of a tool; None in all others."""
-        return cast("ToolCall | None", self.data) if self.type == "searching" else None
+        return cast("ToolRequest | None", self.data) if self.type == "searching" else None
 
     @property
     def verdict(self) -> "JudgeAssessment | None":

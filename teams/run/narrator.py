@@ -19,7 +19,7 @@ from willowbark.agents.judge import AssessmentMessage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.tools.toolbox import replies_in
 
-from ..events import AgentEvent, EventData, EventType, ToolCall
+from ..events import AgentEvent, EventData, EventType, ToolRequest
 
 _SPECIALISTS = ("literature", "trials", "mechanism")
 
@@ -45,7 +45,7 @@ class Narrator:
         """The events that a message of the team stands for."""
         if isinstance(message, ToolCallRequestEvent):
             for call in message.content:
-                data = ToolCall(tool=call.name, arguments=call.arguments)
+                data = ToolRequest(tool=call.name, arguments=call.arguments)
                 yield self.event("searching", f"{message.source}: {call.name} {call.arguments}", data, message.source)
         elif isinstance(message, ToolCallExecutionEvent):
             yield from self._results(message)
