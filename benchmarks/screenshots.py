@@ -12,7 +12,9 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import sys
+import tempfile
 from html import escape
 from pathlib import Path
 from typing import Literal
@@ -30,6 +32,7 @@ from willowbark.tools.sandbox.server import SandboxServer
 QUESTION = "Which existing drugs could help people quit smoking?"
 WIDTHS = {"phone": 390, "desktop": 1280}  # px
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+RUN_MS = 180_000  # for a run on a busy machine
 HEIGHT = 844  # px of the window; pictures show the whole page
 PIECE = 2600  # px of a picture at most
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -122,9 +125,27 @@ def faces(browser: Browser, report: ResearchReport, folder: Path) -> None:
         page.set_content(html)
         page.screenshot(path=folder / f"{name}.png")
         page.close()
+    in_browser(browser, report.research_question, folder / "page.png")
     for name, shot in STUDIO_SHOTS.items():
         if shot.is_file():
             shutil.copy(shot, folder / f"studio-{name}.png")
+
+
+def in_browser(browser: Browser, question: str, picture: Path) -> None:
+    """Ask a question on the page that `willowbark serve` shows, and photograph the run when it has ended."""
+    with tempfile.TemporaryDirectory() as workspace:
+        command = [sys.executable, "-m", "willowbark", "serve", "--offline", "--port", "0"]
+        with subprocess.Popen(command, cwd=workspace, stderr=subprocess.PIPE, text=True) as served:  # noqa: S603
+            assert served.stderr is not None
+            address = served.stderr.readline().split()[2]
+            page = browser.new_page(viewport={"width": WIDTHS["desktop"], "height": HEIGHT})
+            page.goto(address)
+            page.get_by_role("textbox").first.fill(question)
+            page.get_by_role("button", name="Ask", exact=True).click()
+            page.get_by_role("heading", name="Candidates and certainty").first.wait_for(timeout=RUN_MS)
+            page.screenshot(path=picture)
+            page.close()
+            served.terminate()
 
 
 def on_terminal(report: ResearchReport) -> str:
