@@ -19,11 +19,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
 
 $(VENV)/.run: requirements.txt pyproject.toml | $(BIN)/python
+	@echo "Installing what a run needs into $(VENV): a minute or two, once, and nothing outside this folder …"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.run
+	@echo "Installing what developing needs into $(VENV), once …"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
@@ -34,6 +36,7 @@ dev: $(VENV)/.dev ## Make .venv with what developing needs
 
 .PHONY: demo
 demo: install ## Answer a question with no key and no network
+	@echo "Asking: $(QUESTION)"
 	$(BIN)/willowbark ask --offline "$(QUESTION)"
 
 .PHONY: test
@@ -108,8 +111,8 @@ bench-forgery: install ## Forge claims on abstracts, count what passes (ARGS="pa
 	$(BIN)/python benchmarks/forgery.py $(ARGS)
 
 .PHONY: screenshots
-screenshots: dev ## Photograph a report at phone and desktop width, light and dark (needs Chromium)
-	$(BIN)/python benchmarks/screenshots.py
+screenshots: dev ## Photograph a report, and each face for the documentation (needs Chromium; Studio's: after studio-test)
+	$(BIN)/python benchmarks/screenshots.py --faces docs/pictures
 
 STUDIO := .venvs/studio
 

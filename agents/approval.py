@@ -12,7 +12,7 @@ from autogen_agentchat.messages import StructuredMessage
 from autogen_core.models import UserMessage
 from pydantic import BaseModel, ConfigDict, Field
 
-from willowbark.tools.appraisal import Quality
+from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.errors import WillowbarkError
 
@@ -37,8 +37,8 @@ class Proposal(BaseModel):
     """Records that speak for it."""
     contradicting: int = Field(ge=0)
     """Records that speak against it."""
-    certainty: str
-    """GRADE-like level: high, moderate, low, very low."""
+    certainty: Level
+    """GRADE-like level."""
     evidence_quality: Quality
 
 
@@ -232,7 +232,7 @@ def proposals_of(candidates: Sequence[Candidate]) -> tuple[Proposal, ...]:
             name=c.drug,
             supporting=len(c.appraisal.supporting),
             contradicting=len(c.appraisal.contradicting),
-            certainty=c.appraisal.certainty.level.value.replace("_", " "),
+            certainty=c.appraisal.certainty.level.said,
             evidence_quality=c.appraisal.quality,
         )
         for c in candidates

@@ -3,6 +3,7 @@
 AutoGen 0.7.5 is pinned; `tests/test_autogen.py` holds a test for each of these, which says what a newer one changed.
 """
 
+import asyncio
 import logging
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
 from autogen_agentchat.teams import SelectorGroupChat
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
 from autogen_agentchat.teams._group_chat._selector_group_chat import SelectorGroupChatConfig
-from autogen_core import CancellationToken
+from autogen_core import ROOT_LOGGER_NAME, CancellationToken
 from autogen_core.models import ChatCompletionClient, ModelInfo
 from autogen_core.tools import BaseTool, StaticWorkbench
 from autogen_ext.models.cache import ChatCompletionCache
@@ -43,6 +44,13 @@ RECORDS = "\n<records "
 """Before it stands what prompts of one kind have in common."""
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 _trace = logging.getLogger(TRACE_LOGGER_NAME)
+
+
+def _is_no_cancellation(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+
+
+logging.getLogger(ROOT_LOGGER_NAME).addFilter(_is_no_cancellation)  # a run that was stopped is no error
 
 
 class PolicyGroupChat(SelectorGroupChat):

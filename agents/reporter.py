@@ -7,8 +7,8 @@ assembles everything else (references, counts, grades, limitations) from the rec
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Self
 
-from autogen_agentchat.base import Response
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
+from autogen_agentchat.base import Response, TerminatedException, TerminationCondition
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StopMessage, TextMessage
 from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient, RequestUsage
 from pydantic import BaseModel, Field
@@ -33,6 +33,10 @@ class ReportAgentConfig(AnalystConfig):
     name: str = "report"
 
 
+class ReportWrittenConfig(BaseModel):
+    """Nothing can be set."""
+
+
 class ReportState(BaseModel):
     """What a report agent remembers."""
 
@@ -40,10 +44,60 @@ class ReportState(BaseModel):
     assessments: list[JudgeAssessment]
     approval: Approval | None = None
     usage: list[TurnUsage] = Field(default_factory=list)
+    judged: bool = True
+    """Whether a verdict stands on all that was found; True in states older than this field."""
+    has_asked: bool = False
+    """Whether a verdict was asked for already."""
+
+
+ASKS = (
+    "No report yet: no judge has spoken on what was found last. I ask the judge for a verdict; if I am called again "
+    "without one, I write, and the report says so."
+)
+_UNJUDGED = "Written without a verdict: no judge spoke on what was found last."
+_UNENDED = "Written although the judge asked for another round."
+
+
+class ReportWritten(TerminationCondition, Component[ReportWrittenConfig]):
+    """Ends a team's run with the report: a report agent that asks for a verdict ends nothing."""
+
+    component_config_schema = ReportWrittenConfig
+    component_provider_override = "willowbark.agents.reporter.ReportWritten"
+
+    def __init__(self) -> None:
+        self._is_written = False
+
+    @property
+    def terminated(self) -> bool:
+        """Whether a report was written since the last reset."""
+        return self._is_written
+
+    async def __call__(self, messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> StopMessage | None:
+        """Look at what was said last.
+
+        Raises:
+            TerminatedException: the report was written before, and nobody has reset this.
+        """
+        if self._is_written:
+            raise TerminatedException("the report is written")
+        written = [message for message in messages if isinstance(message, ReportMessage)]
+        self._is_written = bool(written)
+        return StopMessage(content="The report is written", source=written[-1].source) if written else None
+
+    async def reset(self) -> None:
+        """Wait for another report."""
+        self._is_written = False
+
+    def _to_config(self) -> ReportWrittenConfig:
+        return ReportWrittenConfig()
+
+    @classmethod
+    def _from_config(cls, config: ReportWrittenConfig) -> Self:
+        return cls()
 
 
 class ReportAgent(Analyst, Component[ReportAgentConfig]):
-    """Writes the report and answers with `ReportMessage`.
+    """Writes the report and answers with `ReportMessage`; called before the judge, it asks for a verdict once.
 
     Args:
         name: as the team and its messages show it.
@@ -66,9 +120,8 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         system_message: str | None = None,
     ) -> None:
         super().__init__(name, description, model_client, fallback, system_message or prompt("report.md"))
-        self._assessments: list[JudgeAssessment] = []
-        self._approval: Approval | None = None
-        self._usage: list[TurnUsage] = []
+        self._has_asked = False
+        self._forget()
         self._run = RunContext()
 
     def join(self, run: RunContext) -> None:
@@ -86,21 +139,35 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
-        """Write the report: yields it as text for people, then as a message."""
+        """Write the report: yields it as text for people, then as a message; without a verdict, asks for one once."""
         self._go_on(cancellation_token)
         question = self._dossier.question
         self._dossier.add(messages)
         if self._dossier.question != question:
-            self._assessments, self._approval, self._usage = [], None, []
+            self._forget()
         for message in messages:
             self._note(message)
+        if not (self._judged or self._has_asked or self._run.stopped):
+            self._has_asked = True
+            yield Response(chat_message=TextMessage(content=ASKS, source=self.name))
+            return
         report, usage = await self._write(cancellation_token)
-        yield TextMessage(content=report.to_markdown(), source=self.name)
+        yield TextMessage(content=report.to_message(), source=self.name)
         yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=usage))
+
+    def _forget(self) -> None:
+        self._assessments: list[JudgeAssessment] = []
+        self._approval: Approval | None = None
+        self._usage: list[TurnUsage] = []
+        self._judged = False
+        self._has_asked = False
 
     def _note(self, message: BaseChatMessage) -> None:
         if isinstance(message, AssessmentMessage):
             self._assessments.append(message.content)
+            self._judged = True
+        elif isinstance(message, FindingsMessage):
+            self._judged = False
         elif isinstance(message, ApprovalMessage):
             self._approval = message.content
         if isinstance(message, FindingsMessage | AssessmentMessage):
@@ -130,7 +197,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
                 draft=writing.draft,
                 verdicts=writing.verdicts,
                 repaired=writing.repaired,
-                notes=writing.notes,
+                notes=[*writing.notes, *self._early()],
                 tokens_used=tokens_used + beside,
                 analyst=self._analyst(failure),
                 model_failed=failure is not None,
@@ -143,6 +210,14 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         )
         return report, writing.usage
 
+    def _early(self) -> list[str]:
+        """What a report must say that was called for before the judge ended the search."""
+        if self._run.stopped:
+            return []
+        if not self._judged:
+            return [_UNJUDGED]
+        return [_UNENDED] if self._assessments[-1].recommendation == "continue" else []
+
     def _analyst(self, failure: str | None) -> str:
         """Who wrote, and which of the model's calls failed; `failure` says why it was not the model."""
         name, failed = analyst_name(self._model_client), self._run.calls().said
@@ -153,12 +228,18 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Forget everything."""
-        self._dossier, self._assessments, self._approval, self._usage = Dossier(), [], None, []
+        self._dossier = Dossier()
+        self._forget()
 
     async def save_state(self) -> Mapping[str, Any]:
         """Everything the agent remembers, JSON-safe."""
         state = ReportState(
-            dossier=self._dossier, assessments=self._assessments, approval=self._approval, usage=self._usage
+            dossier=self._dossier,
+            assessments=self._assessments,
+            approval=self._approval,
+            usage=self._usage,
+            judged=self._judged,
+            has_asked=self._has_asked,
         )
         return state.model_dump(mode="json")
 
@@ -167,6 +248,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         loaded = ReportState.model_validate(state)
         self._dossier, self._assessments = loaded.dossier, loaded.assessments
         self._approval, self._usage = loaded.approval, loaded.usage
+        self._judged, self._has_asked = loaded.judged, loaded.has_asked
 
     def _to_config(self) -> ReportAgentConfig:
         return ReportAgentConfig(**self._configured())

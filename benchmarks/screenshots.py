@@ -1,31 +1,53 @@
-"""The HTML of a report as people see it: phone and desktop width, light and dark; rerun with `make screenshots`.
+"""What people see: the HTML of a report, phone and desktop width, light and dark, and each face; `make screenshots`.
 
-Writes pictures into build/screenshots/, long pages in pieces, and fails where a page is wider than its window, where an
-element sticks out of it, where a picture's words are cut or overlap, or where the browser complains or asks for more.
-Needs a Chromium (Debian: apt-get install chromium); another browser of its kind is named by CHROMIUM=/path.
+Writes pictures into build/screenshots/, long pages in pieces, each face's into --faces DIR, and fails where a page
+is wider than its window, where an element sticks out of it, where a picture's words are cut or overlap, or where the
+browser complains or asks for more. Needs a Chromium (Debian: apt-get install chromium); another browser of its kind is
+named by CHROMIUM=/path.
 """
 
 import argparse
 import asyncio
+import io
+import json
 import os
 import shutil
+import subprocess
 import sys
+import tempfile
+from html import escape
 from pathlib import Path
 from typing import Literal
 
 from playwright.sync_api import Browser, FloatRect, Page, Request, sync_playwright
+from rich.console import Console
+from rich.terminal_theme import MONOKAI
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams import exports, research
+from willowbark.teams.faces.terminal_report import print_report
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
 
 QUESTION = "Which existing drugs could help people quit smoking?"
 WIDTHS = {"phone": 390, "desktop": 1280}  # px
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+RUN_MS = 180_000  # for a run on a busy machine
 HEIGHT = 844  # px of the window; pictures show the whole page
 PIECE = 2600  # px of a picture at most
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "01_ask.ipynb"
+NOTEBOOK_STYLE = (
+    "body{font:14px/1.5 sans-serif;margin:1.5rem;max-width:70rem}"
+    "pre{background:#f4f4f4;border:1px solid #ddd;padding:.6rem}"
+    "table{border-collapse:collapse;font-size:13px}td,th{padding:.2rem .6rem;border-bottom:1px solid #eee}"
+)
+STUDIO = Path(__file__).parents[1] / "build" / "studio-shots"  # by `make studio-test`
+STUDIO_SHOTS = {
+    "playground": STUDIO / "4-tool-calls.png",
+    "report": STUDIO / "5-report.png",
+    "builder": STUDIO / "3-builder.png",
+}
 STICKING_OUT = """
 () => [...document.querySelectorAll('body *')]
   .filter(e => !e.closest('.scroll') && !e.closest('.hidden, .skip, thead, svg') && e.checkVisibility())
@@ -89,6 +111,61 @@ def photograph(browser: Browser, page_file: Path, folder: Path, *, opened: bool)
     return wrong
 
 
+def faces(browser: Browser, report: ResearchReport, folder: Path) -> None:
+    """Photograph what each face shows of a report: page, terminal, notebook; Studio's are those of its own test."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, html in (
+        ("report", exports.render(report, "html").decode()),
+        ("terminal", on_terminal(report)),
+        ("notebook", in_notebook(NOTEBOOK)),
+    ):
+        page = browser.new_page(
+            viewport={"width": WIDTHS["desktop"], "height": HEIGHT}
+        )  # a report's policy stays with it
+        page.set_content(html)
+        page.screenshot(path=folder / f"{name}.png")
+        page.close()
+    in_browser(browser, report.research_question, folder / "page.png")
+    for name, shot in STUDIO_SHOTS.items():
+        if shot.is_file():
+            shutil.copy(shot, folder / f"studio-{name}.png")
+
+
+def in_browser(browser: Browser, question: str, picture: Path) -> None:
+    """Ask a question on the page that `willowbark serve` shows, and photograph the run when it has ended."""
+    with tempfile.TemporaryDirectory() as workspace:
+        command = [sys.executable, "-m", "willowbark", "serve", "--offline", "--port", "0"]
+        with subprocess.Popen(command, cwd=workspace, stderr=subprocess.PIPE, text=True) as served:  # noqa: S603
+            assert served.stderr is not None
+            address = served.stderr.readline().split()[2]
+            page = browser.new_page(viewport={"width": WIDTHS["desktop"], "height": HEIGHT})
+            page.goto(address)
+            page.get_by_role("textbox").first.fill(question)
+            page.get_by_role("button", name="Ask", exact=True).click()
+            page.get_by_role("heading", name="Candidates and certainty").first.wait_for(timeout=RUN_MS)
+            page.screenshot(path=picture)
+            page.close()
+            served.terminate()
+
+
+def on_terminal(report: ResearchReport) -> str:
+    """The end of a run on a terminal of 110 columns, as a page."""
+    console = Console(record=True, width=110, file=io.StringIO(), force_terminal=True, highlight=False, emoji=False)
+    console.print(f'$ willowbark ask --offline "{report.research_question}"\n', markup=False)
+    print_report(report.to_brief(), console)
+    return console.export_html(theme=MONOKAI, inline_styles=True).replace("<body>", '<body style="padding:1rem">')
+
+
+def in_notebook(path: Path) -> str:
+    """The first cells of a notebook with what they gave, as a page."""
+    cells = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"][:2]
+    parts = []
+    for cell in cells:
+        parts.append(f"<pre>{escape(''.join(cell['source']))}</pre>")
+        parts += ["".join(output["data"]["text/html"]) for output in cell["outputs"] if "data" in output]
+    return f"<style>{NOTEBOOK_STYLE}</style>{''.join(parts)}"
+
+
 def listening(page: Page) -> list[str]:
     """What the browser complains of and asks for from now on; filled as it happens."""
     heard: list[str] = []
@@ -129,6 +206,7 @@ def main() -> None:
     parser.add_argument("reports", nargs="*", type=Path, help="report.json files; none: a run over the bundled library")
     parser.add_argument("--question", default=QUESTION)
     parser.add_argument("--out", type=Path, default=Path("build/screenshots"))
+    parser.add_argument("--faces", type=Path, help="folder for a picture of each face")
     parser.add_argument("--opened", action="store_true", help="with every quote open")
     arguments = parser.parse_args()
     reports = {path.stem: ResearchReport.model_validate_json(path.read_text("utf-8")) for path in arguments.reports}
@@ -144,6 +222,8 @@ def main() -> None:
             page_file = (folder / f"{name}.html").absolute()
             page_file.write_bytes(exports.render(report, "html"))
             wrong += photograph(browser, page_file, folder, opened=arguments.opened)
+        if arguments.faces:
+            faces(browser, next(iter(reports.values())), arguments.faces)
         browser.close()
     print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")
     if wrong:

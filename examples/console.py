@@ -1,6 +1,7 @@
 """The research team is an AutoGen team: AutoGen's own Console shows it."""
 
 import asyncio
+from contextlib import suppress
 
 from autogen_agentchat.ui import Console
 
@@ -12,4 +13,5 @@ async def main() -> None:
     await Console(ResearchTeam().run_stream(task="Which existing drugs could prevent migraine attacks?"))
 
 
-asyncio.run(main())
+with suppress(KeyboardInterrupt):  # Ctrl-C ends it without a traceback
+    asyncio.run(main())

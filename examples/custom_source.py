@@ -5,6 +5,7 @@ own under `tools/` and its class into `SOURCES` (see CONTRIBUTING).
 """
 
 import asyncio
+from contextlib import suppress
 from typing import ClassVar
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
@@ -78,4 +79,5 @@ async def main() -> None:
     print(last.content.executive_summary)
 
 
-asyncio.run(main())
+with suppress(KeyboardInterrupt):  # Ctrl-C ends it without a traceback
+    asyncio.run(main())

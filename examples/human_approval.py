@@ -5,6 +5,7 @@ Outside a team of one's own, `await research(question, approve=…)` takes a fun
 """
 
 import asyncio
+from contextlib import suppress
 
 from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.baseline import BaselineChatCompletionClient
@@ -24,4 +25,5 @@ async def main() -> None:
     print(report.to_markdown())
 
 
-asyncio.run(main())
+with suppress(KeyboardInterrupt):  # Ctrl-C ends it without a traceback
+    asyncio.run(main())

@@ -3,9 +3,9 @@
 Without network: start `willowbark sandbox`, and set WILLOWBARK_SANDBOX_URL to the address it tells.
 """
 
-import asyncio
+from contextlib import suppress
 
-from willowbark.teams import research
+from willowbark import ask
 
-report = asyncio.run(research("Which existing drugs could prevent migraine attacks?"))
-print(report.to_markdown())
+with suppress(KeyboardInterrupt):  # Ctrl-C ends it without a traceback
+    print(ask("Which existing drugs could prevent migraine attacks?").to_markdown())

@@ -5,6 +5,7 @@ What the first part asked is in the ledger: the second asks none of it again.
 
 import asyncio
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from autogen_core import CancellationToken
@@ -31,5 +32,9 @@ async def main(ledger: Ledger) -> None:
     print(f"{report.search_iterations} rounds, {len(report.candidates)} candidates, {report.stop_reason}")
 
 
-with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.sqlite") as book:
+with (
+    suppress(KeyboardInterrupt),  # Ctrl-C ends it without a traceback
+    tempfile.TemporaryDirectory() as folder,
+    Ledger(Path(folder) / "ledger.sqlite") as book,
+):
     asyncio.run(main(book))

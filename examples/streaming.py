@@ -1,6 +1,7 @@
 """Follow a run while it goes on: every search, every verdict of the judge, and the report at the end."""
 
 import asyncio
+from contextlib import suppress
 
 from willowbark.teams import research_stream
 
@@ -12,9 +13,10 @@ async def main() -> None:
     async for event in research_stream(QUESTION):
         if event.type in ("searching", "search_complete", "judge_complete", "looping", "error"):
             print(f"round {event.iteration} {event.icon} {event.message[:100]}")
-        elif event.type == "complete":
-            for candidate in event.data.candidates:
+        elif event.report is not None:
+            for candidate in event.report.candidates:
                 print(f"{candidate.name}: {candidate.certainty} certainty, {candidate.evidence_quality} evidence")
 
 
-asyncio.run(main())
+with suppress(KeyboardInterrupt):  # Ctrl-C ends it without a traceback
+    asyncio.run(main())

@@ -7,6 +7,7 @@ Put an OTLP exporter in the place of the console's to send them to a collector. 
 import asyncio
 import os
 import sys
+from contextlib import suppress
 
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -27,12 +28,13 @@ def line(span: ReadableSpan) -> str:
 async def main() -> None:
     """Run with spans, and print the summary."""
     async for event in traced(research_stream(QUESTION, recorder=span_recorder())):
-        if event.type == "complete":
-            print(event.data.executive_summary)
+        if event.report is not None:
+            print(event.report.executive_summary)
 
 
 os.environ["AUTOGEN_DISABLE_RUNTIME_TRACING"] = "true"  # leaves out AutoGen's hundreds of message spans
 provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(out=sys.stderr, formatter=line)))
 trace.set_tracer_provider(provider)
-asyncio.run(main())
+with suppress(KeyboardInterrupt):  # Ctrl-C ends it without a traceback
+    asyncio.run(main())

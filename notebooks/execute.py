@@ -21,9 +21,9 @@ from nbclient.exceptions import CellExecutionError
 
 FOLDER = Path(__file__).parent
 _TIMEOUT_S = 120  # for one cell
-_LARGEST_BYTES = 150_000  # of a notebook with its outputs
+_LARGEST_BYTES = 250_000  # of a notebook with its outputs
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_ADDRESS = re.compile(r"0x[0-9a-f]{6,}|http://127\.0\.0\.1:\d+")
+_ADDRESS = re.compile(r"0x[0-9a-f]{6,}|http://127\.0\.0\.1:\d+|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC")  # or a time
 
 
 def executed(path: Path) -> nbformat.NotebookNode:
@@ -52,7 +52,7 @@ def _slim(output: Any) -> Any:
 
 
 def shown(notebook: nbformat.NotebookNode) -> list[str]:
-    """Every output as lines, without pictures and addresses."""
+    """Every output as lines, without pictures, addresses and times."""
     lines = []
     for cell in notebook.cells:
         for output in cell.get("outputs", []):

@@ -1,10 +1,17 @@
 """What a run tells while it goes on."""
 
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_serializer
 from pydantic_core import to_jsonable_python
+
+if TYPE_CHECKING:
+    from willowbark.agents.approval import Approval
+    from willowbark.agents.findings import Findings
+    from willowbark.agents.judge import JudgeAssessment
+    from willowbark.agents.report.model import ResearchReport
+    from willowbark.tools.search import SourceReply
 
 EventType = Literal[
     "started",
@@ -43,6 +50,20 @@ ICONS: dict[EventType, str] = {
 }
 
 
+class ToolRequest(TypedDict):
+    """What an agent asks of a tool."""
+
+    tool: str
+    arguments: str
+    """As the agent wrote them: JSON, as a rule."""
+
+
+if TYPE_CHECKING:
+    EventData = ToolRequest | SourceReply | Findings | JudgeAssessment | Approval | ResearchReport | None
+else:  # agents take most of a second, and an event takes what it is given
+    EventData = Any
+
+
 class AgentEvent(BaseModel):
     """One thing that happened in a run; the last one is `complete` or `error`.
 
@@ -54,8 +75,9 @@ class AgentEvent(BaseModel):
 
     type: EventType
     message: str
-    data: Any = None
-    """What belongs to the type: the `ResearchReport` of `complete`; None where nothing does."""
+    data: EventData = None
+    """What belongs to the type: `ToolRequest` to `searching`, `SourceReply` to `search_complete`, `JudgeAssessment`
+    to `judge_complete`, `ResearchReport` to `complete`, `Findings` or `Approval` to `progress`; else None."""
     timestamp: AwareDatetime = Field(default_factory=lambda: datetime.now(UTC))
     iteration: int = Field(default=0, ge=0)
     """The round this happened in, from 1; 0 before the first."""
@@ -66,6 +88,21 @@ class AgentEvent(BaseModel):
     def icon(self) -> str:
         """A picture for the type."""
         return ICONS[self.type]
+
+    @property
+    def call(self) -> "ToolRequest | None":
+        """What a `searching` event asks of a tool; None in all others."""
+        return cast("ToolRequest | None", self.data) if self.type == "searching" else None
+
+    @property
+    def verdict(self) -> "JudgeAssessment | None":
+        """The verdict of a `judge_complete` event; None in all others."""
+        return cast("JudgeAssessment | None", self.data) if self.type == "judge_complete" else None
+
+    @property
+    def report(self) -> "ResearchReport | None":
+        """The report of a `complete` event; None in all others."""
+        return cast("ResearchReport | None", self.data) if self.type == "complete" else None
 
     def to_markdown(self) -> str:
         """One paragraph of Markdown."""

@@ -1,8 +1,10 @@
 """The examples run as their users run them, each in a process of its own, against a sandbox."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,6 +66,25 @@ def test_an_example_prints_what_it_promises(name: str, address: str, tmp_path: P
     assert result.returncode == 0, result.stderr[-2000:]
     printed = result.stderr if name == "tracing.py" else result.stdout
     assert all(part in printed for part in PRINTED[name]), printed[-2000:]
+
+
+@pytest.mark.parametrize("name", ["console.py", "minimal.py", "resume.py"])
+def test_an_interrupted_example_leaves_no_traceback(name: str, tmp_path: Path) -> None:
+    with SandboxServer(latency_s=0.5) as slow:
+        process = subprocess.Popen(
+            [sys.executable, str(EXAMPLES / name)],
+            cwd=tmp_path,
+            env={**os.environ, "WILLOWBARK_SANDBOX_URL": slow.url, "PYTHONWARNINGS": "ignore"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        while not slow.requests and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1].decode()
+
+    assert "Traceback" not in said
+    assert process.returncode == 0
 
 
 def test_a_person_can_refuse_every_candidate(address: str, tmp_path: Path) -> None:

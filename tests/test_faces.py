@@ -1,4 +1,4 @@
-"""Python, command line, page, notebook and the bare AutoGen team: the same question gets the same report."""
+"""Python, command line, page, notebook, Studio, MCP, the bare AutoGen team: the same question gets the same report."""
 
 import hashlib
 import json
@@ -6,17 +6,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from autogen_agentchat.base import Team
 from builders import QUESTION
+from mcp.shared.memory import create_connected_server_and_client_session
+from mcp.types import TextContent, TextResourceContents
+from pydantic import AnyUrl
 from typer.testing import CliRunner
 
 import willowbark
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.teams import ResearchTeam, Settings, research
+from willowbark.teams.faces import studio
 from willowbark.teams.faces.cli import app
+from willowbark.teams.faces.mcp_server import Server
 from willowbark.teams.faces.notebook import ask
 from willowbark.teams.page.runs import Runs
 from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.sandbox.server import SandboxServer
 
 
@@ -78,6 +86,30 @@ async def test_a_team_that_was_loaded_from_json_gives_the_report_of_python(pytho
 
     assert isinstance(message, ReportMessage)
     assert fingerprint(message.content.to_json()) == fingerprint(python.to_json())
+
+
+@pytest.mark.parametrize("form", ["tools", "workbench"])
+async def test_the_team_that_studio_loads_gives_the_report_of_python(python: ResearchReport, form: studio.Form) -> None:
+    team = Team.load_component(json.loads(json.dumps(studio.team(form=form))))
+    message = (await team.run(task=QUESTION)).messages[-1]
+
+    assert isinstance(message, ReportMessage)
+    assert fingerprint(message.content.to_json()) == fingerprint(python.to_json())
+
+
+async def test_an_mcp_client_gets_the_report_of_python(
+    python: ResearchReport, server: SandboxServer, tmp_path: Path
+) -> None:
+    async with Transport(Endpoints.sandbox(server.url)) as transport:
+        served = Server(Settings(), transport, tmp_path / "ledger.db")
+        async with create_connected_server_and_client_session(served) as client:
+            told = (await client.call_tool("research", {"question": QUESTION})).content[0]
+            assert isinstance(told, TextContent)
+            place = told.text.split("The whole report: ")[1].split("/report.md")[0]
+            (read,) = (await client.read_resource(AnyUrl(f"{place}/report.json"))).contents
+
+    assert isinstance(read, TextResourceContents)
+    assert fingerprint(read.text) == fingerprint(python.to_json())
 
 
 def test_a_script_gets_the_report_of_python_without_a_word_of_asyncio(python: ResearchReport) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import QUESTION, record
+from builders import QUESTION, record, reply
 
 from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
@@ -16,6 +16,7 @@ from willowbark.teams.ledger import DEFAULT_PATH
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.search import SourceReply, Status
 
 manager = pytest.importorskip("jupyter_client.manager", reason="needs the extra `notebook`")
 pytest.importorskip("ipykernel", reason="needs the extra `notebook`")
@@ -74,6 +75,8 @@ class Kernel:
                 interrupt_at = None
                 await self.owner.interrupt_kernel()
         reply = await self.client.get_shell_msg(timeout=60)
+        while reply["parent_header"].get("msg_id") != asked:  # of requests before
+            reply = await self.client.get_shell_msg(timeout=60)
         return reply["content"]["status"], seen
 
 
@@ -115,6 +118,8 @@ async def test_a_run_is_one_display_that_is_updated(kernel: Kernel, capsys: pyte
     assert len({m["transient"]["display_id"] for m in shown}) == 1
     assert len(shown) >= 4
     assert "stopped" in shown[-1]["data"]["text/html"]
+    assert not [m for m in shown if "**" in m["data"]["text/html"]]
+    assert len({m["data"]["text/html"].count("<div") for m in shown}) == 1  # nothing below it moves
     assert printed(seen).endswith("True\n")
     assert DEFAULT_PATH.is_file()
 
@@ -124,8 +129,28 @@ async def test_interrupting_the_cell_gives_the_report_so_far(kernel: Kernel) -> 
     again, _ = await kernel.run("1 + 1")
 
     assert (status, again) == ("ok", "ok")
+    assert not [m for m in seen if m["type"] == "error" or m.get("name") == "stderr"]
     assert printed(seen) == "cancelled True\n"
     assert "The run was stopped" in displays(seen)[-1]["data"]["text/html"]
+
+
+FOLLOWED = f"""
+from IPython.display import display
+from willowbark.teams import research_stream
+from willowbark.teams.faces.notebook import interruptible
+with interruptible():
+    async for event in research_stream({QUESTION!r}):
+        display(event.type)
+"""
+
+
+async def test_interrupting_a_run_that_is_followed_by_hand_leaves_a_line_and_no_traceback(kernel: Kernel) -> None:
+    status, seen = await kernel.run(FOLLOWED, interrupt_at=3)
+    (error,) = [m for m in seen if m["type"] == "error"]
+
+    assert status == "error"
+    assert [line[:12] for line in error["traceback"]] == ["Interrupted."]
+    assert not [m for m in seen if m.get("name") == "stderr"]
 
 
 async def test_bad_input_is_a_usage_error(sandbox: SandboxServer) -> None:
@@ -150,9 +175,27 @@ async def test_a_display_that_fails_does_not_stop_the_run(sandbox: SandboxServer
 def test_what_records_say_cannot_become_markup() -> None:
     view = LiveView("<script>alert(1)</script>")
     view.show(AgentEvent(type="searching", message="<img src=x onerror=alert(2)>", iteration=1))
+    bad = SourceReply(source="pubmed", query="x", status=Status.UNAVAILABLE, warnings=["<script>alert(3)</script>"])
+    view.show(AgentEvent(type="search_complete", message="", data=bad, iteration=1))
 
     assert "<script" not in view._repr_html_()
     assert "<img" not in view._repr_html_()
+
+
+def test_the_display_has_as_many_lines_at_its_end_as_at_its_start_and_no_markdown() -> None:
+    view = LiveView(QUESTION, ["pubmed", "clinicaltrials"])
+    heights = [view._repr_html_().count("<div")]
+    for event in (
+        AgentEvent(type="searching", message="literature: search_pubmed", iteration=1),
+        AgentEvent(type="search_complete", message="", data=reply(record("1", "A trial")), iteration=1),
+        AgentEvent(type="thinking", message="**literature, round 1**\n\n- pubmed · `x`: 1 of 1 record", iteration=1),
+    ):
+        view.show(event)
+        heights.append(view._repr_html_().count("<div"))
+
+    assert set(heights) == {4}
+    assert "**" not in view._repr_html_()
+    assert "PubMed · 1 record" in view._repr_html_()
 
 
 def test_a_record_shows_itself_escaped_and_links_to_the_web_alone() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-LARGEST_BYTES = 150_000
+LARGEST_BYTES = 250_000
 
 
 def cells(path: Path) -> list[dict[str, Any]]:

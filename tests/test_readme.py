@@ -16,7 +16,7 @@ from willowbark.tools.sandbox.server import SandboxServer
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r"(?P<mark><!-- runnable -->\n)?```(?P<kind>\w*)[^\n]*\n(?P<code>.*?)\n```", re.DOTALL)
+FENCE = re.compile(r"```(?P<kind>\w*)(?P<title>[^\n]*)\n(?P<code>.*?)\n```", re.DOTALL)
 RUNNER = """
 import ast, asyncio, inspect, sys
 code = compile(sys.stdin.read(), "example", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
@@ -34,8 +34,8 @@ def blocks(*kinds: str) -> Iterator[tuple[Path, re.Match[str]]]:
 
 
 def programs() -> list[tuple[str, str]]:
-    """Python of the README, and of the documentation where it is marked as runnable."""
-    found = [(p, m["code"]) for p, m in blocks("python") if p.name == "README.md" or m["mark"]]
+    """All Python of README and documentation, but for files with a name: they are tried where they belong."""
+    found = [(p, m["code"]) for p, m in blocks("python") if not m["title"]]
     return [(f"{page.relative_to(ROOT)}#{number}", code) for number, (page, code) in enumerate(found)]
 
 
@@ -63,6 +63,7 @@ def test_an_example_runs(where: str, code: str, address: str, tmp_path: Path) ->
         pytest.importorskip("pandas", reason=f"{where} needs the extra `notebook`")
     environment = {
         **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "WILLOWBARK_SANDBOX_URL": address,
         "WILLOWBARK_RESEARCH__MAX_ITERATIONS": "1",
         "WILLOWBARK_RESEARCH__MAX_RESULTS_PER_TOOL": "4",

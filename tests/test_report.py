@@ -10,6 +10,7 @@ from builders import QUESTION, asked, drug_record, findings, record, reply, scri
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.drafts import CandidateDraft, ReportDraft
+from willowbark.agents.judge import AssessmentMessage
 from willowbark.agents.report.claims import Claim
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
@@ -51,7 +52,10 @@ def drafted(*claims: Claim, **fields: Any) -> str:
 
 async def written(*messages: Any, answers: tuple[str, ...] = (), agent: ReportAgent | None = None) -> ResearchReport:
     reporter = agent or ReportAgent("report", scripted(*answers))
-    response = await reporter.on_messages(list(messages or THREAD), CancellationToken())
+    thread = list(messages or THREAD)
+    judged = any(isinstance(message, AssessmentMessage) for message in thread)
+    thread += [] if judged else [verdict("synthesize", stop_reason="sufficient_evidence")]
+    response = await reporter.on_messages(thread, CancellationToken())
     assert isinstance(response.chat_message, ReportMessage)
     return response.chat_message.content
 
@@ -251,7 +255,47 @@ async def test_people_get_the_report_as_text_before_the_message() -> None:
     reporter = ReportAgent("report", scripted(drafted(CLAIM)))
     events = [event async for event in reporter.on_messages_stream(list(THREAD), CancellationToken())]
     assert isinstance(events[0], TextMessage)
-    assert "| propranolol |" in events[0].content
+    assert "| propranolol |" in events[0].content[:300]
+    assert "## References" in events[0].content
+
+
+SEARCHED = (asked(), findings("literature", reply(TRIAL)))
+
+
+async def test_called_before_the_judge_it_asks_for_a_verdict_and_writes_with_it() -> None:
+    reporter = ReportAgent("report", scripted(drafted(CLAIM)))
+    first = (await reporter.on_messages(list(SEARCHED), CancellationToken())).chat_message
+    report = await written(verdict("synthesize", stop_reason="sufficient_evidence"), agent=reporter)
+
+    assert isinstance(first, TextMessage)
+    assert "I ask the judge for a verdict" in first.content
+    assert not any("verdict of the judge" in line or "without a verdict" in line for line in report.limitations)
+
+
+async def test_called_again_without_a_verdict_it_writes_and_says_so() -> None:
+    reporter = ReportAgent("report", scripted(drafted(CLAIM)))
+    other = ReportAgent("report", scripted(drafted(CLAIM)))
+    await reporter.on_messages(list(SEARCHED), CancellationToken())
+    await other.load_state(await reporter.save_state())
+    message = (await other.on_messages([], CancellationToken())).chat_message
+
+    assert isinstance(message, ReportMessage)
+    assert message.content.drug_candidates == ["propranolol"]
+    assert message.content.stop_reason == "no_verdict"
+    assert any("Written without a verdict" in line for line in message.content.limitations)
+    assert "called for before a judge had ended it" in message.content.executive_summary
+
+
+async def test_findings_after_the_verdict_want_another_one() -> None:
+    reporter = ReportAgent("report", scripted(drafted(CLAIM)))
+    later = findings("trials", reply(AGAINST), iteration=2)
+    message = (await reporter.on_messages([*THREAD, later], CancellationToken())).chat_message
+    assert isinstance(message, TextMessage)
+
+
+async def test_called_while_the_judge_wants_another_round_the_report_says_so() -> None:
+    report = await written(*SEARCHED, verdict("continue"), answers=(drafted(CLAIM),))
+    assert any("although the judge asked for another round" in line for line in report.limitations)
 
 
 async def test_a_reporter_survives_json() -> None:

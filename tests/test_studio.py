@@ -7,24 +7,25 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.base import Team, TerminationCondition
+from autogen_agentchat.base import ChatAgent, Team, TerminationCondition
 from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent
 from autogen_agentchat.teams import SelectorGroupChat
 from autogen_core import ComponentLoader
 from autogen_core.tools import BaseTool
 from builders import QUESTION
 from starlette.applications import Starlette
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from typer.testing import CliRunner
 
+from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.model import ReportMessage
+from willowbark.agents.reporter import ASKS
 from willowbark.teams.faces import studio
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.studio_command import STUDIO_VERSION, check_version
-from willowbark.teams.faces.studio_page import STYLE, Restyled
+from willowbark.teams.faces.studio_command import STUDIO_VERSION, STYLE, Restyled, check_version
 from willowbark.teams.page.guard import Guarded
 from willowbark.teams.research_team import ResearchTeam
 from willowbark.teams.run.options import RunOptions
@@ -140,6 +141,34 @@ async def test_a_stock_selector_group_chat_runs_our_agents() -> None:
     assert result.messages[-1].content.candidates
 
 
+ORDERS = {
+    "the report first": ["report", "literature", "mechanism", "judge", "report"],
+    "the judge last": ["literature", "report", "trials", "judge", "report"],
+    "no judge": ["literature", "trials", "report", "report"],
+}
+
+
+@pytest.mark.usefixtures("_sandboxed")
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+async def test_in_a_stock_team_of_any_order_a_report_comes_and_says_whether_it_was_judged(order: list[str]) -> None:
+    stock, named = studio.stock_team()["config"], iter(order)
+    team = SelectorGroupChat(
+        [ChatAgent.load_component(agent) for agent in stock["participants"]],
+        BaselineChatCompletionClient(),
+        termination_condition=TerminationCondition.load_component(stock["termination_condition"]),
+        allow_repeated_speaker=True,
+        selector_func=lambda _: next(named),
+    )
+    result = await team.run(task=QUESTION)
+    spoken = [message for message in result.messages if message.source == "report"]
+    report = result.messages[-1]
+
+    assert isinstance(report, ReportMessage)
+    assert [message.to_text() for message in spoken].count(ASKS) == 1
+    unjudged = any("without a verdict" in line for line in report.content.limitations)
+    assert unjudged is ("judge" not in order)
+
+
 @pytest.mark.usefixtures("_sandboxed")
 async def test_a_stock_assistant_runs_our_tools() -> None:
     agent = AssistantAgent.load_component(gallery_agent("Willowbark assistant"))
@@ -180,6 +209,22 @@ def test_a_page_gets_the_style_and_nothing_else_changes() -> None:
     assert page.text == f"<html><head>{STYLE.decode()}</head><body>Ä</body></html>"
     assert int(page.headers["content-length"]) == len(page.content)
     assert data.json() == {"page": "</head>"}
+
+
+def test_builder_takes_our_agents_for_assistants_so_that_it_draws_their_models_and_tools() -> None:
+    script = "function r(e,t){return e.provider===t}"
+    routes = [Route("/a.js", lambda request: Response(f"{script};</head>", media_type="text/javascript"))]
+    served = TestClient(Restyled(Starlette(routes=routes))).get("/a.js").text
+    assert r"/^willowbark\.agents\.(specialist|judge|reporter)\./.test(e.provider)" in served
+    assert served.endswith(";</head>")
+
+
+def test_what_builder_lists_by_name_has_one() -> None:
+    made = studio.team()
+    tools = [part["config"]["name"] for part in parts(made) if part.get("component_type") == "tool"]
+    models = {part["config"]["model"] for part in parts(made) if part.get("component_type") == "model"}
+    assert {"search_pubmed", "search_clinicaltrials", "get_mechanisms"} <= set(tools)
+    assert models == {"baseline"}
 
 
 OURS = {"host": "127.0.0.1:8081"}

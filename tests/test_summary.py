@@ -11,10 +11,11 @@ from willowbark.agents.report.claims import Verdicts
 from willowbark.agents.report.content import DrugCandidate
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.summary import ADVICE, conclusion, confidence, executive_summary, title
+from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.search import Status
 
-LEVELS = ("high", "moderate", "low", "very low")
+LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
 
 
 def material(question: str = "Which existing drugs could prevent migraine attacks?", *replies: object) -> Material:
@@ -32,7 +33,7 @@ def material(question: str = "Which existing drugs could prevent migraine attack
 
 
 def candidate(
-    name: str, certainty: str = "high", support: int = 1, against: int = 0, quality: str = ""
+    name: str, certainty: Level = "high", support: int = 1, against: int = 0, quality: str = ""
 ) -> DrugCandidate:
     qualities = dict(zip(LEVELS, ("strong", "moderate", "weak", "weak"), strict=True))
     return DrugCandidate(

@@ -116,6 +116,11 @@ class SourceReply(BaseModel):
     understood: str = ""
     """The query as the source itself says that it understood it; empty where it doesn't say."""
 
+    @property
+    def line(self) -> str:
+        """What came of it, for people: source, status, records of hits."""
+        return f"{self.source}: {self.status.value.replace('_', ' ')}, {len(self.records)} of {self.total}"
+
     @classmethod
     def failed(cls, source: str, query: str, error: SearchError) -> "SourceReply":
         """A reply that says why there is none."""

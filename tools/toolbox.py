@@ -196,11 +196,12 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
             return SourceReply.failed(name, shown, unreadable)
 
     def return_value_as_string(self, value: ToolReply) -> str:
-        """The records as marked blocks, for the model."""
-        return "\n".join(
+        """The records as marked blocks, for the model; a line before them tells whoever follows the run what came."""
+        blocks = [
             enclose(reply.records, self._marker, head=reply.model_dump(mode="json", exclude={"records"}))
             for reply in value.replies
-        )
+        ]
+        return "\n".join(["; ".join(reply.line for reply in value.replies), *blocks])
 
 
 @lru_cache(maxsize=256)  # a specialist, its analyst, the events and the hooks all read the results of one turn

@@ -118,7 +118,7 @@ def _drug_candidate(candidate: Candidate, claims: list[Claim], proposed: str, ma
         proposed_mechanism=proposed or (NONE_PROPOSED if mechanism else NOT_REPORTED),
         in_asked_class=candidate.in_asked_class,
         evidence_quality=found.quality,
-        certainty=found.certainty.level.value.replace("_", " "),
+        certainty=found.certainty.level.said,
         certainty_reasons=list(found.certainty.steps),
         held_down_by=list(found.certainty.lowered),
         clinical_status=_status(candidate, material),

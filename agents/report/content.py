@@ -4,11 +4,11 @@ Counts, grades and references are computed by code (`assembly`); the agent that 
 """
 
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from willowbark.tools.appraisal import EffectSize, Quality, SeriousEvents
+from willowbark.tools.appraisal import EffectSize, Level, Quality, SeriousEvents
 from willowbark.tools.mechanism.steps import Chain
 
 from ..approval import Approval
@@ -19,7 +19,7 @@ DISCLAIMER = (
     "This report sums up published records for research. It is no medical advice: nobody should start, stop or change "
     "a treatment because of it."
 )
-NOT_REPORTED = "not reported"
+NOT_REPORTED: Final = "not reported"
 NONE_PROPOSED = "none beyond the mechanism listed"
 EVENTS_NOTE = "numbers alone; that the drug caused them is not said"
 READING = "reading"
@@ -104,8 +104,8 @@ class DrugCandidate(BaseModel):
     in_asked_class: bool | None = None
     """Whether it is known to belong to a class of drugs that the question names; None where the question names none."""
     evidence_quality: Quality
-    certainty: str = NOT_REPORTED
-    """GRADE-like level: high, moderate, low, very low."""
+    certainty: Level | Literal["not reported"] = NOT_REPORTED
+    """GRADE-like level."""
     certainty_reasons: list[str] = Field(default_factory=list)
     """Each step that led to the level."""
     held_down_by: list[str] | None = None

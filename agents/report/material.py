@@ -25,6 +25,7 @@ _ENDINGS = {
     "no_new_evidence": "nothing new was left to find",
     "sources_unreachable": "no source could be reached",
     "cancelled": "the run was cancelled",
+    "no_verdict": "the report was called for before a judge had ended it",
     "error": "the run failed, and this is what it had found until then",
 }
 _AIMS = {"prevention": "to prevent", "treatment": "for", "unknown": "for"}
@@ -63,9 +64,9 @@ class Material:
 
     @property
     def reason(self) -> str:
-        """Why the search ended, as `JudgeAssessment.stop_reason` names it."""
+        """Why the search ended, as `JudgeAssessment.stop_reason` names it; `no_verdict` where no judge ended it."""
         given = [verdict.stop_reason for verdict in self.assessments if verdict.stop_reason]
-        return self.stop_reason or (given[-1] if given else "cancelled")
+        return self.stop_reason or (given[-1] if given else "no_verdict")
 
     @property
     def ending(self) -> str:

@@ -9,8 +9,8 @@ from .content import ReportContent
 from .forms.blocks import Document
 from .forms.frames import evidence_frame
 from .forms.html import notebook_html
-from .forms.markdown import as_markdown
-from .forms.tree import brief, document
+from .forms.markdown import as_markdown, blocks_in_markdown
+from .forms.tree import brief, document, short
 from .wording import counted
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ class ResearchReport(ReportContent):
     def to_brief(self) -> Document:
         """What the report comes to: the tree's summary and table of candidates alone."""
         return brief(self)
+
+    def to_message(self) -> str:
+        """The whole report for a chat, answer and leading candidates first: a message that is cut still shows them."""
+        return f"{blocks_in_markdown(short(self))}\n\n{self.to_markdown()}"
 
     def to_markdown(self) -> str:
         """The whole report as Markdown."""

@@ -73,7 +73,7 @@ def _verdict(candidate: Candidate, kept: Sequence[Claim], references: References
     undecided = [key for key in quoted if key not in decided]
     if undecided:
         sides.append(flow("quoted without a verdict", references.cite(undecided)))
-    level = found.certainty.level.value.replace("_", " ")
+    level = found.certainty.level.said
     return flow(Text(candidate.drug, "strong"), f" ({level} certainty): ", *joined(sides), ".")
 
 

@@ -6,6 +6,7 @@ Certainty is put as GRADE has it: a drug does, probably does or may help, or the
 
 from collections.abc import Iterator, Sequence
 
+from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.registry import title_of
 
@@ -21,7 +22,7 @@ CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
 CONFIDENCE_LOST = 0.1  # for each source that did not answer at all
 ROOM = 250  # of these for what was read and the advice
 ADVICE = "This is no medical advice."
-LEVELS = ("high", "moderate", "low", "very low")
+LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
 
 
 def title(material: Material) -> str:

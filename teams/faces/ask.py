@@ -69,10 +69,9 @@ class Outcome:
         """Take in one event."""
         self.events.append(event)
         if event.type == "complete":
-            self.report = event.data
+            self.report = event.report
         elif event.type == "error":
             self.error = one_line(event.message)
-            self.report = event.data if hasattr(event.data, "to_markdown") else self.report
 
     @property
     def exit_code(self) -> ExitCode:

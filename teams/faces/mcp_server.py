@@ -264,8 +264,8 @@ class Server(FastMCP[Any]):
         await context.report_progress(step, message=f"run {run_id}")
         async with aclosing(self._events(args, run_id, token)) as events:
             async for event in events:
-                if event.type == "complete":
-                    return _told(run_id, event.data)
+                if event.report is not None:
+                    return _told(run_id, event.report)
                 problem, step = event.message if event.type == "error" else problem, step + 1
                 if not token.is_cancelled():
                     await context.report_progress(step, message=one_line(event.message))

@@ -5,15 +5,16 @@
 
 `approve=True` asks below the cell which candidates the report should deal with.
 
-Interrupting the cell ends the search; the report of what was found until then still comes.
+Interrupting the cell ends the search; the report of what was found until then still comes. Code that follows a run or a
+team by itself stands in `with interruptible():`, and ends with a line, not with a traceback.
 """
 
 import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from html import escape
 from typing import Any, Unpack
 
@@ -24,17 +25,18 @@ from willowbark.agents.approval import NobodyToAsk
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.report.wording import counted
 from willowbark.tools.errors import UsageError
-from willowbark.tools.search import SourceReply
+from willowbark.tools.registry import title_of
+from willowbark.tools.search import SourceReply, Status
 
 from ..config import Settings
 from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH
 from ..run.options import Choices, RunOptions
 from ..run.research import Asked, RunFailed, approver_for, research_stream
-from .terminal import one_line
+from .terminal import DOING, one_line
 
 GRACE_S = 10.0  # for a report of what was found, after an interruption
-_SHOWN_EVENTS = 6  # the latest of a run under way
+_LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis;line-height:1.6"
 _TYPING_S = 0.05  # between looks for what somebody types
 _PAUSE_S = 0.1  # between updates: a browser gains nothing from more
 _log = logging.getLogger(__name__)
@@ -52,17 +54,38 @@ async def ask(question: str | RunOptions, **choices: Unpack[Choices]) -> Researc
     Raises:
         UsageError: a question, option, setting or model name that does not hold, or IPython is not installed.
         RunFailed: not even a partial report could be made.
-        asyncio.CancelledError: interrupted, and no report came within 10 seconds.
+        Interrupted: twice, or no report came within 10 seconds.
     """
     options = RunOptions.of(question, {"ledger": DEFAULT_PATH, **choices} if isinstance(question, str) else choices)
-    view = LiveView(options.question or "")
     settings, token = options.chosen(), options.cancellation_token or CancellationToken()
+    view = LiveView(options.question or "", settings.tools.sources)
     handed = {"settings": settings, "cancellation_token": token, "approve": _asked_here(settings, options.approve)}
     events = research_stream(options.model_copy(update=handed))
-    await _unless_interrupted(asyncio.ensure_future(_follow(events, view)), token)
+    with interruptible():
+        await _unless_interrupted(asyncio.ensure_future(_follow(events, view)), token)
     if view.report is None:
         raise RunFailed(view.problem or "the run ended without a report")
     return view.report
+
+
+class Interrupted(asyncio.CancelledError):
+    """A cell was interrupted; IPython shows it as a line."""
+
+    def _render_traceback_(self) -> list[str]:
+        return ["Interrupted. Runs of `ask` are kept: `willowbark resume last` goes on with this one."]
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Have an interruption of what stands within end the cell with a line instead of a traceback.
+
+    Raises:
+        Interrupted: the cell was interrupted.
+    """
+    try:
+        yield
+    except asyncio.CancelledError:
+        raise Interrupted from None
 
 
 def _asked_here(settings: Settings, approve: Asked | bool | None) -> Asked | None:
@@ -84,9 +107,12 @@ async def _unless_interrupted(run: "asyncio.Future[None]", token: CancellationTo
         await asyncio.shield(run)
     except asyncio.CancelledError:
         token.cancel()
-        done, _ = await asyncio.wait([run], timeout=GRACE_S)
+        try:
+            done, _ = await asyncio.wait([run], timeout=GRACE_S)
+        finally:
+            if not run.done():
+                run.cancel()
         if not done:
-            run.cancel()
             raise
         if (task := asyncio.current_task()) is not None:
             task.uncancel()
@@ -96,14 +122,17 @@ async def _unless_interrupted(run: "asyncio.Future[None]", token: CancellationTo
 class LiveView:
     """One display of a notebook that follows a run; a front end that fails never stops the run.
 
+    From the first event to the last it takes the same lines, a line per source, so that nothing below it moves.
+
     Args:
         question: as asked.
+        sources: names of those that may be searched.
 
     Raises:
         UsageError: IPython is not installed.
     """
 
-    def __init__(self, question: str) -> None:
+    def __init__(self, question: str, sources: Sequence[str] = ()) -> None:
         try:
             from IPython.display import display  # noqa: PLC0415  an extra
         except ImportError:
@@ -111,8 +140,9 @@ class LiveView:
         self.report: ResearchReport | None = None
         self.problem: str | None = None
         self._question = question
-        self._events: list[AgentEvent] = []
-        self._records: Counter[str] = Counter()
+        self._latest: AgentEvent | None = None
+        self._records = Counter(dict.fromkeys(sources, 0))
+        self._failed: dict[str, str] = {}
         self._shown_at = time.monotonic()
         self._handle: Any = display(self, display_id=True)  # type: ignore[no-untyped-call]
 
@@ -130,31 +160,43 @@ class LiveView:
             self._handle = None
 
     def _note(self, event: AgentEvent) -> None:
-        self._events.append(event)
-        if event.type == "search_complete" and isinstance(event.data, SourceReply):
-            self._records[event.data.source] += len(event.data.records)
+        self._latest = event
+        if event.type == "search_complete" and isinstance(reply := event.data, SourceReply):
+            self._records[reply.source] += len(reply.records)
+            failed = reply.status in (Status.UNAVAILABLE, Status.BAD_QUERY)
+            self._failed[reply.source] = one_line("; ".join(reply.warnings)) if failed else ""
         elif event.type == "complete":
-            self.report = event.data
+            self.report = event.report
         elif event.type == "error":
             self.problem = one_line(event.message)
 
     def _repr_html_(self) -> str:
-        if self.report is not None:
-            return f"<p>{escape(self._ending())}</p>"
-        lines = [f"{event.icon} {escape(one_line(event.message))}" for event in self._events[-_SHOWN_EVENTS:]]
-        records = ", ".join(f"{source} {number}" for source, number in self._records.items()) or "none yet"
-        round_ = self._events[-1].iteration if self._events else 0
-        return (
-            f"<p><strong>{escape(one_line(self._question))}</strong><br>Round {round_ or 1}. Records: {records}</p>"
-            f'<p style="font-size: smaller">{"<br>".join(lines) or "starting …"}</p>'
-        )
+        rows = [
+            f"{escape(title_of(source))} · {counted(number, 'record')}{self._why(source)}"
+            for source, number in self._records.items()
+        ]
+        lines = [f"<strong>{escape(one_line(self._question))}</strong>", escape(self._now()), *rows]
+        return "".join(f'<div style="{_LINE}">{line}</div>' for line in lines)
+
+    def _why(self, source: str) -> str:
+        return f" · {escape(self._failed[source])}" if self._failed.get(source) else ""
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(self._ending() if self.report is not None else f"researching: {one_line(self._question)}")
 
+    def _now(self) -> str:
+        """What happens, in a line; texts that an agent wrote as Markdown are told by what it does."""
+        event = self._latest
+        if self.report is not None:
+            return self._ending()
+        if event is None:
+            return "starting …"
+        said = DOING[event.type] if event.type in ("thinking", "judging") else one_line(event.message)
+        return f"Round {event.iteration or 1} {event.icon} {said}"
+
     def _ending(self) -> str:
         assert self.report is not None
-        records = sum(self._records.values())
+        records = self._records.total()
         head = f"{self.problem}. " if self.problem else ""
         sizes = {"round": self.report.search_iterations, "record": records, "candidate": len(self.report.candidates)}
         counts = ", ".join(counted(number, noun) for noun, number in sizes.items())

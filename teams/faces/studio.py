@@ -13,13 +13,14 @@ from typing import Any, Literal
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import ChatAgent, Team, TerminationCondition
-from autogen_agentchat.conditions import MaxMessageTermination, SourceMatchTermination, TimeoutTermination
+from autogen_agentchat.conditions import MaxMessageTermination, TimeoutTermination
 from autogen_agentchat.teams import SelectorGroupChat
 from autogen_core.tools import BaseTool
 
 from willowbark import __version__
 from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.reporter import ReportWritten
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import UsageError
 from willowbark.tools.registry import offered
@@ -61,7 +62,8 @@ The conversation so far:
 {history}
 
 Each specialist (literature, trials, mechanism) speaks once, then the judge. Where the judge says `continue`, the
-specialists that it names speak again, then the judge. Where it says `synthesize`, the report is next.
+specialists that it names speak again, then the judge. Where it says `synthesize`, the report is next. Where the report
+asks for a verdict, the judge is next.
 Name the next role from {participants}. Answer with the name only.
 """
 _STAND_INS = {  # for what a client insists on when it is made; keys are taken out again, the address is for editing
@@ -124,7 +126,7 @@ def stock_team(options: RunOptions = _AS_THEY_ARE) -> Json:
         BaselineChatCompletionClient(),
         name="WillowbarkStock",
         description="Specialists, a judge and a report agent, one after another.",
-        termination_condition=SourceMatchTermination(["report"]) | MaxMessageTermination(MAX_MESSAGES),
+        termination_condition=ReportWritten() | MaxMessageTermination(MAX_MESSAGES),
         selector_prompt=STOCK_PROMPT,
     )
     return _component(made, STOCK_LABEL, model=_model(options))
@@ -228,7 +230,7 @@ def _tools() -> Sequence[BaseTool[Any, Any]]:
 
 def _terminations() -> Sequence[tuple[TerminationCondition, str]]:
     return [
-        (SourceMatchTermination(["report"]), "The report is written"),
+        (ReportWritten(), "The report is written"),
         (MaxMessageTermination(MAX_MESSAGES), f"{MAX_MESSAGES} messages"),
         (TimeoutTermination(600), "Ten minutes"),
     ]
@@ -263,7 +265,10 @@ def _labelled(found: Json) -> Json:
         return found | {"label": f"Willowbark {own['name']}", "description": own["description"]}
     if found.get("component_type") == "tool":
         tool: BaseTool[Any, Any] = BaseTool.load_component(found)
-        return found | {"label": tool.name, "description": tool.description}
+        shown = {"name": tool.name, **found["config"]}  # Builder lists tools by it; the tools themselves pass it over
+        return found | {"label": tool.name, "description": tool.description, "config": shown}
+    if found.get("provider", "").endswith(".BaselineChatCompletionClient"):
+        return found | {"config": {"model": BASELINE, **found["config"]}}  # what Builder shows of a model, likewise
     return found
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LONGEST_MESSAGE = 400  # characters of an event on a terminal
 _STYLES = {"complete": "bold green", "error": "bold red", "looping": "cyan", "judge_complete": "cyan"}
-_DOING = {
+DOING = {
     "search_complete": "reading",
     "thinking": "reading",
     "judging": "judging",
@@ -77,8 +77,8 @@ class Board:
                 row.waiting += 1
         elif event.type == "search_complete" and hasattr(event.data, "source"):
             self._answered(event.data)
-        elif event.type in _DOING:
-            self._doing = _DOING[event.type]
+        elif event.type in DOING:
+            self._doing = DOING[event.type]
 
     def _answered(self, reply: Any) -> None:
         row = self.rows.setdefault(str(reply.source), SourceRow())

@@ -123,10 +123,10 @@ def log_line(event: "AgentEvent") -> Html:
     """An event as a line of the log."""
     word = _WORDS.get(event.type, event.type.replace("_", " "))
     said = one_line(event.message.replace("**", "").replace("`", ""))
-    if event.type == "searching" and event.agent is not None:
-        source = source_of(event.data["tool"])
-        tool = title_of(source) if source else event.data["tool"]
-        said = one_line(f"{event.agent}: {tool}: {_plainly(event.data['arguments'])}")
+    if event.call is not None and event.agent is not None:
+        source = source_of(event.call["tool"])
+        tool = title_of(source) if source else event.call["tool"]
+        said = one_line(f"{event.agent}: {tool}: {_plainly(event.call['arguments'])}")
     clock = tag("time", f"{event.timestamp.astimezone():%H:%M:%S}", datetime=event.timestamp.isoformat("T", "seconds"))
     return tag("li", clock, " ", tag("strong", word), " ", tag("span", said), class_=event.type)
 

@@ -161,8 +161,8 @@ class LiveRun:
     def _note(self, event: AgentEvent) -> None:
         self.board.note(event)
         self._lane(event, self.board.elapsed_s)
-        if event.type == "judge_complete":
-            self.rounds.append(event.data.model_dump(mode="json"))
+        if event.verdict is not None:
+            self.rounds.append(event.verdict.model_dump(mode="json"))
         if event.type != "streaming":
             told = event if event.type == "searching" else event.model_copy(update={"data": None})
             self.told.append(told)
@@ -179,13 +179,13 @@ class LiveRun:
             self.lanes["report"].said = "written"
         elif event.agent is not None:
             lane = self.lanes.setdefault(event.agent, Lane())
-            if event.type == "searching":
+            if event.call is not None:
                 lane.begin(now)
-                source = source_of(event.data["tool"])
+                source = source_of(event.call["tool"])
                 lane.said = f"asking {title_of(source) if source else 'for single records'}"
-            elif event.type == "judge_complete":
+            elif event.verdict is not None:
                 lane.spans.append([self._read_at, now])
-                lane.said = f"{event.data.recommendation}, confidence {event.data.confidence:.2f}"
+                lane.said = f"{event.verdict.recommendation}, confidence {event.verdict.confidence:.2f}"
             elif event.type == "progress" and event.data is None:
                 lane.begin(now)
                 lane.said = "asking you"

@@ -106,7 +106,7 @@ class Course:
             async for event in events:
                 if self._journal is not None:
                     self._journal.event(event.type, event.iteration, event.message)
-                if event.type == "complete" and (problem := self._finish(event.data)):
+                if event.report is not None and (problem := self._finish(event.report)):
                     yield self._narrator.event("error", problem)
                 yield event
 
@@ -134,7 +134,8 @@ class Course:
             except (asyncio.CancelledError, Exception) as error:
                 if isinstance(error, asyncio.CancelledError) and not token.is_cancelled():
                     raise  # the caller's own task is being cancelled: nobody would read a report
-                _log.warning("the team stopped: %s", type(error).__name__)
+                level = logging.INFO if isinstance(error, asyncio.CancelledError) else logging.WARNING
+                _log.log(level, "the team stopped: %s", type(error).__name__)
                 yield self._stopped(error)
             finally:
                 self._alarm.clear()

@@ -19,7 +19,7 @@ from willowbark.agents.judge import AssessmentMessage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.tools.toolbox import replies_in
 
-from ..events import AgentEvent, EventType
+from ..events import AgentEvent, EventData, EventType, ToolRequest
 
 _SPECIALISTS = ("literature", "trials", "mechanism")
 
@@ -37,7 +37,7 @@ class Narrator:
     asks: bool = False
     """Whether the candidates are put before a person before the report."""
 
-    def event(self, kind: EventType, message: str, data: object = None, agent: str | None = None) -> AgentEvent:
+    def event(self, kind: EventType, message: str, data: EventData = None, agent: str | None = None) -> AgentEvent:
         """An event of the present round."""
         return AgentEvent(type=kind, message=message, data=data, iteration=self.iteration, agent=agent)
 
@@ -45,7 +45,7 @@ class Narrator:
         """The events that a message of the team stands for."""
         if isinstance(message, ToolCallRequestEvent):
             for call in message.content:
-                data = {"tool": call.name, "arguments": call.arguments}
+                data = ToolRequest(tool=call.name, arguments=call.arguments)
                 yield self.event("searching", f"{message.source}: {call.name} {call.arguments}", data, message.source)
         elif isinstance(message, ToolCallExecutionEvent):
             yield from self._results(message)
@@ -70,8 +70,7 @@ class Narrator:
         for result in message.content:
             for reply in replies_in(result.content):
                 warned = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
-                said = f"{reply.source}: {reply.status.value.replace('_', ' ')}, {len(reply.records)} of {reply.total}"
-                yield self.event("search_complete", said + warned, reply, message.source)
+                yield self.event("search_complete", reply.line + warned, reply, message.source)
 
     def _verdict(self, message: AssessmentMessage) -> Iterator[AgentEvent]:
         verdict = message.content

@@ -94,7 +94,7 @@ async def report_of(stream: AsyncGenerator[AgentEvent, None], options: RunOption
     async with aclosing(stream):
         async for event in stream:
             if event.type == "complete":
-                report = event.data
+                report = event.report
             elif event.type == "error":
                 problem = event.message
     if report is None:

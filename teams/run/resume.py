@@ -133,7 +133,7 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     )
     async with aclosing(course.run()) as events:
         async for event in events:
-            if event.type != "complete" or not journal.lacked or _asked(event.data) == _asked(ledger.report(run_id)):
+            if event.type != "complete" or not journal.lacked or _asked(event.report) == _asked(ledger.report(run_id)):
                 yield event
                 continue
             yield AgentEvent(type="progress", message=_OTHERWISE)

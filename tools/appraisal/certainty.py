@@ -21,6 +21,7 @@ from .same_trial import one_per_trial
 from .soundness import ALONE, DOWN, Body, left_out, soundest
 
 Quality = Literal["strong", "moderate", "weak", "refuted"]
+Level = Literal["high", "moderate", "low", "very low"]
 
 
 class CertaintyLevel(StrEnum):
@@ -31,8 +32,19 @@ class CertaintyLevel(StrEnum):
     low = "low"
     very_low = "very_low"
 
+    @property
+    def said(self) -> Level:
+        """The level in words."""
+        return _SAID[self]
+
 
 _LEVELS = (CertaintyLevel.very_low, CertaintyLevel.low, CertaintyLevel.moderate, CertaintyLevel.high)
+_SAID: dict[CertaintyLevel, Level] = {
+    CertaintyLevel.high: "high",
+    CertaintyLevel.moderate: "moderate",
+    CertaintyLevel.low: "low",
+    CertaintyLevel.very_low: "very low",
+}
 _QUALITIES: dict[CertaintyLevel, Quality] = {
     CertaintyLevel.high: "strong",
     CertaintyLevel.moderate: "moderate",

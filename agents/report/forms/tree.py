@@ -269,6 +269,18 @@ def document(report: ReportContent) -> Document:
     )
 
 
+def short(report: ReportContent) -> tuple[Block, ...]:
+    """The answer in a sentence or two, and the leading candidates in a narrow table: what a message begins with."""
+    said = paragraph(report.summary_parts[0].text if report.summary_parts else report.executive_summary)
+    if not report.candidates:
+        return (said,)
+    rows = [
+        (c.name, c.certainty, str(len(c.supporting_citations)), str(len(c.contradicting_citations)))
+        for c in report.candidates[:_LOOKED_AT]
+    ]
+    return (said, table("", ("drug", "certainty", "for", "against"), [tuple(map(flow, row)) for row in rows]))
+
+
 def brief(report: ReportContent) -> Document:
     """What a report comes to: its summary and the table of candidates, for faces that show the rest apart."""
     whole, told = document(report), candidates(report)
