@@ -206,6 +206,13 @@ async def test_hits_that_were_not_read_are_counted_in_the_limitations() -> None:
     assert "Of the widest search the most relevant hits alone were read: PubMed 1 of 59." in report.limitations
 
 
+async def test_pages_of_a_search_are_counted_together() -> None:
+    first = reply(TRIAL).model_copy(update={"total": 2})
+    second = reply(record("2", "Topiramate in migraine", "Topiramate reduced attacks.")).model_copy(update={"total": 2})
+    report = await written(asked(), findings("literature", first, second), answers=(drafted(CLAIM),))
+    assert not any("most relevant hits alone" in line for line in report.limitations)
+
+
 async def test_a_claim_is_not_repeated_in_the_findings() -> None:
     report = await written(answers=(drafted(CLAIM),))
     assert CLAIM.quote not in report.clinical_findings.content

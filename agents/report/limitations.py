@@ -1,6 +1,6 @@
 """What a report cannot say: sources that were silent, records that could not be trusted or read, gaps that remain."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from willowbark.tools.appraisal import is_addressed_to_machines
@@ -60,12 +60,14 @@ def _failed(material: Material) -> Iterator[str]:
 
 def _read_in_part(material: Material) -> Iterator[str]:
     """How much of the widest search each source's records are, where that is not all."""
-    widest = {reply.source: reply for reply in sorted(material.dossier.replies, key=lambda r: r.total - len(r.records))}
-    parts = [
-        f"{title_of(reply.source)} {len(reply.records)} of {reply.total}"
-        for reply in widest.values()
-        if reply.total > len(reply.records)
-    ]
+    read, hits = defaultdict[tuple[str, str], set[str]](set), defaultdict[tuple[str, str], int](int)
+    for reply in material.dossier.replies:  # a page each
+        search = (reply.source, reply.query)
+        read[search] |= {record.key for record in reply.records}
+        hits[search] = max(hits[search], reply.total)
+    unread = sorted((count - len(read[search]), *search) for search, count in hits.items())
+    widest = {source: (source, query) for few, source, query in unread if few > 0}
+    parts = [f"{title_of(source)} {len(read[search])} of {hits[search]}" for source, search in widest.items()]
     if parts:
         yield f"Of the widest search the most relevant hits alone were read: {'; '.join(sorted(parts))}."
 
