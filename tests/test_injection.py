@@ -39,15 +39,17 @@ from willowbark.tools.sandbox.server import SandboxServer, SeenRequest
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "benchmarks" / "injection"
 TOOLS = {
-    *(f"search_{name}" for name in ("pubmed", "europepmc", "clinicaltrials", "chembl", "opentargets")),
+    *(f"search_{name}" for name in ("pubmed", "europepmc", "clinicaltrials", "chembl", "opentargets", "uniprot")),
     "get_paper",
     "get_trial",
     "get_mechanisms",
     "get_label",
+    "get_approvals",
 }
 PATHS = re.compile(
     r"pubmed/e(search|fetch|summary)\.fcgi|europepmc/(search|PMC\d+/fullTextXML)|clinicaltrials/studies(/NCT\d{8})?"
     r"|chembl/(drug_indication|mechanism|molecule|target)(/search)?(/CHEMBL\d+)?(\.json)?|opentargets/graphql|openfda/drug/label\.json"
+    r"|drugsfda/drug/drugsfda\.json|uniprot/uniprotkb/search|reactome/data/query/ids"
 )
 FIELDS = ("abstract", "title", "author", "full text", "trial summary", "trial reason", "trial title")
 MOST = 25

@@ -209,7 +209,7 @@ def serve(
     model: _MODEL = None,
     config: _CONFIG = None,
 ) -> None:
-    """Serve pages for a browser: ask, watch the agents, read and download reports, compare runs."""
+    """Serve pages for a browser. Ask there, watch the agents, read, compare and download."""
     with _one_line():
         from ..page.application import serve as serving  # noqa: PLC0415
         from ..run.options import RunOptions  # noqa: PLC0415
