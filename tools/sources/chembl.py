@@ -128,7 +128,9 @@ class ChEMBL(Source):
 
         def found(drug: str) -> str | None:
             names = {drug.strip().upper(), *_preferred(drug)}
-            preferred = (r for r in rows if {str(r.get("pref_name")).upper(), r.get("molecule_chembl_id")} & names)
+            preferred = (
+                r for r in rows if {str(r.get(f)).upper() for f in ("pref_name", "molecule_chembl_id")} & names
+            )
             return best_match(preferred) or best_match(row for row in rows if names_it(row, drug))
 
         return {drug: found(drug) for drug in drugs}
