@@ -46,20 +46,21 @@ def _involved(step: Step, graph: MechanismGraph, references: References) -> Flow
     return (*head, *_says(step.backings, references), *_quote(step.quoted))
 
 
-def argument_section(chain: Chain, graph: MechanismGraph, references: References) -> ReportSection:
-    """A chain in three sentences: what the drug acts on, where that takes part, what it has to do with it all."""
+def argument_section(chain: Chain, graph: MechanismGraph, references: References) -> ReportSection | None:
+    """A chain in three sentences: what the drug acts on, where that takes part, what it has to do with it all.
+
+    None where nobody says what it acts on; the mechanistic findings name such drugs.
+    """
     start = len(references.cited)
     if chain.node("target") is None:
-        said = f"{capital(chain.missing[0])}. The argument is open from its first step on."
-        return _section("From drug to disease", [paragraph(said)])
+        return None
     sentences = [_acts(chain, references), _takes_part(chain, graph, references), bears(chain, references)]
-    rows = [_row(step, references) for step in chain.steps]
-    caption = f"Each step from {chain.drug} to {graph.disease.name}, and what says it"
-    blocks: list[Block] = [
-        paragraph(*(node for sentence in sentences for node in (*sentence, Text(" ")))),
-        table(caption, ("step", "relation", "said by", "in its words"), rows),
-        paragraph(_confidence(chain), look="small"),
-    ]
+    blocks: list[Block] = [paragraph(*(node for sentence in sentences for node in (*sentence, Text(" "))))]
+    if any(step.quoted and step.quoted.basis == "sentence" for step in chain.steps):
+        rows = [_row(step, references) for step in chain.steps]
+        caption = f"Each step from {chain.drug} to {graph.disease.name}, and what says it"
+        blocks.append(table(caption, ("step", "relation", "said by", "in its words"), rows))
+    blocks.append(paragraph(_confidence(chain), look="small"))
     return _section("From drug to disease", blocks, references.cited[start:])
 
 

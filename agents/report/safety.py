@@ -58,18 +58,22 @@ def safety_section(material: Material, shown: Sequence[Candidate], references: R
             f"No source at hand holds an approval, a label or a record on harm of {listed(silent, most=len(silent))}."
         )
         blocks.append(paragraph(said))
-    blocks += [
-        Section(
-            candidate.drug, f"safety-{place}", (Pairs(tuple(_told(candidate, names, about, material, references))),)
-        )
-        for place, candidate in enumerate(known, 1)
-    ]
+    for place, candidate in enumerate(known, 1):
+        told = Pairs(tuple(_told(candidate, names, about, material, references)))
+        warning = _warned(candidate.drug, about.get(candidate.drug, []))
+        blocks.append(Section(candidate.drug, f"safety-{place}", (told,), warning, "folded"))
     return ReportSection(
         title="Safety and regulation",
         content=blocks_in_markdown(blocks),
         citations=references.cited[start:],
         blocks=blocks,
     )
+
+
+def _warned(drug: str, records: Sequence[Evidence]) -> str:
+    """What nobody should miss, in a few words: a withdrawal, a boxed warning; empty where neither is known."""
+    boxed = any(held.sections.get("Boxed warning") for each in records if (held := _labelled(readable(each))))
+    return ", ".join(["withdrawn"] * bool(withdrawn(drug)) + ["boxed warning"] * boxed)
 
 
 def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:

@@ -18,7 +18,7 @@ from .references import References
 from .tables import posted_results
 from .wording import counted, designs_in_words, listed
 
-MAX_SHOWN_TRIALS = 12  # in sentences; the report's table has all
+MAX_SHOWN_TRIALS = 5  # in sentences; the report's table has all
 MAX_OTHERS = 20  # names of drugs that no verdict was read for
 MAX_PATHWAYS = 3
 MAX_TARGETS = 6  # gene symbols in a line; receptor families have dozens

@@ -57,7 +57,8 @@ def candidate_card(report: ReportContent, candidate: DrugCandidate, place: int) 
         limits = (Quote(x.quote, f"{named(x.key)}, {_place(x.section)}") for x in candidate.study_limits)
         blocks.append(Section("What its studies say limits them", f"limits-{place}", tuple(limits), "", "folded"))
     argued = prose(candidate.argument) if candidate.argument else ()
-    if path := (*argued, *figures(mechanism_path(report, candidate, f"path-{place}"))):
+    drawn = figures(mechanism_path(report, candidate, f"path-{place}")) if argued or candidate.chain is None else ()
+    if path := (*argued, *drawn):
         blocks.append(Section("From drug to disease", f"mechanism-{place}", path, "", "folded"))
     standing = f"{candidate.evidence_quality} evidence, {level} certainty"
     note = "refuted" if candidate.evidence_quality == "refuted" else standing

@@ -145,8 +145,9 @@ def trials(report: ReportContent) -> Section:
         "trials",
         below="posted results",
     )
-    listed_ = Section("Each trial by itself", "trials-each", (every,), str(len(report.trials)), "folded")
-    return Section("Registered trials", "trials", (*figures(trial_timeline(report)), listed_))
+    told: tuple[Block, ...] = (*figures(trial_timeline(report)), every)
+    listed_ = Section("Each trial by itself", "trials-each", told, str(len(report.trials)), "folded")
+    return Section("Registered trials", "trials", (listed_,))
 
 
 def _trial(trial: TrialRow) -> Row:
@@ -189,7 +190,15 @@ def publications(report: ReportContent) -> Section:
         (flow(str(year)), *(flow(str(found[group])) for group in DESIGN_GROUPS)) for year, found in years.counts.items()
     ]
     same = table("Appraised publications by year and design", ("year", *DESIGN_GROUPS), rows, DESIGN_GROUPS)
-    return Section("Publications", "publications", (*figures(years), Details("The same as a table", (same,))))
+    drawn: tuple[Block, ...] = (*figures(years), Details("The same as a table", (same,)))
+    folded = Section(
+        "By year and design",
+        "publications-years",
+        drawn,
+        str(sum(sum(found.values()) for found in years.counts.values())),
+        "folded",
+    )
+    return Section("Publications", "publications", (folded,))
 
 
 def conclusion(report: ReportContent) -> Section:
