@@ -368,7 +368,9 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             gaps=self._gaps,
             shown_before=self._shown,
             marker=self._run.marker,
-            hypotheses=assess(known[:MAX_DRUGS], pool, parse_question(dossier.question))[0],
+            hypotheses=assess(known[:MAX_DRUGS], pool, parse_question(dossier.question))[0]
+            if known
+            else HypothesisAssessment(),
         )
         messages: list[LLMMessage] = [
             SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),

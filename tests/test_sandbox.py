@@ -515,13 +515,6 @@ def test_mechanisms_indications_and_targets_join(client: httpx.Client) -> None:
     assert target["target_components"][0]["target_component_synonyms"][0]["component_synonym"] == "SYNT1"
 
 
-def test_a_free_search_finds_names_and_nothing_is_an_empty_list(client: httpx.Client) -> None:
-    assert [row["pref_name"] for row in chembl(client, "molecule/search.json", q="nothingol")["molecules"]] == [
-        "PLACEBINOL"
-    ]
-    assert chembl(client, "molecule/search.json", q="numberlessin")["molecules"] == []
-
-
 def test_lists_are_paged_with_links(bundled: httpx.Client) -> None:
     found, path, total = [], "/chembl/drug_indication.json?limit=30&max_phase_for_ind=4", 0
     while path:

@@ -251,6 +251,30 @@ class Source:
             understood=understood,
         )
 
+    async def shelved(
+        self,
+        path: str,
+        names: Sequence[str],
+        ask: Callable[[Sequence[str]], Awaitable[Mapping[str, "Evidence | str"]]],
+    ) -> SourceReply:
+        """Write a reply on single things, none of which is asked for twice in a run.
+
+        Args:
+            path: where they are asked for, below the source's address.
+            names: of the things.
+            ask: gives for each new name its record, or a line that says why there is none.
+
+        Raises:
+            SearchError: what `ask` raised.
+        """
+        found = (await self.transport.shelf.take(self.name, names, ask)).values()
+        return self.reply(
+            ", ".join(names),
+            [each for each in found if isinstance(each, Evidence)],
+            notes=dict.fromkeys(each for each in found if isinstance(each, str)),
+            url=f"{self.transport.endpoints[self.name].base_url}/{path}",
+        )
+
     async def look_up(self, *names: str) -> SourceReply:
         """Give what there is on single things, by their names; raises as `find`."""
         return await self.find(" OR ".join(names), len(names))

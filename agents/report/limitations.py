@@ -13,7 +13,9 @@ from .grounding import shown_prose
 from .material import Material
 from .wording import counted, listed
 
-_NOT_ABSENCE = "Absence of evidence here is not its absence. Harms, doses and interactions were not weighed."
+_NOT_ABSENCE = (
+    "Absence of evidence here is not its absence. Harms and interactions are listed, not weighed; doses were not read."
+)
 MAX_GAPS = 10  # of a judge
 
 

@@ -56,7 +56,8 @@ def argument_section(chain: Chain, graph: MechanismGraph, references: References
         return None
     sentences = [_acts(chain, references), _takes_part(chain, graph, references), bears(chain, references)]
     blocks: list[Block] = [paragraph(*(node for sentence in sentences for node in (*sentence, Text(" "))))]
-    if any(step.quoted and step.quoted.basis == "sentence" for step in chain.steps):
+    backings = (backing for step in chain.steps for backing in step.backings)
+    if any(each.basis == "sentence" and not each.denies for each in backings):  # else the words above say it all
         rows = [_row(step, references) for step in chain.steps]
         caption = f"Each step from {chain.drug} to {graph.disease.name}, and what says it"
         blocks.append(table(caption, ("step", "relation", "said by", "in its words"), rows))

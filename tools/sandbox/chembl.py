@@ -13,7 +13,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from .library import Drug, Library
-from .matching import likeness, words
 
 _DEFAULT_LIMIT, _LARGEST_LIMIT = 20, 1000
 _NOT_FILTERS = frozenset({"format", "limit", "offset", "only", "order_by", "q"})
@@ -54,18 +53,6 @@ class Tables:
         self.indications = [row for drug in drugs for row in _indications(drug)]
         self.targets = list({row["target_chembl_id"]: row for drug in drugs for row in _targets(drug)}.values())
 
-    def named(self, q: str) -> list[Row]:
-        """Molecules whose names hold all words of `q`, those of that very name first."""
-        wanted = set(words(q))
-        scored = []
-        for row in self.molecules:
-            names = [row["pref_name"], *(each["molecule_synonym"] for each in row["molecule_synonyms"])]
-            ids = [row["molecule_chembl_id"]] if q.strip().upper() == row["molecule_chembl_id"] else []
-            best = likeness(wanted, *names)
-            if best or ids:
-                scored.append({**row, "score": 20.0 if ids else round(20 * best, 1)})
-        return sorted(scored, key=lambda row: (-row["score"], row["molecule_chembl_id"]))
-
 
 def routes(library: Library) -> list[Route]:
     """The resources below `/chembl`."""
@@ -76,7 +63,7 @@ def routes(library: Library) -> list[Route]:
         "drug_indication": ("drug_indications", tables.indications, ""),
         "target": ("targets", tables.targets, "target_chembl_id"),
     }
-    found = [Route("/chembl/molecule/search.json", _search(tables), methods=["GET"])]
+    found: list[Route] = []
     for name, (key, rows, identity) in lists.items():
         found.append(Route(f"/chembl/{name}.json", _list(key, rows), methods=["GET"]))
         if identity:
@@ -92,13 +79,6 @@ def _list(key: str, rows: Sequence[Row]) -> Callable[[Request], Any]:
         except _Refused as refused:
             return JSONResponse({"error_message": str(refused)}, status_code=400)
         return _page(request, key, found)
-
-    return answer
-
-
-def _search(tables: Tables) -> Callable[[Request], Any]:
-    async def answer(request: Request) -> Response:
-        return _page(request, "molecules", tables.named(request.query_params.get("q", "")))
 
     return answer
 

@@ -212,7 +212,7 @@ class ChEMBL(Source):
     async def _pages(self, path: str, key: str, **params: object) -> tuple[list[Row], bool]:
         """Give a list's rows and whether there are more than were read."""
         rows: list[Row] = []
-        for _ in range(_MAX_PAGES if "limit" not in params else 1):
+        for _ in range(_MAX_PAGES):
             asked = {"limit": _LIMIT, **params, "offset": len(rows) or None, "format": "json"}
             page, more = await self.transport.get(self.name, path, params=asked, read=partial(_read, key))
             rows += page

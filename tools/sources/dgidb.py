@@ -80,17 +80,17 @@ class DGIdb(Source):
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give the genes that drugs interact with, all at once, and none twice in a run; raises as `find`."""
-        found = await self.transport.shelf.take(self.name, names, self._looked_up)
-        missing = [f"no drug is named {name[:60]!r}" for name in dict.fromkeys(names) if found.get(name) is None]
-        records = [each for each in found.values() if each is not None]
-        url = f"{self.transport.endpoints[self.name].base_url}/graphql"
-        return self.reply(", ".join(names), records, notes=missing, url=url)
+        return await self.shelved("graphql", names, self._looked_up)
 
-    async def _looked_up(self, drugs: Sequence[str]) -> dict[str, Evidence | None]:
+    async def _looked_up(self, drugs: Sequence[str]) -> dict[str, Evidence | str]:
         nodes, _ = await self._ask("drugs", DRUGS, [drug.upper() for drug in drugs])
-        records, _ = read_each(nodes, parse_drug)
+        records, unread = read_each(nodes, parse_drug)
         by_name = {str(record.metadata["drug"]): record for record in records}
-        return {drug: by_name.get(canonical_drug(drug) or drug.lower()) for drug in drugs}
+        why = f" ({'; '.join(unread)})" if unread else ""
+        return {
+            drug: by_name.get(canonical_drug(drug) or drug.lower()) or f"no drug is named {drug[:60]!r}{why}"
+            for drug in drugs
+        }
 
     async def _ask(self, root: str, query: str, names: Sequence[str]) -> tuple[Sequence[Row], str]:
         body = {"query": query, "variables": {"names": list(names)}}

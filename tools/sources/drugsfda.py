@@ -77,13 +77,9 @@ class DrugsFDA(Source):
         Raises:
             SearchError: no answer, or no readable one.
         """
-        found = await self.transport.shelf.take(self.name, names, self._approvals)
-        records, unread = read_each([each for each in found.values() if each is not None], lambda each: each)
-        missing = [f"no reference product holds {name!r}" for name in dict.fromkeys(names) if found.get(name) is None]
-        url = f"{self.transport.endpoints[self.name].base_url}/drug/drugsfda.json"
-        return self.reply(", ".join(names), records, problems=unread, notes=missing, url=url)
+        return await self.shelved("drug/drugsfda.json", names, self._approvals)
 
-    async def _approvals(self, drugs: Sequence[str]) -> dict[str, Evidence | None]:
+    async def _approvals(self, drugs: Sequence[str]) -> dict[str, Evidence | str]:
         names = dict.fromkeys(name for drug in drugs for name in (drug, *common_drug_names(drug)[:MAX_NAMES]))
         search = f'products.active_ingredients.name:{any_of(names, len(names))} AND products.reference_drug:"Yes"'
         params = {"search": search, "limit": _LIMIT}
@@ -93,13 +89,13 @@ class DrugsFDA(Source):
         return {drug: parse_approval(drug, given) for drug in drugs}
 
 
-def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence | None:
-    """Read what was approved of a drug alone, without its combinations; None where nothing was."""
-    read, _ = read_each([each for each in results if _holds_alone(each, drug)], _application)
+def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence | str:
+    """Read what was approved of a drug alone, without its combinations; a line that says so where nothing was."""
+    read, unread = read_each([each for each in results if _holds_alone(each, drug)], _application)
     found = sorted(read, key=lambda each: each.get("approved") or "9999")
     dated = [each for each in found if each.get("approved")]
     if not found:
-        return None
+        return f"no reference product holds {drug!r}" + (f" ({'; '.join(unread)})" if unread else "")
     name = canonical_drug(drug) or drug.lower()
     first = dated[0] if dated else found[0]
     when = f"approved {first['approved']}" if dated else "approved on a day that is not given"

@@ -71,15 +71,11 @@ class FAERS(Source):
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give the counts of drugs, and none twice in a run; raises as `find`."""
-        found = await self.transport.shelf.take(self.name, names, self._counts)
-        missing = [f"no report names {name!r}" for name in dict.fromkeys(names) if found.get(name) is None]
-        records = [each for each in found.values() if each is not None]
-        url = f"{self.transport.endpoints[self.name].base_url}/drug/event.json"
-        return self.reply(", ".join(names), records, notes=missing, url=url)
+        return await self.shelved("drug/event.json", names, self._counts)
 
-    async def _counts(self, drugs: Sequence[str]) -> dict[str, Evidence | None]:
+    async def _counts(self, drugs: Sequence[str]) -> dict[str, Evidence | str]:
         pages = await asyncio.gather(*(self._ask(drug) for drug in drugs))
-        return {drug: told(drug, page) for drug, page in zip(drugs, pages, strict=True)}
+        return {drug: told(drug, page) or f"no report names {drug!r}" for drug, page in zip(drugs, pages, strict=True)}
 
     async def _ask(self, drug: str) -> list[EventCount]:
         names = any_of(dict.fromkeys((drug, *common_drug_names(drug))))

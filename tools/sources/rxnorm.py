@@ -62,20 +62,16 @@ class RxNorm(Source):
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give what stands behind names, and none twice in a run; raises as `find`."""
-        found = await self.transport.shelf.take(self.name, names, self._looked_up)
-        missing = [f"nothing is named {name[:60]!r}" for name in dict.fromkeys(names) if found.get(name) is None]
-        records = [each for each in found.values() if each is not None]
-        url = f"{self.transport.endpoints[self.name].base_url}/rxcui.json"
-        return self.reply(", ".join(names), records, notes=missing, url=url)
+        return await self.shelved("rxcui.json", names, self._looked_up)
 
-    async def _looked_up(self, names: Sequence[str]) -> dict[str, Evidence | None]:
+    async def _looked_up(self, names: Sequence[str]) -> dict[str, Evidence | str]:
         return dict(zip(names, await asyncio.gather(*map(self._one, names)), strict=True))
 
-    async def _one(self, name: str) -> Evidence | None:
+    async def _one(self, name: str) -> Evidence | str:
         params = {"name": name, "search": 2}
         number = await self.transport.get(self.name, "rxcui.json", params=params, read=parse_number)
         if number is None:
-            return None
+            return f"nothing is named {name[:60]!r}"
         groups = await self.transport.get(self.name, f"rxcui/{number}/allrelated.json", read=parse_related)
         return parse_names(name, number, groups)
 
