@@ -18,7 +18,7 @@ from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
 from autogen_agentchat.teams import SelectorGroupChat
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
 from autogen_agentchat.teams._group_chat._selector_group_chat import SelectorGroupChatConfig
-from autogen_core import ROOT_LOGGER_NAME, CancellationToken
+from autogen_core import ROOT_LOGGER_NAME, CancellationToken, SingleThreadedAgentRuntime
 from autogen_core.models import ChatCompletionClient, ModelInfo
 from autogen_core.tools import BaseTool, StaticWorkbench
 from autogen_ext.models.cache import ChatCompletionCache
@@ -53,8 +53,30 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
 logging.getLogger(ROOT_LOGGER_NAME).addFilter(_is_no_cancellation)  # a run that was stopped is no error
 
 
+class AbandonableRuntime(SingleThreadedAgentRuntime):
+    """AutoGen's runtime, silent where a loop ends under it, as it does at Ctrl-C with nobody left to read the team.
+
+    AutoGen's puts a new queue in place of the one that its messages under way are counted in, and each of them then
+    ends in "task_done() called too many times".
+    """
+
+    async def stop_when_idle(self) -> None:
+        """Stop when nothing is under way; called off, keep counting what is."""
+        queue = self._message_queue
+        try:
+            await super().stop_when_idle()
+        except asyncio.CancelledError:
+            self._message_queue = queue
+            raise
+
+
 class PolicyGroupChat(SelectorGroupChat):
     """A selector group chat that asks a policy who speaks next, and the model where the policy leaves a choice."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        if self._embedded_runtime:
+            self._runtime = AbandonableRuntime(ignore_unhandled_exceptions=False)
 
     @abstractmethod
     def next_speakers(self, thread: Thread) -> list[str]:

@@ -1,18 +1,20 @@
 """What Willowbark uses of AutoGen beyond its public names still holds; a failure says what a newer AutoGen changed."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
 from autogen_agentchat.teams import SelectorGroupChat
-from autogen_core import CancellationToken
+from autogen_core import CancellationToken, MessageContext, RoutedAgent, TopicId, TypeSubscription, message_handler
 from autogen_core.tools import StaticWorkbench
 from builders import QUESTION, asked, scripted
 
 from willowbark.agents import autogen
 from willowbark.agents.autogen import (
+    AbandonableRuntime,
     PolicyGroupChat,
     caching_prompts,
     input_of,
@@ -55,6 +57,34 @@ async def test_the_team_asks_the_policy_first_and_several_may_speak_at_once(
         "manager no longer asks its own `select_speaker`, or that may no longer name several"
     )
     assert sorted(spoke[2:]) == sorted(last), "AutoGen's manager no longer names a speaker by model in `select_speaker`"
+
+
+async def test_a_runtime_called_off_ends_what_is_under_way_without_a_word() -> None:
+    begun = asyncio.Event()
+
+    class Slow(RoutedAgent):
+        @message_handler
+        async def wait(self, message: TextMessage, ctx: MessageContext) -> None:
+            begun.set()
+            await asyncio.sleep(60)
+
+    runtime = AbandonableRuntime(ignore_unhandled_exceptions=False)
+    await Slow.register(runtime, "slow", lambda: Slow("slow"))
+    await runtime.add_subscription(TypeSubscription("all", "slow"))
+    runtime.start()
+    await runtime.publish_message(asked(), TopicId("all", "here"))
+    await begun.wait()
+    under_way = set(runtime._background_tasks)
+    stopping = asyncio.create_task(runtime.stop_when_idle())
+    await asyncio.sleep(0)
+    stopping.cancel()
+    await asyncio.gather(stopping, return_exceptions=True)
+    for task in under_way:
+        task.cancel()
+
+    ends = await asyncio.gather(*under_way, return_exceptions=True)
+
+    assert ends == [None], "AutoGen's runtime no longer keeps its queue in `_message_queue`, or counts otherwise"
 
 
 def test_the_manager_is_made_by_a_factory_that_the_team_may_wrap() -> None:
