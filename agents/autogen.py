@@ -6,7 +6,7 @@ AutoGen 0.7.5 is pinned; `tests/test_autogen.py` holds a test for each of these,
 import asyncio
 import logging
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from autogen_agentchat import TRACE_LOGGER_NAME
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
 from autogen_agentchat.agents._user_proxy_agent import InputFuncType, UserProxyAgentConfig, cancellable_input
+from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
 from autogen_agentchat.teams import SelectorGroupChat
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
@@ -70,6 +71,24 @@ class AbandonableRuntime(SingleThreadedAgentRuntime):
             raise
 
 
+class _ReadersToken(CancellationToken):
+    """Cancelled with the task that reads the team.
+
+    AutoGen's stream, cancelled while it waits for a message, waits first until every agent has ended of itself.
+    """
+
+    def __init__(self, outer: CancellationToken | None) -> None:
+        super().__init__()
+        self._reader = asyncio.current_task()
+        if outer is not None:
+            outer.add_callback(self.cancel)
+
+    def link_future(self, future: asyncio.Future[Any]) -> asyncio.Future[Any]:
+        if asyncio.current_task() is self._reader:
+            future.add_done_callback(lambda ended: self.cancel() if ended.cancelled() else None)
+        return super().link_future(future)
+
+
 class PolicyGroupChat(SelectorGroupChat):
     """A selector group chat that asks a policy who speaks next, and the model where the policy leaves a choice."""
 
@@ -77,6 +96,23 @@ class PolicyGroupChat(SelectorGroupChat):
         super().__init__(*arguments, **named)
         if self._embedded_runtime:
             self._runtime = AbandonableRuntime(ignore_unhandled_exceptions=False)
+
+    async def run_stream(
+        self,
+        *,
+        task: str | BaseChatMessage | Sequence[BaseChatMessage] | None = None,
+        cancellation_token: CancellationToken | None = None,
+        output_task_messages: bool = True,
+    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | TaskResult, None]:
+        """Run the team, and stop it at once when nobody reads on: a cancelled task, a stream closed early."""
+        token = _ReadersToken(cancellation_token)
+        stream = super().run_stream(task=task, cancellation_token=token, output_task_messages=output_task_messages)
+        try:
+            async for message in stream:
+                yield message
+        finally:
+            token.cancel()
+            await stream.aclose()
 
     @abstractmethod
     def next_speakers(self, thread: Thread) -> list[str]:

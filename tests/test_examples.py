@@ -13,6 +13,8 @@ import pytest
 
 from willowbark.tools.sandbox.server import SandboxServer
 
+WHOLE_RUN = 20
+"""Requests that no run stopped in its first seconds sends; a whole one sends more than twice as many."""
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PRINTED = {
     "minimal.py": ("## Candidates", "## References"),
@@ -69,7 +71,7 @@ def test_an_example_prints_what_it_promises(name: str, address: str, tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["console.py", "minimal.py", "resume.py"])
-def test_an_interrupted_example_leaves_no_traceback(name: str, tmp_path: Path) -> None:
+def test_an_interrupted_example_ends_at_once_without_a_traceback(name: str, tmp_path: Path) -> None:
     with SandboxServer(latency_s=0.5) as slow:
         process = subprocess.Popen(
             [sys.executable, str(EXAMPLES / name)],
@@ -80,11 +82,15 @@ def test_an_interrupted_example_leaves_no_traceback(name: str, tmp_path: Path) -
         )
         while not slow.requests and process.poll() is None:
             time.sleep(0.05)
+        asked = len(slow.requests)
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=60)[1].decode()
 
+        more = len(slow.requests) - asked
+
     assert "Traceback" not in said
     assert process.returncode == 0
+    assert more < WHOLE_RUN, f"{more} requests were sent after Ctrl-C"
 
 
 def test_a_person_can_refuse_every_candidate(address: str, tmp_path: Path) -> None:
