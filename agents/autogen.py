@@ -71,24 +71,6 @@ class AbandonableRuntime(SingleThreadedAgentRuntime):
             raise
 
 
-class _ReadersToken(CancellationToken):
-    """Cancelled with the task that reads the team.
-
-    AutoGen's stream, cancelled while it waits for a message, waits first until every agent has ended of itself.
-    """
-
-    def __init__(self, outer: CancellationToken | None) -> None:
-        super().__init__()
-        self._reader = asyncio.current_task()
-        if outer is not None:
-            outer.add_callback(self.cancel)
-
-    def link_future(self, future: asyncio.Future[Any]) -> asyncio.Future[Any]:
-        if asyncio.current_task() is self._reader:
-            future.add_done_callback(lambda ended: self.cancel() if ended.cancelled() else None)
-        return super().link_future(future)
-
-
 class PolicyGroupChat(SelectorGroupChat):
     """A selector group chat that asks a policy who speaks next, and the model where the policy leaves a choice."""
 
@@ -104,15 +86,32 @@ class PolicyGroupChat(SelectorGroupChat):
         cancellation_token: CancellationToken | None = None,
         output_task_messages: bool = True,
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | TaskResult, None]:
-        """Run the team, and stop it at once when nobody reads on: a cancelled task, a stream closed early."""
-        token = _ReadersToken(cancellation_token)
+        """Run the team, and stop it at once when nobody reads on: a cancelled task, a stream closed early.
+
+        AutoGen's stream, cancelled itself, waits first until every agent has ended of its own: here it is read in a
+        task beside the reader's, which its token ends.
+        """
+        token = CancellationToken()
+        if cancellation_token is not None:
+            cancellation_token.add_callback(token.cancel)
         stream = super().run_stream(task=task, cancellation_token=token, output_task_messages=output_task_messages)
+        told: asyncio.Queue[BaseAgentEvent | BaseChatMessage | TaskResult | None] = asyncio.Queue()
+
+        async def tell() -> None:
+            try:
+                async for message in stream:
+                    told.put_nowait(message)
+            finally:
+                told.put_nowait(None)
+
+        telling = asyncio.create_task(tell())
         try:
-            async for message in stream:
+            while (message := await told.get()) is not None:
                 yield message
+            await telling
         finally:
             token.cancel()
-            await stream.aclose()
+            await asyncio.gather(telling, return_exceptions=True)
 
     @abstractmethod
     def next_speakers(self, thread: Thread) -> list[str]:

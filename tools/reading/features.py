@@ -10,12 +10,15 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ..lexicon import canonical_condition, canonical_drug, find_drug_classes, find_drugs, is_class_member
 from ..lexicon.conditions import find_known_conditions
-from .heads import Head, weights
 from .text import Text, Token
 from .zones import zones_of
+
+if TYPE_CHECKING:  # a run begins without the weights and their numpy
+    from .heads import Head
 
 _PLACEBO = frozenset({"placebo", "placebos", "sham", "vehicle", "untreated"})
 _SKIPPED = frozenset("; : , ( ) = ±".split())
@@ -34,7 +37,7 @@ def _bin(count: float) -> int:
 class Page:
     """A record, cut and searched for names once; every drug and condition asked about reads from it."""
 
-    def __init__(self, title: str, text: str, types: Sequence[str] = (), zone: Head | None = None) -> None:
+    def __init__(self, title: str, text: str, types: Sequence[str] = (), zone: "Head | None" = None) -> None:
         self.text = Text(title, text)
         self._zone = zone
         self.types = tuple(kind.lower() for kind in types if kind.lower() != "journal article")
@@ -105,6 +108,8 @@ class Page:
     @cached_property
     def zones(self) -> list[str]:
         """A letter for each sentence: T, A, B, M, R or C."""
+        from .heads import weights  # noqa: PLC0415
+
         return zones_of(self.text, self.words, self._zone or weights().zone)
 
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from .heads import Head
 from .text import SentenceRole, Text, has_headings
+
+if TYPE_CHECKING:  # a run begins without the weights and their numpy
+    from .heads import Head
 
 ZONES: dict[SentenceRole, str] = {
     "title": "T", "aim": "A", "background": "B", "method": "M", "result": "R", "conclusion": "C",
@@ -26,7 +29,7 @@ def zone_features(words: Sequence[str], order: int, count: int) -> set[str]:
     return found
 
 
-def zones_of(text: Text, words: Sequence[str], head: Head) -> list[str]:
+def zones_of(text: Text, words: Sequence[str], head: "Head") -> list[str]:
     """A letter for each sentence: T, A, B, M, R or C."""
     sentences = text.sentences
     headed = has_headings(sentences)
