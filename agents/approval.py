@@ -149,9 +149,9 @@ class Approval(BaseModel):
     """How they were asked: terminal, notebook, …; empty where nobody was."""
     because: str = ""
     """Why the default holds; empty otherwise."""
-    accepted: list[str] = Field(default_factory=list)
+    accepted: list[str] = []
     """Names of the candidates accepted; empty too where nobody was to be asked, and all are in the report."""
-    set_aside: list[SetAside] = Field(default_factory=list)
+    set_aside: list[SetAside] = []
 
     @classmethod
     def not_asked(cls) -> Self:

@@ -38,15 +38,15 @@ class Findings(BaseModel):
     """The round, from 1."""
     summary: str
     """The specialist's reflection on what its tools returned."""
-    replies: list[SourceReply] = Field(default_factory=list)
+    replies: list[SourceReply] = []
     """What each source said to each query, failures included."""
-    readings: list[Reading] = Field(default_factory=list)
+    readings: list[Reading] = []
     """What a language model read in these records, as far as its quotes stand there; empty where none was asked."""
     reading_tokens: tuple[int, int] = (0, 0)
     """Tokens of the prompts and answers of reading, which are among those of the turn."""
-    notes: list[str] = Field(default_factory=list)
+    notes: list[str] = []
     """What went wrong on the way, for the report's limitations."""
-    reading_notes: list[str] = Field(default_factory=list)
+    reading_notes: list[str] = []
     """What a language model did not read, or read otherwise than its records say; for the limitations too."""
 
     @property
@@ -80,7 +80,7 @@ class Dossier(BaseModel):
 
     question: str = ""
     asked_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
-    findings: list[Findings] = Field(default_factory=list)
+    findings: list[Findings] = []
     tokens_used: int = 0
     """Prompt and completion tokens of all messages seen."""
 

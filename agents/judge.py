@@ -75,10 +75,10 @@ class AssessmentDetails(BaseModel):
     """Whether there are named candidates with evidence on the condition, 0 to 10."""
     sources_score: int = Field(default=0, ge=0, le=10)
     """Number and kind of the sources, 0 to 10; computed from the records."""
-    sources_breakdown: dict[str, int] = Field(default_factory=dict)
+    sources_breakdown: dict[str, int] = {}
     """Counts of `peer_reviewed`, `clinical_trials`, `preprints`, `other`; computed from the records."""
-    drug_candidates: list[str] = Field(default_factory=list)
-    key_findings: list[str] = Field(default_factory=list)
+    drug_candidates: list[str] = []
+    key_findings: list[str] = []
 
 
 class JudgeAssessment(BaseModel):
@@ -92,11 +92,11 @@ class JudgeAssessment(BaseModel):
     confidence: float = Field(ge=0.0, le=1.0)
     recommendation: Literal["continue", "synthesize"] = "continue"
     """Set by rule: synthesize when the evidence suffices or a budget is nearly used."""
-    gaps: list[str] = Field(default_factory=list)
-    next_search_queries: list[str] = Field(default_factory=list)
-    next_specialists: list[str] = Field(default_factory=list)
+    gaps: list[str] = []
+    next_search_queries: list[str] = []
+    next_specialists: list[str] = []
     """Who should search next: `literature`, `trials`, `mechanism`; empty leaves the choice to the team."""
-    next_searches: list[NextSearch] = Field(default_factory=list)
+    next_searches: list[NextSearch] = []
     """Who should search for what, to close which gap; queries and specialists stand once each in the two lists above.
     Empty in assessments older than this field."""
     reasoning: str = Field(min_length=20)
@@ -108,7 +108,7 @@ class JudgeAssessment(BaseModel):
     """How much was read of what was found; computed from the searches and records."""
     tokens_used: int = 0
     """Tokens of the run so far; set by code."""
-    notes: list[str] = Field(default_factory=list)
+    notes: list[str] = []
     """What went wrong on the way; set by code."""
 
 
@@ -167,9 +167,9 @@ class AssessmentRequest(BaseModel):
     """After which the search ends."""
     threshold: float = JUDGE_THRESHOLD
     """Confidence from which evidence can suffice."""
-    gaps: list[str] = Field(default_factory=list)
+    gaps: list[str] = []
     """What the judge missed in the round before."""
-    shown_before: list[tuple[str, str]] = Field(default_factory=list)
+    shown_before: list[tuple[str, str]] = []
     """Record and drug of the readings that earlier rounds' requests showed, in their order."""
     marker: str = Field(default_factory=new_marker, exclude=True)
     """Of the block of readings."""
@@ -269,13 +269,13 @@ class JudgeState(BaseModel):
 
     dossier: Dossier
     assessed: int
-    verdicts: dict[str, str] = Field(default_factory=dict)
+    verdicts: dict[str, str] = {}
     """What stood on each drug when a verdict last changed."""
     changed_at: int = 0
     """Records that were read then."""
-    gaps: list[str] = Field(default_factory=list)
+    gaps: list[str] = []
     """What it missed in the latest round."""
-    shown: list[tuple[str, str]] = Field(default_factory=list)
+    shown: list[tuple[str, str]] = []
     """Record and drug of the readings that its model was shown, in their order."""
 
 

@@ -49,7 +49,7 @@ class Progress(BaseModel):
     """Records of the depth that was asked for."""
     unchanged: int = Field(default=0, ge=0)
     """Records read since a verdict on a drug last changed."""
-    unread: list[str] = Field(default_factory=list)
+    unread: list[str] = []
     """Queries of which a source has further hits."""
 
     @property

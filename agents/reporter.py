@@ -11,7 +11,7 @@ from autogen_agentchat.base import Response, TerminatedException, TerminationCon
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StopMessage, TextMessage
 from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient, RequestUsage
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from .analyst import Analyst, AnalystConfig, made_of
 from .approval import Approval, ApprovalMessage
@@ -43,7 +43,7 @@ class ReportState(BaseModel):
     dossier: Dossier
     assessments: list[JudgeAssessment]
     approval: Approval | None = None
-    usage: list[TurnUsage] = Field(default_factory=list)
+    usage: list[TurnUsage] = []
     judged: bool = True
     """Whether a verdict stands on all that was found; True in states older than this field."""
     has_asked: bool = False

@@ -203,7 +203,7 @@ class LLMSettings(BaseModel):
     """Another server that speaks the provider's protocol; None takes the provider's own."""
     structured_output: bool | None = None
     """Whether the model takes a JSON schema; None goes by its name, and by no for names not known."""
-    prices: dict[str, Price] = Field(default_factory=dict)
+    prices: dict[str, Price] = {}
     """By model name, over the list that comes with Willowbark; `"openai/…" = { input = 2.0, output = 8.0 }`."""
 
 

@@ -21,13 +21,13 @@ class ResearchState(BaseModel):
     question: str
     iteration: int = Field(default=0, ge=0)
     """The latest round that anybody searched in; 0 before the first."""
-    evidence: list[Evidence] = Field(default_factory=list)
+    evidence: list[Evidence] = []
     """All records, united."""
-    assessments: list[JudgeAssessment] = Field(default_factory=list)
+    assessments: list[JudgeAssessment] = []
     """The judge's verdicts, a round each."""
     tokens_used: int = Field(default=0, ge=0)
     """Prompt and completion tokens of all model calls."""
-    search_history: list[dict[str, Any]] = Field(default_factory=list)
+    search_history: list[dict[str, Any]] = []
     """iteration, specialist, source, query, status and number of records of each search."""
     stop_reason: str | None = None
     """Why the run ended; None while it has not."""

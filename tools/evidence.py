@@ -72,7 +72,7 @@ class Citation(BaseModel):
     url: str
     date: str = UNKNOWN_DATE
     """`YYYY-MM-DD`, or the precision the source gives (`2019-12`, `2019`), or `Unknown`."""
-    authors: list[str] = Field(default_factory=list)
+    authors: list[str] = []
     """`Surname Initials`; empty where the source names none."""
 
     @field_validator("title", mode="before")
@@ -228,12 +228,12 @@ class SearchResult(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     query: str
-    evidence: list[Evidence] = Field(default_factory=list)
-    sources_searched: list[SourceName] = Field(default_factory=list)
+    evidence: list[Evidence] = []
+    sources_searched: list[SourceName] = []
     """The sources that answered, with or without hits."""
     total_found: int = Field(default=0, ge=0)
     """Hits that the sources report, before the cut to what was asked and before duplicates are merged."""
-    errors: list[str] = Field(default_factory=list)
+    errors: list[str] = []
     """One line for each source that failed, by name and reason."""
 
 

@@ -11,7 +11,7 @@ from re import IGNORECASE
 from re import compile as pattern
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_serializer, with_config
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_serializer, with_config
 from typing_extensions import TypedDict
 
 IDENTIFIERS = {
@@ -268,18 +268,18 @@ class Fields(BaseModel):
     has_abstract: bool | None = None
     """False where a title is all there is to read."""
     is_preprint: bool | None = None
-    mesh_terms: list[str] = Field(default_factory=list)
-    linked_trials: list[str] = Field(default_factory=list)
+    mesh_terms: list[str] = []
+    linked_trials: list[str] = []
     """Keys of the trials of a pool that a paper reports."""
-    linked_papers: list[str] = Field(default_factory=list)
+    linked_papers: list[str] = []
     """Keys of the papers of a pool that report a trial."""
     fetched_as: str | None = None
     """Why it was fetched, where no search found it."""
-    found_in: list[str] = Field(default_factory=list)
+    found_in: list[str] = []
     """Names of the sources whose records were united."""
-    same_as: list[str] = Field(default_factory=list)
+    same_as: list[str] = []
     """Further identifiers of the records that were united."""
-    extra: dict[str, Any] = Field(default_factory=dict)
+    extra: dict[str, Any] = {}
     """What was said beyond the declared fields or not in their form: by hand, by another version, by another kind."""
 
     def reported(self) -> dict[str, Any]:
@@ -316,7 +316,7 @@ class Paper(Fields):
     license: str | None = None
     is_open_access: bool | None = None
     cited_by_count: int | None = None
-    publication_types: list[str] = Field(default_factory=list)
+    publication_types: list[str] = []
     retracted: bool | None = None
     expression_of_concern: bool | None = None
     corrected: bool | None = None
@@ -324,20 +324,20 @@ class Paper(Fields):
     """PMID or DOI of the article that a preprint became."""
     published_version_unknown: str | None = None
     """Why it could not be looked up."""
-    updated_in: list[str] = Field(default_factory=list)
+    updated_in: list[str] = []
     """Names (`pmid:…`, `doi:…`) of its later version."""
-    update_of: list[str] = Field(default_factory=list)
+    update_of: list[str] = []
     """Names of its earlier versions."""
-    notice_on: list[NoticeOn] = Field(default_factory=list)
-    notice_of: list[str] = Field(default_factory=list)
+    notice_on: list[NoticeOn] = []
+    notice_of: list[str] = []
     """DOIs of the works that it is a notice on, as Crossref says."""
-    notices: list[Reference] = Field(default_factory=list)
+    notices: list[Reference] = []
     """Notices of a pool that speak of it."""
-    preprint_versions: list[Reference] = Field(default_factory=list)
-    earlier_versions: list[Reference] = Field(default_factory=list)
-    keywords: list[str] = Field(default_factory=list)
-    chemicals: list[str] = Field(default_factory=list)
-    nct_ids: list[str] = Field(default_factory=list)
+    preprint_versions: list[Reference] = []
+    earlier_versions: list[Reference] = []
+    keywords: list[str] = []
+    chemicals: list[str] = []
+    nct_ids: list[str] = []
     """Trials that it names or is registered with."""
     trust_state: str | None = None
     """A `works.trust.TrustState`; None where it was not looked up."""
@@ -384,24 +384,24 @@ class Trial(Fields):
     acronym: str | None = None
     overall_status: str | None = None
     why_stopped: str | None = None
-    phases: list[str] = Field(default_factory=list)
+    phases: list[str] = []
     study_type: str | None = None
     enrollment: int | None = None
     """Participants."""
     start_date: str | None = None
     completion_date: str | None = None
     sponsor: str | None = None
-    conditions: list[str] = Field(default_factory=list)
-    interventions: list[Intervention] = Field(default_factory=list)
-    arms: list[Arm] = Field(default_factory=list)
-    primary_outcomes: list[PlannedOutcome] = Field(default_factory=list)
-    secondary_outcomes: list[PlannedOutcome] = Field(default_factory=list)
+    conditions: list[str] = []
+    interventions: list[Intervention] = []
+    arms: list[Arm] = []
+    primary_outcomes: list[PlannedOutcome] = []
+    secondary_outcomes: list[PlannedOutcome] = []
     allocation: str | None = None
     intervention_model: str | None = None
     masking: str | None = None
     primary_purpose: str | None = None
     results: PostedResults | None = None
-    result_pmids: list[str] = Field(default_factory=list)
+    result_pmids: list[str] = []
     """PMIDs of papers on its own results."""
     has_results: bool | None = None
 
@@ -418,13 +418,13 @@ class Drug(Fields):
     """0.5 (early phase 1) to 4 (marketed), whatever for."""
     first_approval: int | None = None
     """Year."""
-    mechanisms: list[Mechanism] = Field(default_factory=list)
-    indications: list[Development] = Field(default_factory=list)
-    pathways: list[Pathway] = Field(default_factory=list)
+    mechanisms: list[Mechanism] = []
+    indications: list[Development] = []
+    pathways: list[Pathway] = []
     rxnorm_id: str | None = None
-    ingredients: list[str] = Field(default_factory=list)
+    ingredients: list[str] = []
     """Names in lower case."""
-    brand_names: list[str] = Field(default_factory=list)
+    brand_names: list[str] = []
 
 
 class Disease(Fields):
@@ -433,8 +433,8 @@ class Disease(Fields):
     kind: Literal["disease"] = "disease"
     disease: str | None = None
     disease_id: str | None = None
-    drugs: list[Development] = Field(default_factory=list)
-    targets: list[AssociatedTarget] = Field(default_factory=list)
+    drugs: list[Development] = []
+    targets: list[AssociatedTarget] = []
 
 
 class Protein(Fields):
@@ -444,15 +444,15 @@ class Protein(Fields):
     uniprot_id: str | None = None
     gene_symbol: str | None = None
     protein_name: str | None = None
-    other_names: list[str] = Field(default_factory=list)
+    other_names: list[str] = []
     """Further names of gene and protein."""
     organism: str | None = None
     function: str | None = None
-    processes: list[Pathway] = Field(default_factory=list)
+    processes: list[Pathway] = []
     """Of the Gene Ontology."""
-    pathways: list[Pathway] = Field(default_factory=list)
+    pathways: list[Pathway] = []
     """Of Reactome."""
-    diseases: list[Involvement] = Field(default_factory=list)
+    diseases: list[Involvement] = []
 
 
 class Process(Fields):
@@ -473,7 +473,7 @@ class Approval(Fields):
     agency: str | None = None
     first_approved: str | None = None
     """The earliest day among the applications that are listed."""
-    applications: list[Application] = Field(default_factory=list)
+    applications: list[Application] = []
     is_sold: bool | None = None
     """Whether any of its products is not discontinued."""
 
@@ -483,7 +483,7 @@ class EventCounts(Fields):
 
     kind: Literal["events"] = "events"
     drug: str | None = None
-    counts: list[EventCount] = Field(default_factory=list)
+    counts: list[EventCount] = []
 
 
 class Label(Fields):
@@ -492,15 +492,15 @@ class Label(Fields):
     kind: Literal["label"] = "label"
     drug: str | None = None
     """Generic name; None where the label names none."""
-    generic_names: list[str] = Field(default_factory=list)
-    brand_names: list[str] = Field(default_factory=list)
-    manufacturers: list[str] = Field(default_factory=list)
+    generic_names: list[str] = []
+    brand_names: list[str] = []
+    manufacturers: list[str] = []
     set_id: str | None = None
     """DailyMed's number."""
-    sections: list[str] = Field(default_factory=list)
+    sections: list[str] = []
     """Headings of what is quoted."""
     has_boxed_warning: bool | None = None
-    named_drugs: list[NamedDrug] = Field(default_factory=list)
+    named_drugs: list[NamedDrug] = []
     """Other drugs that its interactions and contraindications name, read from the whole sections."""
 
 

@@ -101,10 +101,10 @@ class SourceReply(BaseModel):
     query: str
     """The query as it was sent."""
     status: Status
-    records: list[Evidence] = Field(default_factory=list)
+    records: list[Evidence] = []
     total: int = 0
     """Hits that the source reports, of which `records` are the first."""
-    warnings: list[str] = Field(default_factory=list)
+    warnings: list[str] = []
     url: str = ""
     """What was asked, without any key."""
     sandboxed: bool = False

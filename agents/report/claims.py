@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from willowbark.tools.appraisal import Direction, addressed_to_machines, set_aside
 from willowbark.tools.appraisal.candidates import Candidate
@@ -70,12 +70,12 @@ class DroppedClaim(BaseModel):
 class Verdicts(BaseModel):
     """What stands and what does not."""
 
-    kept: list[Claim] = Field(default_factory=list)
+    kept: list[Claim] = []
     """As they stand: with the quote as text where the wording went beyond it."""
-    dropped: list[DroppedClaim] = Field(default_factory=list)
-    unworded: list[DroppedClaim] = Field(default_factory=list)
+    dropped: list[DroppedClaim] = []
+    unworded: list[DroppedClaim] = []
     """As they were made: those whose quote stands without their wording."""
-    turned: list[DroppedClaim] = Field(default_factory=list)
+    turned: list[DroppedClaim] = []
     """As they were made: those whose stance the readings of their record don't share."""
 
 

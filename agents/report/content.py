@@ -37,9 +37,9 @@ class ReportSection(BaseModel):
     title: str
     content: str
     """Markdown; `[3]` points to the third reference."""
-    citations: list[str] = Field(default_factory=list)
+    citations: list[str] = []
     """Keys of the records cited, in the order of their first mention."""
-    blocks: list[Block] = Field(default_factory=list)
+    blocks: list[Block] = []
     """The same content as renderers take it; empty in reports older than this field."""
 
 
@@ -79,7 +79,7 @@ class LookAlike(BaseModel):
     titles: tuple[str, str]
     title_score: float = Field(ge=0.0, le=100.0)
     """How alike the titles are, 0 to 100."""
-    shared_authors: list[str] = Field(default_factory=list)
+    shared_authors: list[str] = []
     """Surnames in lower case; empty where either record names no authors."""
 
 
@@ -90,7 +90,7 @@ class DrugCandidate(BaseModel):
 
     name: str
     generic_name: str | None = None
-    current_indications: list[str] = Field(default_factory=list)
+    current_indications: list[str] = []
     """Marketed indications; empty where the sources report none."""
     mechanism: str = NOT_REPORTED
     """Mechanism of action and targets as the drug databases give it."""
@@ -106,20 +106,20 @@ class DrugCandidate(BaseModel):
     evidence_quality: Quality
     certainty: Level | Literal["not reported"] = NOT_REPORTED
     """GRADE-like level."""
-    certainty_reasons: list[str] = Field(default_factory=list)
+    certainty_reasons: list[str] = []
     """Each step that led to the level."""
     held_down_by: list[str] | None = None
     """Why certainty was lowered, a reason a step; None in reports older than this field."""
     clinical_status: str = NOT_REPORTED
-    supporting_citations: list[str] = Field(default_factory=list)
+    supporting_citations: list[str] = []
     """Keys of the records that speak for it."""
-    contradicting_citations: list[str] = Field(default_factory=list)
+    contradicting_citations: list[str] = []
     """Keys of the records that speak against it."""
-    undecided_citations: list[str] = Field(default_factory=list)
+    undecided_citations: list[str] = []
     """Keys of the records that name it without a verdict."""
-    claims: list[Claim] = Field(default_factory=list)
+    claims: list[Claim] = []
     """Verified claims, each with the passage it rests on and the section that this stands in."""
-    study_limits: list[StudyLimit] = Field(default_factory=list)
+    study_limits: list[StudyLimit] = []
     """What its studies say themselves that limits them; empty where no full text with such a passage was read."""
 
     def stance_of(self, row: "EvidenceRow") -> Stance:
@@ -170,10 +170,10 @@ class EvidenceRow(BaseModel):
     """Participants; None is not reported."""
     followup_months: float | None = None
     """None is not reported."""
-    effects: list[EffectSize] = Field(default_factory=list)
+    effects: list[EffectSize] = []
     """Effect sizes with their sentences, as the abstract gives them; those of the full text's results where it gives
     none."""
-    figures: list[str] = Field(default_factory=list)
+    figures: list[str] = []
     """The figures of that passage as it writes them, where there is no effect size; empty in older reports."""
     disputed: str | None = None
     """What each reader takes the record to say, where they disagree; None where they don't."""
@@ -202,7 +202,7 @@ class PostedResult(BaseModel):
     """The primary outcome it was read from; None where none could be read."""
     sentence: str = ""
     """The posted analysis it was read from; empty where none could be read."""
-    serious_events: list[SeriousEvents] = Field(default_factory=list)
+    serious_events: list[SeriousEvents] = []
     """Participants with serious adverse events by group: numbers alone, no claim that the drug caused them."""
 
 
@@ -214,10 +214,10 @@ class TrialRow(BaseModel):
     key: str
     nct_id: str
     title: str
-    drugs: list[str] = Field(default_factory=list)
+    drugs: list[str] = []
     status: str | None = None
     """As the registry writes it; None is not reported."""
-    phases: list[str] = Field(default_factory=list)
+    phases: list[str] = []
     enrollment: int | None = None
     start_date: str | None = None
     completion_date: str | None = None
@@ -225,7 +225,7 @@ class TrialRow(BaseModel):
     why_stopped_kind: str | None = None
     """safety, futility, benefit or administrative; None where the trial was not stopped or gives no reason."""
     has_results: bool = False
-    posted: list[PostedResult] = Field(default_factory=list)
+    posted: list[PostedResult] = []
     """What its posted results say of each of its drugs; empty where none are posted."""
 
 
@@ -246,7 +246,7 @@ class SearchLogEntry(BaseModel):
     filters: dict[str, str] | None = None
     """Limits that were sent with the query, by the source's own names; empty for none, None for not noted."""
     asked_at: datetime | None = None
-    warnings: list[str] = Field(default_factory=list)
+    warnings: list[str] = []
     understood: str = ""
     """The query as the source says that it understood it; empty where it doesn't say."""
 
@@ -256,12 +256,12 @@ class Flow(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    identified: dict[str, int] = Field(default_factory=dict)
+    identified: dict[str, int] = {}
     """Records by source, before duplicates are united."""
     duplicates: int = 0
     """Records that were united with another one."""
     screened: int = 0
-    excluded: dict[str, int] = Field(default_factory=dict)
+    excluded: dict[str, int] = {}
     """Records left out, by reason."""
     included: int = 0
     """Records appraised for a candidate."""
@@ -311,14 +311,14 @@ class ReportContent(BaseModel):
     title: str
     executive_summary: str = Field(min_length=100, max_length=1000)
     """100 to 1000 characters."""
-    summary_parts: list[SummaryPart] = Field(default_factory=list)
+    summary_parts: list[SummaryPart] = []
     """The summary part by part; empty in reports older than this field."""
     research_question: str
     answer: ReportSection | None = None
     """What the answer rests on where the question asks for harm, safety, a comparison, a mechanism, status or what
     does not help; None for others."""
     methodology: ReportSection
-    hypotheses_tested: list[dict[str, Any]] = Field(default_factory=list)
+    hypotheses_tested: list[dict[str, Any]] = []
     """`MechanismHypothesis` fields and the verdict on each."""
     disease_mechanism: ReportSection | None = None
     """What is known of the condition's targets and processes, cited; None in reports older than this field."""
@@ -326,22 +326,22 @@ class ReportContent(BaseModel):
     """Status and harms of the candidates; None without any, and in reports older than this field."""
     mechanistic_findings: ReportSection
     clinical_findings: ReportSection
-    drug_candidates: list[str] = Field(default_factory=list)
+    drug_candidates: list[str] = []
     """Names, best supported first."""
-    candidates: list[DrugCandidate] = Field(default_factory=list)
-    limitations: list[str] = Field(default_factory=list)
-    gaps: list[str] = Field(default_factory=list)
+    candidates: list[DrugCandidate] = []
+    limitations: list[str] = []
+    gaps: list[str] = []
     """What the judge found missing when the search ended."""
     conclusion: str
-    references: list[dict[str, Any]] = Field(default_factory=list)
+    references: list[dict[str, Any]] = []
     """number, key, title, authors, source, date, url and flags of each record cited; journal, journal_abbreviation,
     volume, issue, pages and identifiers where the source gives them."""
-    sources_searched: list[str] = Field(default_factory=list)
+    sources_searched: list[str] = []
     total_papers_reviewed: int = Field(default=0, ge=0)
     search_iterations: int = Field(default=0, ge=0)
     tokens_used: int = Field(default=0, ge=0)
     """Prompt and completion tokens; with the baseline analyst an estimate of what a language model would have read."""
-    usage: list[TurnUsage] = Field(default_factory=list)
+    usage: list[TurnUsage] = []
     """Tokens and cost by agent and round; empty where no language model was used, or nobody kept account."""
     analyst: str | None = None
     """Who wrote it: the model, or who stood in for it and why; None in reports older than this field."""
@@ -360,12 +360,12 @@ class ReportContent(BaseModel):
     """Of those kept, how many stand as their quote alone, since the model's wording went beyond it."""
     claims_turned: int = Field(default=0, ge=0)
     """Of those kept, how many were taken by the model for another verdict than the readings give; none is shown."""
-    evidence_table: list[EvidenceRow] = Field(default_factory=list)
+    evidence_table: list[EvidenceRow] = []
     """Every record that was appraised for a candidate, candidates in their order."""
-    look_alikes: list[LookAlike] = Field(default_factory=list)
+    look_alikes: list[LookAlike] = []
     """Records behind the candidates that may be one study: for the reader to compare, never united."""
-    trials: list[TrialRow] = Field(default_factory=list)
-    search_log: list[SearchLogEntry] = Field(default_factory=list)
+    trials: list[TrialRow] = []
+    search_log: list[SearchLogEntry] = []
     flow: Flow = Field(default_factory=Flow)
     disclaimer: str = DISCLAIMER
     generated_at: datetime = Field(default_factory=lambda: datetime.now(UTC))

@@ -43,7 +43,7 @@ class DraftRequest(BaseModel):
     question: str
     candidates: list[Candidate]
     """What is to be written on, best supported first."""
-    appraised: list[str] = Field(default_factory=list)
+    appraised: list[str] = []
     """Lines on all candidates of the report, best first, where it is drafted in parts; else empty."""
     set_aside: list[str]
     """Drugs on which, by decision, no claim is to be made."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache, partial
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from willowbark.tools.registry import kind_of
 from willowbark.tools.sources.card import STUDIES
@@ -48,16 +48,16 @@ class Candidate(BaseModel):
 
     drug: str
     """Generic name in lower case."""
-    records: list[AppraisedRecord] = Field(default_factory=list)
+    records: list[AppraisedRecord] = []
     """Clinical and experimental records on the condition, strongest first."""
     appraisal: CandidateAppraisal
-    drug_records: list[str] = Field(default_factory=list)
+    drug_records: list[str] = []
     """Keys of the records that give its mechanism and indications."""
-    mechanisms: list[str] = Field(default_factory=list)
-    targets: list[str] = Field(default_factory=list)
+    mechanisms: list[str] = []
+    targets: list[str] = []
     """Gene symbols."""
-    pathways: list[str] = Field(default_factory=list)
-    indications: list[Indication] = Field(default_factory=list)
+    pathways: list[str] = []
+    indications: list[Indication] = []
     max_phase: float | None = None
     """Highest phase for anything, 4 for marketed; None is not reported."""
     phase_for_condition: float | None = None

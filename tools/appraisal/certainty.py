@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from ..reading.design import RANDOMISED, StudyDesign
 from .direction import Direction
@@ -70,8 +70,8 @@ class Certainty(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     level: CertaintyLevel
-    steps: list[str] = Field(default_factory=list)
-    lowered: list[str] = Field(default_factory=list)
+    steps: list[str] = []
+    lowered: list[str] = []
     """Reasons of those steps that lowered the level."""
 
 
@@ -82,15 +82,15 @@ class CandidateAppraisal(BaseModel):
 
     certainty: Certainty
     quality: Quality
-    supporting: list[str] = Field(default_factory=list)
-    contradicting: list[str] = Field(default_factory=list)
-    neutral: list[str] = Field(default_factory=list)
-    unclear: list[str] = Field(default_factory=list)
-    excluded: list[str] = Field(default_factory=list)
+    supporting: list[str] = []
+    contradicting: list[str] = []
+    neutral: list[str] = []
+    unclear: list[str] = []
+    excluded: list[str] = []
     """Keys of retracted records."""
-    same_trial: list[str] = Field(default_factory=list)
+    same_trial: list[str] = []
     """Keys of records that report a trial for which another record counts."""
-    notes: list[str] = Field(default_factory=list)
+    notes: list[str] = []
     """What took no step but should be said: stopped trials and why, records not checked for retraction."""
 
 

@@ -17,7 +17,7 @@ on selective reporting). The rule, for randomised trials of treatment or prevent
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.records import PostedResults, Trial
@@ -60,7 +60,7 @@ class PostedFinding(BaseModel):
     """Whether the comparator was placebo or no treatment; None where no analysis could be read."""
     design: StudyDesign
     """As the registry says: randomised and blinded, open, or not told; `registry_entry` where nothing was decided."""
-    serious_events: list[SeriousEvents] = Field(default_factory=list)
+    serious_events: list[SeriousEvents] = []
 
 
 Decided = tuple[Direction, str, ReadAnalysis | None]

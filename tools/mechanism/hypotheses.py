@@ -31,11 +31,11 @@ class MechanismHypothesis(BaseModel):
     confidence: float = Field(ge=0.0, le=1.0)
     """Of the chain from drug to condition, by the arithmetic of `steps` and `graph`; whether patients fare better is
     another matter, which the drug's certainty tells."""
-    supporting_evidence: list[str] = Field(default_factory=list)
+    supporting_evidence: list[str] = []
     """Keys of records: those behind the chain's steps, then those that speak for the drug."""
-    contradicting_evidence: list[str] = Field(default_factory=list)
+    contradicting_evidence: list[str] = []
     """Likewise those that deny a step, then those that speak against the drug."""
-    search_suggestions: list[str] = Field(default_factory=list)
+    search_suggestions: list[str] = []
 
     def to_search_queries(self) -> list[str]:
         """Queries that could test the hypothesis, without repeats.
@@ -53,11 +53,11 @@ class HypothesisAssessment(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    hypotheses: list[MechanismHypothesis] = Field(default_factory=list)
+    hypotheses: list[MechanismHypothesis] = []
     primary_hypothesis: MechanismHypothesis | None = None
     """The surest; None where there is no hypothesis."""
-    knowledge_gaps: list[str] = Field(default_factory=list)
-    recommended_searches: list[str] = Field(default_factory=list)
+    knowledge_gaps: list[str] = []
+    recommended_searches: list[str] = []
 
 
 def _quoted(name: str) -> str:

@@ -66,7 +66,7 @@ class Step(BaseModel):
     start: Node
     end: Node
     relation: str
-    backings: list[Backing] = Field(default_factory=list)
+    backings: list[Backing] = []
     """Empty where nothing says it: the step is missing."""
 
     @property
@@ -118,7 +118,7 @@ class Chain(BaseModel):
     arithmetic: str
     others: int = 0
     """Further ways that are whole."""
-    missing: list[str] = Field(default_factory=list)
+    missing: list[str] = []
     """What no record says, in words."""
 
     @property

@@ -65,7 +65,7 @@ class PubMedFilters(DatedFilters):
     publication_types: Annotated[
         list[Annotated[str, StringConstraints(pattern=r'^[^"\[\]]+$')]],
         BeforeValidator(lambda said: [said] if isinstance(said, str) else said),
-    ] = Field(default_factory=list, description="Any of these, by PubMed's names, such as Randomized Controlled Trial")
+    ] = Field(default=[], description="Any of these, by PubMed's names, such as Randomized Controlled Trial")
 
 
 class PubMed(Source):

@@ -34,7 +34,7 @@ class Publication(BaseModel):
     ppr_id: str | None = Field(default=None, pattern=r"^PPR\d+$")
     """Europe PMC's number of a preprint; None for articles, and where it is not confirmed."""
     title: str = Field(min_length=1)
-    authors: list[str] = Field(default_factory=list)
+    authors: list[str] = []
     """`Surname AB`, groups by their names."""
     date: str | None = Field(default=None, pattern=r"^\d{4}(-\d\d){0,2}$")
     """As precise as it is known; None for not at all."""
@@ -47,9 +47,9 @@ class Publication(BaseModel):
     """Both ends in full: `851-860`."""
     doi: str | None = None
     pmcid: str | None = None
-    publication_types: list[str] = Field(default_factory=list)
-    nct_ids: list[str] = Field(default_factory=list)
-    mesh_terms: list[str] = Field(default_factory=list)
+    publication_types: list[str] = []
+    nct_ids: list[str] = []
+    mesh_terms: list[str] = []
     topic: str
     abstract: str | None = None
     """None where the record has none."""
@@ -118,12 +118,12 @@ class Mechanism(BaseModel):
     action_type: str | None = None
     target_chembl_id: str | None = Field(default=None, pattern=r"^CHEMBL\d+$")
     target_name: str | None = None
-    gene_symbols: list[str] = Field(default_factory=list)
-    uniprot_ids: list[str] = Field(default_factory=list)
+    gene_symbols: list[str] = []
+    uniprot_ids: list[str] = []
     """One a gene symbol."""
-    ensembl_ids: list[str] = Field(default_factory=list)
+    ensembl_ids: list[str] = []
     """One a gene symbol, or fewer where some are not confirmed."""
-    pathways: list[Pathway] = Field(default_factory=list)
+    pathways: list[Pathway] = []
     """Those that all of the targets take part in; others are not confirmed."""
 
 
@@ -147,14 +147,14 @@ class Drug(BaseModel):
 
     name: str
     """In capitals, as ChEMBL writes it."""
-    synonyms: list[str] = Field(default_factory=list)
+    synonyms: list[str] = []
     molecule_chembl_id: str | None = Field(default=None, pattern=r"^CHEMBL\d+$")
     """None where it is not confirmed: ChEMBL and Open Targets can't serve the drug then."""
     molecule_type: str | None = None
     max_phase: float | None = None
     first_approval: int | None = None
-    mechanisms: list[Mechanism] = Field(default_factory=list)
-    indications: list[Indication] = Field(default_factory=list)
+    mechanisms: list[Mechanism] = []
+    indications: list[Indication] = []
     provenance: str
 
 
@@ -185,10 +185,10 @@ class Disease(BaseModel):
 
     id: str = Field(pattern=r"^(EFO|MONDO|HP|DOID|Orphanet)_\d+$")
     name: str
-    synonyms: list[str] = Field(default_factory=list)
+    synonyms: list[str] = []
     mesh_id: str | None = None
-    drugs: list[DiseaseDrug] = Field(default_factory=list)
-    targets: list[DiseaseTarget] = Field(default_factory=list)
+    drugs: list[DiseaseDrug] = []
+    targets: list[DiseaseTarget] = []
     provenance: str
 
 
@@ -202,7 +202,7 @@ class Library(BaseModel):
     trials: tuple[Trial, ...] = ()
     drugs: tuple[Drug, ...] = ()
     diseases: tuple[Disease, ...] = ()
-    others: Mapping[str, tuple[dict[str, Any], ...]] = Field(default_factory=dict)
+    others: Mapping[str, tuple[dict[str, Any], ...]] = {}
     """Records of the remaining files as they are, by file name without `.jsonl`, for the sources that know them."""
 
     @field_validator("publications")
