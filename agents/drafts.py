@@ -49,7 +49,7 @@ Score = Annotated[int, Field(ge=0, le=10)]
 class Draft(BaseModel):
     """Base of what models answer with: every field is demanded, what stands beside them is passed over."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -76,11 +76,9 @@ def strict(schema: Any) -> Any:
 class NextSearch(Draft):
     """A search that could close a gap."""
 
-    closes: Line
-    """The gap."""
+    closes: Line = Field(description="The gap.")
     specialist: Specialist
-    query: Query
-    """For mechanism just a drug's generic name."""
+    query: Query = Field(description="For mechanism just a drug's generic name.")
 
 
 class JudgeDraft(Draft):
@@ -90,8 +88,7 @@ class JudgeDraft(Draft):
     mechanism_score: Score
     clinical_reasoning: Annotated[str, UpTo(800, least=10)]
     clinical_evidence_score: Score
-    drug_candidates: Annotated[list[Name], UpTo(40)]
-    """Generic names."""
+    drug_candidates: Annotated[list[Name], UpTo(40)] = Field(description="Generic names.")
     candidates_score: Score
     key_findings: Annotated[list[Line], UpTo(12)]
     gaps: Annotated[list[Line], UpTo(12)]
@@ -114,16 +111,15 @@ class ReadingDraft(Draft):
     """What a model reads in one record of one drug; which way that points follows by rule."""
 
     evidence_key: Annotated[str, UpTo(300)]
-    drug: Name
-    """Generic name."""
-    quote: Annotated[str, UpTo(MAX_PASSAGE)]
-    """The whole sentences that carry the result, to the letter; empty where the record reports none."""
+    drug: Name = Field(description="Generic name.")
+    quote: Annotated[str, UpTo(MAX_PASSAGE)] = Field(
+        description="The whole sentences that carry the result, to the letter; empty where the record reports none."
+    )
     role: Role
     match: Match
     kind: OutcomeKind
     comparator: Comparator
-    against: Annotated[str, UpTo(100)]
-    """The active comparator's name; empty where there is none."""
+    against: Annotated[str, UpTo(100)] = Field(description="The active comparator's name; empty where there is none.")
     effect: Effect
     hedged: bool
     non_inferior: bool
@@ -139,12 +135,12 @@ class ClaimDraft(Draft):
     """One sentence on one drug, and the passage it rests on."""
 
     evidence_key: Annotated[str, UpTo(300)]
-    quote: Annotated[str, UpTo(MAX_PASSAGE)]
-    """A passage of the record, to the letter."""
+    quote: Annotated[str, UpTo(MAX_PASSAGE)] = Field(description="A passage of the record, to the letter.")
     drug: Name
     topic: Literal["clinical", "mechanism"]
-    text: Annotated[str, UpTo(MAX_PASSAGE)]
-    """The quote said shorter; empty where it stands for itself."""
+    text: Annotated[str, UpTo(MAX_PASSAGE)] = Field(
+        description="The quote said shorter; empty where it stands for itself."
+    )
     stance: Literal["supports", "contradicts", "neutral"]
 
 
@@ -152,8 +148,7 @@ class CandidateDraft(Draft):
     """What a model says of a drug's possible way of acting."""
 
     name: Name
-    proposed_mechanism: Annotated[str, UpTo(600)]
-    """Empty where the records say nothing."""
+    proposed_mechanism: Annotated[str, UpTo(600)] = Field(description="Empty where the records say nothing.")
 
 
 class ReportDraft(Draft):
