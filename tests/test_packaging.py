@@ -1,5 +1,6 @@
 """What is installed is what stands in the checkout."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -50,3 +51,10 @@ def test_locked_requirements_have_hashes_and_no_address() -> None:
         pins = [line for line in text.splitlines() if "==" in line]
         assert pins
         assert all(line.rstrip().endswith("\\") for line in pins), "a pin without a hash"
+
+
+@pytest.mark.parametrize("locked", ["requirements.txt", "studio/requirements.txt"])
+def test_what_a_run_needs_is_locked_wherever_one_is_installed(locked: str) -> None:
+    needed = {re.split(r"[\[<>=!~ ]", each)[0].lower() for each in project()["project"]["dependencies"]}  # type: ignore[index]
+    pinned = {line.partition("==")[0] for line in (ROOT / locked).read_text(encoding="utf-8").splitlines()}
+    assert needed <= pinned
