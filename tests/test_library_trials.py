@@ -14,7 +14,13 @@ LIBRARY = ROOT / "tools" / "sandbox" / "library"
 SHARED = ROOT.parent / "shared" / "data"
 RUN = 8  # words in a row that would make a summary a copy
 
-TOPICS = {"migraine_prevention", "diabetic_nephropathy", "smoking_cessation", "portal_hypertension", "Alzheimer_disease"}
+TOPICS = {
+    "migraine_prevention",
+    "diabetic_nephropathy",
+    "smoking_cessation",
+    "portal_hypertension",
+    "Alzheimer_disease",
+}
 STATUSES = {"COMPLETED", "RECRUITING", "NOT_YET_RECRUITING", "TERMINATED", "WITHDRAWN"}
 PHASES = {"NA", "EARLY_PHASE1", "PHASE1", "PHASE2", "PHASE3", "PHASE4"}
 CONFIRMED_ON_A_REGISTRY_PAGE = {

@@ -49,6 +49,26 @@ async def test_a_quote_of_the_full_text_is_shown_with_its_section_and_licence() 
     assert any("1 publication" in line and "CC BY 4.0" in line for line in report.limitations)
 
 
+async def test_figures_on_which_abstract_and_full_text_disagree_stand_in_limitations_and_reference() -> None:
+    said = {"what": "participants randomised", "abstract": "44 were.", "full_text": "40 were.", "section": "Results"}
+    record = read()
+    full_text = {**record.metadata["full_text"], "conflicts": [said]}
+    report = await report_on(read(full_text=full_text), quote=RESULT)
+    told = "disagree on participants randomised: “44 were.” against “40 were.” (Results)."
+
+    assert f"Abstract and full text of pmid:1 {told}" in report.limitations
+    assert f"Abstract and full text {told}" in report.to_markdown()
+
+
+@pytest.mark.parametrize("row", ["Attacks; Propranolol vs placebo > OR (95% CI): 2.4 (1.3-4.4)"])
+async def test_effect_sizes_stand_in_a_table_where_the_text_gives_none(row: str) -> None:
+    sections = [{"kind": "table", "title": "Table 2", "text": f"Attacks by week 12\n{row}"}]
+    known = {"pmcid": "PMC1", "licence": "CC BY 4.0", "sections": sections}
+    [told] = (await report_on(read(full_text=known), quote=SAID)).evidence_table
+
+    assert (told.effects_section, told.effects[0].value, told.effects[0].ci_high) == ("Table 2", 2.4, 4.4)
+
+
 async def test_what_studies_say_limits_them_is_quoted_with_the_candidate() -> None:
     report = await report_on(read())
 

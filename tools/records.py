@@ -106,9 +106,21 @@ class Section(TypedDict, total=False):
     """A section of a full text."""
 
     kind: str
-    """results or limitations."""
+    """results, limitations or table."""
     title: str
     text: str
+
+
+@_OPEN
+class Conflict(TypedDict, total=False):
+    """A figure that abstract and full text give differently, with the sentence of each."""
+
+    what: str
+    """`participants randomised`, or the measure: `HR`."""
+    abstract: str
+    full_text: str
+    section: str
+    """Where the full text gives it."""
 
 
 @_OPEN
@@ -119,6 +131,7 @@ class FullText(TypedDict, total=False):
     pmcid: str
     licence: str
     sections: list[Section]
+    conflicts: list[Conflict]
     addressed_to_machines: bool
     """True where sentences that speak to machines were left out."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.registry import title_of
-from willowbark.tools.works.sections import licence_of
+from willowbark.tools.works.sections import conflicts_of, licence_of
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
 from .grounding import shown_prose
@@ -86,6 +86,12 @@ def _of_records(material: Material) -> Iterator[str]:
     yield trust_summary([material.records[key] for key in rested_on])
     if retracted := [retraction_note(record) for record in pool if record.paper and record.paper.retracted]:
         yield f"Retracted, therefore left out of the appraisal: {'; '.join(retracted)}."
+    for record in pool:
+        for each in conflicts_of(record):
+            yield (
+                f"Abstract and full text of {record.key} disagree on {each.get('what')}: “{each.get('abstract')}” "
+                f"against “{each.get('full_text')}” ({each.get('section')})."
+            )
     if addressed := [record.key for record in pool if is_addressed_to_machines(record)]:
         yield f"Text addressed to machines, set aside in {counted(len(addressed), 'record')}: {', '.join(addressed)}."
 

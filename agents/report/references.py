@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.works.sections import licence_of, places
+from willowbark.tools.works.sections import conflicts_of, licence_of, places
 from willowbark.tools.works.trust import is_unchecked
 from willowbark.tools.works.trust_lookup import flags_of
 
@@ -70,7 +70,8 @@ def _origin(record: Evidence) -> dict[str, object]:
         found["published_version"] = paper.published_version
     if licence := licence_of(record):
         titles = list(dict.fromkeys(place.title for place in places(record)))
-        found["full_text"] = {"pmcid": record.record.pmcid, "licence": licence, "sections": titles}
+        disagreed = {"conflicts": [dict(each) for each in conflicts_of(record)]} if conflicts_of(record) else {}
+        found["full_text"] = {"pmcid": record.record.pmcid, "licence": licence, "sections": titles, **disagreed}
     return found
 
 

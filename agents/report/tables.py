@@ -145,10 +145,13 @@ def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
 
 
 def _effects(record: Evidence, found: list[EffectSize], drug: str) -> tuple[list[EffectSize], str | None]:
-    """The effect sizes of the abstract, and only where it gives none those of the full text that name the drug."""
+    """The effect sizes of the abstract, and only where it gives none those of the full text that name the drug.
+
+    Of the full text its results come first, then the rows of its tables.
+    """
     if found:
         return found, section_of(record, found[0].sentence, plain)
-    for place in places(record, "results"):
+    for place in (*places(record, "results"), *places(record, "table")):
         on_drug = [size for size in effect_sizes(place.text) if _names(size.sentence, drug)]
         if on_drug:
             return on_drug[:MAX_EFFECTS], place.title

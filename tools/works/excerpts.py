@@ -17,6 +17,7 @@ from .sections import places, section_of
 
 RESULTS_SHOWN = 2000  # characters of a record's results in a prompt; the abstract beside them has up to 2,500
 LIMITS_SHOWN = 800  # characters of its limitations in a prompt
+ROWS_SHOWN = 600  # characters of its tables' rows in a prompt
 MAX_LIMITS = 2  # quoted of one study
 MIN_LIMIT_CHARACTERS, MAX_LIMIT_CHARACTERS = 30, 400  # shorter ones announce, longer ones discuss
 GAP = "\n[…]\n"  # stands where sentences were left out, so that no quote runs across
@@ -58,11 +59,14 @@ def stated_limits(record: Evidence) -> list[Passage]:
 
 
 def excerpted(record: Evidence) -> Evidence:
-    """A record whose full text is cut to what a model should read: results that name a drug or a figure, and limits."""
+    """A record whose full text is cut to what a model should read.
+
+    Results and rows of tables that name a drug or a figure, and limits.
+    """
     read = record.paper and record.paper.full_text
     if not read:
         return record
-    room = {"results": RESULTS_SHOWN, "limitations": LIMITS_SHOWN}
+    room = {"results": RESULTS_SHOWN, "limitations": LIMITS_SHOWN, "table": ROWS_SHOWN}
     kept = list[Section]()
     for place in places(record):
         text = _telling(place.text, room.get(place.kind, 0))

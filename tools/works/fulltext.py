@@ -1,4 +1,4 @@
-"""Open-access full text from Europe PMC, added to records: results and limitations, with their place and licence.
+"""Open-access full text from Europe PMC, added to records: results, tables, limitations, with their place and licence.
 
 A record's content stays its title and abstract, on which the rules of the appraisal were set; what was read of the
 full text stands beside it, in `metadata["full_text"]`. `fullTextXML` of https://europepmc.org/RestfulWebService; `jats`
@@ -17,6 +17,7 @@ from ..http.transport import Transport
 from ..reading.screening import addressed_to_machines, set_aside
 from ..records import FullText as ReadText
 from ..records import Section as ReadSection
+from .conflicts import conflicts
 from .jats import FullText, Section, parse_full_text
 
 FULL_TEXT_LIMIT = 12  # articles a run, 0.1 to 1 MB each: one or two for every candidate that a report shows
@@ -45,7 +46,7 @@ async def full_text(pmcid: str, transport: Transport) -> FullText | None:
 async def read_full_texts(
     records: Sequence[Evidence], transport: Transport, limit: int = FULL_TEXT_LIMIT, *, deadline_s: float = DEADLINE_S
 ) -> list[Evidence]:
-    """Add results and limitations from the full text to the first records that have an open one.
+    """Add results, tables and limitations from the full text to the first records that have an open one.
 
     Args:
         records: best first.
@@ -55,7 +56,8 @@ async def read_full_texts(
 
     Returns:
         The records in their order. A record that was read has `full_text` in its metadata: source, PMCID, licence, and
-        the sections (kind, title, text), without what is addressed to machines. One whose text was not read has
+        the sections (kind, title, text), without what is addressed to machines, and the figures on which abstract and
+        full text disagree. One whose text was not read has
         `full_text_unread`: why; there, an article that was late and one whose source failed are told alike, so that a
         run lived again tells the same.
     """
@@ -113,6 +115,8 @@ def extended(record: Evidence, found: FullText) -> Evidence:
     if not sections:
         return _unread(record, "its results have no section of their own")
     read = ReadText(source="europepmc", pmcid=found.pmcid, licence=licence, sections=sections)
+    if disagreed := conflicts(set_aside(visible(record.content.partition("\n\n")[2])), sections):
+        read["conflicts"] = disagreed
     if any(addressed_to_machines(text) for each in found.sections for text in (each.title, *each.paragraphs)):
         read["addressed_to_machines"] = True
     return record.noting(full_text=read)

@@ -1,7 +1,7 @@
 """An article's XML: what it reports in its results, and what it says limits them; its licence.
 
-JATS, described at https://jats.nlm.nih.gov/archiving/tag-library/. Figures, tables, formulas and the numbers of
-references are left out.
+JATS, described at https://jats.nlm.nih.gov/archiving/tag-library/. Figures, formulas and the numbers of references are
+left out; tables are read row by row (`tables`).
 """
 
 import re
@@ -15,17 +15,14 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
 from ..errors import UnreadableReply
-from ..sources.publications import raised
+from .markup import flat
+from .tables import read_tables
 
 MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
 MAX_SECTION_CHARS = 6000  # of one kind: what a model can read beside the other records
 _MAX_DEPTH = 100
 _MAX_ELEMENTS = 300_000
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[<>]*>")  # one that declares nothing; any other is refused
-_DROPPED = frozenset(
-    "table-wrap table fig fig-group disp-formula tex-math supplementary-material graphic media ref-list fn fn-group"
-    " label".split()
-)
 _LIMITS_TITLE = re.compile(r"\blimitations?\b|\bshortcomings?\b|\bweaknesses\b|\bcaveats?\b", re.IGNORECASE)
 _LIMITS_TEXT = re.compile(
     r"\blimitations?\b|\bshortcomings?\b|\bcaveats?\b|\binterpreted with caution\b|\bunderpowered\b"
@@ -42,11 +39,8 @@ _WORDED = re.compile(
     re.IGNORECASE,
 )
 _TERMS = (("-NC", "commercial"), ("-ND", "deriv"), ("-SA", "alike"))
-_EMPTY_BRACKETS = re.compile(r"[\[(][\s,;–-]*[\])]")
-_BEFORE_POINT = re.compile(r"\s+([,.;:)\]])")
-_NOTHING = re.compile(r"[\s,;–-]*")
 
-Kind = Literal["results", "limitations"]
+Kind = Literal["results", "limitations", "table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +49,9 @@ class Section:
 
     kind: Kind
     title: str
-    """As the article heads it, with the headings above it: `Discussion > Limitations`."""
+    """As the article heads it, with the headings above it: `Discussion > Limitations`; a table's label."""
     paragraphs: tuple[str, ...]
+    """Of a table its caption, its rows and its footnotes, one each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +87,10 @@ def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
     if article is None:
         raise UnreadableReply("europepmc", "answered with XML that holds no article")
     body = article.find("body")
-    sections = tuple(_capped(_sections(body, ()))) if body is not None else ()
+    prose = _capped(_sections(body, ())) if body is not None else ()
+    rows = (Section("table", table.label, table.lines()) for table in read_tables(article))
     titles = tuple(_title(each) for each in (body.findall("sec") if body is not None else ()))
-    return FullText(pmcid, sections, _licence(article), titles)
+    return FullText(pmcid, (*prose, *rows), _licence(article), titles)
 
 
 def _root(xml: bytes) -> Element:
@@ -162,7 +158,7 @@ def _is_discussion(sec: Element, title: str) -> bool:
 
 def _title(sec: Element) -> str:
     title = sec.find("title")
-    return _flat(title).rstrip(" .:") if title is not None else ""
+    return flat(title).rstrip(" .:") if title is not None else ""
 
 
 def _paragraphs(sec: Element, leave: re.Pattern[str] | None = None) -> Iterator[str]:
@@ -176,34 +172,8 @@ def _paragraphs(sec: Element, leave: re.Pattern[str] | None = None) -> Iterator[
         if each.tag == "sec":
             if leave is None or not leave.search(_title(each)):
                 yield from _paragraphs(each, leave)
-        elif each.tag in ("p", "list", "disp-quote") and (text := _flat(each)):
+        elif each.tag in ("p", "list", "disp-quote") and (text := flat(each)):
             yield text
-
-
-def _flat(element: Element) -> str:
-    """Running text without markup, references' numbers, formulas and tables; superscripts stay readable."""
-    pieces: list[str] = []
-    _gather(element, pieces)
-    text = _EMPTY_BRACKETS.sub("", "".join(pieces))
-    return _BEFORE_POINT.sub(r"\1", " ".join(text.split()))
-
-
-def _gather(element: Element, pieces: list[str]) -> None:
-    pieces.append(element.text or "")
-    for each in element:
-        tag = each.tag.rpartition("}")[2]
-        reference = tag == "xref" and each.get("ref-type") == "bibr"
-        if tag == "sup":
-            inside: list[str] = []
-            _gather(each, inside)
-            above = "".join(inside)
-            if not _NOTHING.fullmatch(above):  # what is left of references: their commas
-                pieces.append(raised(next((piece for piece in reversed(pieces) if piece), ""), above))
-        elif tag not in _DROPPED and not reference:
-            _gather(each, pieces)
-            if tag in ("p", "list-item", "title"):
-                pieces.append(" ")
-        pieces.append(each.tail or "")
 
 
 def _capped(sections: Iterable[Section]) -> Iterator[Section]:
@@ -241,7 +211,7 @@ def _licence(article: Element) -> str | None:
         if found := _COMMONS.search(address.lower()):
             name = "CC0" if found[3] else f"CC {found[1].strip('-').upper()}"
             return " ".join(filter(None, (name, found[2] or found[4])))
-    words = _flat(stated)
+    words = flat(stated)
     if worded := _WORDED.search(words):
         terms = "".join(short for short, word in _TERMS if word in worded[1].lower())
         return " ".join(filter(None, (f"CC BY{terms}", worded[2])))

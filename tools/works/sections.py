@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..evidence import Evidence
+from ..records import Conflict
 from ..registry import cards
 from .jats import Kind
 
@@ -14,9 +15,9 @@ class Place(NamedTuple):
     """A section of a full text that was read."""
 
     kind: str
-    """results or limitations."""
+    """results, limitations or table."""
     title: str
-    """As the article heads it, with the headings above it: `Discussion > Limitations`."""
+    """As the article heads it, with the headings above it: `Discussion > Limitations`; a table's label."""
     text: str
 
 
@@ -24,6 +25,12 @@ def licence_of(record: Evidence) -> str | None:
     """The licence of the full text that was read; None where none was."""
     read = record.paper and record.paper.full_text
     return read.get("licence") if read else None
+
+
+def conflicts_of(record: Evidence) -> list[Conflict]:
+    """The figures on which abstract and full text disagree; none where no full text was read."""
+    read = record.paper and record.paper.full_text
+    return read.get("conflicts", []) if read else []
 
 
 def places(record: Evidence, kind: Kind | None = None) -> list[Place]:

@@ -278,4 +278,11 @@ def _origin(reference: Mapping[str, Any]) -> Flow:
         said.append(flow(f" Published since as {reference['published_version']}, which was not read."))
     if read := reference.get("full_text"):
         said.append(flow(f" Full text read ({read['pmcid']}, {read['licence']}): {', '.join(read['sections'])}."))
+        said += [
+            flow(
+                f" Abstract and full text disagree on {each['what']}: “{each['abstract']}” against "
+                f"“{each['full_text']}” ({each['section']})."
+            )
+            for each in read.get("conflicts") or ()
+        ]
     return joined(said, "")

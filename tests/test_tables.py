@@ -1,0 +1,161 @@
+"""Tables of full texts: every cell in its column, rows as passages; what no reader would follow is cut."""
+
+import time
+from pathlib import Path
+from xml.etree.ElementTree import XML
+
+import pytest
+from builders import record
+from trust_sample import transport
+
+from willowbark.tools.sandbox.library import Library, Publication
+from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.works.excerpts import excerpted
+from willowbark.tools.works.fulltext import read_full_texts
+from willowbark.tools.works.jats import parse_full_text
+from willowbark.tools.works.sections import conflicts_of, is_full_text, places, section_of
+from willowbark.tools.works.tables import (
+    MAX_COLUMNS,
+    MAX_ROWS,
+    MAX_TABLE_CHARS,
+    MAX_TABLES,
+    Table,
+    read_tables,
+)
+
+REPLIES = Path(__file__).resolve().parents[2] / "shared" / "data" / "replies" / "biomcp_ncbi_efetch"
+real = pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies is not beside this clone")
+
+OUTCOMES = """<table-wrap id="T2"><label>Table 2.</label>
+<caption><title>Fever after <italic>placebinol</italic></title></caption>
+<table><thead><tr><th rowspan="2">Outcome</th><th colspan="2">Placebinol (n = 20)<xref ref-type="table-fn">*</xref></th>
+<th rowspan="2">OR (95% CI)</th></tr><tr><th>Mean</th><th>SD</th></tr></thead>
+<tbody><tr><td colspan="4">Week 4</td></tr>
+<tr><td>Fever</td><td>1.5</td><td>0.2</td><td>2.40 (1.30-4.40)</td></tr>
+<tr><td rowspan="2">Pain</td><td>3.0</td><td>10<sup>2</sup></td><td/></tr>
+<tr><td>2.0</td><td>0.4</td></tr></tbody></table>
+<table-wrap-foot><fn><p>*As randomised.</p></fn></table-wrap-foot></table-wrap>"""
+
+
+def wrapped(table: str, label: str = "<label>Table 1</label>") -> str:
+    return f"<table-wrap>{label}{table}</table-wrap>"
+
+
+def tables(*wraps: str) -> list[Table]:
+    return read_tables(XML(f"<article><body><sec>{''.join(wraps)}</sec></body></article>"))
+
+
+def test_a_cell_that_spans_stands_in_every_row_and_column_it_covers() -> None:
+    [table] = tables(OUTCOMES)
+
+    assert (table.label, table.caption, table.notes) == ("Table 2", "Fever after placebinol", ("*As randomised.",))
+    assert table.columns == ("Outcome", "Placebinol (n = 20) > Mean", "Placebinol (n = 20) > SD", "OR (95% CI)")
+    assert table.rows[1:] == (
+        ("Fever", "1.5", "0.2", "2.40 (1.30-4.40)"),
+        ("Pain", "3.0", "10^2", ""),
+        ("Pain", "2.0", "0.4"),
+    )
+
+
+def test_a_row_is_told_with_its_columns_and_the_heading_above_it() -> None:
+    [table] = tables(OUTCOMES)
+
+    assert table.lines()[:2] == (
+        "Fever after placebinol",
+        "Week 4; Fever; Placebinol (n = 20) > Mean: 1.5; Placebinol (n = 20) > SD: 0.2; OR (95% CI): 2.40 (1.30-4.40)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrap", "rows"),
+    [
+        (wrapped("<table><tr><th>Drug</th><th>n</th></tr><tr><td>A</td><td>3</td></tr></table>"), (("A", "3"),)),
+        (wrapped("<alternatives><graphic/><table><tr><td>A</td></tr></table></alternatives>"), (("A",),)),
+        (wrapped("<table><tbody><tr><td>A<table><tr><td>B</td></tr></table></td></tr></tbody></table>"), (("A",),)),
+        (wrapped('<table><tr><td colspan="x" rowspan="-1">A</td><td colspan="0">3</td></tr></table>'), (("A", "3"),)),
+        (wrapped("<table><tr/><tr><td/></tr><tr><td>A</td></tr></table>"), (("A",),)),
+    ],
+    ids=["no head", "beside a picture", "a table in a cell", "spans that are no numbers", "empty rows"],
+)
+def test_an_odd_table_is_read_as_far_as_it_goes(wrap: str, rows: tuple[tuple[str, ...], ...]) -> None:
+    [table] = tables(wrap)
+
+    assert table.rows == rows
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [wrapped("<graphic/>"), wrapped("<table/>"), wrapped("<table><tr><td/></tr></table>"), "<table-wrap/>"],
+    ids=["a picture", "empty", "empty cells", "nothing"],
+)
+def test_a_table_without_cells_is_none(wrap: str) -> None:
+    assert tables(wrap) == []
+
+
+def test_a_table_without_label_goes_by_its_place() -> None:
+    found = tables(wrapped("<table><tr><td>A</td></tr></table>", label=""), OUTCOMES)
+
+    assert [table.label for table in found] == ["Table 1", "Table 2"]
+
+
+def test_huge_spans_and_tables_are_cut_in_no_time() -> None:
+    cell = '<td colspan="999999999" rowspan="999999999">A</td>'
+    rows = f"<tr>{cell * 50}</tr>" * 500
+    started = time.process_time()
+    found = tables(*[wrapped(f"<table>{rows}</table>")] * 20)
+
+    assert len(found) == MAX_TABLES
+    assert {len(table.rows) for table in found} == {MAX_ROWS}
+    assert {len(row) for table in found for row in table.rows} == {MAX_COLUMNS}
+    assert all(sum(map(len, table.lines())) <= MAX_TABLE_CHARS for table in found)
+    assert time.process_time() - started < 10
+
+
+def test_spans_that_overlap_keep_the_first_cell() -> None:
+    rows = '<tr><td rowspan="2">A</td><td>B</td></tr><tr><td colspan="2">C</td><td>D</td></tr>'
+    [table] = tables(wrapped(f"<table>{rows}</table>"))
+
+    assert table.rows == (("A", "B"), ("A", "C", "C", "D"))
+
+
+@real
+@pytest.mark.parametrize(
+    ("number", "labels", "line"),
+    [
+        ("3040717", ["Table 1", "Table 2"], "M1652I; Genetic or integrative methods > IARC class: 1; "),
+        ("6329583", [f"Table {number}" for number in range(1, 7)], "Macrocephaly of >2 SD to <4 SD; Score (points): 2"),
+    ],
+)
+def test_tables_of_real_articles_are_read(number: str, labels: list[str], line: str) -> None:
+    [path] = REPLIES.rglob(f"*pmc{number}.xml")
+    found = parse_full_text(path.read_bytes(), f"PMC{number}")
+
+    assert found is not None
+    read = [section for section in found.sections if section.kind == "table"]
+    assert [section.title for section in read] == labels
+    assert any(each.startswith(line) for section in read for each in section.paragraphs)
+
+
+ARTICLE = f"""<article xmlns:xlink="http://www.w3.org/1999/xlink"><front><article-meta><permissions>
+<license xlink:href="https://creativecommons.org/licenses/by/4.0/"/></permissions></article-meta></front><body>
+<sec sec-type="results"><title>Results</title><p>In all, 40 patients were randomised to placebinol or placebo.</p></sec>
+</body><floats-group>{OUTCOMES}</floats-group></article>"""
+
+
+async def test_the_sandbox_serves_tables_and_rows_can_be_quoted_with_their_table() -> None:
+    paper = Publication(pmid="99999951", pmcid="PMC99999951", title="[SYNTHETIC] Record", topic="synthetic",
+                        full_text=ARTICLE, provenance="Synthetic")  # fmt: skip
+    own = record("99999951", "Record", "Of 60 screened, 44 patients were randomised.", pmcid="PMC99999951")
+    with SandboxServer(Library(publications=(paper,))) as server:
+        async with transport(server) as way:
+            [read] = await read_full_texts([own], way)
+
+    section = section_of(read, "OR (95% CI): 2.40 (1.30-4.40)")
+    assert section == "Table 2"
+    assert is_full_text(section)
+    assert [place.title for place in places(read, "table")] == ["Table 2"]
+    assert any(place.kind == "table" for place in places(excerpted(read)))
+    [conflict] = conflicts_of(read)
+    assert (conflict["what"], conflict["section"]) == ("participants randomised", "Results")
+    assert "44 patients" in conflict["abstract"]
+    assert "40 patients" in conflict["full_text"]
