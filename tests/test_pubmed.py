@@ -105,6 +105,32 @@ async def test_a_search_names_its_tool_and_asks_for_the_most_relevant() -> None:
     assert "esearch.fcgi?db=pubmed" in reply.url
 
 
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ('"multiple sclerosis"', '("multiple sclerosis" OR "multiple sclerosis"[mh])'),
+        ('(dkd OR "diabetic nephropathy")', '(dkd OR ("diabetic nephropathy" OR "diabetic nephropathy"[mh]))'),
+        ('(migraine OR "migraine disorders") AND timolol', '(migraine OR "migraine disorders") AND timolol'),
+        ('"alzheimer disease"[tiab]', '"alzheimer disease"[tiab]'),
+        ('"vestibular migraine" AND timolol', '"vestibular migraine" AND timolol'),
+        ("heart failure", "heart failure"),
+    ],
+    ids=[
+        "a phrase alone",
+        "an abbreviation",
+        "a word that PubMed maps itself",
+        "field tags",
+        "no heading known",
+        "no phrase",
+    ],
+)
+async def test_a_condition_named_by_phrases_alone_is_sought_by_its_heading_too(query: str, sent: str) -> None:
+    server = Server(found("11"), fetched("11"))
+    reply = await server.source().find(query)
+
+    assert server.asked[0][1]["term"] == reply.query == sent
+
+
 async def test_what_pubmed_made_of_the_query_is_kept() -> None:
     made = '"migraine disorders"[MeSH Terms] OR  "migraine"[All Fields]'
     reply = await Server(found("11", querytranslation=made), fetched("11")).source().find("migraine")

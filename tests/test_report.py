@@ -13,7 +13,9 @@ from willowbark.agents.drafts import CandidateDraft, ReportDraft
 from willowbark.agents.judge import AssessmentMessage
 from willowbark.agents.report.claims import Claim
 from willowbark.agents.report.model import ReportMessage, ResearchReport
+from willowbark.agents.report.sections import question_as_read
 from willowbark.agents.reporter import ReportAgent
+from willowbark.tools.questions.query import parse_question
 from willowbark.tools.search import Status
 
 TRIAL = record(
@@ -44,6 +46,34 @@ THREAD = (
     findings("mechanism", reply(DRUG, source="chembl")),
     verdict("synthesize", stop_reason="sufficient_evidence"),
 )
+
+
+@pytest.mark.parametrize(
+    ("question", "read"),
+    [
+        (
+            QUESTION,
+            "population: migraine; intervention: any existing drug; comparator: any; outcome: its prevention.",
+        ),
+        (
+            "Is valproate safe in pregnancy for migraine prevention?",
+            "population: migraine and pregnancy; intervention: valproic acid; comparator: any; outcome: safety.",
+        ),
+        (
+            "Is topiramate better than propranolol for migraine?",
+            "population: migraine; intervention: topiramate; comparator: propranolol; "
+            "outcome: benefit, of one against the other.",
+        ),
+        (
+            "Which drugs treat migraine, but not triptans?",
+            "population: migraine; intervention: any existing drug, without triptans; comparator: any; "
+            "outcome: benefit in those who have it.",
+        ),
+    ],
+    ids=["prevent", "safety", "compare", "left out"],
+)
+def test_the_methodology_says_how_the_question_was_read(question: str, read: str) -> None:
+    assert question_as_read(parse_question(question)) == f"The question was read as: {read}"
 
 
 def drafted(*claims: Claim, **fields: Any) -> str:

@@ -1,10 +1,12 @@
 """The report's sections in sentences: what the records say, how the drugs act, how the search went."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.questions.kinds import Kind
+from willowbark.tools.questions.query import ParsedQuestion
 from willowbark.tools.records import Trial
 
 from ..asking import PROMPTS_VERSION
@@ -28,6 +30,17 @@ _KINDS = {
     "preprints": "preprint",
     "clinical_trials": "registered trial",
     "other": "database entry",
+}
+_OUTCOMES: Mapping[Kind, str] = {
+    "treat": "benefit in those who have it",
+    "prevent": "its prevention",
+    "harm": "harm caused",
+    "avoid": "harm to those who have it",
+    "safety": "safety",
+    "compare": "benefit, of one against the other",
+    "mechanism": "how it acts",
+    "status": "approvals and trials",
+    "negative": "lack of benefit",
 }
 _HOW = (
     "Study design, size and direction of effect are read by learned weights, posted results as data; certainty follows "
@@ -163,13 +176,28 @@ def targets_of(candidate: Candidate) -> str:
 
 def methodology_section(material: Material) -> ReportSection:
     """Who searched where, how it was read, who decided; the searches themselves stand in the report's log."""
-    said = [_search(material), _records(material), _HOW, material.approval.sentence]
+    said = [question_as_read(material.asked), _search(material), _records(material), _HOW, material.approval.sentence]
     aside = [
         f"Set aside: {one.name} ({one.supporting} for, {one.contradicting} against, {one.certainty} certainty)"
         f"{f': {one.reason}' if one.reason else ''}"
         for one in material.approval.set_aside
     ]
     return _section("Methodology", [*map(paragraph, said), *([points(aside)] if aside else [])])
+
+
+def question_as_read(asked: ParsedQuestion) -> str:
+    """The question as it was understood: population, intervention, comparator and outcome, in one sentence."""
+    drugs = [*asked.drugs, *asked.drug_classes]
+    compared = asked.kind == "compare" and len(drugs) > 1
+    left_out = [*asked.excluded_drugs, *asked.excluded_classes]
+    wanted = listed(drugs[:1] if compared else drugs) or "any existing drug"
+    parts = {
+        "population": listed([*asked.conditions, *filter(None, [asked.population])]) or "not named",
+        "intervention": f"{wanted}, without {listed(left_out)}" if left_out else wanted,
+        "comparator": listed(drugs[1:]) if compared else "any",
+        "outcome": _OUTCOMES.get(asked.kind, "not named"),
+    }
+    return f"The question was read as: {'; '.join(f'{name}: {told}' for name, told in parts.items())}."
 
 
 def _search(material: Material) -> str:

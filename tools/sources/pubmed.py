@@ -1,8 +1,11 @@
 """PubMed, through NCBI's E-utilities: ESearch for the numbers, EFetch for the records.
 
-https://www.ncbi.nlm.nih.gov/books/NBK25499/
+https://www.ncbi.nlm.nih.gov/books/NBK25499/. PubMed maps words to MeSH headings and what is narrower, and quoted
+phrases to nothing (https://pubmed.ncbi.nlm.nih.gov/help/#automatic-term-mapping): conditions named by quoted phrases
+alone get their heading beside them.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -14,6 +17,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from ..evidence import checked_identifier
 from ..http.reply import Reply, at, count
+from ..lexicon import find_conditions
 from ..search import Filters, Source, SourceReply
 from .card import SourceCard
 from .publications import DatedFilters, plain_words, redacted
@@ -41,6 +45,8 @@ CARD = SourceCard(
 
 IDS_PER_FETCH = 90  # above 200 NCBI asks for POST; its servers are reported to fail GETs from 100 on
 _LONGEST_TRANSLATION = 1000  # characters that are kept
+_SHORTEST_MAPPED = 6  # letters of a word; shorter ones are abbreviations, which PubMed mostly maps to something else
+_PHRASE = re.compile(r'"([^"]+)"')
 _EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch heeds a date range only when it has both ends
 _REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wellformed")
 
@@ -170,12 +176,42 @@ def _together(batches: Iterable[Articles]) -> Articles:
     return Articles([r for batch in each for r in batch.records], [line for batch in each for line in batch.unread])
 
 
+def with_headings(query: str) -> str:
+    """A query with the MeSH heading of each condition that it names by quoted phrases alone.
+
+    PubMed finds a heading by its other names, too. A query with field tags stays as it is.
+
+    >>> with_headings('("heart failure" OR "cardiac failure") AND (migraine OR "migraine disorders")')
+    '(("heart failure" OR "heart failure"[mh]) OR "cardiac failure") AND (migraine OR "migraine disorders")'
+    """
+    if "[" in query:
+        return query
+    words = (each for each in _PHRASE.sub(" ", query).split() if len(each) >= _SHORTEST_MAPPED)
+    told = {name for each in words if (name := _indexed(each.strip("()")))}
+
+    def beside(piece: re.Match[str]) -> str:
+        name = _indexed(piece[1])
+        if name is None or name in told:
+            return piece[0]
+        told.add(name)
+        return f'({piece[0]} OR "{name}"[mh])'
+
+    return _PHRASE.sub(beside, query)
+
+
+def _indexed(words: str) -> str | None:
+    """The common name of the condition that words name in full; None where MeSH is not known to have it."""
+    whole = (each for each in find_conditions(words) if (each.start, each.end) == (0, len(words)))
+    return next((each.name for each in whole if each.mesh_id), None)
+
+
 def _term(query: str, asked: PubMedFilters) -> str:
     """ESearch's term for a query and the types that are wanted."""
     if not query.strip():
         raise SourceRefused("pubmed", "cannot search for nothing: the query is empty")
     wanted = " OR ".join(f'"{kind}"[Publication Type]' for kind in asked.publication_types)
-    return f"({query}) AND ({wanted})" if wanted else query
+    term = with_headings(query)
+    return f"({term}) AND ({wanted})" if wanted else term
 
 
 def _hits(start: int, reply: Reply) -> Hits:
