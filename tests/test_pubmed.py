@@ -111,6 +111,11 @@ async def test_a_search_names_its_tool_and_asks_for_the_most_relevant() -> None:
         ('"multiple sclerosis"', '("multiple sclerosis" OR "multiple sclerosis"[mh])'),
         ('(dkd OR "diabetic nephropathy")', '(dkd OR ("diabetic nephropathy" OR "diabetic nephropathy"[mh]))'),
         ('(migraine OR "migraine disorders") AND timolol', '(migraine OR "migraine disorders") AND timolol'),
+        (
+            '(ACHE AND "multiple sclerosis") OR (timolol AND "multiple sclerosis")',
+            '(ACHE AND ("multiple sclerosis" OR "multiple sclerosis"[mh])) OR '
+            '(timolol AND ("multiple sclerosis" OR "multiple sclerosis"[mh]))',
+        ),
         ('"alzheimer disease"[tiab]', '"alzheimer disease"[tiab]'),
         ('"vestibular migraine" AND timolol', '"vestibular migraine" AND timolol'),
         ("heart failure", "heart failure"),
@@ -119,6 +124,7 @@ async def test_a_search_names_its_tool_and_asks_for_the_most_relevant() -> None:
         "a phrase alone",
         "an abbreviation",
         "a word that PubMed maps itself",
+        "in two groups",
         "field tags",
         "no heading known",
         "no phrase",

@@ -86,7 +86,7 @@ class Material:
     @property
     def topic(self) -> str:
         """The condition asked about, spelt as in the question; the question's words in quotes where none is known."""
-        named = " and ".join(_as_asked(name, self.dossier.question) for name in self.asked.conditions)
+        named = " and ".join(as_asked(name, self.dossier.question) for name in self.asked.conditions)
         return named or f"“{' '.join(self.asked.terms) or self.dossier.question}”"
 
     @property
@@ -100,7 +100,7 @@ class Material:
         return any(reply.sandboxed for reply in self.dossier.replies)
 
 
-def _as_asked(name: str, question: str) -> str:
+def as_asked(name: str, question: str) -> str:
     """A condition's common name with the capitals that the question gives it."""
     found = re.search(rf"\b{re.escape(name)}\b", question, re.IGNORECASE)
     return found[0] if found else name

@@ -15,7 +15,7 @@ from .claims import Claim
 from .content import EVENTS_NOTE, NOT_REPORTED, PostedResult, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, joined, paragraph, points
 from .forms.markdown import blocks_in_markdown
-from .material import Material
+from .material import Material, as_asked
 from .references import References
 from .tables import posted_results
 from .wording import counted, designs_in_words, listed
@@ -187,12 +187,12 @@ def methodology_section(material: Material) -> ReportSection:
 
 def question_as_read(asked: ParsedQuestion) -> str:
     """The question as it was understood: population, intervention, comparator and outcome, in one sentence."""
-    drugs = [*asked.drugs, *asked.drug_classes]
+    named, drugs = (as_asked(name, asked.text) for name in asked.conditions), [*asked.drugs, *asked.drug_classes]
     compared = asked.kind == "compare" and len(drugs) > 1
     left_out = [*asked.excluded_drugs, *asked.excluded_classes]
     wanted = listed(drugs[:1] if compared else drugs) or "any existing drug"
     parts = {
-        "population": listed([*asked.conditions, *filter(None, [asked.population])]) or "not named",
+        "population": listed([*named, *filter(None, [asked.population])]) or "not named",
         "intervention": f"{wanted}, without {listed(left_out)}" if left_out else wanted,
         "comparator": listed(drugs[1:]) if compared else "any",
         "outcome": _OUTCOMES.get(asked.kind, "not named"),

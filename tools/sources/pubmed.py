@@ -46,6 +46,7 @@ CARD = SourceCard(
 IDS_PER_FETCH = 90  # above 200 NCBI asks for POST; its servers are reported to fail GETs from 100 on
 _LONGEST_TRANSLATION = 1000  # characters that are kept
 _SHORTEST_MAPPED = 6  # letters of a word; shorter ones are abbreviations, which PubMed mostly maps to something else
+_GROUP = re.compile(r"[^()]+")
 _PHRASE = re.compile(r'"([^"]+)"')
 _EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch heeds a date range only when it has both ends
 _REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wellformed")
@@ -177,26 +178,28 @@ def _together(batches: Iterable[Articles]) -> Articles:
 
 
 def with_headings(query: str) -> str:
-    """A query with the MeSH heading of each condition that it names by quoted phrases alone.
+    """A query with the MeSH heading of each condition that a group of it names by quoted phrases alone.
 
     PubMed finds a heading by its other names, too. A query with field tags stays as it is.
 
     >>> with_headings('("heart failure" OR "cardiac failure") AND (migraine OR "migraine disorders")')
     '(("heart failure" OR "heart failure"[mh]) OR "cardiac failure") AND (migraine OR "migraine disorders")'
     """
-    if "[" in query:
-        return query
-    words = (each for each in _PHRASE.sub(" ", query).split() if len(each) >= _SHORTEST_MAPPED)
-    told = {name for each in words if (name := _indexed(each.strip("()")))}
+    return query if "[" in query else _GROUP.sub(_group_with_headings, query)
 
-    def beside(piece: re.Match[str]) -> str:
-        name = _indexed(piece[1])
+
+def _group_with_headings(group: re.Match[str]) -> str:
+    words = (each for each in _PHRASE.sub(" ", group[0]).split() if len(each) >= _SHORTEST_MAPPED)
+    told = set(map(_indexed, words))
+
+    def beside(phrase: re.Match[str]) -> str:
+        name = _indexed(phrase[1])
         if name is None or name in told:
-            return piece[0]
+            return phrase[0]
         told.add(name)
-        return f'({piece[0]} OR "{name}"[mh])'
+        return f'({phrase[0]} OR "{name}"[mh])'
 
-    return _PHRASE.sub(beside, query)
+    return _PHRASE.sub(beside, group[0])
 
 
 def _indexed(words: str) -> str | None:
