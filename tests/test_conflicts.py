@@ -74,6 +74,13 @@ def test_rows_of_tables_are_compared_too() -> None:
     assert (found["what"], found["full_text"], found["section"]) == ("OR", row, "Table 2")
 
 
+def test_numbers_beyond_reason_are_no_participants() -> None:
+    many = "4" * 5000
+
+    assert conflicts(f"{many} patients were randomised.", [section(f"1{many} patients were randomised.")]) == []
+    assert conflicts(f"It fell (OR {many}.0).", [section(f"It fell (OR 1{many}.0).")]) == []
+
+
 def test_long_sentences_are_cut() -> None:
     long = "44 patients were randomised, " + "with care, " * 100 + "all of them."
     [found] = conflicts(long, [section("40 patients were randomised.")])

@@ -14,7 +14,7 @@ from ..records import Conflict, Section
 
 MAX_CONFLICTS = 3  # named of one record
 MAX_QUOTE_CHARS = 300
-_NUMBER = r"(?P<n>\d{1,3}(?:,\d{3})+|\d+)"
+_NUMBER = r"(?P<n>\d{1,3}(?:,\d{3}){1,2}|\d{1,9})"
 _PEOPLE = (
     r"(?:[\w-]+ ){0,3}?(?:patients|participants|subjects|people|persons|individuals|women|men|children|adolescents"
     r"|adults|volunteers|residents|smokers)"
