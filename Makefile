@@ -148,6 +148,16 @@ $(AXE)/.ready: .ci/axe.txt $(VENV)/.dev
 page-test: dev $(AXE)/.ready ## Try the page in a headless Chromium, by keyboard, on a phone, in dark, and with axe
 	AXE=$(AXE)/axe_playwright_python/axe.min.js $(BIN)/pytest -q -c browser/pytest.ini browser
 
+INSPECT = npx --yes @modelcontextprotocol/inspector@0.15.0 --cli $(BIN)/willowbark mcp --offline --method
+
+.PHONY: mcp-inspect
+mcp-inspect: dev ## Ask the MCP server through the protocol's own inspector (needs Node.js)
+	$(INSPECT) tools/list | grep '"name": "research"'
+	$(INSPECT) tools/call --tool-name search_pubmed --tool-arg query="migraine propranolol" | grep -o '"status[^,]*ok[^,]*'
+	$(INSPECT) tools/call --tool-name get_paper --tool-arg pmid=none | grep '"isError": true'
+	$(INSPECT) resources/templates/list | grep 'runs/{run_id}/report.json'
+	$(INSPECT) prompts/list | grep '"name": "treat"'
+
 .PHONY: documents
 documents: dev $(AXE)/.ready ## Count a report's pages on screen, on paper and in Word, and what axe finds (ARGS="report.json")
 	PYTHONPATH=$(AXE) $(BIN)/python benchmarks/documents.py $(ARGS)
