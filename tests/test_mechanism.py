@@ -93,6 +93,38 @@ def test_a_protein_of_the_condition_in_the_same_process_connects_it_at_half_the_
     assert chain.steps[-1].weight == pytest.approx(0.3)
 
 
+def partners(gene: str, **scores: float) -> Evidence:
+    told = [{"symbol": symbol, "id": f"9606.{symbol}", "score": score} for symbol, score in scores.items()]
+    said = Protein.model_validate({"gene_symbol": gene, "string_id": f"9606.{gene}", "partners": told})
+    return entry("stringdb", f"9606.{gene}", said, f"{gene}: partners")
+
+
+def test_a_partner_that_has_a_part_in_the_condition_connects_a_target_at_half_its_score() -> None:
+    chain = graph(acting("propranolol", "ADRB1"), associated(CALCA=0.6), partners("ADRB1", CALCA=0.9)).chain(
+        "propranolol"
+    )
+
+    assert [node.name for node in chain.nodes] == ["propranolol", "ADRB1", "CALCA", "migraine"]
+    step = chain.steps[1]
+    assert (step.relation, step.weight) == ("works together with", pytest.approx(0.45))
+    assert (step.backings[0].source, step.backings[0].number) == ("stringdb", "9606.CALCA")
+    assert chain.confidence == pytest.approx(0.9 * 0.45 * 0.6, abs=0.006)
+    section = argument_section(chain, graph(), References({}))
+    assert section is not None
+    assert "ADRB1 works together with CALCA, by STRING 9606.CALCA, score 0.90" in section.content
+
+
+def test_a_protein_of_many_partners_says_less_and_those_without_a_part_in_the_condition_nothing() -> None:
+    others = {f"X{number}": 0.9 for number in range(15)}
+    pool = (acting("propranolol", "ADRB1"), associated(CALCA=0.6))
+    few = graph(*pool, partners("ADRB1", CALCA=0.9)).chain("propranolol")
+    many = graph(*pool, partners("ADRB1", CALCA=0.9, **others))
+
+    assert many.chain("propranolol").confidence == pytest.approx(few.confidence * 16**-0.4, abs=0.006)
+    assert many.chain("propranolol").others == 0
+    assert many.acting_on(Node("target", "CALCA")) == []
+
+
 def test_a_missing_step_is_named_and_costs_most_of_the_confidence() -> None:
     chain = graph(acting("propranolol", "ADRB1"), protein("ADRB1", "vasodilation")).chain("propranolol")
 

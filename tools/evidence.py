@@ -27,6 +27,7 @@ SourceName = Literal[
     "chembl",
     "uniprot",
     "reactome",
+    "stringdb",
     "dgidb",
     "rxnorm",
     "openfda",

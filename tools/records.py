@@ -229,6 +229,18 @@ class Involvement(TypedDict, total=False):
     note: str
 
 
+@_OPEN
+class Partner(TypedDict, total=False):
+    """A protein that works together with another one, by its gene symbol and STRING's number."""
+
+    symbol: str
+    id: str
+    score: float
+    """How likely they do, 0 to 1."""
+    parts: dict[str, float]
+    """What the score is made of: experiments, databases, texts."""
+
+
 class NamedDrug(TypedDict):
     """Another drug that a label names: in which section, and in which sentence."""
 
@@ -466,6 +478,9 @@ class Protein(Fields):
     pathways: list[Pathway] = []
     """Of Reactome."""
     diseases: list[Involvement] = []
+    string_id: str | None = None
+    """STRING's number, such as 9606.ENSP00000288602."""
+    partners: list[Partner] = []
 
 
 class Process(Fields):

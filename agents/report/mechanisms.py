@@ -80,6 +80,10 @@ def _takes_part(chain: Chain, graph: MechanismGraph, references: References) -> 
         if (told := graph.about(process)) is not None:
             return (*said, *flow(f": “{short(told[1], LONGEST_QUOTE)}”", references.cite([told[0]]), Text(".")))
         return (*said, Text("."))
+    if chain.steps[0].end != chain.steps[-1].start:
+        step = chain.steps[1]
+        said = flow(f"{target.name} {step.relation} {step.end.name}, by ")
+        return (*said, *_says(step.backings, references), Text("."))
     if (function := graph.function_of(target)) is not None:
         key, words = function
         return flow(f"What it does: “{short(words, LONGEST_QUOTE)}”", references.cite([key]), ".")
@@ -137,7 +141,7 @@ def _says(backings: Sequence[Backing], references: References) -> Flow:
 def _named(backing: Backing) -> str:
     if backing.basis == "shared protein":
         return f"what is said of {backing.number}"
-    score = f", score {backing.score:.2f}" if backing.score is not None and backing.basis == "association" else ""
+    score = f", score {backing.score:.2f}" if backing.score is not None else ""
     return f"{title_of(backing.source)}{f' {backing.number}' if backing.number else ''}{score}"
 
 

@@ -1,10 +1,12 @@
 """The graph of a run: drugs, their targets, the processes that these take part in, and the condition.
 
 Nodes and steps come from the records at hand: ChEMBL and Open Targets say what drugs act on, Open Targets, UniProt and
-Reactome where targets take part, Open Targets and UniProt which proteins have to do with the condition; sentences of
-publications say any of it. Proteins are human where a database does not say otherwise.
+Reactome where targets take part, STRING with what they work together, Open Targets and UniProt which proteins have to
+do with the condition; sentences of publications say any of it. Proteins are human where a database does not say
+otherwise.
 
-Hubs say little: a drug of many targets, a process of many proteins, a target of many drugs. A way through one is damped
+Hubs say little: a drug of many targets, a process of many proteins, a target of many drugs, a protein of many partners.
+A way through one is damped
 by its degree to the power of -0.4, as degree-weighted path counts are (Himmelstein and Baranzini 2015,
 https://doi.org/10.1371/journal.pcbi.1004259); a target is damped from the sixth drug on, since a class may well hold
 five. Proteins that carry or break down drugs of every kind count a quarter.
@@ -36,7 +38,7 @@ GAP = 0.1  # weight of a step that nothing says
 MOST = 0.9  # confidence that look-ups and sentences can give
 COUNTED = 3  # ways that are added up
 MAX_SHOWN_GENES = 3
-_TAKES_PART, _HAS_A_PART = "takes part in", "has a part in"
+_TAKES_PART, _HAS_A_PART, _WORKS_WITH = "takes part in", "has a part in", "works together with"
 _CARRIERS = re.compile(r"CYP\d|UGT\d|ABC[BCG]\d|SLCO\d|SLC22A\d|SULT\d|ALB$|ORM\d|KCNH2$")
 
 
@@ -64,13 +66,15 @@ class MechanismGraph:
         self._proteins = {
             said.gene_symbol: (record, said)
             for record in self._pool
-            if isinstance(said := record.record, Protein) and said.gene_symbol and said.organism is None
+            if isinstance(said := record.record, Protein) and said.gene_symbol and said.uniprot_id and not said.organism
         }
+        self._partners: dict[Node, int] = {}
         self._add_actions()
         self._add_involved()
         self._add_processes()
         self._add_sentences()
         self._add_shared()
+        self._add_partners()
 
     def _back(self, start: Node, end: Node, relation: str, *given: Backing) -> None:
         if not given:
@@ -140,9 +144,12 @@ class MechanismGraph:
                         self._involve(said.gene_symbol, backing)
 
     def _involve(self, symbol: str, backing: Backing) -> None:
-        holding = [node for node, genes in self._genes.items() if symbol in genes]
-        for node in holding or [self._target([symbol], *self._described(symbol))]:
+        for node in self._holding(symbol) or [self._target([symbol], *self._described(symbol))]:
             self._back(node, self.disease, _HAS_A_PART, backing)
+
+    def _holding(self, symbol: str) -> list[Node]:
+        """The targets that a gene is of."""
+        return [node for node, genes in self._genes.items() if symbol in genes]
 
     def _described(self, symbol: str) -> tuple[str, str]:
         _, said = self._proteins.get(symbol, (None, Protein()))
@@ -185,6 +192,21 @@ class MechanismGraph:
                     backing = Backing(key=first.key, source=first.source, quote=first.quote, **shared)
                     self._back(process, self.disease, f"holds {target.name}, which {_HAS_A_PART}", backing)
 
+    def _add_partners(self) -> None:
+        """What targets work together with, where records connect it with the condition."""
+        involved = set(self._graph.predecessors(self.disease))
+        for record in self._pool:
+            if not isinstance(said := record.record, Protein):
+                continue
+            for each in said.partners:
+                backing = _backing(record, basis="interaction", number=each["id"], score=each["score"])
+                ends = [node for node in self._holding(each["symbol"]) if node in involved]
+                for start in self._holding(said.gene_symbol or ""):
+                    for end in ends if start in self._graph else ():
+                        if end != start:
+                            self._back(start, end, _WORKS_WITH, backing)
+                            self._partners[start] = len(said.partners)
+
     @property
     def processes(self) -> list[Node]:
         """Pathways and processes, by name."""
@@ -217,7 +239,8 @@ class MechanismGraph:
     def acting_on(self, node: Node) -> list[str]:
         """The drugs looked at that act on a target, or on a target that takes part in a process; by name."""
         before = set(self._graph.predecessors(node))
-        before |= {drug for target in before for drug in self._graph.predecessors(target)}
+        if node.kind == "process":
+            before |= {drug for target in before for drug in self._graph.predecessors(target)}
         return sorted(each.name for each in before if each.kind == "drug")
 
     def _step(self, start: Node, end: Node) -> Step:
@@ -287,9 +310,11 @@ class MechanismGraph:
         return (-round(self._confidence(way), 6), len(way), *(step.end.name for step in way))
 
     def _factors(self, way: Sequence[Step]) -> list[float]:
-        return [step.weight for step in way] + [
-            damped for step in way if (damped := self._damped(step.start)) < 1 and step.start.kind != "disease"
+        damped = [self._damped(step.start) for step in way if step.start.kind != "disease"]
+        damped += [
+            self._partners[step.start] ** -DAMPING for step in way if step.end.kind == "target" == step.start.kind
         ]
+        return [step.weight for step in way] + [factor for factor in damped if factor < 1]
 
     def _confidence(self, way: Sequence[Step]) -> float:
         product = 1.0
@@ -309,7 +334,8 @@ class MechanismGraph:
         if node.kind == "process":
             return float(max(1, self._graph.in_degree(node)) ** -DAMPING)
         carrier = CARRIER if any(_CARRIERS.match(gene) for gene in self._genes.get(node, ())) else 1.0
-        return carrier * float(max(1.0, self._graph.in_degree(node) / CLASS_SIZE) ** -DAMPING)
+        drugs = sum(each.kind == "drug" for each in self._graph.predecessors(node))
+        return carrier * float(max(1.0, drugs / CLASS_SIZE) ** -DAMPING)
 
 
 def _backing(record: Evidence, **given: Any) -> Backing:

@@ -10,6 +10,7 @@ How sure a step is follows from what says it, by these figures; none of them is 
 | an association score of Open Targets | the score, 0.8 at most |
 | sentences of n records that name both ends | 1 - 0.6^n, 0.7 at most; a hedged one counts half |
 | a protein of the disease that takes part in the same process | half the weight of its own step to the disease |
+| proteins that work together by STRING | half the score |
 
 Of several kinds the heaviest counts, since databases copy each other; each record that denies the step halves it.
 """
@@ -20,7 +21,16 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 NodeKind = Literal["drug", "target", "process", "disease"]
-Basis = Literal["action", "action not named", "membership", "involvement", "association", "sentence", "shared protein"]
+Basis = Literal[
+    "action",
+    "action not named",
+    "membership",
+    "involvement",
+    "association",
+    "interaction",
+    "sentence",
+    "shared protein",
+]
 WEIGHTS: dict[Basis, float] = {"action": 0.9, "action not named": 0.6, "membership": 0.8, "involvement": 0.8}
 MOST_BY_SCORE = 0.8
 MOST_BY_SENTENCES = 0.7
@@ -55,7 +65,7 @@ class Backing(BaseModel):
     denies: bool = False
     hedged: bool = False
     score: float | None = Field(default=None, ge=0, le=1)
-    """Of an association or a shared protein; None for the others."""
+    """Of an association, an interaction or a shared protein; None for the others."""
 
 
 class Step(BaseModel):
@@ -100,7 +110,7 @@ def weight_of(backings: Iterable[Backing]) -> float:
     }
     found = [WEIGHTS[each.basis] for each in given if each.basis in WEIGHTS and not each.denies]
     found += [min(MOST_BY_SCORE, each.score or 0.0) for each in given if each.basis == "association"]
-    found += [_SHARED * (each.score or 0.0) for each in given if each.basis == "shared protein"]
+    found += [_SHARED * (each.score or 0.0) for each in given if each.basis in ("shared protein", "interaction")]
     found.append(min(MOST_BY_SENTENCES, 1 - _MISSED_BY_ONE ** sum(sentences.values())))
     denying = len({each.key for each in given if each.denies})
     return round(max(found) * _DENIED**denying, 4)
