@@ -33,6 +33,8 @@ SourceName = Literal[
     "openfda",
     "drugsfda",
     "faers",
+    "brave",
+    "duckduckgo",
     "preprint",
     "web",
 ]

@@ -165,9 +165,9 @@ def about_others(addresses: Mapping[str, str], endpoints: "Endpoints") -> Iterat
 
     for card in cards().values():
         if card.use == "named" and card.name not in addresses:
-            needed = f"set {card.key}" if not endpoints.may_search(card.name) else "name it under tools.sources"
+            key = f"set {card.key} and " if not endpoints.may_search(card.name) else ""
             why = card.off or card.without_key
-            yield f"Source      {card.name}: off ({why}; {needed})"
+            yield f"Source      {card.name}: off ({why}; {key}name it under tools.sources)"
 
 
 async def live(endpoints: "Endpoints") -> dict[str, tuple[bool, str]]:

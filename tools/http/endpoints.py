@@ -37,9 +37,10 @@ class Endpoint(BaseModel):
     key: SecretStr | None = None
     """Shown in no URL; None works, with a lower limit."""
     key_in: Literal["body", "parameter", "header"] = "body"
-    """Where the key is sent: as `api_key` in the body of a request or as a parameter that only the wire adds, or as the
-    header `x-api-key`."""
-
+    """Where the key is sent: as `api_key` in the body of a request or as a parameter that only the wire adds, or as a
+    header."""
+    key_header: str = "x-api-key"
+    """Name of that header."""
     limited_as: str | None = None
     """What shares its limit with others of that name; None shares it with its host."""
 
@@ -56,6 +57,7 @@ class Endpoint(BaseModel):
             wire=card.wire,
             key=SecretStr(key) if key else None,
             key_in=card.key_in,
+            key_header=card.key_header,
         )
 
     @property

@@ -58,6 +58,18 @@ class Reply:
             raise UnreadableReply(self.source, "answered with something that is not XML")
         return self.body
 
+    def html(self, largest: int) -> str:
+        """The body where a page is due.
+
+        Raises:
+            UnreadableReply: nothing, no page, or one of more bytes than `largest`.
+        """
+        if not self.body.strip(_BLANK):
+            raise UnreadableReply(self.source, "answered nothing")
+        if not _HTML.match(self.body[:1000]) or len(self.body) > largest:
+            raise UnreadableReply(self.source, "answered with something that is no page, or too large for one")
+        return self.body.decode("utf-8", "replace")
+
     def _refuse_html(self) -> None:
         if not self.body.strip(_BLANK):
             raise UnreadableReply(self.source, "answered nothing")

@@ -373,7 +373,7 @@ def _parameter(endpoint: Endpoint) -> dict[str, str]:
 
 def _header(endpoint: Endpoint) -> dict[str, str]:
     in_header = endpoint.key is not None and endpoint.key_in == "header"
-    return {"x-api-key": endpoint.key.get_secret_value()} if in_header and endpoint.key else {}
+    return {endpoint.key_header: endpoint.key.get_secret_value()} if in_header and endpoint.key else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,8 +68,10 @@ class SourceCard(BaseModel):
     key: str | None = None
     """Environment variable that holds its key; None where it takes none."""
     key_in: Literal["body", "parameter", "header"] = "body"
-    """Where the key is sent: as `api_key` in the body of a request or as a parameter that is shown nowhere, or as the
-    header `x-api-key`."""
+    """Where the key is sent: as `api_key` in the body of a request or as a parameter that is shown nowhere, or as a
+    header."""
+    key_header: str = "x-api-key"
+    """Name of that header."""
     without_key: str | None = None
     """What goes on without the key, for the doctor."""
     works_without_key: bool = False

@@ -114,8 +114,12 @@ class PubMed(Source):
         number = checked_identifier("pmid", pmid)
         if number is None:
             raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
-        articles = await self._fetch([number], _articles)
-        return self._reply(number, number, Hits(len(articles.records), [number]), articles)
+        return await self.papers(number)
+
+    async def papers(self, *pmids: str) -> SourceReply:
+        """Give publications by their numbers; those that PubMed does not have are named. Raises as `paper`."""
+        articles, asked = await self._fetch(pmids, _articles), ", ".join(pmids)
+        return self._reply(asked, asked, Hits(len(articles.records), list(pmids)), articles)
 
     async def _search(self, term: str, max_results: int, asked: PubMedFilters) -> Hits:
         start = (asked.page - 1) * max_results

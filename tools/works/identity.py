@@ -13,12 +13,11 @@ from rapidfuzz import fuzz, utils
 
 from ..errors import SearchError
 from ..evidence import Evidence
-from ..http.reply import read_each
 from ..http.transport import Transport
 from ..records import Noted
 from ..registry import kind_of
 from ..sources.card import PAPERS
-from ..sources.europepmc import parse_page, parse_record
+from ..sources.europepmc import by_numbers
 from ..sources.publications import PREPRINT_MARK
 from .biorxiv import is_theirs, published_version
 from .versions import later_names, names_of
@@ -139,27 +138,17 @@ async def published_articles(
     asked = list(wanted)[:RESOLVE_LIMIT]
     if not asked:
         return []
-    parts = (name.partition(":") for name in asked)
-    query = " OR ".join(
-        f"(EXT_ID:{number} AND SRC:MED)" if kind == "pmid" else f'DOI:"{number}"' for kind, _, number in parts
-    )
-    params = {"query": query, "format": "json", "resultType": "core", "pageSize": 2 * RESOLVE_LIMIT}
     try:
-        page = await transport.get("europepmc", "search", params=params, read=lambda reply: parse_page(reply.json()))
+        given = await by_numbers(asked, transport)
     except SearchError:
         return []
     found = []
-    for record in read_each(page.hits, parse_record)[0]:
+    for record in given:
         name = next((name for name in asked if name in names_of(record)), None)
         if name is not None and not record.is_preprint:
             noted = record.noting(fetched_as="published version")
             found.append(noted.model_copy(update={"relevance": wanted[name]}))
     return found
-
-
-def _query(name: str) -> str:
-    kind, _, number = name.partition(":")
-    return f"(EXT_ID:{number} AND SRC:MED)" if kind == "pmid" else f'DOI:"{number}"'
 
 
 def _is_open(record: Evidence) -> bool:

@@ -1,0 +1,271 @@
+"""The web gives leads: a record stands where a page names its number and the record's own source knows it."""
+
+import contextlib
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+from willowbark.teams.config import Settings
+from willowbark.teams.faces.doctor import about_others, addresses_of
+from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.reply import Reply
+from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
+from willowbark.tools.http.wire import HttpxWire
+from willowbark.tools.registry import cards, offered
+from willowbark.tools.sandbox.library import Library
+from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.search import Status
+from willowbark.tools.sources import duckduckgo
+from willowbark.tools.sources.brave import Brave
+from willowbark.tools.sources.duckduckgo import DuckDuckGo
+from willowbark.tools.sources.leads import MOST_CHARACTERS, MOST_WORDS, Lead, WebSearch, for_the_web, numbers_in
+from willowbark.tools.toolbox import source_class
+
+KEY = "BSAs3cr3tk3y0fmine"
+ENGINES = ("brave", "duckduckgo")
+PROPRANOLOL = next(each for each in Library.load().publications if each.pmid and "propranolol" in each.title.lower())
+NO_PAGE = "<!DOCTYPE html><html><body>We have moved.</body></html>"
+NOTHING = '<html><div class="no-results">No  results.</div></html>'
+
+
+def linked(url: str, text: str = "T", *, kind: str = "result__a") -> str:
+    return f'<a rel="nofollow" class="{kind}" href="{url}">{text}</a>'
+
+
+def page(*links: str, head: str = "<!DOCTYPE html><html>") -> bytes:
+    return f"{head}<body>{''.join(links)}</body></html>".encode()
+
+
+def brave(*urls: str, text: str = "T") -> dict[str, Any]:
+    return {"type": "search", "web": {"results": [{"url": url, "title": text, "description": "D"} for url in urls]}}
+
+
+def transport(answers: dict[str, httpx.Response], log: ExchangeLog | None = None) -> Transport:
+    """A transport to made answers by a part of the address; the rest of the world is down."""
+
+    def send(request: httpx.Request) -> httpx.Response:
+        answer = next((each for part, each in answers.items() if part in str(request.url)), httpx.Response(503))
+        return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
+
+    wire = HttpxWire(httpx.MockTransport(send))
+    endpoints = Endpoints.public({"BRAVE_API_KEY": KEY})
+    policy = RetryPolicy(attempts=1)
+    wires = {"httpx": wire, "requests": wire}
+    return Transport(endpoints, policy=policy, limiter=RateLimiter(None), wires=wires, recorder=log)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+async def test_what_comes_is_the_record_of_its_own_source_and_no_word_of_a_page(name: str) -> None:
+    with SandboxServer() as server:
+        async with Transport(Endpoints.sandbox(server.url)) as way:
+            found = await source_class(name)(way).find("propranolol AND migraine", 50)
+
+    assert found.status is Status.OK
+    assert {record.citation.source for record in found.records} <= {"pubmed", "europepmc", "preprint", "clinicaltrials"}
+    assert PROPRANOLOL.pmid in {record.record.pmid for record in found.records}
+    assert "My view" not in found.model_dump_json()
+    assert "pmid:1" not in {record.key for record in found.records}  # which the advertisement names
+    assert found.warnings[0].startswith("1 of ")
+
+
+@pytest.mark.parametrize("name", ENGINES)
+async def test_what_a_page_names_is_fetched_once_in_a_run(name: str) -> None:
+    log = ExchangeLog()
+    with SandboxServer() as server:
+        async with Transport(Endpoints.sandbox(server.url), recorder=log) as way:
+            await source_class(name)(way).find("propranolol AND migraine", 50)
+            before = len(log.exchanges)
+            await source_class(name)(way).find("migraine AND propranolol", 50)
+
+    assert [each.source for each in log.exchanges[before:]] == [name]
+
+
+async def test_a_number_that_its_source_does_not_know_leads_nowhere() -> None:
+    answers = {
+        "brave.com": httpx.Response(200, json=brave("https://pubmed.ncbi.nlm.nih.gov/1/", text="A cure! NCT99999999")),
+        "efetch": httpx.Response(200, content=b"<PubmedArticleSet/>", headers={"content-type": "text/xml"}),
+        "clinicaltrials.gov": httpx.Response(404),
+    }
+    found = await Brave(transport(answers)).find("cure")
+
+    assert (found.status, found.records) == (Status.EMPTY, [])
+    assert found.warnings == ["2 of 2 numbers that pages name led to no record"]
+
+
+async def test_a_source_that_cannot_be_asked_is_named_and_costs_its_own_leads_alone() -> None:
+    urls = ("https://pubmed.ncbi.nlm.nih.gov/1/", "https://clinicaltrials.gov/study/NCT00000102")
+    study = {"protocolSection": {"identificationModule": {"nctId": "NCT00000102", "briefTitle": "T"}}}
+    answers = {
+        "brave.com": httpx.Response(200, json=brave(*urls)),
+        "clinicaltrials.gov": httpx.Response(200, json=study),
+    }
+    found = await Brave(transport(answers)).find("cure")
+
+    assert found.status is Status.PARTIAL
+    assert [record.key for record in found.records] == ["nct:NCT00000102"]
+    assert any("pubmed: is not available (503)" in line for line in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("url", "text", "numbers"),
+    [
+        ("https://pubmed.ncbi.nlm.nih.gov/12345/", "", ["pmid:12345"]),
+        ("https://www.ncbi.nlm.nih.gov/pubmed/12345", "", ["pmid:12345"]),
+        ("https://pmc.ncbi.nlm.nih.gov/articles/PMC77/", "", ["pmcid:PMC77"]),
+        ("https://europepmc.org/article/MED/9", "", ["pmid:9"]),
+        ("https://www.nature.com/x", "see doi:10.1038/S41586-1.", ["doi:10.1038/s41586-1"]),
+        ("https://link.springer.com/article/10.1007%2Fs00415-1#Sec2", "", ["doi:10.1007/s00415-1"]),
+        ("https://x.example/doi/pdf/10.1/2.pdf", "", []),
+        ("https://x.example/10.1111/head.1.pdf?download=1", "", ["doi:10.1111/head.1"]),
+        ("https://clinicaltrials.gov/study/NCT00000102?cond=x", "NCT00000102", ["nct:NCT00000102"]),
+        ("https://blog.example.org/top-10-pills", "10.5 of 12345 people, NCT123", []),
+        ('https://x.example/10.1000/a"onload=', "", ["doi:10.1000/a"]),
+        ("https://[", "%zz", []),
+    ],
+)
+def test_numbers_are_found_in_addresses_and_texts(url: str, text: str, numbers: list[str]) -> None:
+    assert list(numbers_in(Lead(url, text))) == numbers
+
+
+@pytest.mark.parametrize("groups", [1, 9, 40])
+def test_a_query_keeps_to_the_limits_of_a_search_engine(groups: int) -> None:
+    group = f"({' OR '.join(f'word{number}' for number in range(9))})"
+    sent = for_the_web(" AND ".join([group] * groups))
+
+    assert len(sent) <= MOST_CHARACTERS
+    assert len(sent.split()) <= MOST_WORDS
+
+
+async def test_the_key_goes_in_its_header_alone() -> None:
+    asked: list[httpx.Request] = []
+
+    def send(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, json={"type": "search", "query": {}})
+
+    log = ExchangeLog()
+    wires = {"httpx": HttpxWire(httpx.MockTransport(send))}
+    endpoints = Endpoints.public({"BRAVE_API_KEY": KEY})
+    found = await Brave(Transport(endpoints, limiter=RateLimiter(None), wires=wires, recorder=log)).find("migraine")
+
+    assert asked[0].headers["x-subscription-token"] == KEY
+    assert (found.status, KEY in f"{asked[0].url} {log.exchanges} {found.url}") == (Status.EMPTY, False)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        (422, {"type": "ErrorResponse", "error": {"code": "SUBSCRIPTION_TOKEN_INVALID", "detail": f"{KEY} is wrong"}}),
+        (200, {"type": "ErrorResponse", "error": {"code": f"no {KEY}", "detail": KEY}}),
+        (403, {"message": KEY}),
+    ],
+    ids=["as documented", "inside 200", "without a code"],
+)
+async def test_a_refusal_is_told_without_the_key(refusal: tuple[int, dict[str, Any]]) -> None:
+    answer = httpx.Response(refusal[0], json=refusal[1])
+    with pytest.raises(SourceRefused, match="BRAVE_API_KEY") as raised:
+        await Brave(transport({"brave.com": answer})).find("migraine")
+    assert KEY not in str(raised.value)
+
+
+async def test_without_a_key_brave_is_not_asked() -> None:
+    with pytest.raises(SourceRefused, match="BRAVE_API_KEY"):
+        await Brave(Transport(Endpoints.public({}), limiter=RateLimiter(None))).find("migraine")
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "error"),
+    [
+        (Brave, httpx.Response(200, json={"web": {"results": []}}), UnreadableReply),
+        (Brave, httpx.Response(200, json={"type": "search", "web": {"results": "none"}}), UnreadableReply),
+        (Brave, httpx.Response(200, html=NO_PAGE), UnreadableReply),
+        (Brave, httpx.Response(429), SourceUnavailable),
+        (DuckDuckGo, httpx.Response(200, html=NO_PAGE), UnreadableReply),
+        (DuckDuckGo, httpx.Response(200, json={}), UnreadableReply),
+        (DuckDuckGo, httpx.Response(200, content=b""), UnreadableReply),
+        (DuckDuckGo, httpx.Response(202, html="<html>one moment</html>"), SourceRefused),
+        (DuckDuckGo, httpx.Response(200, html='<html><div class="anomaly-modal">'), SourceRefused),
+        (DuckDuckGo, httpx.Response(403), SourceRefused),
+        (DuckDuckGo, httpx.Response(502), SourceUnavailable),
+    ],
+)
+async def test_no_failure_looks_like_no_lead(
+    source: type[WebSearch], answer: httpx.Response, error: type[SearchError]
+) -> None:
+    with pytest.raises(error):
+        await source(transport({"": answer})).find("migraine")
+
+
+async def test_a_page_without_results_is_a_true_zero() -> None:
+    found = await DuckDuckGo(transport({"": httpx.Response(200, html=NOTHING)})).find("migraine")
+
+    assert (found.status, found.warnings) == (Status.EMPTY, [])
+
+
+def read(body: bytes) -> list[Lead]:
+    return list(duckduckgo.parse(Reply("duckduckgo", 200, "text/html", body)))
+
+
+def test_addresses_are_read_as_they_stand_and_behind_the_forwarder_but_those_of_advertisements() -> None:
+    forwarded = "//duckduckgo.com/l/?uddg=https%3A%2F%2Fdoi.org%2F10.1000%2Fa&amp;rut=1"
+    links = (
+        linked("https://pubmed.ncbi.nlm.nih.gov/1/", "A &amp; <b>B</b>"),
+        linked("https://pubmed.ncbi.nlm.nih.gov/1/", "PMID: <b>7</b>", kind="result__snippet"),
+        linked(forwarded),
+        linked("https://duckduckgo.com/y.js?ad_domain=x.example&u3=PMID", "PMID: 3"),
+        linked("javascript:alert(1)", "PMID: 4"),
+        linked("https://other.example/", "PMID: 5", kind="zcm__link"),
+    )
+    assert read(page(*links)) == [
+        Lead("https://pubmed.ncbi.nlm.nih.gov/1/", "A & B PMID: 7"),
+        Lead("https://doi.org/10.1000/a", "T"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        page(*(["<a class=result__a href=x "] * 50_000)),
+        page(*(['<a class="result__a" href="https://x.example/">'] * 30_000)),
+        page("<a " + "<" * 500_000, '<a class="result__a" href="https://[">x</a>'),
+        page('<a class="result__a" href="' + "&amp;" * 300_000 + '">x</a>', '<div class="no-results">'),
+    ],
+    ids=["never closed", "never ended", "brackets", "one long address"],
+)
+def test_a_hostile_page_is_read_or_refused_in_no_time(body: bytes) -> None:
+    began = time.process_time()
+    with contextlib.suppress(UnreadableReply):
+        assert all(lead.url.startswith("https://") for lead in read(body))
+    assert time.process_time() - began < 5  # far above what it takes
+
+
+def test_a_page_too_large_is_refused() -> None:
+    with pytest.raises(UnreadableReply, match="too large"):
+        read(page("x" * 2_000_001))
+
+
+def test_the_web_is_off_and_the_doctor_says_how_it_is_turned_on() -> None:
+    lines = "\n".join(about_others(addresses_of(Endpoints.public({}), Settings()), Endpoints.public({})))
+
+    assert not set(ENGINES) & set(offered())
+    assert "brave: off (the web is not searched by Brave; set BRAVE_API_KEY and name it under tools.sources)" in lines
+    assert f"duckduckgo: off ({cards()['duckduckgo'].off}; name it under tools.sources)" in lines
+    chosen = Settings().overridden({"tools.sources": ["pubmed", "duckduckgo"]})
+    assert "duckduckgo" in addresses_of(Endpoints.public({}), chosen)
+
+
+async def test_the_engines_are_asked_by_willowbark_and_not_by_a_browser() -> None:
+    agents: list[str] = []
+
+    def send(request: httpx.Request) -> httpx.Response:
+        agents.append(request.headers["user-agent"])
+        return httpx.Response(200, html=NOTHING)
+
+    wires = {"httpx": HttpxWire(httpx.MockTransport(send))}
+    await DuckDuckGo(Transport(Endpoints.public({}), limiter=RateLimiter(None), wires=wires)).find("migraine")
+
+    assert [agent.partition("/")[0] for agent in agents] == ["willowbark"]
