@@ -58,6 +58,16 @@ TARGET = {
 }
 
 
+WARNING = {
+    "molecule_chembl_id": "CHEMBL999999900",
+    "parent_molecule_chembl_id": "CHEMBL27",
+    "warning_type": "Black Box Warning",
+    "warning_class": "cardiotoxicity",
+    "warning_country": "United States",
+    "warning_year": None,
+}
+
+
 def indication(parent: str, heading: str | None, phase: object, **more: Any) -> dict[str, Any]:
     names = {"mesh_heading": heading, "max_phase_for_ind": phase}
     return {"molecule_chembl_id": parent, "parent_molecule_chembl_id": parent, **names, **more}
@@ -72,6 +82,7 @@ class Server:
             "drug_indication": list(indications),
             "mechanism": [MECHANISM],
             "target": [TARGET],
+            "drug_warning": [WARNING],
         }
         self.replies = replies
         self.asked: list[tuple[str, dict[str, str]]] = []
@@ -162,6 +173,30 @@ async def test_a_drug_is_told_in_sentences() -> None:
         "Propranolol: Beta-1 adrenergic receptor antagonist (target ADRB1).",
         "Highest phase for Migraine Disorders: 4.",
     ]
+
+
+async def test_warnings_of_a_flagged_drug_and_its_salts_are_asked_for_and_told() -> None:
+    server = Server([SALT, {**PARENT, "black_box_warning": 1}])
+    (record,) = (await server.source().look_up("Inderal")).records
+    assert record.metadata["warnings"] == [
+        {"kind": "boxed warning", "about": "cardiotoxicity", "country": "United States"}
+    ]
+    assert "Propranolol: boxed warning (cardiotoxicity; United States)." in record.content
+
+
+@pytest.mark.parametrize("flags", [{}, {"black_box_warning": -1, "withdrawn_flag": False}])
+async def test_a_drug_without_a_flag_costs_no_request_for_warnings(flags: dict[str, Any]) -> None:
+    server = Server([{**PARENT, **flags}])
+    (record,) = (await server.source().look_up("propranolol")).records
+    assert "warnings" not in record.metadata
+    assert "drug_warning" not in [path for path, _ in server.asked]
+
+
+async def test_warnings_that_cannot_be_had_are_named() -> None:
+    server = Server([{**PARENT, "withdrawn_flag": True}], drug_warning=httpx.Response(403))
+    found = await server.source().look_up("propranolol")
+    assert found.status is Status.PARTIAL
+    assert "drug warnings could not be had" in found.warnings[0]
 
 
 async def test_an_unknown_name_is_empty_with_a_warning() -> None:

@@ -264,6 +264,39 @@ def test_the_newer_stages_are_told(stage: str, told: str) -> None:
     assert record.metadata["indications"][0].get("max_phase", 0) < 1
 
 
+def test_withdrawals_and_warnings_are_told_with_country_and_year() -> None:
+    rows = [
+        {"warningType": "Withdrawn", "toxicityClass": "cardiotoxicity", "country": "United States", "year": 2004},
+        {"warningType": "Black Box Warning", "toxicityClass": None},
+        {"warningType": None, "year": "odd"},
+    ]
+    record = parse_drug({"id": "CHEMBL122", "name": "ROFECOXIB", "drugWarnings": rows})
+    assert record.metadata["warnings"] == [
+        {"kind": "withdrawn", "about": "cardiotoxicity", "country": "United States", "year": 2004},
+        {"kind": "boxed warning"},
+    ]
+    assert "Rofecoxib: withdrawn (cardiotoxicity; United States; 2004)." in record.content
+
+
+def test_events_above_the_critical_value_are_told_with_their_ratio_and_as_no_cause() -> None:
+    rows = [
+        {"name": "Rash", "count": 12, "logLR": 3.0},
+        {"name": "Hypotension", "count": 900, "logLR": 88.126},
+        {"name": "Bradycardia", "count": 1204, "logLR": 310.52},
+        {"name": None, "count": 1, "logLR": 400.0},
+        {"name": "Odd", "count": "many", "logLR": "1e999"},
+    ]
+    told = {"count": 4, "criticalValue": 12.5, "rows": rows}
+    record = parse_drug({"id": "CHEMBL27", "name": "PROPRANOLOL", "adverseEvents": told})
+    assert record.metadata["signals"] == [
+        {"term": "bradycardia", "count": 1204, "log_likelihood": 310.5},
+        {"term": "hypotension", "count": 900, "log_likelihood": 88.1},
+    ]
+    assert "which shows no cause: bradycardia (1,204 reports, log-likelihood ratio 310.5)" in record.content
+    without = parse_drug({"id": "CHEMBL27", "name": "X", "adverseEvents": {"rows": rows}})
+    assert "signals" not in without.metadata
+
+
 async def test_a_failure_is_named_without_addresses() -> None:
     reply = httpx.Response(400, json={"errors": [{"message": "Query failed at https://example.org/?key=1"}]})
     with pytest.raises(SourceRefused) as caught:

@@ -8,6 +8,7 @@ from willowbark.agents.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.claims import Verdicts
 from willowbark.agents.report.content import ReportSection
+from willowbark.agents.report.forms.blocks import Section
 from willowbark.agents.report.forms.tree import SECTIONS, safety
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.references import References
@@ -105,6 +106,26 @@ def test_counts_of_reports_come_with_the_sentence_that_they_show_no_cause() -> N
     counted = entry("faers", "t", EventCounts(drug="topiramate", counts=[{"term": "nausea", "count": 1200}]))
 
     assert "nausea 1,200" in (said := told(counted))
+    assert NOT_CAUSE in said
+
+
+def test_warnings_of_databases_are_told_with_country_and_year_and_stand_in_the_heading() -> None:
+    warning = {"kind": "withdrawn", "about": "cardiotoxicity", "country": "United States", "year": 2004}
+    found = section(entry("chembl", "t", Drug.model_validate({"drug": "topiramate", "warnings": [warning]})))
+
+    assert found is not None
+    assert "**Warnings by ChEMBL:** withdrawn (cardiotoxicity; United States; 2004)" in found.content
+    assert {each.title: each.note for each in found.blocks if isinstance(each, Section)} == {
+        "topiramate": "withdrawn",
+        "rofecoxib": "withdrawn",
+    }
+
+
+def test_events_reported_more_than_expected_come_with_their_ratio_and_as_no_cause() -> None:
+    signal = {"term": "paraesthesia", "count": 1200, "log_likelihood": 310.5}
+    said = told(entry("opentargets", "t", Drug.model_validate({"drug": "topiramate", "signals": [signal]})))
+
+    assert "paraesthesia (1,200 reports, log-likelihood ratio 310.5)" in said
     assert NOT_CAUSE in said
 
 

@@ -212,6 +212,31 @@ class Development(TypedDict, total=False):
 
 
 @_OPEN
+class DrugWarning(TypedDict, total=False):
+    """That a drug was withdrawn, or bears a boxed warning, as a database says."""
+
+    kind: str
+    """`withdrawn` or `boxed warning`; others as the database writes them, in lower case."""
+    about: str
+    """The kind of harm, such as hepatotoxicity."""
+    country: str
+    year: int
+    description: str
+    """In the database's own words."""
+
+
+@_OPEN
+class Signal(TypedDict, total=False):
+    """An adverse event that is reported after a drug more often than after others; that shows no cause."""
+
+    term: str
+    count: int
+    """Reports."""
+    log_likelihood: float
+    """Ratio of log-likelihoods; the larger, the less by chance."""
+
+
+@_OPEN
 class Pathway(TypedDict, total=False):
     """A pathway of Reactome, or a process of the Gene Ontology."""
 
@@ -450,6 +475,9 @@ class Drug(Fields):
     ingredients: list[str] = []
     """Names in lower case."""
     brand_names: list[str] = []
+    warnings: list[DrugWarning] = []
+    signals: list[Signal] = []
+    """Those above the critical value, the strongest first."""
 
 
 class Disease(Fields):

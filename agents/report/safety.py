@@ -16,7 +16,9 @@ from willowbark.tools.ranking import stems
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Approval, Drug, EventCounts, Label
+from willowbark.tools.sources.chembl_record import warned
 from willowbark.tools.sources.faers import NOT_CAUSE
+from willowbark.tools.sources.opentargets_record import signalled
 
 from .content import EVENTS_NOTE, NOT_REPORTED, ReportSection
 from .forms.blocks import Block, Flow, Pairs, Section, flow, joined, paragraph
@@ -73,13 +75,16 @@ def safety_section(material: Material, shown: Sequence[Candidate], references: R
 def _warned(drug: str, records: Sequence[Evidence]) -> str:
     """What nobody should miss, in a few words: a withdrawal, a boxed warning; empty where neither is known."""
     boxed = any(held.sections.get("Boxed warning") for each in records if (held := _labelled(readable(each))))
-    return ", ".join(["withdrawn"] * bool(withdrawn(drug)) + ["boxed warning"] * boxed)
+    kinds = {each["kind"] for record in records if isinstance(record.record, Drug) for each in record.record.warnings}
+    gone = bool(withdrawn(drug)) or "withdrawn" in kinds
+    return ", ".join(["withdrawn"] * gone + ["boxed warning"] * (boxed or "boxed warning" in kinds))
 
 
 def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:
     """Whether any source says anything of its status or harms."""
     held = any(isinstance(each.record, Label | Approval | EventCounts) for each in records)
-    dated = any(isinstance(each.record, Drug) and each.record.first_approval for each in records)
+    entries = [each.record for each in records if isinstance(each.record, Drug)]
+    dated = any(each.first_approval or each.warnings or each.signals for each in entries)
     posted = any(each.posted and each.posted.serious_events for each in candidate.records)
     return bool(held or dated or posted or withdrawn(candidate.drug) or any(_on_harm(candidate.records)))
 
@@ -107,6 +112,7 @@ def _told(
     yield "Approval", _approval(records, references)
     if gone := withdrawn(candidate.drug):
         yield "Withdrawn", flow(gone)
+    yield from _of_databases(records, references)
     yield from _of_label(label, candidate.drug, others, material, references)
     if events := list(_posted(candidate.records, references)):
         yield "Serious adverse events posted", (*joined(events), *flow(f" ({EVENTS_NOTE})"))
@@ -115,6 +121,16 @@ def _told(
         if isinstance(said := record.record, EventCounts):
             terms = ", ".join(f"{each['term']} {each['count']:,}" for each in said.counts)
             yield "Reported most (FAERS)", flow(f"{terms}", references.cite([record.key]), f". {NOT_CAUSE}")
+
+
+def _of_databases(records: Sequence[Evidence], references: References) -> Iterator[tuple[str, Flow]]:
+    """Withdrawals and warnings by ChEMBL, events reported more often than expected by Open Targets; each from one."""
+    entries = [(record.key, record.record) for record in records if isinstance(record.record, Drug)]
+    for key, warnings in [(key, said.warnings) for key, said in entries if said.warnings][:1]:
+        yield "Warnings by ChEMBL", flow("; ".join(map(warned, warnings)), references.cite([key]))
+    for key, signals in [(key, said.signals) for key, said in entries if said.signals][:1]:
+        told = ", ".join(map(signalled, signals))
+        yield "Reported more than expected (FAERS)", flow(told, references.cite([key]), f". {NOT_CAUSE}")
 
 
 def _approval(records: Sequence[Evidence], references: References) -> Flow:

@@ -51,6 +51,11 @@ class Tables:
         self.molecules = [_molecule(drug) for drug in drugs]
         self.mechanisms = [row for drug in drugs for row in _mechanisms(drug)]
         self.indications = [row for drug in drugs for row in _indications(drug)]
+        self.warnings = list(library.others.get("warnings", ()))
+        for row in self.molecules:
+            own = (each for each in self.warnings if each["parent_molecule_chembl_id"] == row["molecule_chembl_id"])
+            kinds = {each["warning_type"] for each in own}
+            row |= {"withdrawn_flag": "Withdrawn" in kinds, "black_box_warning": int("Black Box Warning" in kinds)}
         self.targets = list({row["target_chembl_id"]: row for drug in drugs for row in _targets(drug)}.values())
 
 
@@ -62,6 +67,7 @@ def routes(library: Library) -> list[Route]:
         "mechanism": ("mechanisms", tables.mechanisms, ""),
         "drug_indication": ("drug_indications", tables.indications, ""),
         "target": ("targets", tables.targets, "target_chembl_id"),
+        "drug_warning": ("drug_warnings", tables.warnings, ""),
     }
     found: list[Route] = []
     for name, (key, rows, identity) in lists.items():

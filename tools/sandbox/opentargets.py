@@ -44,6 +44,11 @@ type ClinicalIndicationFromDisease { maxClinicalStage: String!, drug: Drug }
 type AssociatedTargets { count: Int!, rows: [AssociatedTarget!]! }
 type AssociatedTarget { score: Float!, target: Target! }
 type Target { id: String!, approvedSymbol: String!, pathways: [ReactomePathway!]! }
+type DrugWarning {
+  warningType: String!, description: String, toxicityClass: String, country: String, year: Int
+}
+type AdverseEvents { count: Int!, criticalValue: Float!, rows: [AdverseEvent!]! }
+type AdverseEvent { name: String!, count: Int!, logLR: Float!, meddraCode: String }
 type ReactomePathway { pathway: String!, pathwayId: String! }
 type Drug {
   id: String!
@@ -51,6 +56,8 @@ type Drug {
   drugType: String!
   maximumClinicalStage: String!
   synonyms: [String!]!
+  drugWarnings: [DrugWarning!]!
+  adverseEvents(page: Pagination): AdverseEvents
   mechanismsOfAction: MechanismsOfAction
   indications: clinicalIndicationsFromDrug
 }
@@ -71,6 +78,7 @@ class Graph:
 
     def __init__(self, library: Library) -> None:
         self._diseases = {disease.id: disease for disease in library.diseases}
+        self._warnings, self._events = library.others.get("warnings", ()), library.others.get("signals", ())
         self._drugs = {drug.molecule_chembl_id: drug for drug in library.drugs if drug.molecule_chembl_id}
 
     def search(self, _: object, **asked: Any) -> dict[str, Any]:
@@ -136,6 +144,16 @@ class Graph:
             "drugType": drug.molecule_type or "Unknown",
             "maximumClinicalStage": _stage(drug.max_phase),
             "synonyms": drug.synonyms,
+            "drugWarnings": [
+                {
+                    "warningType": each["warning_type"],
+                    "toxicityClass": each.get("warning_class"),
+                    **{name: each.get(f"warning_{name}") for name in ("description", "country", "year")},
+                }
+                for each in self._warnings
+                if each["parent_molecule_chembl_id"] == drug.molecule_chembl_id
+            ],
+            "adverseEvents": next((e for e in self._events if e["chembl_id"] == drug.molecule_chembl_id), None),
             "mechanismsOfAction": {
                 "rows": [_mechanism(each) for each in drug.mechanisms],
                 "uniqueActionTypes": sorted({each.action_type for each in drug.mechanisms if each.action_type}),

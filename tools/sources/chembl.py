@@ -8,7 +8,10 @@ Asked with GET, always with `format=json` and `limit` (at most 1000), answered i
 * `molecule.json` with `molecule_chembl_id__in`, `pref_name__in` or `molecule_synonyms__molecule_synonym__in` (both
   compared with their capitals); gives `molecules[]` of `molecule_chembl_id`,
   `pref_name`, `molecule_type`, `max_phase`, `first_approval`, `molecule_hierarchy.parent_chembl_id`,
-  `molecule_synonyms[].molecule_synonym`;
+  `molecule_synonyms[].molecule_synonym`, `withdrawn_flag`, `black_box_warning` (1, 0, -1 for unknown);
+* `drug_warning.json` with `parent_molecule_chembl_id__in`, for those with such a flag alone; gives `drug_warnings[]`
+  of `parent_molecule_chembl_id`, `warning_type` (`Withdrawn`, `Black Box Warning`), `warning_class`,
+  `warning_country`, `warning_year`, `warning_description`;
 * `mechanism.json` with `parent_molecule_chembl_id__in`; gives `mechanisms[]` of `molecule_chembl_id`,
   `parent_molecule_chembl_id`, `mechanism_of_action`, `action_type`, `target_chembl_id`;
 * `target.json` with `target_chembl_id__in`; gives `targets[]` of `target_chembl_id`, `pref_name`,
@@ -160,6 +163,13 @@ class ChEMBL(Source):
             self._list_or_warn(warnings, "mechanism.json", "mechanisms", parent_molecule_chembl_id__in=ids),
             self._list_or_warn(warnings, "drug_indication.json", "drug_indications", parent_molecule_chembl_id__in=ids),
         )
+        flagged = [row for row in molecules if row.get("withdrawn_flag") or row.get("black_box_warning") in (1, "1")]
+        warned: list[Row] = []
+        if flagged:
+            ids = ",".join(sorted({str(row.get("molecule_chembl_id")) for row in flagged}))
+            warned = await self._list_or_warn(
+                warnings, "drug_warning.json", "drug_warnings", parent_molecule_chembl_id__in=ids
+            )
         targets: list[Row] = []
         if wanted := sorted({str(row["target_chembl_id"]) for row in mechanisms if row.get("target_chembl_id")}):
             targets = await self._list_or_warn(
@@ -173,6 +183,7 @@ class ChEMBL(Source):
                 mechanisms=[row for row in mechanisms if parent_id(row) == parent],
                 indications=[row for row in indications if parent_id(row) == parent],
                 targets=targets,
+                warnings=[row for row in warned if parent_id(row) == parent],
                 about=about,
             )
 

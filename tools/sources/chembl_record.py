@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..evidence import Citation, Evidence
-from ..http.reply import at, dicts
-from ..records import Development, Drug, Mechanism
+from ..http.reply import at, dicts, text
+from ..records import Development, Drug, DrugWarning, Mechanism
 
 Row = Mapping[str, Any]
 """One row of one of ChEMBL's lists."""
@@ -38,6 +38,7 @@ def parse_drug(
     mechanisms: Iterable[Row] = (),
     indications: Iterable[Row] = (),
     targets: Iterable[Row] = (),
+    warnings: Iterable[Row] = (),
     about: frozenset[str] = frozenset(),
 ) -> Evidence:
     """Read one drug.
@@ -47,6 +48,7 @@ def parse_drug(
         mechanisms: its mechanisms, its salts' included.
         indications: likewise.
         targets: what the mechanisms' target ids stand for; others are passed over.
+        warnings: its withdrawals and boxed warnings, its salts' included.
         about: indications to name first.
     """
     chembl_id = str(molecule["molecule_chembl_id"])
@@ -60,6 +62,7 @@ def parse_drug(
         first_approval=int(year) if year and str(year).isdecimal() else None,
         mechanisms=parse_mechanisms(mechanisms, targets),
         indications=parse_indications(indications, about)[:_MAX_INDICATIONS],
+        warnings=parse_warnings(warnings),
     )
     shown = name if name == chembl_id.lower() else f"{name.capitalize()} ({chembl_id})"
     return Evidence(
@@ -108,6 +111,38 @@ def parse_indications(rows: Iterable[Row], about: frozenset[str] = frozenset()) 
     return sorted(best.values(), key=lambda each: (each["name"] not in about, -each.get("max_phase", 0), each["name"]))
 
 
+def parse_warnings(rows: Iterable[Row]) -> list[DrugWarning]:
+    """Read withdrawals and boxed warnings, each once; what is not reported is left out.
+
+    >>> parse_warnings([{"warning_type": "Black Box Warning", "warning_class": "hepatotoxicity", "warning_year": 2004}])
+    [{'kind': 'boxed warning', 'about': 'hepatotoxicity', 'year': 2004}]
+    """
+    found: list[DrugWarning] = []
+    for row in rows:
+        year = str(row.get("warning_year") or "")
+        said = {
+            "kind": (text(row.get("warning_type")) or "").lower().replace("black box warning", "boxed warning"),
+            "about": text(row.get("warning_class")),
+            "country": text(row.get("warning_country")),
+            "year": int(year) if year.isascii() and year.isdecimal() else None,
+            "description": text(row.get("warning_description")),
+        }
+        told: Any = {key: value for key, value in said.items() if value}
+        if "kind" in told and told not in found:
+            found.append(told)
+    return found
+
+
+def warned(warning: DrugWarning) -> str:
+    """A warning in a few words.
+
+    >>> warned({"kind": "withdrawn", "about": "cardiotoxicity", "country": "United States", "year": 2004})
+    'withdrawn (cardiotoxicity; United States; 2004)'
+    """
+    parts = [str(part) for name in ("about", "country", "year") if (part := warning.get(name))]
+    return f"{warning['kind']} ({'; '.join(parts)})" if parts else warning["kind"]
+
+
 def _sentences(name: str, record: Drug) -> list[str]:
     kind = (record.molecule_type or "drug").lower()
     marketed = " (marketed)" if record.max_phase == 4 else ""
@@ -118,6 +153,7 @@ def _sentences(name: str, record: Drug) -> list[str]:
         target = ", ".join(mechanism.get("gene_symbols", ())) or mechanism.get("target_name")
         action = mechanism.get("mechanism_of_action") or mechanism.get("action_type") or "mechanism not named"
         said.append(f"{name}: {action}{f' (target {target})' if target else ''}.")
+    said += [f"{name}: {warned(each)}." for each in record.warnings]
     for each in record.indications[:_SHOWN_INDICATIONS]:
         said.append(f"Highest phase for {each['name']}: {each.get('max_phase', 'not known')}.")
     if (more := len(record.indications) - _SHOWN_INDICATIONS) > 0:

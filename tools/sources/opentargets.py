@@ -10,14 +10,16 @@ Asked with POST `graphql`, body `{"query": …, "variables": …}`. Four queries
 * `MapIds` with `names` and `kinds`; gives `data.mapIds.mappings[]` of `term` and `hits[]` as above;
 * `Drugs` with `ids` (`CHEMBL…`); gives `data.drugs[]` of `id`, `name`, `drugType`, `maximumClinicalStage`,
   `mechanismsOfAction.rows[]` of `mechanismOfAction`, `actionType`, `targetName`, `targets[]{id approvedSymbol}` with
-  `pathways[]` of `pathwayId` (Reactome's) and `pathway` (its name), and
-  `indications` with `count` and `rows[]` of `maxClinicalStage` and `disease{id name}`.
+  `pathways[]` of `pathwayId` (Reactome's) and `pathway` (its name), `indications` with `count` and `rows[]` of
+  `maxClinicalStage` and `disease{id name}`, `drugWarnings[]` of `warningType`, `toxicityClass`, `country`, `year`,
+  `description`, and `adverseEvents(page: …)` with `criticalValue` and `rows[]` of `name`, `count` and `logLR`: what
+  is reported to FAERS after it more often than after others, by a ratio of log-likelihoods.
 
 Clinical stages are words: `APPROVAL` (marketed for it), `PREAPPROVAL`, `PHASE_4`, `PHASE_3`, `PHASE_2_3`, `PHASE_2`,
-`PHASE_1_2`, `PHASE_1`, `EARLY_PHASE_1`, `PRECLINICAL`, `UNKNOWN`. An unknown id gives `null` for `disease` and no row
-of `drugs`. Failures come as `errors[]` of `message` and `path` with 200 or 400, beside the data that could be had.
-Where the schema says `Cannot query field`, the older one is asked: `knownDrugs(size: 200)` with rows of `phase`
-(number), `maximumClinicalTrialPhase`, and `maxPhaseForIndication`. `opentargets_record` reads the answers.
+`PHASE_1_2`, `PHASE_1`, `EARLY_PHASE_1`, `IND`, `PRECLINICAL`, `WITHDRAWAL`, `UNKNOWN`. An unknown id gives `null` for
+`disease` and no row of `drugs`. Failures come as `errors[]` of `message` and `path` with 200 or 400, beside the data
+that could be had. Where the schema says `Cannot query field`, the older one is asked: `knownDrugs(size: 200)` with rows
+of `phase` (number), `maximumClinicalTrialPhase`, and `maxPhaseForIndication`. `opentargets_record` reads the answers.
 """
 
 import asyncio
@@ -83,6 +85,8 @@ _DRUGS = """query Drugs($ids: [String!]!) {
     id name drugType %s
     mechanismsOfAction { rows { mechanismOfAction actionType targetName targets { id approvedSymbol %s } } }
     indications { count rows { %s disease { id name } } }
+    drugWarnings { warningType description toxicityClass country year }
+    adverseEvents(page: {index: 0, size: 10}) { criticalValue rows { name count logLR } }
   }
 }"""
 DISEASE = (

@@ -5,11 +5,12 @@ The fields are those of the schema at https://api.platform.opentargets.org/api/v
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..evidence import Citation, Evidence
-from ..http.reply import dicts
-from ..records import AssociatedTarget, Development, Disease, Drug, Mechanism, Pathway, Record
+from ..http.reply import at, count, dicts, text
+from ..records import AssociatedTarget, Development, Disease, Drug, Mechanism, Pathway, Record, Signal
+from .chembl_record import parse_warnings, warned
 
 PHASE_OF_STAGE: Mapping[str, float] = {
     "APPROVAL": 4,
@@ -68,14 +69,51 @@ def parse_drug(drug: Mapping[str, Any]) -> Evidence:
         mechanisms=[each for i, each in enumerate(mechanisms) if each not in mechanisms[:i]],
         indications=indications[:_MAX_INDICATIONS],
         pathways=_pathways(dicts(drug, "mechanismsOfAction", "rows"))[:_MAX_PATHWAYS],
+        warnings=parse_warnings(map(_warning, dicts(drug, "drugWarnings"))),
+        signals=_signals(drug),
     )
     shown = name.capitalize()
     said = [f"{shown}: {_acting(mechanism)}." for mechanism in record.mechanisms]
     if record.pathways:
         said.append(f"Pathways of its targets (Reactome): {', '.join(each['name'] for each in record.pathways)}.")
     said += [f"{shown} was developed for: {_told(indications)}."] if indications else []
+    said += [f"{shown}: {warned(each)}." for each in record.warnings]
+    if record.signals:
+        listed = ", ".join(signalled(each) for each in record.signals)
+        said.append(f"Reported after {name} more often than after other drugs, which shows no cause: {listed}.")
     said = said or [f"{shown}: neither mechanism nor indication is listed."]
     return _evidence(f"{shown} ({chembl_id})", said, record, chembl_id)
+
+
+def _warning(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A warning as ChEMBL, whose it is, writes it."""
+    names = {"type": "warningType", "class": "toxicityClass"}
+    said = {**{name: name for name in ("description", "country", "year")}, **names}
+    return {f"warning_{name}": row.get(own) for name, own in said.items()}
+
+
+def _signals(drug: Mapping[str, Any]) -> list[Signal]:
+    """Events above the critical value, the strongest first; none where there is no such value."""
+    critical = at(drug, "adverseEvents", "criticalValue")
+    found: list[Signal] = []
+    for row in dicts(drug, "adverseEvents", "rows"):
+        term, reports, ratio = text(row.get("name")), count(row.get("count")), row.get("logLR")
+        if term and reports is not None and _is_figure(ratio) and _is_figure(critical) and ratio > critical:
+            found.append({"term": term.lower(), "count": reports, "log_likelihood": round(ratio, 1)})
+    return sorted(found, key=lambda each: (-each["log_likelihood"], each["term"]))
+
+
+def signalled(signal: Signal) -> str:
+    """An event in a few words.
+
+    >>> signalled({"term": "bradycardia", "count": 1204, "log_likelihood": 310.5})
+    'bradycardia (1,204 reports, log-likelihood ratio 310.5)'
+    """
+    return f"{signal['term']} ({signal['count']:,} reports, log-likelihood ratio {signal['log_likelihood']:g})"
+
+
+def _is_figure(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e12
 
 
 def _evidence(title: str, said: Iterable[str], record: Record, identifier: str) -> Evidence:
