@@ -98,6 +98,30 @@ def dicts(data: Any, *path: str) -> list[dict[str, Any]]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
+def entries(source: str, data: Any, *path: str, what: str, key: str) -> list[dict[str, Any]]:
+    """The objects of the list that must stand at a path.
+
+    Args:
+        source: who answered.
+        data: the answer, read from JSON.
+        path: names, from the outermost; none where the answer is the list.
+        what: the list's name in a message, such as `a list of papers`.
+        key: what at least one entry has, where there are any: else the schema has changed, and no entry can be read.
+
+    Raises:
+        UnreadableReply: there is no such list, or no entry with the key in it.
+
+    >>> entries("chembl", {"rows": [{"id": 1}, {}]}, "rows", what="rows", key="id")
+    [{'id': 1}, {}]
+    """
+    listed, found = at(data, *path), dicts(data, *path)
+    if not isinstance(listed, list):
+        raise UnreadableReply(source, f"answered without {what}")
+    if listed and not any(key in each for each in found):
+        raise UnreadableReply(source, f"answered with {what} in which none has {key}")
+    return found
+
+
 def text(value: Any) -> str | None:
     """A text or a number on one line; None for anything else, and for what is blank."""
     if not isinstance(value, str | int | float) or isinstance(value, bool):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from ..errors import SourceRefused, UnreadableReply
-from ..http.reply import Reply, at, dicts, text
+from ..http.reply import Reply, at, entries, text
 from .card import SourceCard
 from .leads import MOST_PAGES, Lead, WebSearch
 
@@ -65,7 +65,7 @@ def parse(reply: Reply) -> Sequence[Lead]:
         shown = f" ({code})" if _CODE.fullmatch(code) else f" ({reply.status})"
         at_fault = "key" if "TOKEN" in code or reply.status in (401, 403) else "request"
         raise SourceRefused(reply.source, f"refused the {at_fault}{shown}; its key is {CARD.key}")
-    if at(data, "type") != "search" or not isinstance(at(data, "web", "results") or [], list):
-        raise UnreadableReply(reply.source, "answered without a list of pages")
-    hits = dicts(data, "web", "results")
+    if at(data, "type") != "search":
+        raise UnreadableReply(reply.source, "answered with something that is no search")
+    hits = entries(reply.source, data, "web", "results", what="a list of pages", key="url") if "web" in data else []
     return [Lead(text(hit.get("url")) or "", f"{hit.get('title')} {hit.get('description')}") for hit in hits]

@@ -28,9 +28,9 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from ..errors import SearchError, UnreadableReply
+from ..errors import SearchError
 from ..evidence import Evidence
-from ..http.reply import Reply, at, dicts, read_each
+from ..http.reply import Reply, at, entries, read_each
 from ..lexicon import canonical_drug, condition_synonyms
 from ..questions.naming import asked_for, essence, words_of
 from ..search import Filters, SearchFilters, Source, SourceReply
@@ -233,10 +233,9 @@ class ChEMBL(Source):
 
 
 def _read(key: str, reply: Reply) -> tuple[Sequence[Row], bool]:
-    found = reply.json()
-    if not isinstance(at(found, key), list):
-        raise UnreadableReply(reply.source, f"answered without {key.replace('_', ' ')}")
-    return dicts(found, key), bool(at(found, "page_meta", "next"))
+    data, named = reply.json(), "target_chembl_id" if key == "targets" else "molecule_chembl_id"
+    rows = entries(reply.source, data, key, what=key.replace("_", " "), key=named)
+    return rows, bool(at(data, "page_meta", "next"))
 
 
 def indication_terms(condition: str) -> list[str]:

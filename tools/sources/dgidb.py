@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from ..errors import SourceRefused, UnreadableReply
+from ..errors import SourceRefused
 from ..evidence import Citation, Evidence
-from ..http.reply import Reply, at, dicts, read_each, text
+from ..http.reply import Reply, at, dicts, entries, read_each, text
 from ..lexicon import canonical_drug
 from ..questions.naming import asked_for, words_of
 from ..records import Drug, Mechanism
@@ -105,11 +105,9 @@ def parse_nodes(root: str, reply: Reply) -> tuple[Sequence[Row], str]:
         UnreadableReply: neither nodes nor errors.
     """
     data = reply.json()
-    if isinstance(at(data, "data", root, "nodes"), list):
-        return dicts(data, "data", root, "nodes"), reply.url
-    if errors := dicts(data, "errors"):
+    if (errors := dicts(data, "errors")) and at(data, "data", root) is None:
         raise SourceRefused(reply.source, f"refused the query: {text(errors[0].get('message')) or 'no reason given'}")
-    raise UnreadableReply(reply.source, "answered without nodes")
+    return entries(reply.source, data, "data", root, "nodes", what="nodes", key="name"), reply.url
 
 
 def parse_drug(node: Row) -> Evidence | None:

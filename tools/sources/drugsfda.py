@@ -12,6 +12,7 @@ given; there may be an earlier one under an application that is no longer listed
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..evidence import Citation, Evidence
@@ -83,9 +84,8 @@ class DrugsFDA(Source):
         names = dict.fromkeys(name for drug in drugs for name in (drug, *common_drug_names(drug)[:MAX_NAMES]))
         search = f'products.active_ingredients.name:{any_of(names, len(names))} AND products.reference_drug:"Yes"'
         params = {"search": search, "limit": _LIMIT}
-        _, given, _ = await self.transport.get(
-            self.name, "drug/drugsfda.json", params=params, also=(404,), read=parse_page
-        )
+        read = partial(parse_page, "application_number")
+        _, given, _ = await self.transport.get(self.name, "drug/drugsfda.json", params=params, also=(404,), read=read)
         return {drug: parse_approval(drug, given) for drug in drugs}
 
 

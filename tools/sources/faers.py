@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ..errors import UnreadableReply
 from ..evidence import Citation, Evidence
-from ..http.reply import Reply, at, count, dicts, text
+from ..http.reply import Reply, at, count, entries, text
 from ..lexicon import canonical_drug, common_drug_names
 from ..questions.naming import asked_for, words_of
 from ..records import EventCount, EventCounts
@@ -98,9 +98,8 @@ def parse_counts(reply: Reply) -> list[EventCount]:
         if at(data, "error") == NO_MATCH:
             return []
         raise UnreadableReply(reply.source, "answered 404 without saying that nothing matches")
-    if not isinstance(at(data, "results"), list):
-        raise UnreadableReply(reply.source, "answered without a list of counts")
-    rows = ((text(each.get("term")), count(each.get("count"))) for each in dicts(data, "results"))
+    found = entries(reply.source, data, "results", what="a list of counts", key="term")
+    rows = ((text(each.get("term")), count(each.get("count"))) for each in found)
     return [{"term": term.lower(), "count": number} for term, number in rows if term and number is not None]
 
 

@@ -14,11 +14,12 @@ A label says what a drug is approved for and warned of. It reports no study.
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..errors import UnreadableReply
 from ..evidence import Citation, Evidence
-from ..http.reply import Reply, at, count, dicts, read_each
+from ..http.reply import Reply, at, count, entries, read_each
 from ..lexicon import canonical_drug, common_drug_names, condition_synonyms, find_drugs, same_drug
 from ..questions.naming import asked_for, words_of
 from ..reading.text import sentences
@@ -26,7 +27,7 @@ from ..records import Label as DrugLabel
 from ..records import NamedDrug
 from ..search import Filters, SearchFilters, Source, SourceReply
 from .card import SourceCard
-from .publications import date_of, redacted
+from .publications import date_of
 
 CARD = SourceCard(
     name="openfda",
@@ -123,7 +124,9 @@ class OpenFDA(Source):
     async def _ask(self, search: str, limit: int, skip: int | None = None) -> tuple[int, Sequence[Label], str]:
         """Labels that a search gives, with how many there are and what was asked."""
         params = {"search": search, "limit": limit, "skip": skip, "sort": "effective_time:desc"}
-        return await self.transport.get(self.name, "drug/label.json", params=params, also=(404,), read=parse_page)
+        return await self.transport.get(
+            self.name, "drug/label.json", params=params, also=(404,), read=partial(parse_page, "openfda")
+        )
 
 
 def _no_label(drug: str, label: Label | None) -> str:
@@ -152,8 +155,8 @@ def any_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
     return f"({' OR '.join(phrases)})"
 
 
-def parse_page(reply: Reply) -> tuple[int, Sequence[Label], str]:
-    """Read a reply: how many labels match, those that came, and what was asked.
+def parse_page(key: str, reply: Reply) -> tuple[int, Sequence[Label], str]:
+    """Read a reply: how many entries match, those that came (known by their `key`), and what was asked.
 
     Raises:
         UnreadableReply: not a list of labels; also a 404 that does not say that nothing matches.
@@ -164,9 +167,9 @@ def parse_page(reply: Reply) -> tuple[int, Sequence[Label], str]:
             return 0, [], reply.url
         raise UnreadableReply(reply.source, "answered 404 without saying that nothing matches")
     total = count(at(data, "meta", "results", "total"))
-    if total is None or not isinstance(at(data, "results"), list):
-        raise UnreadableReply(reply.source, f"answered without a count or a list of labels: {redacted(data)}")
-    return total, dicts(data, "results"), reply.url
+    if total is None:
+        raise UnreadableReply(reply.source, "answered without a count")
+    return total, entries(reply.source, data, "results", what="a list of results", key=key), reply.url
 
 
 def chosen_label(labels: Sequence[Label], drug: str) -> Label | None:

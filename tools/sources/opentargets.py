@@ -212,7 +212,16 @@ class OpenTargets(Source):
 
 
 def _hits(data: Any, kind: str) -> list[Mapping[str, Any]]:
-    return [hit for hit in dicts(data, "hits") if hit.get("id") and hit.get("entity") == kind]
+    """The hits of a kind.
+
+    Raises:
+        UnreadableReply: there are hits, and none of them has an id and a kind.
+    """
+    given = at(data, "hits")
+    known = [hit for hit in dicts(data, "hits") if hit.get("id") and hit.get("entity")]
+    if (given and not known) or not isinstance(given, list):
+        raise UnreadableReply(CARD.name, "answered with hits that have neither id nor kind")
+    return [hit for hit in known if hit["entity"] == kind]
 
 
 def _read(root: str, reply: Reply) -> Found:

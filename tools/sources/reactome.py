@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import SearchError, UnreadableReply
 from ..evidence import Citation, Evidence
-from ..http.reply import Reply, at, dicts, read_each
+from ..http.reply import Reply, at, dicts, entries, read_each
 from ..questions.naming import asked_for, words_of
 from ..records import Process, Protein
 from ..search import Filters, SearchFilters, Source, SourceReply
@@ -132,9 +132,7 @@ def parse_objects(reply: Reply) -> Sequence[Mapping[str, Any]]:
         UnreadableReply: not a list.
     """
     data = reply.json()
-    if not isinstance(data, list):
-        raise UnreadableReply(reply.source, "answered without a list of objects")
-    return dicts({"objects": data}, "objects")
+    return entries(reply.source, data, what="a list of objects", key="stId")
 
 
 def parse_hits(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
@@ -148,9 +146,8 @@ def parse_hits(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
         if isinstance(at(data, "messages"), list):
             return [], reply.url
         raise UnreadableReply(reply.source, "answered 404 without saying that nothing matches")
-    if not isinstance(at(data, "results"), list):
-        raise UnreadableReply(reply.source, "answered without a list of results")
-    return [entry for result in dicts(data, "results") for entry in dicts(result, "entries")], reply.url
+    results = entries(reply.source, data, "results", what="a list of results", key="entries")
+    return [entry for result in results for entry in dicts(result, "entries")], reply.url
 
 
 def parse_pathway(found: Mapping[str, Any]) -> Evidence | None:

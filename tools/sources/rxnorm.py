@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import UnreadableReply
 from ..evidence import Citation, Evidence
-from ..http.reply import Reply, at, dicts
+from ..http.reply import Reply, at, dicts, entries
 from ..lexicon import canonical_drug
 from ..questions.naming import asked_for, words_of
 from ..records import Drug
@@ -97,9 +97,7 @@ def parse_related(reply: Reply) -> Sequence[Mapping[str, Any]]:
         UnreadableReply: no answer to that question.
     """
     data = reply.json()
-    if not isinstance(at(data, "allRelatedGroup", "conceptGroup"), list):
-        raise UnreadableReply(reply.source, "answered without what is related")
-    return dicts(data, "allRelatedGroup", "conceptGroup")
+    return entries(reply.source, data, "allRelatedGroup", "conceptGroup", what="groups of what is related", key="tty")
 
 
 def parse_names(name: str, number: str, groups: Sequence[Mapping[str, Any]]) -> Evidence:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import SourceRefused, UnreadableReply
 from ..evidence import Citation, Evidence, checked_identifier
-from ..http.reply import Reply, at, count, dicts, read_each
+from ..http.reply import Reply, at, count, dicts, entries, read_each
 from ..ranking import rank
 from ..records import Publication
 from ..search import Filters, Page, Source, SourceReply
@@ -104,9 +104,9 @@ def parse_page(reply: Reply) -> Page:
     """
     data = reply.json()
     total = count(at(data, "total"))
-    if total is None or not isinstance(at(data, "data"), list):
-        raise UnreadableReply(reply.source, "answered without a count or a list of papers")
-    return Page(dicts(data, "data"), total, url=reply.url)
+    if total is None:
+        raise UnreadableReply(reply.source, "answered without a count")
+    return Page(entries(reply.source, data, "data", what="a list of papers", key="paperId"), total, url=reply.url)
 
 
 def parse_record(hit: Mapping[str, Any]) -> Evidence | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import SourceRefused, UnreadableReply
 from ..evidence import Citation, Evidence
-from ..http.reply import Reply, dicts, read_each, text
+from ..http.reply import Reply, dicts, entries, read_each, text
 from ..questions.naming import asked_for, words_of
 from ..records import Partner, Protein
 from ..search import Filters, SearchFilters, Source, SourceReply
@@ -123,9 +123,9 @@ def parse_rows(reply: Reply) -> Sequence[Mapping[str, Any]]:
         if "not found" in f"{failed['Error']} {said}".lower():
             return []
         raise SourceRefused(reply.source, f"refused the request: {redacted(said)}")
-    if not isinstance(data, list) or reply.status != 200:
-        raise UnreadableReply(reply.source, "answered without a list of partners")
-    return rows
+    if reply.status != 200:
+        raise UnreadableReply(reply.source, f"answered {reply.status} without a reason")
+    return entries(reply.source, data, what="a list of partners", key="preferredName_A")
 
 
 def parse_pair(row: Mapping[str, Any]) -> tuple[str, str, Partner] | None:

@@ -18,9 +18,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..errors import SearchError, UnreadableReply
+from ..errors import SearchError
 from ..evidence import Citation, Evidence
-from ..http.reply import Reply, at, dicts, read_each
+from ..http.reply import Reply, at, dicts, entries, read_each
 from ..http.transport import Transport
 from ..lexicon import condition_synonyms
 from ..questions.naming import asked_for, words_of
@@ -179,9 +179,7 @@ def parse_page(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
         UnreadableReply: not a list of entries.
     """
     data = reply.json()
-    if not isinstance(at(data, "results"), list):
-        raise UnreadableReply(reply.source, "answered without a list of entries")
-    return dicts(data, "results"), reply.url
+    return entries(reply.source, data, "results", what="a list of entries", key="primaryAccession"), reply.url
 
 
 def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
@@ -218,8 +216,8 @@ def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
 
 def _sentences(record: Protein) -> list[str]:
     told = [record.function] if record.function else []
-    for name, entries in (("Processes (Gene Ontology)", record.processes), ("Pathways (Reactome)", record.pathways)):
-        told += [f"{name}: {', '.join(each['name'] for each in entries)}."] if entries else []
+    for name, listed in (("Processes (Gene Ontology)", record.processes), ("Pathways (Reactome)", record.pathways)):
+        told += [f"{name}: {', '.join(each['name'] for each in listed)}."] if listed else []
     told += [f"{each['name']}: {each['note']}" if "note" in each else f"{each['name']}." for each in record.diseases]
     return told or ["Nothing is said of its function."]
 

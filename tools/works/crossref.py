@@ -167,8 +167,10 @@ def parse_works(data: Any) -> dict[str, Updates]:
     items = message.get("items") if isinstance(message, dict) else None
     if not isinstance(items, list):
         raise UnreadableReply("crossref", "answered without a list of works")
-    works = (parse_work(item) for item in items if isinstance(item, dict))
-    return {work.doi: work for work in works if work}
+    works = {work.doi: work for item in items if isinstance(item, dict) and (work := parse_work(item))}
+    if items and not works:
+        raise UnreadableReply("crossref", "answered with works that have no DOI")
+    return works
 
 
 def parse_work(work: Mapping[str, Any]) -> Updates | None:
