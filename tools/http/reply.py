@@ -98,7 +98,7 @@ def dicts(data: Any, *path: str) -> list[dict[str, Any]]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
-def entries(source: str, data: Any, *path: str, what: str, key: str) -> list[dict[str, Any]]:
+def entries(source: str, data: Any, *path: str, what: str, keys: Iterable[str]) -> list[dict[str, Any]]:
     """The objects of the list that must stand at a path.
 
     Args:
@@ -106,19 +106,19 @@ def entries(source: str, data: Any, *path: str, what: str, key: str) -> list[dic
         data: the answer, read from JSON.
         path: names, from the outermost; none where the answer is the list.
         what: the list's name in a message, such as `a list of papers`.
-        key: what at least one entry has, where there are any: else the schema has changed, and no entry can be read.
+        keys: of which some entry has one, where there are entries: else the schema has changed, and none can be read.
 
     Raises:
-        UnreadableReply: there is no such list, or no entry with the key in it.
+        UnreadableReply: there is no such list, or no entry with any of the keys.
 
-    >>> entries("chembl", {"rows": [{"id": 1}, {}]}, "rows", what="rows", key="id")
+    >>> entries("chembl", {"rows": [{"id": 1}, {}]}, "rows", what="rows", keys=("id",))
     [{'id': 1}, {}]
     """
     listed, found = at(data, *path), dicts(data, *path)
     if not isinstance(listed, list):
         raise UnreadableReply(source, f"answered without {what}")
-    if listed and not any(key in each for each in found):
-        raise UnreadableReply(source, f"answered with {what} in which none has {key}")
+    if listed and not any(key in each for key in keys for each in found):
+        raise UnreadableReply(source, f"answered with {what} in which none has {' or '.join(keys)}")
     return found
 
 

@@ -67,5 +67,9 @@ def parse(reply: Reply) -> Sequence[Lead]:
         raise SourceRefused(reply.source, f"refused the {at_fault}{shown}; its key is {CARD.key}")
     if at(data, "type") != "search":
         raise UnreadableReply(reply.source, "answered with something that is no search")
-    hits = entries(reply.source, data, "web", "results", what="a list of pages", key="url") if "web" in data else []
+    hits = (
+        entries(reply.source, data, "web", "results", what="a list of pages", keys=("url", "title"))
+        if "web" in data
+        else []
+    )
     return [Lead(text(hit.get("url")) or "", f"{hit.get('title')} {hit.get('description')}") for hit in hits]

@@ -56,6 +56,7 @@ CARD = SourceCard(
     specialist="mechanism",
 )
 
+_IDS = ("molecule_chembl_id", "parent_molecule_chembl_id", "target_chembl_id", "molecule_type", "target_components")
 _LIMIT = 1000  # rows of a page; the API's own limit
 _MAX_PAGES = 3  # of one list: "cancer" alone has tens of thousands of indications
 _MAX_TERMS = 4  # spellings of a condition that are asked for, two requests each
@@ -233,8 +234,8 @@ class ChEMBL(Source):
 
 
 def _read(key: str, reply: Reply) -> tuple[Sequence[Row], bool]:
-    data, named = reply.json(), "target_chembl_id" if key == "targets" else "molecule_chembl_id"
-    rows = entries(reply.source, data, key, what=key.replace("_", " "), key=named)
+    data = reply.json()
+    rows = entries(reply.source, data, key, what=key.replace("_", " "), keys=_IDS)
     return rows, bool(at(data, "page_meta", "next"))
 
 

@@ -107,7 +107,7 @@ def parse_nodes(root: str, reply: Reply) -> tuple[Sequence[Row], str]:
     data = reply.json()
     if (errors := dicts(data, "errors")) and at(data, "data", root) is None:
         raise SourceRefused(reply.source, f"refused the query: {text(errors[0].get('message')) or 'no reason given'}")
-    return entries(reply.source, data, "data", root, "nodes", what="nodes", key="name"), reply.url
+    return entries(reply.source, data, "data", root, "nodes", what="nodes", keys=("name", "interactions")), reply.url
 
 
 def parse_drug(node: Row) -> Evidence | None:

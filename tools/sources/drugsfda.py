@@ -84,7 +84,7 @@ class DrugsFDA(Source):
         names = dict.fromkeys(name for drug in drugs for name in (drug, *common_drug_names(drug)[:MAX_NAMES]))
         search = f'products.active_ingredients.name:{any_of(names, len(names))} AND products.reference_drug:"Yes"'
         params = {"search": search, "limit": _LIMIT}
-        read = partial(parse_page, "application_number")
+        read = partial(parse_page, ("application_number", "products"))
         _, given, _ = await self.transport.get(self.name, "drug/drugsfda.json", params=params, also=(404,), read=read)
         return {drug: parse_approval(drug, given) for drug in drugs}
 

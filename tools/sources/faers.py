@@ -98,7 +98,7 @@ def parse_counts(reply: Reply) -> list[EventCount]:
         if at(data, "error") == NO_MATCH:
             return []
         raise UnreadableReply(reply.source, "answered 404 without saying that nothing matches")
-    found = entries(reply.source, data, "results", what="a list of counts", key="term")
+    found = entries(reply.source, data, "results", what="a list of counts", keys=("term", "count"))
     rows = ((text(each.get("term")), count(each.get("count"))) for each in found)
     return [{"term": term.lower(), "count": number} for term, number in rows if term and number is not None]
 

@@ -125,7 +125,11 @@ class OpenFDA(Source):
         """Labels that a search gives, with how many there are and what was asked."""
         params = {"search": search, "limit": limit, "skip": skip, "sort": "effective_time:desc"}
         return await self.transport.get(
-            self.name, "drug/label.json", params=params, also=(404,), read=partial(parse_page, "openfda")
+            self.name,
+            "drug/label.json",
+            params=params,
+            also=(404,),
+            read=partial(parse_page, ("set_id", "id", "openfda")),
         )
 
 
@@ -155,8 +159,8 @@ def any_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
     return f"({' OR '.join(phrases)})"
 
 
-def parse_page(key: str, reply: Reply) -> tuple[int, Sequence[Label], str]:
-    """Read a reply: how many entries match, those that came (known by their `key`), and what was asked.
+def parse_page(keys: Sequence[str], reply: Reply) -> tuple[int, Sequence[Label], str]:
+    """Read a reply: how many entries match, those that came (each has one of the `keys`), and what was asked.
 
     Raises:
         UnreadableReply: not a list of labels; also a 404 that does not say that nothing matches.
@@ -169,7 +173,7 @@ def parse_page(key: str, reply: Reply) -> tuple[int, Sequence[Label], str]:
     total = count(at(data, "meta", "results", "total"))
     if total is None:
         raise UnreadableReply(reply.source, "answered without a count")
-    return total, entries(reply.source, data, "results", what="a list of results", key=key), reply.url
+    return total, entries(reply.source, data, "results", what="a list of results", keys=keys), reply.url
 
 
 def chosen_label(labels: Sequence[Label], drug: str) -> Label | None:

@@ -132,7 +132,7 @@ def parse_objects(reply: Reply) -> Sequence[Mapping[str, Any]]:
         UnreadableReply: not a list.
     """
     data = reply.json()
-    return entries(reply.source, data, what="a list of objects", key="stId")
+    return entries(reply.source, data, what="a list of objects", keys=("stId", "displayName"))
 
 
 def parse_hits(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
@@ -146,7 +146,7 @@ def parse_hits(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
         if isinstance(at(data, "messages"), list):
             return [], reply.url
         raise UnreadableReply(reply.source, "answered 404 without saying that nothing matches")
-    results = entries(reply.source, data, "results", what="a list of results", key="entries")
+    results = entries(reply.source, data, "results", what="a list of results", keys=("entries", "typeName"))
     return [entry for result in results for entry in dicts(result, "entries")], reply.url
 
 

@@ -97,7 +97,14 @@ def parse_related(reply: Reply) -> Sequence[Mapping[str, Any]]:
         UnreadableReply: no answer to that question.
     """
     data = reply.json()
-    return entries(reply.source, data, "allRelatedGroup", "conceptGroup", what="groups of what is related", key="tty")
+    return entries(
+        reply.source,
+        data,
+        "allRelatedGroup",
+        "conceptGroup",
+        what="groups of what is related",
+        keys=("tty", "conceptProperties"),
+    )
 
 
 def parse_names(name: str, number: str, groups: Sequence[Mapping[str, Any]]) -> Evidence:

@@ -106,7 +106,9 @@ def parse_page(reply: Reply) -> Page:
     total = count(at(data, "total"))
     if total is None:
         raise UnreadableReply(reply.source, "answered without a count")
-    return Page(entries(reply.source, data, "data", what="a list of papers", key="paperId"), total, url=reply.url)
+    return Page(
+        entries(reply.source, data, "data", what="a list of papers", keys=("paperId", "title")), total, url=reply.url
+    )
 
 
 def parse_record(hit: Mapping[str, Any]) -> Evidence | None:

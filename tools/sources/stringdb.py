@@ -125,7 +125,7 @@ def parse_rows(reply: Reply) -> Sequence[Mapping[str, Any]]:
         raise SourceRefused(reply.source, f"refused the request: {redacted(said)}")
     if reply.status != 200:
         raise UnreadableReply(reply.source, f"answered {reply.status} without a reason")
-    return entries(reply.source, data, what="a list of partners", key="preferredName_A")
+    return entries(reply.source, data, what="a list of partners", keys=("preferredName_A", "stringId_A"))
 
 
 def parse_pair(row: Mapping[str, Any]) -> tuple[str, str, Partner] | None:

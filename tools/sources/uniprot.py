@@ -179,7 +179,9 @@ def parse_page(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
         UnreadableReply: not a list of entries.
     """
     data = reply.json()
-    return entries(reply.source, data, "results", what="a list of entries", key="primaryAccession"), reply.url
+    return entries(
+        reply.source, data, "results", what="a list of entries", keys=("primaryAccession", "genes")
+    ), reply.url
 
 
 def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
