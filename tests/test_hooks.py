@@ -163,3 +163,23 @@ async def test_the_logging_hooks_are_laid_out_by_structlog(capsys: pytest.Captur
     assert (turn["tokens"], turn["cost_usd"]) == (110, 0.25)
     assert (call["event"], call["tool"], call["round"]) == ("tool called", "get_trial", 2)
     assert "NCT00000001" not in str(call)
+
+
+async def test_the_log_says_which_specialist_takes_which_tools_in_a_round_and_why(
+    endpoints: Endpoints, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "willowbark.run")
+    settings = Settings().overridden({"research.max_iterations": 2, "research.search_timeout": 5})
+    async for _ in research_stream(QUESTION, settings=settings, endpoints=endpoints):
+        pass
+
+    chosen = [vars(each) for each in caplog.records if each.getMessage() == "chosen"]
+    first = {each["agent"]: each for each in chosen if each["round"] == 1}
+    assert set(first) == {"literature", "trials", "mechanism"}
+    assert first["literature"]["tool"] == "search_pubmed, search_europepmc"
+    assert {each["told"] for each in first.values()} == {
+        "a question of kind prevent: in the first round every specialist searches"
+    }
+    later = [each for each in chosen if each["round"] > 1]
+    assert later
+    assert all("first round" not in each["told"] for each in later)

@@ -1,6 +1,8 @@
 """The team's messages, told as events."""
 
 import asyncio
+import logging
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -17,10 +19,13 @@ from willowbark.agents.approval import ApprovalMessage
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import AssessmentMessage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
+from willowbark.tools.questions.query import parse_question
 from willowbark.tools.toolbox import replies_in
 
 from ..events import AgentEvent, EventData, EventType, ToolRequest
+from ..faces.terminal import one_line
 
+_log = logging.getLogger("willowbark.run")
 _SPECIALISTS = ("literature", "trials", "mechanism")
 
 
@@ -44,6 +49,7 @@ class Narrator:
     def tell(self, message: BaseAgentEvent | BaseChatMessage) -> Iterator[AgentEvent]:
         """The events that a message of the team stands for."""
         if isinstance(message, ToolCallRequestEvent):
+            self._log_choice(message)
             for call in message.content:
                 data = ToolRequest(tool=call.name, arguments=call.arguments)
                 yield self.event("searching", f"{message.source}: {call.name} {call.arguments}", data, message.source)
@@ -65,6 +71,24 @@ class Narrator:
             self.report = message.content
         elif isinstance(message, TextMessage):
             yield from self._text(message)
+
+    def _log_choice(self, message: ToolCallRequestEvent) -> None:
+        """Log whom this round asks, which tools it takes, and why."""
+        calls = Counter(call.name for call in message.content)
+        tools = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in calls.items())
+        extra = {"round": self.iteration, "agent": message.source, "tool": tools, "told": self._why(message.source)}
+        _log.info("chosen", extra=extra)
+
+    def _why(self, agent: str) -> str:
+        """Why a specialist searches in this round: by the kind of question, and by what the judge asks of it."""
+        question = next((each.content for each in self.messages if isinstance(each, TextMessage)), "")
+        kind = f"a question of kind {parse_question(question).kind}"
+        verdicts = [each.content for each in self.messages if isinstance(each, AssessmentMessage)]
+        if not verdicts:
+            return f"{kind}: in the first round every specialist searches"
+        own = [each.closes for each in verdicts[-1].next_searches if each.specialist == agent]
+        gaps = "; ".join(dict.fromkeys(own or verdicts[-1].gaps)) or "the judge names no gap"
+        return f"{kind}: {one_line(gaps)}"
 
     def _results(self, message: ToolCallExecutionEvent) -> Iterator[AgentEvent]:
         for result in message.content:
