@@ -28,6 +28,7 @@ SourceName = Literal[
     "uniprot",
     "reactome",
     "stringdb",
+    "mychem",
     "dgidb",
     "rxnorm",
     "openfda",

@@ -20,10 +20,11 @@ from .enclosure import disclose, enclose, new_marker
 from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
 from .http.transport import Transport
 from .registry import cards, searchable
-from .search import Source, SourceReply
+from .search import Source, SourceReply, Status
 from .sources.card import module_of
 from .sources.chembl import ChEMBL
 from .sources.clinicaltrials import ClinicalTrials
+from .sources.mychem import MyChem
 from .sources.opentargets import OpenTargets
 from .sources.pubmed import PubMed
 from .sources.reactome import Reactome
@@ -331,3 +332,15 @@ class GetMechanisms(LookupTool[DrugArgs]):
             "uniprot": lambda: UniProt(transport).look_up(*args.drugs),
             "reactome": lambda: Reactome(transport).look_up(*args.drugs),
         }
+
+    async def _ask(self, args: DrugArgs, transport: Transport) -> ToolReply:
+        """As every tool; where ChEMBL gives no answer, MyChem.info is asked in its place."""
+        found = await super()._ask(args, transport)
+        missed = next(
+            (each for each in found.replies if each.source == "chembl" and each.status is Status.UNAVAILABLE), None
+        )
+        if missed is None:
+            return found
+        instead = await self._answer("mychem", missed.asked, lambda: MyChem(transport).look_up(*args.drugs))
+        known = {name: getattr(missed, name) for name in ("sandboxed", "asked", "asked_at")}
+        return ToolReply(replies=[*found.replies, instead.model_copy(update=known)])

@@ -16,6 +16,7 @@ from willowbark.tools.ranking import stems
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Approval, Drug, EventCounts, Label
+from willowbark.tools.registry import title_of
 from willowbark.tools.sources.chembl_record import warned
 from willowbark.tools.sources.faers import NOT_CAUSE
 from willowbark.tools.sources.opentargets_record import signalled
@@ -145,11 +146,13 @@ def _approval(records: Sequence[Evidence], references: References) -> Flow:
             told = f"first {when} by the {said.agency} ({first['number']}{brand}), among the products listed{sold}"
             return flow(told, references.cite([record.key]))
     years = [
-        (r.record.first_approval, r.key) for r in records if isinstance(r.record, Drug) and r.record.first_approval
+        (r.record.first_approval, r.key, title_of(r.citation.source))
+        for r in records
+        if isinstance(r.record, Drug) and r.record.first_approval
     ]
     if years:
-        year, key = min(years)
-        return flow(f"first in {year}, by ChEMBL, which names no agency", references.cite([key]))
+        year, key, source = min(years)
+        return flow(f"first in {year}, by {source}, which names no agency", references.cite([key]))
     return flow(f"{NOT_REPORTED}: no source at hand names a day or an agency")
 
 
