@@ -471,5 +471,5 @@ def test_the_doctor_says_of_each_source_that_is_off_why_and_what_turns_it_on() -
     [counts] = [line for line in lines if " faers: " in line]
     [papers] = [line for line in lines if " semanticscholar: " in line]
     assert "no cause; name it under tools.sources" in counts
-    assert papers.endswith("shares one pool; set SEMANTIC_SCHOLAR_API_KEY)")
+    assert papers.endswith("shares one pool; set SEMANTIC_SCHOLAR_API_KEY and name it under tools.sources)")
     assert not any(" chembl: " in line for line in lines)
