@@ -45,11 +45,12 @@ TOOLS = {
     "get_mechanisms",
     "get_label",
     "get_approvals",
+    "get_partners",
 }
 PATHS = re.compile(
     r"pubmed/e(search|fetch|summary)\.fcgi|europepmc/(search|PMC\d+/fullTextXML)|clinicaltrials/studies(/NCT\d{8})?"
-    r"|chembl/(drug_indication|mechanism|molecule|target)(/search)?(/CHEMBL\d+)?(\.json)?|opentargets/graphql|openfda/drug/label\.json"
-    r"|drugsfda/drug/drugsfda\.json|uniprot/uniprotkb/search|reactome/data/query/ids"
+    r"|chembl/(drug_indication|drug_warning|mechanism|molecule|target)(/search)?(/CHEMBL\d+)?(\.json)?|opentargets/graphql|openfda/drug/label\.json"
+    r"|drugsfda/drug/drugsfda\.json|uniprot/uniprotkb/search|reactome/data/query/ids|stringdb/json/interaction_partners"
 )
 FIELDS = ("abstract", "title", "author", "full text", "trial summary", "trial reason", "trial title")
 MOST = 25

@@ -35,6 +35,7 @@ QUERIES = {
     "reactome": "propranolol AND lisinopril",
     "drugsfda": "propranolol AND topiramate AND losartan",
     "dgidb": "propranolol AND topiramate AND candesartan",
+    "mychem": "propranolol AND topiramate AND candesartan",
     "rxnorm": "propranolol AND topiramate AND losartan",
     "semanticscholar": "topiramate",
 }
