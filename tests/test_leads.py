@@ -189,6 +189,7 @@ async def test_without_a_key_brave_is_not_asked() -> None:
         (DuckDuckGo, httpx.Response(200, content=b""), UnreadableReply),
         (DuckDuckGo, httpx.Response(202, html="<html>one moment</html>"), SourceRefused),
         (DuckDuckGo, httpx.Response(200, html='<html><div class="anomaly-modal">'), SourceRefused),
+        (DuckDuckGo, httpx.Response(202, content=b""), SourceRefused),
         (DuckDuckGo, httpx.Response(403), SourceRefused),
         (DuckDuckGo, httpx.Response(502), SourceUnavailable),
     ],

@@ -55,8 +55,8 @@ def parse(reply: Reply) -> Sequence[Lead]:
         SourceRefused: it asks for a person.
         UnreadableReply: no page of results.
     """
-    page = reply.html(_LARGEST)
-    if reply.status == 202 or any(mark in page for mark in _CHALLENGE):
+    page = reply.html(_LARGEST) if reply.status == 200 else ""
+    if not page or any(mark in page for mark in _CHALLENGE):
         raise SourceRefused(reply.source, "takes the request for a robot's, and asks for a person; Brave takes a key")
     found: list[Lead] = []
     for attributes, inside in _LINK.findall(page):
