@@ -275,6 +275,11 @@ class Source:
             url=f"{self.transport.endpoints[self.name].base_url}/{path}",
         )
 
+    async def by_names(self, query: str, names: Sequence[str], most: int) -> SourceReply:
+        """Answer a query by looking up what it names; `most` records at most. Raises as `look_up`."""
+        found = await self.look_up(*names)
+        return found.model_copy(update={"query": query, "records": found.records[:most]})
+
     async def look_up(self, *names: str) -> SourceReply:
         """Give what there is on single things, by their names; raises as `find`."""
         return await self.find(" OR ".join(names), len(names))

@@ -66,8 +66,7 @@ class DGIdb(Source):
         page = SearchFilters.of(self.name, filters).page
         asked, words = asked_for(query), words_of(self.name, query)
         if asked.drugs:
-            found = await self.look_up(*asked.drugs)
-            return found.model_copy(update={"query": query, "records": found.records[:max_results]})
+            return await self.by_names(query, asked.drugs, max_results)
         nodes, url = await self._ask("genes", GENES, [word.upper() for word in words.split()])
         rows = [(node, each) for node in nodes for each in dicts(node, "interactions")]
         by_drug: dict[str, list[tuple[str, Row]]] = {}

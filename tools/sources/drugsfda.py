@@ -69,8 +69,7 @@ class DrugsFDA(Source):
         asked, words = asked_for(query), words_of(self.name, query)
         if asked.conditions and not asked.drugs:
             return self.reply(query, [])
-        drugs = (asked.drugs or (words,))[:max_results]
-        return (await self.look_up(*drugs)).model_copy(update={"query": query})
+        return await self.by_names(query, (asked.drugs or (words,))[:max_results], max_results)
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give the approvals of drugs, all at once, and none twice in a run.

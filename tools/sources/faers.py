@@ -67,7 +67,7 @@ class FAERS(Source):
         SearchFilters.of(self.name, filters)
         words = words_of(self.name, query)
         drugs = (asked_for(query).drugs or (words,))[: min(max_results, MOST_DRUGS)]
-        return (await self.look_up(*drugs)).model_copy(update={"query": query})
+        return await self.by_names(query, drugs, max_results)
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give the counts of drugs, and none twice in a run; raises as `find`."""

@@ -65,8 +65,7 @@ class MyChem(Source):
         """
         SearchFilters.of(self.name, filters)
         words = words_of(self.name, query)
-        found = await self.look_up(*(asked_for(query).drugs or (words,))[:max_results])
-        return found.model_copy(update={"query": query})
+        return await self.by_names(query, (asked_for(query).drugs or (words,))[:max_results], max_results)
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give drugs by their names, the first few of them, and none twice in a run; raises as `find`."""

@@ -94,8 +94,7 @@ class OpenFDA(Source):
         page = SearchFilters.of(self.name, filters).page
         asked, words = asked_for(query), words_of(self.name, query)
         if asked.drugs or not asked.conditions:
-            drugs = (asked.drugs or (words,))[:max_results]
-            return (await self.look_up(*drugs)).model_copy(update={"query": query})
+            return await self.by_names(query, (asked.drugs or (words,))[:max_results], max_results)
         skip = (page - 1) * max_results
         total, found, url = await self._ask(_for_condition(asked.conditions[0]), max_results, skip or None)
         records, unread = read_each(found, parse_label)

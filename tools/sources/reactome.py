@@ -69,8 +69,7 @@ class Reactome(Source):
         page = SearchFilters.of(self.name, filters).page
         asked, words = asked_for(query), words_of(self.name, query)
         if asked.drugs:
-            found = await self.look_up(*asked.drugs)
-            return found.model_copy(update={"query": query, "records": found.records[:max_results]})
+            return await self.by_names(query, asked.drugs, max_results)
         params = {"query": words, "species": HUMAN, "types": "Pathway", "cluster": "true"}
         read, url = await self.transport.get(self.name, "search/query", params=params, also=(404,), read=parse_hits)
         records, unread = read_each(read, parse_pathway)

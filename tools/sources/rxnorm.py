@@ -58,7 +58,7 @@ class RxNorm(Source):
         SearchFilters.of(self.name, filters)
         words = words_of(self.name, query)
         names = (asked_for(query).drugs or (words,))[: min(max_results, MOST_NAMES)]
-        return (await self.look_up(*names)).model_copy(update={"query": query})
+        return await self.by_names(query, names, max_results)
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give what stands behind names, and none twice in a run; raises as `find`."""

@@ -81,8 +81,7 @@ class UniProt(Source):
         page = SearchFilters.of(self.name, filters).page
         asked, words = asked_for(query), words_of(self.name, query)
         if asked.drugs:
-            found = await self.look_up(*asked.drugs)
-            return found.model_copy(update={"query": query, "records": found.records[:max_results]})
+            return await self.by_names(query, asked.drugs, max_results)
         condition = (asked.conditions or (words,))[0]
         names = list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]
         told = " OR ".join(f'cc_disease:"{_plain(name)}"' for name in names)
