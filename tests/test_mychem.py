@@ -105,7 +105,7 @@ async def test_no_failure_looks_like_no_drug(answer: httpx.Response, error: type
     [
         ("imatinib", 2001, ["DDR1", "DDR2", "ABL1"], ["INHIBITOR"]),
         ("warfarin", 1954, ["VKORC1"], ["INHIBITOR"]),
-        ("pembrolizumab", 2014, ["PDCD1"], []),
+        ("pembrolizumab", 2014, ["PDCD1"], ["INHIBITOR"]),
         ("daraxonrasib", None, [], []),
     ],
 )
