@@ -86,11 +86,13 @@ def test_labels_are_quoted_where_they_meet_the_people_asked_about() -> None:
             boxed_warning=["Harm to the unborn child."],
             contraindications=["Do not use for migraine in pregnancy."],
             warnings=["Kidney stones."],
+            indications_and_usage=["Epilepsy. Prevention of migraine in adults."],
         )
     )
 
     assert "**Boxed warning:** “Harm to the unborn child.”" in said
-    assert "**Names pregnancy or migraine:** “Do not use for migraine in pregnancy.” (Contraindications)" in said
+    assert "**Warnings on pregnancy or migraine:** “Do not use for migraine in pregnancy.” (Contraindications)" in said
+    assert "**Labelled for:** “Prevention of migraine in adults.” (Indications and usage)" in said
     assert "Kidney stones" not in said
 
 

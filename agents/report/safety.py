@@ -37,6 +37,7 @@ _NOTE = (
     "Nothing here is a recommendation, and what no source says is no evidence of safety."
 )
 _WARNING = ("Contraindications", "Boxed warning", "Warnings", "Pregnancy")
+_USES = ("Indications and usage",)
 _CAUSES = frozenset(("cause", "outcome"))
 
 
@@ -172,21 +173,25 @@ def _of_label(
     cited = references.cite([held.key])
     warned = sentences(held.sections.get("Boxed warning", ""))[:MOST_QUOTED]
     yield "Boxed warning", flow(_quotes(warned) if warned else "none on the label at hand", cited)
-    met = [
-        f"{_quotes([sentence])} ({heading})"
-        for heading in _WARNING
-        for sentence in sentences(held.sections.get(heading, ""))
-        if _meets(sentence, heading, material)
-    ]
     who = " or ".join(filter(None, (material.asked.population, short(material.topic))))
-    named = "; ".join(met[:MOST_QUOTED]) or f"the part of the label at hand names no {who}"
-    yield f"Names {who}", flow(named, cited)
+    used = list(_meeting(held, _USES, material))
+    yield "Labelled for", flow("; ".join(used[:MOST_QUOTED]) or f"the label's uses name no {who}", cited)
+    met = list(_meeting(held, _WARNING, material))
+    yield f"Warnings on {who}", flow("; ".join(met[:MOST_QUOTED]) or "none on the label at hand", cited)
     if all_of_them := held.sections.get("Contraindications"):
         yield "Contraindications", flow(_quotes([all_of_them]), cited)
     rivals = [each for each in held.label.named_drugs if each["drug"] in others and each["drug"] != drug]
     clean = ((each, set_aside(visible(each["sentence"])).strip()) for each in rivals)
     told = [f"{each['drug']}: {_quotes([sentence])} ({each['heading']})" for each, sentence in clean if sentence]
     yield "With other candidates", flow("; ".join(told[: 2 * MOST_QUOTED]) or "its label names none of them", cited)
+
+
+def _meeting(held: _Labelled, headings: Sequence[str], material: Material) -> Iterator[str]:
+    """The sentences below these headings that speak of the people asked about, quoted with their heading."""
+    for heading in headings:
+        for sentence in sentences(held.sections.get(heading, "")):
+            if _meets(sentence, heading, material):
+                yield f"{_quotes([sentence])} ({heading})"
 
 
 def _quotes(said: Sequence[str]) -> str:
