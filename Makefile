@@ -97,6 +97,10 @@ bench-quality: install ## Accuracy of appraisal and recognition against gold set
 	$(BIN)/python benchmarks/verdicts.py
 	$(BIN)/python benchmarks/mentions.py
 
+.PHONY: bench-retrieval
+bench-retrieval: install ## How well a question finds its records among those collected (ARGS="path/to/bioasq.jsonl.gz")
+	$(BIN)/python benchmarks/retrieval.py $(ARGS)
+
 .PHONY: train
 train: dev ## Make the learned reader's weights (ARGS="path/to/abstracts.jsonl.gz"; --check and --closing only print)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1

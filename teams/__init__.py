@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .research_team import ResearchTeam
     from .run.options import RunOptions
     from .run.research import RunFailed, SourcesUnreachable, ask, research, research_stream
+    from .run.within import ask_within
 
 _HOMES = {
     "AgentEvent": "events",
@@ -25,6 +26,7 @@ _HOMES = {
     "Settings": "config",
     "SourcesUnreachable": "run.research",
     "ask": "run.research",
+    "ask_within": "run.within",
     "research": "run.research",
     "research_stream": "run.research",
 }
@@ -38,6 +40,7 @@ __all__ = [
     "Settings",
     "SourcesUnreachable",
     "ask",
+    "ask_within",
     "research",
     "research_stream",
 ]

@@ -122,8 +122,17 @@ def ask(
     no_ledger: Annotated[
         bool, typer.Option("--no-ledger", help="Keep nothing in .willowbark/: no resume, no replay.")
     ] = False,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            "--in", help="Ask the evidence of an earlier run, or the last.", metavar="RUN", autocompletion=_run_ids
+        ),
+    ] = None,
 ) -> None:
     """Answer a question with a cited report. It goes to stdout, and as files into a run folder."""
+    if within is not None:
+        _ask_within(context, question, within, max_results, as_json)
+        return
     with _one_line():
         from ..ledger import DEFAULT_PATH  # noqa: PLC0415
         from ..run.options import RunOptions  # noqa: PLC0415
@@ -429,6 +438,29 @@ def studio_start(
         from .studio_command import start  # noqa: PLC0415
 
         start(folder, port=port, model=model, live=live, say=typer.echo)
+
+
+_WITHIN = frozenset({"question", "within", "max_results", "as_json", "quiet", "offline"})
+"""What goes with `--in`: that asks no source and no model, and leaves no file."""
+
+
+def _ask_within(context: typer.Context, question: str, run: str, most: int | None, as_json: bool) -> None:
+    with _one_line():
+        given = {name for name in context.params if f"{context.get_parameter_source(name)}".endswith("COMMANDLINE")}
+        if others := sorted(given - _WITHIN):
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in others)
+            raise UsageError(f"{names}: not with --in, which asks what an earlier run collected, and nobody else")
+        from willowbark.tools.enclosure import visible  # noqa: PLC0415
+
+        from ..ledger import Ledger  # noqa: PLC0415
+        from ..run.within import PASSAGES, ask_within  # noqa: PLC0415
+        from .runs_command import found  # noqa: PLC0415
+        from .terminal import write_out  # noqa: PLC0415
+
+        run_id = found(run)
+        with Ledger.existing() as ledger:
+            said = asyncio.run(ask_within(question, run_id, ledger, most=most or PASSAGES))
+        write_out(visible(said.model_dump_json(indent=2) if as_json else said.to_markdown()))
 
 
 def _shown(

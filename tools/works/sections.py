@@ -73,12 +73,12 @@ def section_of(record: Evidence, quote: str, same: Callable[[str], str] = _space
     if wanted in same(record.citation.title):
         return TITLE
     if wanted in same(record.content):
-        return _own_part(record)
+        return own_part(record)
     return next((place.title for place in places(record) if wanted in same(place.text)), None)
 
 
-def _own_part(record: Evidence) -> str:
-    """What the text of a record is called."""
+def own_part(record: Evidence) -> str:
+    """What the text of a record is called: `Abstract`, `Registry entry`, `Database entry`, …"""
     card = cards().get(record.citation.source)
     return card.entries if card else ABSTRACT
 

@@ -1,0 +1,201 @@
+"""Asking the evidence of an earlier run: passages from its ledger, and what its readings amount to. No network."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from willowbark.agents.findings import Findings
+from willowbark.agents.report.forms.links import named, url_of
+from willowbark.agents.report.wording import capital, counted
+from willowbark.tools.appraisal.appraised import Readings, condition_of
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
+from willowbark.tools.collected import CollectedEvidence, Passage
+from willowbark.tools.embedding import Embedder
+from willowbark.tools.errors import UsageError
+from willowbark.tools.evidence import Evidence, merge
+from willowbark.tools.questions.query import ParsedQuestion, parse_question, validate_question
+
+from ..ledger import Ledger
+
+PASSAGES = 8  # of an answer
+MAX_DRUGS = 10  # on which an answer tells what was read
+QUOTED = 3  # records of a drug whose sentence is told, strongest first
+
+
+class Quoted(BaseModel):
+    """What one record says of a drug."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    direction: str
+    """supports, contradicts, neutral or unclear."""
+    design: str
+    sentence: str
+    """To the letter."""
+
+
+class DrugRead(BaseModel):
+    """What a run's records amount to on one drug."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    drug: str
+    condition: str
+    supporting: list[str] = Field(default_factory=list)
+    """Keys of the records that speak for it; so with the next two."""
+    contradicting: list[str] = Field(default_factory=list)
+    undecided: list[str] = Field(default_factory=list)
+    quality: str | None
+    """strong, moderate, weak or refuted; None where no record was read for or against it."""
+    certainty: str | None
+    """high, moderate, low or very low; None likewise."""
+    quoted: list[Quoted] = Field(default_factory=list)
+    """The strongest records for or against it, with the sentence that says so."""
+
+    @property
+    def said(self) -> str:
+        """The answer in a sentence."""
+        told = f"{capital(self.drug)} in {self.condition}"
+        if self.quality is None:
+            found = len(self.undecided)
+            return (
+                f"{told}: {counted(found, 'record')} of this run, none for or against it."
+                if found
+                else (f"{told}: no record of this run speaks of it.")
+            )
+        counts = f"{len(self.supporting)} for, {len(self.contradicting)} against, {len(self.undecided)} undecided"
+        return f"{told}: {counts}; {self.quality}, {self.certainty} certainty."
+
+
+class AnswerWithin(BaseModel):
+    """What the evidence of a run says to a question."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question: str
+    run_id: str
+    run_question: str
+    """What the run was asked."""
+    records: int
+    """Of the run, each once."""
+    drugs: list[DrugRead] = Field(default_factory=list)
+    """The drugs that the question names; empty where it names none, or no condition is known."""
+    passages: list[Passage] = Field(default_factory=list)
+    """Best first."""
+    matching: int
+    """Records that hold a word of the question."""
+    truncated: bool
+    """Whether further passages were found."""
+    notes: list[str] = Field(default_factory=list)
+
+    def to_markdown(self) -> str:
+        """The answer as text: what was read of the drugs, then the passages with key, citation and link."""
+        lines = [f"# {self.question}", "", f"Asked of run {self.run_id}: {self.run_question}", ""]
+        for drug in self.drugs:
+            quotes = [f"- {named(each.key)}, {each.direction}: “{each.sentence}”" for each in drug.quoted]
+            lines += [f"**{drug.said}**", "", *quotes, *([""] if quotes else [])]
+        if not self.passages:
+            lines += ["No passage holds a word of the question."]
+        for number, passage in enumerate(self.passages, 1):
+            lines += [f"{number}. “{passage.text}”", f"   {_source(passage)}", ""]
+        more = "; there are more (`--max-results`)" if self.truncated else ""
+        lines += [f"{counted(self.matching, 'record')} of {self.records:,} hold a word of the question{more}."]
+        return "\n".join([*lines, *self.notes])
+
+
+async def ask_within(
+    question: str, run_id: str, ledger: Ledger, *, most: int = PASSAGES, embedder: Embedder | None = None
+) -> AnswerWithin:
+    """Ask the evidence of a run of the ledger.
+
+    What was read of a drug is told where the question names it, in the condition that it names, else in the run's own.
+
+    Args:
+        question: 1 to 2,000 characters.
+        run_id: as the ledger lists it.
+        ledger: holds the run.
+        most: passages to give, 1 to 50.
+        embedder: finds passages by meaning too; None goes by words alone.
+
+    Raises:
+        UsageError: an empty question, no such run, one without records, or damaged content.
+    """
+    asked = validate_question(question)
+    run, turns = ledger.run(run_id), ledger.journal(run_id).lived
+    found = [Findings.model_validate(turn.message["content"]) for turn in turns if turn.type == "FindingsMessage"]
+    pool = merge(record for one in found for record in one.records)
+    if not pool:
+        raise UsageError(f"run {run_id} holds no records: it was stopped before any came, or no source had one")
+    pool = _checked(pool, ledger.report(run_id) or {})
+    with CollectedEvidence(max_records=len(pool), embedder=embedder) as collected:
+        await asyncio.to_thread(collected.ingest, pool)
+        best = await collected.passages(asked, most)
+    return AnswerWithin(
+        question=" ".join(asked.split()),
+        run_id=run_id,
+        run_question=" ".join(run.question.split()),
+        records=len(pool),
+        drugs=_read(parse_question(asked), parse_question(run.question), pool, found),
+        passages=best.passages,
+        matching=best.matching,
+        truncated=best.truncated,
+        notes=best.notes,
+    )
+
+
+def _checked(pool: Sequence[Evidence], report: dict[str, object]) -> list[Evidence]:
+    """The records with what the run found out before its report: which of them are retracted."""
+    rows = report.get("evidence_table")
+    told = (
+        {row["key"] for row in rows if isinstance(row, dict) and row.get("retracted")} if isinstance(rows, list) else ()
+    )
+    return [record.noting(retracted=True) if record.key in told else record for record in pool]
+
+
+def _read(
+    asked: ParsedQuestion, run: ParsedQuestion, pool: Sequence[Evidence], found: Iterable[Findings]
+) -> list[DrugRead]:
+    """What was read of the drugs that a question names."""
+    own = not asked.conditions or asked.conditions == run.conditions
+    meant = replace(asked, conditions=asked.conditions or run.conditions)
+    if meant.intent == "unknown" and own:
+        meant = replace(meant, intent=run.intent)
+    if not (meant.drugs and meant.conditions):
+        return []
+    given = [reading for one in found for reading in one.readings] if own else []  # they were read for one condition
+    candidates = {each.drug: each for each in appraise_candidates(meant, pool, Readings(given=given))}
+    return [_drug(drug, candidates.get(drug), condition_of(meant)) for drug in meant.drugs[:MAX_DRUGS]]
+
+
+def _drug(drug: str, candidate: Candidate | None, condition: str) -> DrugRead:
+    if candidate is None:
+        return DrugRead(drug=drug, condition=condition, quality=None, certainty=None)
+    said, told = candidate.appraisal, candidate.has_verdict
+    decided = {*said.supporting, *said.contradicting}
+    return DrugRead(
+        drug=drug,
+        condition=condition,
+        supporting=said.supporting,
+        contradicting=said.contradicting,
+        undecided=[*said.neutral, *said.unclear],
+        quality=said.quality if told else None,
+        certainty=said.certainty.level.replace("_", " ") if told else None,
+        quoted=[
+            Quoted(key=each.key, direction=each.item.direction, design=each.item.design, sentence=each.sentence)
+            for each in candidate.records
+            if each.key in decided and each.sentence
+        ][:QUOTED],
+    )
+
+
+def _source(passage: Passage) -> str:
+    """Where a passage is from, in a line: key, section, citation; its address where that is a source's page."""
+    link, flags = (
+        url_of(passage.key, passage.url),
+        ["RETRACTED"] * passage.retracted + ["preprint"] * passage.is_preprint,
+    )
+    cited = passage.citation.removesuffix(passage.url).strip()
+    return " · ".join([named(passage.key), *flags, passage.section, f"{cited} {link or ''}".strip()])
