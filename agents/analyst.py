@@ -11,6 +11,12 @@ from autogen_core import CancellationToken, ComponentModel
 from autogen_core.models import ChatCompletionClient
 from pydantic import BaseModel
 
+from willowbark.tools.collected import CollectedEvidence
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.records_tool import AskRecords
+
+from .asking import Aids
+from .context import RunContext
 from .findings import Dossier
 
 
@@ -22,6 +28,8 @@ class AnalystConfig(BaseModel):
     model_client: ComponentModel
     fallback: ComponentModel | None = None
     system_message: str | None = None
+    include_rag: bool = False
+    """Whether its model may ask the collected records before it answers."""
 
 
 class Analyst(BaseChatAgent):
@@ -33,6 +41,7 @@ class Analyst(BaseChatAgent):
         model_client: proposes.
         fallback: proposes in the model's place when that fails; None leaves nothing.
         system_message: the prompt.
+        include_rag: whether a language model may ask the collected records before it answers.
     """
 
     def __init__(
@@ -42,8 +51,10 @@ class Analyst(BaseChatAgent):
         model_client: ChatCompletionClient,
         fallback: ChatCompletionClient | None,
         system_message: str,
+        include_rag: bool = False,
     ) -> None:
         super().__init__(name, description)
+        self._include_rag = include_rag
         self._model_client = model_client
         self._fallback = fallback
         self._system_message = system_message
@@ -70,6 +81,20 @@ class Analyst(BaseChatAgent):
         """Who is asked, in turn until one answers."""
         return [client for client in (self._model_client, self._fallback) if client is not None]
 
+    def _aids(self, run: RunContext, pool: Sequence[Evidence], iteration: int) -> Aids | None:
+        """The tool that asks a pool; its records are taken in when it is first used. None where it is not wanted."""
+        if not self._include_rag:
+            return None
+        collected = CollectedEvidence()
+
+        async def before(tool: str, args: BaseModel) -> None:
+            if run.before_tool is not None:
+                await run.before_tool(self.name, iteration, tool, args)
+            if not len(collected):
+                await asyncio.to_thread(collected.ingest, pool)
+
+        return Aids([AskRecords(collected, marker=run.marker, before=before)], self.name)
+
     def _configured(self) -> dict[str, Any]:
         """The fields of an `AnalystConfig`."""
         return {
@@ -78,6 +103,7 @@ class Analyst(BaseChatAgent):
             "model_client": self._model_client.dump_component(),
             "fallback": self._fallback.dump_component() if self._fallback else None,
             "system_message": self._system_message,
+            "include_rag": self._include_rag,
         }
 
 
@@ -89,4 +115,5 @@ def made_of(config: AnalystConfig) -> dict[str, Any]:
         "fallback": ChatCompletionClient.load_component(config.fallback) if config.fallback else None,
         "description": config.description,
         "system_message": config.system_message,
+        "include_rag": config.include_rag,
     }

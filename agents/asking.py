@@ -11,15 +11,19 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from typing import Any, TypeVar
 
-from autogen_core import CancellationToken
+from autogen_agentchat.messages import BaseAgentEvent, ToolCallExecutionEvent, ToolCallRequestEvent
+from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import (
     AssistantMessage,
     ChatCompletionClient,
     CreateResult,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
     LLMMessage,
     RequestUsage,
     UserMessage,
 )
+from autogen_core.tools import BaseTool
 from pydantic import BaseModel, ValidationError
 
 from willowbark.tools.enclosure import visible
@@ -31,6 +35,8 @@ from .drafts import strict
 T = TypeVar("T", bound=BaseModel)
 
 MAX_REPAIRS = 2  # answers that a model may mend
+MAX_LOOKUPS = 2  # times that a model may use tools before it answers
+MAX_CALLS = 4  # of one time
 MAX_ANSWER = 400_000  # characters; the longest draft that its bounds allow has fewer, what is longer ran away
 MAX_SHOWN_BACK = 20_000  # characters of an answer that its model sees again when it mends it
 REQUEST = "request"
@@ -70,6 +76,48 @@ class ModelFailure(WillowbarkError):
         self.may_be_shorter = may_be_shorter
 
 
+class Aids:
+    """Tools that a model may use before it answers, and what came of it.
+
+    Args:
+        tools: that are offered.
+        agent: whose they are; events name it.
+
+    Attributes:
+        events: the calls and their results, in order, as AutoGen tells them.
+    """
+
+    def __init__(self, tools: Sequence[BaseTool[Any, Any]], agent: str) -> None:
+        self.tools, self._agent = tools, agent
+        self.events: list[BaseAgentEvent] = []
+
+    async def use(self, calls: list[FunctionCall], token: CancellationToken | None) -> FunctionExecutionResultMessage:
+        """Make the calls of a model, `MAX_CALLS` at most; what fails is told to it."""
+        results = [await self._result(call, number, token) for number, call in enumerate(calls, 1)]
+        self.events += [
+            ToolCallRequestEvent(content=calls, source=self._agent),
+            ToolCallExecutionEvent(content=results, source=self._agent),
+        ]
+        return FunctionExecutionResultMessage(content=results)
+
+    async def _result(
+        self, call: FunctionCall, number: int, token: CancellationToken | None
+    ) -> FunctionExecutionResult:
+        tool = next((each for each in self.tools if each.name == call.name), None)
+        said, is_error = f"not made: at most {MAX_CALLS} calls at once", True
+        if tool is None:
+            said = "there is no such tool"
+        elif number <= MAX_CALLS:
+            try:
+                value = await tool.run_json(json.loads(call.arguments), token or CancellationToken())
+                said, is_error = tool.return_value_as_string(value), False
+            except (ValueError, TypeError):
+                said = "unusable arguments"
+            except WillowbarkError as error:
+                said = str(error)
+        return FunctionExecutionResult(content=said, name=call.name, call_id=call.id, is_error=is_error)
+
+
 class ModelUnavailable(Exception):
     """A model that gave no answer, or is not asked: the run is replayed, and the ledger does not hold its answer."""
 
@@ -82,6 +130,7 @@ async def ask(
     *,
     request: BaseModel | None = None,
     objection: Callable[[T], str | None] = lambda _: None,
+    aids: Aids | None = None,
 ) -> tuple[T, RequestUsage]:
     """Ask for an answer of a type.
 
@@ -93,6 +142,7 @@ async def ask(
         request: the same as data, handed as `REQUEST` to a client that reads data instead of words (`reads_requests`);
             None where there are words alone.
         objection: what else is wrong with an answer; None where it will do.
+        aids: tools that a language model may use first, `MAX_LOOKUPS` times; None offers none.
 
     Returns:
         The answer, and the tokens of all attempts.
@@ -107,9 +157,11 @@ async def ask(
         form = {**form, "extra_create_args": {REQUEST: request}}
     used, was_cut = RequestUsage(prompt_tokens=0, completion_tokens=0), False
     attempts, refusals = 1 + MAX_REPAIRS, 2  # of the schema, and of JSON
+    lookups = MAX_LOOKUPS if aids and _uses_tools(model_client) else 0
+    offered: dict[str, Any] = {"tools": aids.tools} if aids and lookups else {}
     while attempts:
         try:
-            result = await model_client.create(asked, **form, cancellation_token=cancellation_token)
+            result = await model_client.create(asked, **form, **offered, cancellation_token=cancellation_token)
         except Exception as error:  # clients raise whatever their libraries raise
             if not refusals or not _refuses_schema(error, form):
                 too_long = any(word in told(error).lower() for word in _TOO_LONG)
@@ -121,8 +173,14 @@ async def ask(
             asked = [*asked, _schema_request(answer_type)] if is_typed else asked
             form = _loose_form(model_client) if is_typed else {}
             continue
-        attempts -= 1
         add_usage(used, result.usage)
+        if aids and lookups and isinstance(result.content, list):
+            calls = AssistantMessage(content=result.content, source="assistant")
+            asked += [calls, await aids.use(result.content, cancellation_token)]
+            lookups -= 1
+            offered = offered if lookups else {**offered, "tool_choice": "none"}
+            continue
+        attempts -= 1
         said = result.content if isinstance(result.content, str) else ""
         answer, problem = _read(said, answer_type)
         problem = problem or (objection(answer) if answer is not None else None)
@@ -157,6 +215,11 @@ def _form(client: ChatCompletionClient, answer_type: type[BaseModel]) -> dict[st
         "schema": strict(schema) if server == "strict" else schema,
     }
     return {"extra_create_args": {"response_format": {"type": "json_schema", "json_schema": named}}}
+
+
+def _uses_tools(client: ChatCompletionClient) -> bool:
+    """Whether a client is a language model that can call functions."""
+    return bool(client.model_info.get("function_calling")) and not reads_requests(client)
 
 
 def _loose_form(client: ChatCompletionClient) -> dict[str, Any]:

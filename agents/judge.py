@@ -289,6 +289,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         limits: thresholds and budgets.
         description: one sentence for whoever chooses speakers.
         system_message: another prompt than the one in `judge.md`.
+        include_rag: whether a language model may ask the collected records before it answers.
     """
 
     component_config_schema = JudgeAgentConfig
@@ -303,8 +304,9 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         limits: JudgeLimits | None = None,
         description: str = "Judges the evidence after each round: continue searching, or synthesize.",
         system_message: str | None = None,
+        include_rag: bool = False,
     ) -> None:
-        super().__init__(name, description, model_client, fallback, system_message or prompt("judge.md"))
+        super().__init__(name, description, model_client, fallback, system_message or prompt("judge.md"), include_rag)
         self.limits = limits or JudgeLimits()
         self._forget()
         self._run = RunContext()
@@ -327,7 +329,9 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         self._dossier.add(messages)
         if self._dossier.question != question:
             self._forget()
-        verdict, usage = await self._assess(cancellation_token)
+        verdict, usage, events = await self._assess(cancellation_token)
+        for event in events:
+            yield event
         self._assessed = verdict.iteration
         self._dossier.tokens_used = verdict.tokens_used
         yield TextMessage(content=_as_markdown(verdict), source=self.name)
@@ -347,7 +351,10 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             self._verdicts, self._changed_at = now, found.read
         return found.model_copy(update={"unchanged": max(0, found.read - self._changed_at)})
 
-    async def _assess(self, cancellation_token: CancellationToken) -> tuple[JudgeAssessment, RequestUsage]:
+    async def _assess(
+        self, cancellation_token: CancellationToken
+    ) -> tuple[JudgeAssessment, RequestUsage, list[BaseAgentEvent]]:
+        """The verdict, its tokens, and what a model asked the records before it."""
         dossier = self._dossier
         pool = dossier.pool()
         self._run.readings.take(dossier.readings)
@@ -379,9 +386,10 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         notes: list[str] = []
         used = RequestUsage(prompt_tokens=0, completion_tokens=0)
         draft: JudgeDraft | None = None
+        aids = self._aids(self._run, pool, iteration)
         for client in self._clients:
             try:
-                draft, usage = await ask(client, messages, JudgeDraft, cancellation_token, request=request)
+                draft, usage = await ask(client, messages, JudgeDraft, cancellation_token, request=request, aids=aids)
             except ModelFailure as failure:
                 _log.warning("%s: %s", self.name, failure)
                 notes.append(f"{self.name}: {failure}")
@@ -396,7 +404,8 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         if verdict.recommendation == "continue":
             self._run.look_ahead([candidate.drug for candidate in candidates if candidate.has_verdict][:MAX_DRUGS])
         tokens = dossier.tokens_used + used.prompt_tokens + used.completion_tokens
-        return verdict.model_copy(update={"notes": notes, "tokens_used": tokens}), used
+        events = aids.events if aids else []
+        return verdict.model_copy(update={"notes": notes, "tokens_used": tokens}), used, events
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Forget everything."""

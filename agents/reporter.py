@@ -105,6 +105,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         fallback: proposes them in the model's place when that fails.
         description: one sentence for whoever chooses speakers.
         system_message: another prompt than the one in `report.md`.
+        include_rag: whether a language model may ask the collected records before it writes.
     """
 
     component_config_schema = ReportAgentConfig
@@ -118,8 +119,9 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         fallback: ChatCompletionClient | None = None,
         description: str = "Writes the cited report once the judge says synthesize.",
         system_message: str | None = None,
+        include_rag: bool = False,
     ) -> None:
-        super().__init__(name, description, model_client, fallback, system_message or prompt("report.md"))
+        super().__init__(name, description, model_client, fallback, system_message or prompt("report.md"), include_rag)
         self._has_asked = False
         self._forget()
         self._run = RunContext()
@@ -151,7 +153,9 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
             self._has_asked = True
             yield Response(chat_message=TextMessage(content=ASKS, source=self.name))
             return
-        report, usage = await self._write(cancellation_token)
+        report, usage, events = await self._write(cancellation_token)
+        for event in events:
+            yield event
         yield TextMessage(content=report.to_message(), source=self.name)
         yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=usage))
 
@@ -173,13 +177,17 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         if isinstance(message, FindingsMessage | AssessmentMessage):
             self._usage += turns_of(message.source, message.content.iteration, message.models_usage, message)
 
-    async def _write(self, cancellation_token: CancellationToken) -> tuple[ResearchReport, RequestUsage]:
+    async def _write(
+        self, cancellation_token: CancellationToken
+    ) -> tuple[ResearchReport, RequestUsage, list[BaseAgentEvent]]:
+        """The report, its tokens, and what a model asked the records before it wrote."""
         self._run.readings.take(self._dossier.readings)
         pool, appraised = await self._run.checked(self._dossier.question, self._dossier.pool())
         approval = self._approval or Approval.not_asked()
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
         candidates = [candidate for candidate in appraised if candidate not in aside]
         writing = Writing(self.name, self._system_message, self._dossier.question, pool, candidates, approval)
+        writing.aids = self._aids(self._run, pool, max(1, self._dossier.iteration))
         if not aside or any(candidate.has_verdict for candidate in candidates):
             await writing.run(self._clients, cancellation_token)
         own = turns_of(self.name, max(1, self._dossier.iteration), writing.usage)
@@ -208,7 +216,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
                 readings=self._run.readings,
             )
         )
-        return report, writing.usage
+        return report, writing.usage, writing.aids.events if writing.aids else []
 
     def _early(self) -> list[str]:
         """What a report must say that was called for before the judge ended the search."""

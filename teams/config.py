@@ -113,6 +113,8 @@ class ResearchSettings(OrchestratorConfig):
     """How much is read: about 60, 300 or 2,000 publications and trials; less where further ones change no verdict."""
     judge_threshold: Number = Field(default=0.8, ge=0, le=1)
     """The judge's confidence at which the evidence is sufficient."""
+    include_rag: bool = False
+    """Whether a language model that judges or writes may ask the collected records first, by the tool `ask_records`."""
     approve: bool = False
     """Whether a person is asked which candidates the report should deal with, as `ask --approve` does."""
     approval_default: Literal["all", "none"] = "all"

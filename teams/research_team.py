@@ -146,6 +146,7 @@ def default_participants(
     turn_timeout_s: float = TURN_TIMEOUT_S,
     approver: ApproverAgent | None = None,
     roles: Mapping[str, ChatCompletionClient] | None = None,
+    include_rag: bool = False,
 ) -> list[ChatAgent | Team]:
     """Willowbark's five agents on one model; a specialist without a source is left out.
 
@@ -157,6 +158,7 @@ def default_participants(
         turn_timeout_s: seconds for a specialist's turn.
         approver: asks a person before the report; None asks nobody.
         roles: models of `reader`, `specialist`, `judge`, `report` where they are others; None is none.
+        include_rag: whether judge and report agent may ask the collected records before they answer.
     """
     wanted, roles = offered() if sources is None else sources, roles or {}
     is_baseline = all(isinstance(each, BaselineChatCompletionClient) for each in (model_client, *roles.values()))
@@ -179,9 +181,11 @@ def default_participants(
     ]
     return [
         *specialists,
-        JudgeAgent("judge", roles.get("judge", model_client), fallback=fallback, limits=limits),
+        JudgeAgent(
+            "judge", roles.get("judge", model_client), fallback=fallback, limits=limits, include_rag=include_rag
+        ),
         *([approver] if approver is not None else []),
-        ReportAgent("report", roles.get("report", model_client), fallback=fallback),
+        ReportAgent("report", roles.get("report", model_client), fallback=fallback, include_rag=include_rag),
     ]
 
 
@@ -207,6 +211,7 @@ def participants_of(
         approver=approver,
         roles=roles,
         turn_timeout_s=settings.llm.turn_timeout_s,
+        include_rag=asked.include_rag,
     )
 
 

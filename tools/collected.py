@@ -10,6 +10,7 @@ import asyncio
 import json
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,6 @@ from .reading.screening import readable
 from .reading.text import sentence_spans
 from .records import Kind
 from .registry import kind_of
-from .search import Filters, ToolMetadata
 from .works.sections import TITLE, own_part, places
 
 MAX_RECORDS = 5000  # kept; above, the oldest go
@@ -108,7 +108,7 @@ class _Ranked(NamedTuple):
 
 
 class CollectedEvidence:
-    """Records that can be asked; a `SearchTool`, too.
+    """Records that can be asked.
 
     Threads and tasks may share one; with a file, so may processes.
 
@@ -116,6 +116,9 @@ class CollectedEvidence:
         path: a file that keeps it; None keeps everything in memory.
         max_records: that are kept; above, the oldest go.
         embedder: gives vectors, so that passages are found by meaning too; None goes by words alone.
+
+    Attributes:
+        path: as given.
 
     Raises:
         UsageError: the file cannot be used.
@@ -126,7 +129,7 @@ class CollectedEvidence:
     def __init__(
         self, path: Path | None = None, *, max_records: int = MAX_RECORDS, embedder: Embedder | None = None
     ) -> None:
-        self._path, self._max_records = path, max_records
+        self.path, self._max_records = path, max_records
         self._vectors = Vectors(embedder) if embedder is not None else None
         self._lock = threading.RLock()
         with self._in_words():
@@ -134,6 +137,7 @@ class CollectedEvidence:
                 path or ":memory:", timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
             self._database.executescript(_SCHEMA)
+        weakref.finalize(self, self._database.close)
 
     def __enter__(self) -> Self:
         return self
@@ -177,13 +181,12 @@ class CollectedEvidence:
         best, more = await asyncio.to_thread(self._best, found, min(max(1, limit), MAX_PASSAGES))
         return Answer(query=query, passages=best, matching=found.matching, truncated=more, notes=notes)
 
-    async def search(self, query: str, max_results: int = 10, filters: Filters | None = None) -> list[Evidence]:
+    async def search(self, query: str, max_results: int = 10) -> list[Evidence]:
         """The records that fit a question best, as they were taken in, with their relevance to it.
 
         Args:
             query: words; none of them is an operator.
             max_results: records to give.
-            filters: there are none; what is given changes nothing.
 
         Raises:
             UsageError: as `passages`.
@@ -193,10 +196,6 @@ class CollectedEvidence:
         if found.meant:
             scores = fused(list(scores), list(dict.fromkeys(found.meant.values())))
         return await asyncio.to_thread(self._with_relevance, scores, max(1, max_results))
-
-    def get_metadata(self) -> ToolMetadata:
-        """Say what this tool is."""
-        return ToolMetadata(name=self.name, description="Search the records that were collected before.")
 
     async def _ranked(self, query: str) -> tuple[_Ranked, list[str]]:
         """What fits a question, and what could not be done."""
@@ -328,7 +327,7 @@ class CollectedEvidence:
             with self._lock:
                 yield
         except sqlite3.Error as error:
-            where = self._path or "in memory"
+            where = self.path or "in memory"
             raise UsageError(f"the collected evidence ({where}) cannot be used: {error}") from error
 
     @contextmanager

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from .collected import CollectedEvidence
 from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .evidence import SOURCE_NAMES, Evidence, SearchResult, SourceName, merge
 from .http.transport import Transport
@@ -322,30 +323,61 @@ class SearchHandler:
     Args:
         tools: the sources to ask.
         timeout: seconds for one tool, its retries included; a slower one is cancelled and named.
+        include_rag: whether what was collected before is searched too, as `add_rag_tool` has it.
+        auto_ingest_to_rag: whether what a search finds is then collected.
     """
 
-    def __init__(self, tools: Sequence[SearchTool], timeout: float = 30.0) -> None:
+    def __init__(
+        self,
+        tools: Sequence[SearchTool],
+        timeout: float = 30.0,
+        include_rag: bool = False,
+        auto_ingest_to_rag: bool = True,
+    ) -> None:
         self.tools = list(tools)
         self.timeout = timeout
+        self.auto_ingest_to_rag = auto_ingest_to_rag
+        self.collected: CollectedEvidence | None = None
+        if include_rag:
+            self.add_rag_tool()
+
+    def add_rag_tool(self, collected: CollectedEvidence | None = None) -> CollectedEvidence:
+        """Search what was collected, beside the sources.
+
+        Args:
+            collected: what was collected so far; None begins with nothing, in memory.
+
+        Returns:
+            CollectedEvidence: what is searched; it counts neither as a source nor among the hits of sources.
+        """
+        self.collected = collected or CollectedEvidence()
+        return self.collected
 
     async def execute(self, query: str, max_results_per_tool: int = 10) -> SearchResult:
         """Search all tools in parallel; failures are named in `errors`, never raised and never silent."""
-        replies = await asyncio.gather(*(self._ask(tool, query, max_results_per_tool) for tool in self.tools))
+        asked: list[SearchTool | CollectedEvidence] = [*self.tools]
+        if self.collected is not None:
+            asked.append(self.collected)
+        every = await asyncio.gather(*(self._ask(tool, query, max_results_per_tool) for tool in asked))
+        replies = every[: len(self.tools)]
         answered = [r for r in replies if r.status not in (Status.UNAVAILABLE, Status.BAD_QUERY)]
-        ranked = (record for reply in replies for record in rank(query, reply.records))  # keeps each source's own order
+        ranked = (record for reply in every for record in rank(query, reply.records))  # keeps each source's own order
+        evidence = rank(query, merge(ranked))
+        if self.collected is not None and self.auto_ingest_to_rag:
+            await asyncio.to_thread(self.collected.ingest, evidence)
         return SearchResult(
             query=query,
-            evidence=rank(query, merge(ranked)),
+            evidence=evidence,
             sources_searched=list(dict.fromkeys(reply.source for reply in answered)),
             total_found=sum(reply.total for reply in answered),
             errors=[
                 f"{tool.name}: {warning}"
-                for tool, reply in zip(self.tools, replies, strict=True)
+                for tool, reply in zip(asked, every, strict=True)
                 for warning in reply.warnings
             ],
         )
 
-    async def _ask(self, tool: SearchTool, query: str, max_results: int) -> SourceReply:
+    async def _ask(self, tool: SearchTool | CollectedEvidence, query: str, max_results: int) -> SourceReply:
         try:
             async with asyncio.timeout(self.timeout) as clock:
                 if isinstance(tool, Source):

@@ -22,7 +22,7 @@ from willowbark.tools.works.excerpts import excerpted
 from willowbark.tools.works.sections import places
 
 from ..approval import Approval
-from ..asking import ModelFailure, add_usage, ask, prompt, reads_requests
+from ..asking import Aids, ModelFailure, add_usage, ask, prompt, reads_requests
 from ..drafts import BorneOut, ClaimDraft, ReportDraft
 from ..judge import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
 from .claims import DroppedClaim, Verdicts, heard_from, quoted, verify
@@ -133,6 +133,7 @@ class Writing:
         repaired: claims that stand since they were mended.
         notes: what went wrong, for the report's limitations.
         usage: tokens of all attempts.
+        aids: tools that a language model may use before it writes; None offers none.
     """
 
     def __init__(
@@ -163,6 +164,7 @@ class Writing:
         self.repaired = 0
         self.notes: list[str] = []
         self.usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
+        self.aids: Aids | None = None
 
     async def run(self, clients: Sequence[ChatCompletionClient], cancellation_token: CancellationToken) -> None:
         """Ask one client after another until there is a draft on each candidate."""
@@ -268,7 +270,9 @@ class Writing:
                 return None
             return f"claims: empty, though records speak for or against {', '.join(decided[:5])}"
 
-        draft, usage = await ask(client, messages, ReportDraft, cancellation_token, request=request, objection=silence)
+        draft, usage = await ask(
+            client, messages, ReportDraft, cancellation_token, request=request, objection=silence, aids=self.aids
+        )
         add_usage(self.usage, usage)
         wanted = (claim for claim in draft.claims if not self._held_back(claim))
         worded = [claim if claim.text.strip() else claim.model_copy(update={"text": claim.quote}) for claim in wanted]

@@ -87,6 +87,8 @@ class RunOptions(BaseModel):
     """Records of a page of a search, 1 to 50, over the settings' `research.max_results_per_tool`."""
     sources: Sequence[str] | None = None
     """Names of the sources to search, over the settings' `tools.sources`."""
+    include_rag: bool | None = None
+    """Whether judge and report agent may ask the collected records, over the settings' `research.include_rag`."""
     max_tokens: int | None = None
     """Tokens of all model calls, over the settings' `research.limits`; so are the next two."""
     max_seconds: float | None = None
@@ -170,6 +172,7 @@ class RunOptions(BaseModel):
                 "research.limits.max_tokens": self.max_tokens,
                 "research.limits.max_seconds": self.max_seconds,
                 "research.limits.max_cost_usd": self.max_cost_usd,
+                "research.include_rag": self.include_rag,
                 "tools.sources": self.sources,
                 "output.directory": self.shown.out,
                 "research.approve": None if self.approve is None or self.approve is False else True,
@@ -221,6 +224,7 @@ class Choices(LifeChoices, total=False):
     depth: Depth | None
     max_results: int | None
     sources: Sequence[str] | None
+    include_rag: bool | None
     max_tokens: int | None
     max_seconds: float | None
     max_cost_usd: float | None

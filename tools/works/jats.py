@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import Literal
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml.common import DefusedXmlException
@@ -16,6 +15,7 @@ from defusedxml.ElementTree import iterparse
 
 from ..errors import UnreadableReply
 from .markup import flat
+from .sections import Kind
 from .tables import read_tables
 
 MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
@@ -39,8 +39,6 @@ _WORDED = re.compile(
     re.IGNORECASE,
 )
 _TERMS = (("-NC", "commercial"), ("-ND", "deriv"), ("-SA", "alike"))
-
-Kind = Literal["results", "limitations", "table"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
 """The parts of a record, by name: title and abstract, and the sections of a full text that was read (`fulltext`)."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ..evidence import Evidence
 from ..records import Conflict
 from ..registry import cards
-from .jats import Kind
 
+Kind = Literal["results", "limitations", "table"]
+"""What a section of a full text is about."""
 ABSTRACT, TITLE = "Abstract", "Title"
 
 
