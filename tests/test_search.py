@@ -165,3 +165,25 @@ def test_a_source_says_what_it_is_and_how_often_it_may_be_asked() -> None:
     source = PubMedStandIn(Transport(Endpoints.public({})), [], Status.EMPTY)
 
     assert source.get_metadata() == ToolMetadata(name="pubmed", description="Stands in for PubMed.", rate_limit=3)
+
+
+async def test_what_a_search_found_is_collected_and_searched_beside_the_sources() -> None:
+    handler = SearchHandler([Tool("pubmed", [record("1", "Timolol in migraine.")])], include_rag=True)
+    await handler.execute("timolol")
+    handler.tools = [Tool("pubmed", [record("2", "Timolol again.")])]
+
+    result = await handler.execute("timolol")
+
+    assert {each.key for each in result.evidence} == {"pmid:1", "pmid:2"}
+    assert (result.sources_searched, result.total_found, result.errors) == (["pubmed"], 1, [])
+
+
+async def test_nothing_is_collected_unless_that_is_wanted() -> None:
+    handler = SearchHandler([Tool("pubmed", [record("1")])], auto_ingest_to_rag=False)
+    assert handler.collected is None
+    collected = handler.add_rag_tool()
+
+    await handler.execute("timolol")
+
+    assert handler.collected is collected
+    assert len(collected) == 0

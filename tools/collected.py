@@ -51,7 +51,7 @@ CREATE TABLE IF NOT EXISTS name (name TEXT PRIMARY KEY, record INTEGER NOT NULL)
 CREATE INDEX IF NOT EXISTS name_record ON name (record);
 CREATE VIRTUAL TABLE IF NOT EXISTS whole USING fts5 (title, text, tokenize = 'porter unicode61 remove_diacritics 2');
 CREATE VIRTUAL TABLE IF NOT EXISTS part
-    USING fts5 (text, section UNINDEXED, record UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2');
+    USING fts5 (said, text, section UNINDEXED, record UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2');
 """
 _WINDOWS = "SELECT rowid, record FROM part WHERE part MATCH ? ORDER BY bm25(part), rowid LIMIT ?"
 _RECORDS = "SELECT rowid, -bm25(whole) FROM whole WHERE whole MATCH ? ORDER BY bm25(whole), rowid LIMIT ?"
@@ -308,8 +308,9 @@ class CollectedEvidence:
         body = " ".join(" ".join(text.split()) for _, text in _sections(shown))
         write("INSERT INTO whole (rowid, title, text) VALUES (?, ?, ?)", (number, shown.citation.title, visible(body)))
         first = write("SELECT coalesce(max(last), 0) + 1 FROM record").fetchone()[0]
-        rows = [(first + at, text, section, number) for at, (section, text) in enumerate(_windows_of(shown))]
-        self._database.executemany("INSERT INTO part (rowid, text, section, record) VALUES (?, ?, ?, ?)", rows)
+        rows = [(first + at, *window, number) for at, window in enumerate(_windows_of(shown))]
+        fields = "rowid, said, text, section, record"
+        self._database.executemany(f"INSERT INTO part ({fields}) VALUES (?, ?, ?, ?, ?)", rows)  # noqa: S608
         write("UPDATE record SET first = ?, last = ? WHERE id = ?", (first, first + len(rows) - 1, number))
 
     def _drop(self, number: int) -> None:
@@ -358,28 +359,27 @@ def fused(*rankings: Sequence[int]) -> dict[int, float]:
 
 def _sections(record: Evidence) -> Iterator[tuple[str, str]]:
     """The parts of a screened record that can be quoted, with their names; its title where it has nothing else."""
-    title = record.citation.title
-    body = record.content.removeprefix(title)
-    if body.strip():
-        yield own_part(record), body
-    elif title.strip():
+    title, body = record.citation.title, record.content
+    rest = body.removeprefix(title)
+    if not rest.strip():
         yield TITLE, title
+    else:
+        yield own_part(record), rest if rest.startswith("\n") else body
     yield from ((place.title, place.text) for place in places(record))
 
 
-def _windows_of(record: Evidence) -> list[tuple[str, str]]:
-    """Each sentence of a screened record with its neighbours, and the name of the part it stands in."""
+def _windows_of(record: Evidence) -> list[tuple[str, str, str]]:
+    """Each sentence of a screened record, the same with its neighbours, and the name of the part they stand in."""
     found = []
     for section, said in _sections(record):
         text = visible(said)
         spans = sentence_spans(text)
         for at, (start, end) in enumerate(spans):
-            about = spans[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS + 1]
-            window = _joined(text, about)
             alone = " ".join(text[start:end].split())
+            window = _joined(text, spans[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS + 1])
             if len(window) > MAX_PASSAGE:
                 window = alone if len(alone) <= MAX_PASSAGE else f"{alone[: MAX_PASSAGE - 1]}…"
-            found.append((section, window))
+            found.append((alone, window, section))
     return found[:MAX_WINDOWS]
 
 

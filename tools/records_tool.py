@@ -49,7 +49,7 @@ class AskRecords(BaseTool[AskRecordsArgs, Answer], Component[AskRecordsConfig]):
         marker: str | None = None,
         before: Callable[[str, BaseModel], Awaitable[None]] | None = None,
     ) -> None:
-        self.collected = collected or CollectedEvidence()
+        self.collected = CollectedEvidence() if collected is None else collected
         self._marker, self._before = marker or new_marker(), before
         said = "What the collected records say: their best passages on a question."
         super().__init__(AskRecordsArgs, Answer, "ask_records", said, strict=True)

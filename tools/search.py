@@ -350,7 +350,7 @@ class SearchHandler:
         Returns:
             CollectedEvidence: what is searched; it counts neither as a source nor among the hits of sources.
         """
-        self.collected = collected or CollectedEvidence()
+        self.collected = CollectedEvidence() if collected is None else collected
         return self.collected
 
     async def execute(self, query: str, max_results_per_tool: int = 10) -> SearchResult:

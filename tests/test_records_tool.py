@@ -1,0 +1,187 @@
+"""A model may ask the collected records before it answers: bounded, told, and only where it is wanted."""
+
+import json
+from typing import Any
+
+import pytest
+from autogen_agentchat.messages import ToolCallExecutionEvent, ToolCallRequestEvent
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import CreateResult, FunctionExecutionResultMessage, RequestUsage, UserMessage
+from builders import asked, findings, record, reply, scripted, verdict
+from pydantic import BaseModel
+from test_judge import TRIAL, proposal
+
+from willowbark.agents.asking import MAX_CALLS, MAX_LOOKUPS, Aids, ask
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.context import RunContext
+from willowbark.agents.judge import AssessmentMessage, JudgeAgent
+from willowbark.agents.reporter import ReportAgent
+from willowbark.teams.config import Settings
+from willowbark.teams.research_team import participants_of
+from willowbark.teams.run.options import RunOptions
+from willowbark.tools.collected import CollectedEvidence
+from willowbark.tools.records_tool import SHOWN, SHOWN_CHARACTERS, AskRecords
+
+MANY = [record(str(n), f"Timolol {n}", "Timolol lowered attacks in adults. " * 30) for n in range(1, 30)]
+
+
+def tool(*records: Any) -> AskRecords:
+    collected = CollectedEvidence()
+    collected.ingest(records)
+    return AskRecords(collected)
+
+
+def calling(*queries: str, name: str = "ask_records") -> CreateResult:
+    """A model's answer that is calls."""
+    calls = [
+        FunctionCall(id=f"{n}", name=name, arguments=json.dumps({"query": query})) for n, query in enumerate(queries)
+    ]
+    usage = RequestUsage(prompt_tokens=10, completion_tokens=1)
+    return CreateResult(finish_reason="function_calls", content=calls, usage=usage, cached=False)
+
+
+async def said(asked_tool: AskRecords, query: str) -> str:
+    return asked_tool.return_value_as_string(await asked_tool.run_json({"query": query}, CancellationToken()))
+
+
+async def test_passages_come_as_a_block_with_their_keys_and_where_they_stand() -> None:
+    text = await said(tool(TRIAL), "propranolol in migraine")
+
+    assert text.startswith("<records ")
+    assert '"key": "pmid:1", "year": 2001, "section": "Abstract"' in text
+    assert '{"matching": 1, "truncated": false}' in text
+
+
+async def test_what_a_model_gets_is_bounded_and_says_when_there_is_more() -> None:
+    lines = [json.loads(line) for line in (await said(tool(*MANY), "timolol")).split("\n") if line.startswith("{")]
+
+    assert lines[0] == {"matching": 29, "truncated": True}
+    assert len(lines) == 1 + SHOWN
+    assert all(len(line["passage"]) <= SHOWN_CHARACTERS for line in lines[1:])
+
+
+def test_its_schema_is_short_and_one_that_strict_providers_take() -> None:
+    schema = tool().schema
+
+    assert len(json.dumps(schema)) < 420
+    assert schema["strict"] is True
+    assert schema["parameters"]["additionalProperties"] is False
+
+
+def test_it_can_be_dumped_and_loaded(tmp_path: Any) -> None:
+    kept = AskRecords(CollectedEvidence(tmp_path / "collected.db"))
+    kept.collected.ingest([TRIAL])
+
+    loaded = AskRecords.load_component(kept.dump_component())
+
+    assert len(loaded.collected) == 1
+
+
+class Verdict(BaseModel):
+    drug: str
+
+
+GOOD = '{"drug": "timolol"}'
+
+
+async def asked_with(*answers: Any, structured: bool = True) -> tuple[Verdict, RequestUsage, Aids, Any]:
+    client, aids = scripted(*answers, structured=structured), Aids([tool(*MANY)], "judge")
+    found, usage = await ask(client, [UserMessage(content="Which?", source="user")], Verdict, aids=aids)
+    return found, usage, aids, client
+
+
+@pytest.mark.parametrize("structured", [True, False], ids=["takes a schema", "takes none"])
+async def test_a_model_asks_and_then_answers(structured: bool) -> None:
+    found, usage, aids, client = await asked_with(calling("timolol"), GOOD, structured=structured)
+
+    assert found.drug == "timolol"
+    assert usage.prompt_tokens >= 10
+    assert [type(event) for event in aids.events] == [ToolCallRequestEvent, ToolCallExecutionEvent]
+    last = client.create_calls[1]["messages"][-1]
+    assert isinstance(last, FunctionExecutionResultMessage)
+    assert "Timolol lowered attacks" in last.content[0].content
+
+
+async def test_one_that_asks_for_ever_is_made_to_answer() -> None:
+    found, _, aids, client = await asked_with(*(calling("timolol") for _ in range(MAX_LOOKUPS)), GOOD)
+
+    assert found.drug == "timolol"
+    assert len(aids.events) == 2 * MAX_LOOKUPS
+    assert len(client.create_calls) == MAX_LOOKUPS + 1
+
+
+async def test_calls_that_cannot_be_made_are_told_to_the_model() -> None:
+    crowd = calling(*["timolol"] * (MAX_CALLS + 1))
+    odd = CreateResult(
+        finish_reason="function_calls",
+        content=[
+            FunctionCall(id="1", name="rm", arguments="{}"),
+            FunctionCall(id="2", name="ask_records", arguments="{"),
+            FunctionCall(id="3", name="ask_records", arguments='{"query": "what is it?"}'),
+        ],
+        usage=RequestUsage(prompt_tokens=1, completion_tokens=1),
+        cached=False,
+    )
+    _, _, aids, _ = await asked_with(crowd, odd, GOOD)
+
+    results = [each for event in aids.events if isinstance(event, ToolCallExecutionEvent) for each in event.content]
+    assert [each.is_error for each in results] == [False] * MAX_CALLS + [True] * 4
+    assert results[MAX_CALLS].content == f"not made: at most {MAX_CALLS} calls at once"
+    assert [each.content for each in results[-3:-1]] == ["there is no such tool", "unusable arguments"]
+    assert "names nothing to look for" in results[-1].content
+
+
+async def test_a_client_that_takes_data_is_offered_none() -> None:
+    agent = JudgeAgent("judge", BaselineChatCompletionClient(), include_rag=True)
+
+    response = await agent.on_messages([asked(), findings("literature", reply(TRIAL))], CancellationToken())
+
+    assert isinstance(response.chat_message, AssessmentMessage)
+
+
+async def test_a_judge_that_may_ask_tells_what_it_asked_and_the_hooks_hear_it() -> None:
+    heard: list[tuple[str, int, str, BaseModel]] = []
+
+    async def before(agent: str, iteration: int, name: str, args: BaseModel) -> None:
+        heard.append((agent, iteration, name, args))
+
+    client = scripted(calling("propranolol placebo"), proposal())
+    judge = JudgeAgent("judge", client, include_rag=True)
+    judge.join(RunContext(before_tool=before))
+    messages = [asked(), findings("literature", reply(TRIAL))]
+    events = [event async for event in judge.on_messages_stream(messages, CancellationToken())]
+
+    assert [(*each[:3], each[3].model_dump()) for each in heard] == [
+        ("judge", 1, "ask_records", {"query": "propranolol placebo"})
+    ]
+    assert [type(event) for event in events[:2]] == [ToolCallRequestEvent, ToolCallExecutionEvent]
+    assert "Propranolol reduced migraine attacks" in events[1].to_text()
+
+
+async def test_a_report_agent_may_ask_too() -> None:
+    client = scripted(
+        calling("propranolol"), '{"claims": [], "candidates": []}', *['{"claims": [], "candidates": []}'] * 4
+    )
+    agent = ReportAgent("report", client, fallback=BaselineChatCompletionClient(), include_rag=True)
+    messages = [asked(), findings("literature", reply(TRIAL)), verdict("synthesize", stop_reason="sufficient_evidence")]
+
+    events = [event async for event in agent.on_messages_stream(messages, CancellationToken())]
+
+    assert any(isinstance(event, ToolCallExecutionEvent) for event in events)
+
+
+async def test_nobody_is_offered_it_unless_that_is_wanted() -> None:
+    client = scripted(proposal())
+    judge = JudgeAgent("judge", client)
+    await judge.on_messages([asked(), findings("literature", reply(TRIAL))], CancellationToken())
+
+    assert not client.create_calls[0].get("tools")
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_settings_say_whether_it_is_wanted_and_saved_teams_keep_it(wanted: bool) -> None:
+    settings = RunOptions(settings=Settings(), include_rag=wanted).chosen()
+    members = [each for each in participants_of(settings, scripted()) if isinstance(each, JudgeAgent | ReportAgent)]
+
+    assert settings.research.include_rag is wanted
+    assert [each.dump_component().config["include_rag"] for each in members] == [wanted, wanted]

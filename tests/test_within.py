@@ -1,0 +1,192 @@
+"""The evidence of an earlier run, asked again: from its ledger, without a network."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from builders import QUESTION, findings, record, reply
+from click.testing import Result
+from typer.testing import CliRunner
+
+from willowbark.agents.report.forms.links import named
+from willowbark.teams import Ledger, ask_within
+from willowbark.teams.config import Settings
+from willowbark.teams.faces.cli import app
+from willowbark.teams.ledger import Model
+from willowbark.teams.run.options import RunOptions
+from willowbark.teams.run.research import research
+from willowbark.tools.errors import UsageError
+from willowbark.tools.evidence import Evidence
+
+ASKED = "What do the records say of topiramate in migraine?"
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a question was asked once."""
+    folder = tmp_path_factory.mktemp("workspace")
+    options = RunOptions(
+        question=QUESTION, settings=Settings(), offline=True, depth="quick", max_iterations=1, run_id="first",
+        ledger=folder / ".willowbark" / "ledger.db",
+    )  # fmt: skip
+    asyncio.run(research(options))
+    return folder
+
+
+@pytest.fixture
+def _there(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(workspace)
+
+
+@pytest.fixture
+def ledger(workspace: Path) -> Iterator[Ledger]:
+    with Ledger.existing(workspace / ".willowbark" / "ledger.db") as opened:
+        yield opened
+
+
+def kept(ledger: Ledger, run_id: str, *records: Evidence) -> None:
+    """A run that found these records, and was stopped."""
+    model = Model("baseline", "baseline", {})
+    with ledger.start(QUESTION, settings={}, model=model, sandboxed=True, run_id=run_id) as journal:
+        if records:
+            journal.turn(findings("literature", reply(*records)).dump(), 1)
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, prog_name="willowbark")
+
+
+async def test_passages_come_with_key_citation_and_link(ledger: Ledger) -> None:
+    said = await ask_within(ASKED, "first", ledger, most=5)
+
+    assert len(said.passages) == 5
+    assert said.truncated
+    assert said.run_question == QUESTION
+    text = said.to_markdown()
+    for passage in said.passages:
+        assert passage.text in text
+        assert named(passage.key) in text
+        assert passage.url in text
+
+
+async def test_of_a_drug_that_is_named_it_tells_what_was_read(ledger: Ledger) -> None:
+    [read] = (await ask_within("Does propranolol prevent migraine attacks?", "first", ledger)).drugs
+
+    assert (read.drug, read.condition) == ("propranolol", "migraine")
+    assert read.supporting
+    assert read.said.startswith(f"Propranolol in migraine: {len(read.supporting)} for, ")
+    assert read.quoted
+    assert all(quoted.sentence and quoted.key in (*read.supporting, *read.contradicting) for quoted in read.quoted)
+
+
+async def test_a_condition_that_is_not_named_is_the_runs(ledger: Ledger) -> None:
+    named_it = (await ask_within(ASKED, "first", ledger)).drugs
+    left_out = (await ask_within("Does topiramate work?", "first", ledger)).drugs
+
+    assert left_out[0].condition == "migraine"
+    assert left_out[0].quality == named_it[0].quality
+
+
+async def test_a_drug_that_no_record_speaks_of_is_said_to_be_one(ledger: Ledger) -> None:
+    [read] = (await ask_within("Does imatinib prevent migraine?", "first", ledger)).drugs
+
+    assert read.said == "Imatinib in migraine: no record of this run speaks of it."
+
+
+async def test_a_question_without_a_drug_has_passages_alone(ledger: Ledger) -> None:
+    said = await ask_within("adverse events in children", "first", ledger)
+
+    assert said.drugs == []
+    assert said.passages
+
+
+async def test_what_the_run_found_retracted_speaks_for_nothing(ledger: Ledger) -> None:
+    kept(ledger, "retracted", record(
+        "5", "Timolol in migraine prevention: a randomised trial", "Timolol reduced migraine attacks (p<0.001).",
+        retracted=True, publication_types=["Randomized Controlled Trial"],
+    ))  # fmt: skip
+
+    said = await ask_within("Does timolol prevent migraine?", "retracted", ledger)
+
+    assert said.drugs[0].supporting == []
+    assert "RETRACTED" in said.to_markdown()
+
+
+@pytest.mark.parametrize(
+    ("question", "run", "problem"),
+    [
+        (ASKED, "nobody", "there is no run 'nobody'"),
+        ("  ", "first", "the question is empty"),
+        (ASKED, "empty", "run empty holds no records"),
+        ("what is it?", "first", "names nothing to look for"),
+    ],
+)
+async def test_what_cannot_be_asked_is_one_line(ledger: Ledger, question: str, run: str, problem: str) -> None:
+    if run == "empty":
+        kept(ledger, "empty")
+    with pytest.raises(UsageError, match=problem) as caught:
+        await ask_within(question, run, ledger)
+    if run == "empty":
+        ledger.forget("empty")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("_there")
+def test_the_command_line_prints_it_and_json_of_it() -> None:
+    shown = invoke("ask", "--in", "first", ASKED)
+    told = json.loads(invoke("ask", "--in", "first", ASKED, "--json", "--max-results", "2").stdout)
+
+    assert shown.exit_code == 0, shown.output
+    assert "**Topiramate in migraine: " in shown.stdout
+    assert (told["run_id"], len(told["passages"]), told["truncated"]) == ("first", 2, True)
+    assert told["drugs"][0]["drug"] == "topiramate"
+
+
+@pytest.mark.usefixtures("_there")
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--in", "nobody", ASKED], "there is no run 'nobody'"),
+        (["--in", "first", " "], "the question is empty"),
+        (["--in", "first", ASKED, "--model", "openai/x", "--fresh"], "--fresh, --model: not with --in"),
+    ],
+)
+def test_on_the_command_line_too(arguments: list[str], problem: str) -> None:
+    done = invoke("ask", *arguments)
+
+    assert done.exit_code == 2
+    assert problem in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_folder_without_a_ledger_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert "there is no ledger" in invoke("ask", "--in", "last", ASKED).stderr
+
+
+def test_a_second_process_reads_a_run_while_another_holds_it_and_asks_no_network(workspace: Path) -> None:
+    script = (
+        "import socket, sys\n"
+        "def refuse(*_, **__): raise AssertionError('asked the network')\n"
+        "socket.socket.connect = socket.create_connection = refuse\n"
+        "from willowbark.teams.faces.cli import main; sys.argv[0] = 'willowbark'; main()"
+    )
+    with Ledger.existing(workspace / ".willowbark" / "ledger.db") as ledger, ledger.reopen(_stopped(ledger)):
+        done = subprocess.run(
+            [sys.executable, "-c", script, "ask", "--in", "held", "timolol attacks"],
+            capture_output=True, text=True, cwd=workspace, check=False,
+        )  # fmt: skip
+        ledger.run("held")
+
+    assert done.returncode == 0, done.stderr
+    assert "PMID 7" in done.stdout
+
+
+def _stopped(ledger: Ledger) -> str:
+    kept(ledger, "held", record("7", "Timolol", "Timolol lowered attacks."))
+    return "held"
