@@ -6,7 +6,7 @@ from typing import Any
 from autogen_core.models import ChatCompletionClient
 
 from willowbark.tools.registry import offered
-from willowbark.tools.toolbox import GetPaper, SourceTool
+from willowbark.tools.toolbox import GetCitations, GetPaper, SourceTool
 
 from .asking import prompt
 from .specialist import SpecialistAgent
@@ -28,10 +28,11 @@ def literature_agent(
         options: as `SpecialistAgent` takes them.
     """
     own = offered("literature") if sources is None else sources
+    citations = [GetCitations(own)] if set(own).intersection(GetCitations.SOURCES) else []
     return SpecialistAgent(
         "literature",
         model_client,
-        tools=[*(SourceTool(name, max_results) for name in own), GetPaper()],
+        tools=[*(SourceTool(name, max_results) for name in own), GetPaper(), *citations],
         description="Searches PubMed and Europe PMC for publications on drugs for the condition.",
         system_message=prompt("literature.md"),
         **options,

@@ -325,6 +325,8 @@ class Fields(BaseModel):
     """Keys of the papers of a pool that report a trial."""
     fetched_as: str | None = None
     """Why it was fetched, where no search found it."""
+    found_by: list[str] = []
+    """The way to it, where that led over another record: `cites PMID 123`, `cited by PMID 123`."""
     found_in: list[str] = []
     """Names of the sources whose records were united."""
     same_as: list[str] = []
@@ -588,6 +590,7 @@ class Noted(TypedDict, total=False):
     earlier_versions: list[Reference]
     expression_of_concern: bool
     fetched_as: str
+    found_by: list[str]
     full_text: FullText
     full_text_unread: str
     linked_papers: list[str]

@@ -1,4 +1,4 @@
-"""The sources as AutoGen tools: `search_pubmed` and its like, `get_paper`, `get_trial`, `get_mechanisms`.
+"""The sources as AutoGen tools: `search_pubmed` and its like, and `get_…` for single papers, trials and drugs.
 
 Arguments are typed and checked; results are blocks of records (see `enclosure`). A tool never raises for a source's
 failure: it answers with a reply that names it. Tools of a team share one transport; a tool used alone opens its own.
@@ -24,6 +24,7 @@ from .search import Source, SourceReply, Status
 from .sources.card import module_of
 from .sources.chembl import ChEMBL
 from .sources.clinicaltrials import ClinicalTrials
+from .sources.europepmc import EuropePMC
 from .sources.mychem import MyChem
 from .sources.opentargets import OpenTargets
 from .sources.pubmed import PubMed
@@ -81,6 +82,23 @@ class PaperArgs(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     pmid: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,8}$", description="PubMed identifier, digits only")]
+
+
+class CitationsArgs(BaseModel):
+    """A publication by its PubMed number."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    citations_of: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,8}$", description="PubMed identifier, digits only")]
+
+
+def citations_query(pmid: str) -> str:
+    """How a judge asks for what cites a publication and what it cites.
+
+    >>> citations_query("123")
+    'citations of PMID 123'
+    """
+    return f"citations of PMID {pmid}"
 
 
 class TrialArgs(BaseModel):
@@ -177,12 +195,16 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
 
     async def _ask(self, args: Args, transport: Transport) -> ToolReply:
         asked_at = datetime.now(UTC)
-        given = next(iter(args.model_dump().values()))
-        shown = " OR ".join(given) if isinstance(given, list) else str(given)
+        shown = self._shown(args)
         questions = self._questions(args, transport)
         replies = await asyncio.gather(*(self._answer(name, shown, ask) for name, ask in questions.items()))
         known = {"sandboxed": transport.endpoints.sandboxed, "asked": shown, "asked_at": asked_at}
         return ToolReply(replies=[reply.model_copy(update=known) for reply in replies])
+
+    def _shown(self, args: Args) -> str:
+        """What is asked, as the search log has it."""
+        given = next(iter(args.model_dump().values()))
+        return " OR ".join(given) if isinstance(given, list) else str(given)
 
     async def _answer(self, name: str, shown: str, ask: Callable[[], Awaitable[SourceReply]]) -> SourceReply:
         try:
@@ -270,6 +292,12 @@ class LookupConfig(BaseModel):
     timeout_s: float = Field(default=SEARCH_TIMEOUT_S, gt=0)
 
 
+class CitationsConfig(LookupConfig):
+    """Which of the sources that know citations are asked."""
+
+    sources: tuple[str, ...] = ("pubmed", "europepmc")
+
+
 class LookupTool(EvidenceTool[Args], Component[LookupConfig]):
     """Base of the tools that fetch one thing by its name or number."""
 
@@ -301,6 +329,39 @@ class GetPaper(LookupTool[PaperArgs]):
 
     def _questions(self, args: PaperArgs, transport: Transport) -> Questions:
         return {"pubmed": lambda: PubMed(transport).paper(args.pmid)}
+
+
+class GetCitations(LookupTool[CitationsArgs]):
+    """Give what cites a publication of PubMed, and what it cites."""
+
+    component_config_schema = CitationsConfig
+    component_provider_override = "willowbark.tools.toolbox.GetCitations"
+    NAME = "get_citations"
+    DESCRIPTION = "What cites a publication of PubMed, and what it cites."
+    ARGS = CitationsArgs
+    SOURCES = ("pubmed", "europepmc")
+
+    def __init__(self, sources: Sequence[str] = SOURCES, timeout_s: float = SEARCH_TIMEOUT_S) -> None:
+        self._sources = tuple(name for name in sources if name in self.SOURCES)
+        super().__init__(timeout_s)
+
+    def _questions(self, args: CitationsArgs, transport: Transport) -> Questions:
+        known: Questions = {
+            "pubmed": lambda: PubMed(transport).citations(args.citations_of),
+            "europepmc": lambda: EuropePMC(transport).citations(args.citations_of),
+        }
+        return {name: known[name] for name in self._sources}
+
+    def _shown(self, args: CitationsArgs) -> str:
+        return citations_query(args.citations_of)
+
+    def _to_config(self) -> CitationsConfig:
+        return CitationsConfig(timeout_s=self._timeout_s, sources=self._sources)
+
+    @classmethod
+    def _from_config(cls, config: LookupConfig) -> Self:
+        assert isinstance(config, CitationsConfig)
+        return cls(config.sources, config.timeout_s)
 
 
 class GetTrial(LookupTool[TrialArgs]):

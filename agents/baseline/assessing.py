@@ -9,6 +9,7 @@ from willowbark.agents.judge import AssessmentRequest
 from willowbark.agents.progress import readers
 from willowbark.agents.report.wording import capital, counted
 from willowbark.tools.appraisal.candidates import Candidate, known_drugs
+from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.lexicon import class_members, find_drugs
 from willowbark.tools.mechanism.hypotheses import MechanismHypothesis
 from willowbark.tools.questions.membership import belongs
@@ -16,13 +17,16 @@ from willowbark.tools.questions.query import ParsedQuestion, parse_question, pre
 from willowbark.tools.registry import gives
 from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
-from willowbark.tools.toolbox import MAX_DRUGS
+from willowbark.tools.toolbox import MAX_DRUGS, citations_query
 
 LEADING = 6  # candidates by whose mechanisms the mechanism is scored
 UNTRIED_SCORE = 5  # candidates_score while drugs listed for the condition were not asked for: the search goes on
 ENOUGH_CANDIDATES = 5  # with a verdict: full score
 MAX_TESTS = 3  # queries on one hypothesis; all hypotheses are put to the test in one query
 MAX_NAMED = 40  # drugs of one query: sources take queries by GET
+MAX_TRIED = 20  # records of the leading drug of which it is tried what stands without them
+MAX_CHASED = 2  # publications of a run whose citations are followed, one a round: each takes five requests
+CHASED_FROM = 2  # the round: in the first one hardly any verdict has settled
 _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the best candidate's certainty
 
 
@@ -79,7 +83,8 @@ def _plan(
     """
     plan, condition, reading = _Plan(), _condition(asked), request.progress
     searched = {search.query for search in request.searches}
-    decided = [candidate.drug for candidate in candidates if candidate.has_verdict]
+    with_verdict = [candidate for candidate in candidates if candidate.has_verdict]
+    decided = [candidate.drug for candidate in with_verdict]
     if not reading.has_ended:
         if not candidates and not untried:
             gap = f"No drug with evidence on {condition} was found."
@@ -95,6 +100,7 @@ def _plan(
         plan.ask(
             f"Records on how drugs act: {through}.", _new([" OR ".join(tests)] if tests else [], searched), readers()
         )
+        plan.ask(*_chase(with_verdict, request), ["literature"])
         if reading.goes_on:
             plan.ask(f"{reading.hits - reading.read:,} of {reading.hits:,} hits unread.", reading.unread, readers())
     entries = [search for search in request.searches if gives(search.source) in ENTRIES]
@@ -104,6 +110,28 @@ def _plan(
     if not plan.searches or request.iteration + 1 >= request.most_rounds:  # they are looked up beside the reading
         plan.ask(f"Mechanisms and labels of {', '.join(unknown)}.", unknown, ["mechanism"])
     return plan
+
+
+def _chase(decided: Sequence[Candidate], request: AssessmentRequest) -> tuple[str, list[str]]:
+    """What to follow: the citations of the strongest publication on which the verdict on the leading drug hangs."""
+    followed = {search.query for search in request.searches if search.query.startswith(citations_query(""))}
+    if not decided or request.iteration < CHASED_FROM or len(followed) >= MAX_CHASED:
+        return "", []
+    hanging = [key.removeprefix("pmid:") for key in _hangs_on(decided[0]) if key.startswith("pmid:")]
+    new = [pmid for pmid in hanging if citations_query(pmid) not in followed][:1]
+    said = f"The verdict on {decided[0].drug} hangs on PMID {', '.join(new)}: what cites it, and what it cites."
+    return said, [citations_query(pmid) for pmid in new]
+
+
+def _hangs_on(candidate: Candidate) -> list[str]:
+    """Keys of the records without any one of which quality or certainty would be another, strongest first."""
+    found = candidate.appraisal
+    decided = {*found.supporting, *found.contradicting}
+    items = [record.item for record in candidate.records]
+    stands = found.quality, found.certainty.level
+    tried = [item for item in items if item.key in decided][:MAX_TRIED]
+    without = ((item.key, appraise_candidate([other for other in items if other is not item])) for item in tried)
+    return [key for key, other in without if (other.quality, other.certainty.level) != stands]
 
 
 def _leading(request: AssessmentRequest) -> list[MechanismHypothesis]:

@@ -17,6 +17,8 @@ from willowbark.tools.questions.query import parse_question, plain_query, prepro
 from willowbark.tools.registry import asked_for_conditions, takes_names
 
 _NUMBERS = {"pmid": re.compile(r"\bPMID:?\s*(\d+)"), "nct_id": re.compile(r"\bNCT\d{8}\b")}
+_CITATIONS = re.compile(r"\bcitations of PMID:?\s*(\d+)", re.IGNORECASE)
+"""As `citations_query` writes it, and as people may."""
 
 
 def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> list[FunctionCall]:
@@ -52,12 +54,17 @@ def _arguments(
     elif (field := next((each for each in _NUMBERS if each in fields), None)) is not None:
         found = (checked_identifier(field, number) for number in _NUMBERS[field].findall(question) if not wanted)
         yield from ({field: number} for number in dict.fromkeys(found) if number)
+    elif "citations_of" in fields:
+        asked = (number for said in wanted or [question] for number in _CITATIONS.findall(said))
+        yield from ({"citations_of": each} for each in dict.fromkeys(asked) if checked_identifier("pmid", each))
     elif "query" in fields and takes_names(source):
         conditions = parse_question(question).conditions or (plain_query(question),)
         yield from ({"query": each} for each in conditions if source in for_conditions or each in wanted)
     elif "query" in fields and source != tool:
         queries = (
-            [query for query in wanted if canonical_drug(query) is None or not takes_drugs] if wanted else [question]
+            [each for each in wanted if not _CITATIONS.search(each) and not (takes_drugs and canonical_drug(each))]
+            if wanted
+            else [question]
         )
         yield from ({"query": preprocess_query(query)} for query in queries)
 

@@ -61,8 +61,10 @@ def _entry(number: int, record: Evidence) -> dict[str, object]:
 
 
 def _origin(record: Evidence) -> dict[str, object]:
-    """What a reference says of other versions of its record, and of the full text that was read."""
+    """What a reference says of the way to its record, of other versions, and of the full text that was read."""
     found, paper = dict[str, object](), record.paper
+    if record.record.found_by:
+        found["found_by"] = record.record.found_by
     if paper and (paper.preprint_versions or paper.earlier_versions):
         preprints = [{"relation": "preprint", **each} for each in paper.preprint_versions]
         found["versions"] = [*preprints, *({"relation": "earlier version", **each} for each in paper.earlier_versions)]

@@ -1,4 +1,4 @@
-"""Europe PMC's search: articles of PubMed (MED) and preprints (PPR), paged by cursor; full texts.
+"""Europe PMC's search: articles of PubMed (MED) and preprints (PPR), paged by cursor; full texts; citations.
 
 https://europepmc.org/RestfulWebService. An empty query gives status 200 with an `errCode`, as the public service does;
 only whole records (`core`) in JSON are served, by relevance. Words without a field are sought in full texts, too.
@@ -24,11 +24,12 @@ from .syntax import parse
 
 _VERSION = "6.9"
 _SEC_TYPES = ("introduction", "methods", "results", "discussion")
+_LINKED = ("citations", "references")
 _DEFAULT_PAGE, _LARGEST_PAGE = 25, 1000
 
 
 def routes(library: Library) -> list[Route]:
-    """The search and the full texts below `/europepmc`."""
+    """The search, the full texts and the citations below `/europepmc`."""
     publications = Publications(library, whole=True)
     texts = {each.pmcid: each.full_text for each in publications.by_id.values() if each.pmcid and each.full_text}
     texts |= {each.pmcid: jats(each) for each in publications.full_texts.values()}
@@ -43,7 +44,14 @@ def routes(library: Library) -> list[Route]:
         found = texts.get(request.path_params["pmcid"])
         return Response(found or "", status_code=200 if found else 404, media_type="application/xml;charset=UTF-8")
 
+    async def linked(request: Request) -> Response:
+        kind = str(request.path_params["kind"])
+        if kind not in _LINKED:
+            return PlainTextResponse("Not found", status_code=404)
+        return JSONResponse(_listed(publications, request.path_params["pmid"], kind, request.query_params))
+
     return [
+        Route("/europepmc/MED/{pmid}/{kind}", linked, methods=["GET"]),
         Route("/europepmc/{pmcid}/fullTextXML", full_text, methods=["GET"]),
         Route("/europepmc/search", search, methods=["GET"]),
     ]
@@ -64,6 +72,26 @@ def jats(text: FullText) -> str:
         "body": {"sec": sections},
     }
     return str(xmltodict.unparse({"article": article}))
+
+
+def _listed(publications: Publications, pmid: str, kind: str, asked: Mapping[str, str]) -> dict[str, Any]:
+    """What cites an article, or what it cites, in short entries."""
+    found = publications.linked(pmid)[_LINKED.index(kind)]
+    size = asked.get("pageSize", "")
+    most = int(size) if size.isdecimal() else _DEFAULT_PAGE
+    one = kind.removesuffix("s")
+    return {
+        "version": _VERSION,
+        "hitCount": len(found),
+        "request": {"id": pmid, "source": "MED", "offSet": 0, "pageSize": most},
+        f"{one}List": {one: [_entry(each, publications) for each in found[:most]]},
+    }
+
+
+def _entry(pmid: str, publications: Publications) -> dict[str, Any]:
+    known = publications.by_pmid.get(pmid)
+    told = {"title": known.title, "pubYear": int(known.date[:4]) if known.date else None} if known else {}
+    return {"id": pmid, "source": "MED", "citationType": "journal article", **_told(told)}
 
 
 def _searched(publications: Publications, asked: Mapping[str, str], url: str) -> dict[str, Any]:

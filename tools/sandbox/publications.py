@@ -38,6 +38,7 @@ class Publications:
     """
 
     def __init__(self, library: Library, *, whole: bool = False) -> None:
+        self._citations = library.others.get("citations", ())
         self.full_texts = {each.pmcid: each for each in library.full_texts}
         self.by_id = {each.number: each for each in library.publications if each.number}
         bodies = self.full_texts if whole else {}
@@ -51,6 +52,17 @@ class Publications:
     def by_pmid(self) -> dict[str, Publication]:
         """PubMed's own: preprints are not among them."""
         return {publication.pmid: publication for publication in self.by_id.values() if publication.pmid}
+
+    @cached_property
+    def citations(self) -> frozenset[tuple[str, str]]:
+        """Which publication cites which, as far as the library's `citations.jsonl` says; it need not hold them."""
+        return frozenset((str(each["citing"]), str(each["cited"])) for each in self._citations)
+
+    def linked(self, pmid: str) -> tuple[list[str], list[str]]:
+        """What cites a publication and what it cites, by PMID, the latest first."""
+        citing = {one for one, other in self.citations if other == pmid}
+        cited = {other for one, other in self.citations if one == pmid}
+        return sorted(citing, key=int, reverse=True), sorted(cited, key=int, reverse=True)
 
     def found(self, node: Node | None) -> list[Publication]:
         """Those that a query matches, best first."""

@@ -1,4 +1,4 @@
-"""PubMed's E-utilities: ESearch in JSON, EFetch in XML, by GET and POST.
+"""PubMed's E-utilities: ESearch in JSON, EFetch and ELink in XML, by GET and POST.
 
 https://www.ncbi.nlm.nih.gov/books/NBK25499/. Numbers that PubMed does not hold are silently missing from EFetch; a
 search without hits names what was not found; a search that fails says so with status 200.
@@ -26,13 +26,17 @@ _DOCTYPE = (
     '<!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle, 1st January 2025//EN"'
     ' "https://dtd.nlm.nih.gov/ncbi/pubmed/out/pubmed_250101.dtd">\n'
 )
+_LINKS = (
+    '<!DOCTYPE eLinkResult PUBLIC "-//NLM//DTD elink 20101123//EN"'
+    ' "https://eutils.ncbi.nlm.nih.gov/eutils/dtd/20101123/elink.dtd">\n'
+)
 _HEADER = {"type": "esearch", "version": "0.3"}
 _INITIALS = re.compile(r"(.+?) ([A-Z][A-Za-z]{0,3})(?: (Jr|Sr|2nd|3rd|I{2,3}))?")
 _SPLIT_RANGE = re.compile(r'"?([\d/]+)"?\s*\[([^\[\]]+)\]\s*:\s*"?([\d/]+)"?\s*\[\2\]')
 
 
 def routes(library: Library) -> list[Route]:
-    """The two programs below `/pubmed`."""
+    """The three programs below `/pubmed`."""
     publications = Publications(library)
 
     async def esearch(request: Request) -> Response:
@@ -41,7 +45,11 @@ def routes(library: Library) -> list[Route]:
     async def efetch(request: Request) -> Response:
         return _efetch(publications, await _asked(request))
 
+    async def elink(request: Request) -> Response:
+        return _elink(publications, await _asked(request))
+
     return [
+        Route("/pubmed/elink.fcgi", elink, methods=["GET", "POST"]),
         Route("/pubmed/esearch.fcgi", esearch, methods=["GET", "POST"]),
         Route("/pubmed/efetch.fcgi", efetch, methods=["GET", "POST"]),
     ]
@@ -139,6 +147,25 @@ def _efetch(publications: Publications, asked: Mapping[str, str]) -> Response:
     known = publications.by_pmid
     articles = "".join(_article(known[pmid]) for pmid in pmids if pmid in known)
     return _xml(f"{_DOCTYPE}<PubmedArticleSet>\n{articles}</PubmedArticleSet>")
+
+
+def _elink(publications: Publications, asked: Mapping[str, str]) -> Response:
+    """What cites a publication and what it cites; a kind of which there is none has no list."""
+    if (asked.get("dbfrom"), asked.get("db"), asked.get("cmd")) != ("pubmed", "pubmed", "neighbor"):
+        return PlainTextResponse("The sandbox links PubMed with PubMed, by cmd=neighbor.", status_code=400)
+    pmid = asked.get("id", "")
+    if not pmid.isdecimal():
+        return _xml("<eLinkResult>\n\t<ERROR>Empty id list - nothing todo</ERROR>\n</eLinkResult>")
+    named = zip(("pubmed_pubmed_citedin", "pubmed_pubmed_refs"), publications.linked(pmid), strict=True)
+    groups = "".join(
+        f"<LinkSetDb><DbTo>pubmed</DbTo><LinkName>{name}</LinkName>"
+        + "".join(f"<Link><Id>{each}</Id></Link>" for each in found)
+        + "</LinkSetDb>"
+        for name, found in named
+        if found
+    )
+    start = f"<LinkSet><DbFrom>pubmed</DbFrom><IdList><Id>{pmid}</Id></IdList>"
+    return _xml(f"{_LINKS}<eLinkResult>{start}{groups}</LinkSet></eLinkResult>")
 
 
 def _xml(body: str, status: int = 200) -> Response:

@@ -24,6 +24,7 @@ from .card import SourceCard
 from .publications import (
     NO_TITLE,
     NOTICE_TYPES,
+    Citations,
     DatedFilters,
     date_of,
     page_range,
@@ -137,6 +138,32 @@ class EuropePMC(Source):
         words = plain_words(query)
         return self.reply(sent, records, words=words, total=page.total, problems=[*unread, *problems], url=page.url)
 
+    async def citations(self, pmid: str) -> SourceReply:
+        """Give what cites a publication and what it cites, as far as Europe PMC knows and has a PMID for them.
+
+        Raises:
+            SearchError: no answer, or no readable one; `SourceRefused` where `pmid` is no PMID.
+        """
+        number = checked_identifier("pmid", pmid)
+        if number is None:
+            raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
+        links = Citations(await self._linked(number, "citation"), await self._linked(number, "reference"))
+        records, unread = list[Evidence](), list[str]()
+        if links.chosen:
+            wanted = " OR ".join(f"EXT_ID:{each}" for each in links.chosen)
+            page = await self._ask(f"({wanted}) AND SRC:MED", len(links.chosen), None)
+            records, unread = read_each(page.hits, parse_record)
+        found = links.noted(records, number)
+        return self.reply(f"citations of PMID {number}", found, problems=unread, notes=links.notes)
+
+    async def _linked(self, pmid: str, kind: Literal["citation", "reference"]) -> list[str]:
+        return await self.transport.get(
+            self.name,
+            f"MED/{pmid}/{kind}s",
+            params={"format": "json", "page": 1, "pageSize": _PAGE_SIZE},
+            read=partial(_listed, kind),
+        )
+
     async def _ask(self, query: str, size: int, mark: str | None) -> Page:
         params = {
             "query": query,
@@ -206,6 +233,17 @@ def _page(reply: Reply, *, first: bool) -> Page:
     if first and page.total and not page.hits:
         raise UnreadableReply("europepmc", f"counts {page.total} hits and lists none")
     return page
+
+
+def _listed(kind: str, reply: Reply) -> list[str]:
+    """The PMIDs of a list of citations or references; of some works that are listed none is known."""
+    data = reply.json()
+    total = parse_page({**data, "resultList": at(data, f"{kind}List")} if isinstance(data, dict) else data).total
+    listed = dicts(data, f"{kind}List", kind)
+    if total and not listed:
+        raise UnreadableReply("europepmc", f"counts {total} {kind}s and lists none")
+    numbers = (checked_identifier("pmid", each.get("id")) for each in listed if each.get("source") == "MED")
+    return list(dict.fromkeys(filter(None, numbers)))
 
 
 def parse_page(data: Any, url: str = "") -> Page:

@@ -2,15 +2,17 @@
 
 import calendar
 import re
+from collections.abc import Iterable
 from datetime import date
 from functools import partial
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
-from ..evidence import UNKNOWN_DATE
+from ..evidence import UNKNOWN_DATE, Evidence
 from ..search import SearchFilters
 
+MAX_CITATIONS = 20  # that cite a publication, and as many that it cites: both lists may hold thousands
 PREPRINT_MARK = "[PREPRINT - Not peer-reviewed]"
 NO_TITLE = "[Title not given]"
 NOTICE_TYPES = frozenset(
@@ -28,6 +30,35 @@ _REDACTED = re.compile(
     r"|\b[0-9a-f]{20,}\b",  # NCBI's keys are 36 hexadecimal digits
     re.IGNORECASE,
 )
+
+
+class Citations(NamedTuple):
+    """What cites a publication and what it cites, by PMID, in the source's order."""
+
+    citing: list[str]
+    cited: list[str]
+
+    @property
+    def chosen(self) -> list[str]:
+        """Those that are fetched: at most `MAX_CITATIONS` of either kind."""
+        return list(dict.fromkeys([*self.citing[:MAX_CITATIONS], *self.cited[:MAX_CITATIONS]]))
+
+    @property
+    def notes(self) -> list[str]:
+        """What was left out."""
+        kinds = (("cite it", self.citing), ("it cites", self.cited))
+        return [
+            f"the first {MAX_CITATIONS} of {len(found):,} that {how}" for how, found in kinds if found[MAX_CITATIONS:]
+        ]
+
+    def noted(self, records: Iterable[Evidence], pmid: str) -> list[Evidence]:
+        """The records of the publications, in their order, each with the way to it."""
+        by_pmid = {record.record.pmid: record for record in records}
+        return [
+            by_pmid[each].noting(found_by=[f"cites PMID {pmid}" if each in self.citing else f"cited by PMID {pmid}"])
+            for each in self.chosen
+            if each in by_pmid
+        ]
 
 
 def written(title: str, abstract: str, *, preprint: bool = False) -> str:

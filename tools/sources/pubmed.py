@@ -1,4 +1,4 @@
-"""PubMed, through NCBI's E-utilities: ESearch for the numbers, EFetch for the records.
+"""PubMed, through NCBI's E-utilities: ESearch for the numbers, EFetch for the records, ELink for citations.
 
 https://www.ncbi.nlm.nih.gov/books/NBK25499/. PubMed maps words to MeSH headings and what is narrower, and quoted
 phrases to nothing (https://pubmed.ncbi.nlm.nih.gov/help/#automatic-term-mapping): conditions named by quoted phrases
@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
 from typing import Annotated, Any
+from xml.etree.ElementTree import ParseError
 
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import fromstring
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
@@ -20,7 +23,7 @@ from ..http.reply import Reply, at, count
 from ..lexicon import find_conditions
 from ..search import Filters, Source, SourceReply
 from .card import SourceCard
-from .publications import DatedFilters, plain_words, redacted
+from .publications import Citations, DatedFilters, plain_words, redacted
 from .pubmed_record import Articles, parse_articles
 
 CARD = SourceCard(
@@ -120,6 +123,30 @@ class PubMed(Source):
         """Give publications by their numbers; those that PubMed does not have are named. Raises as `paper`."""
         articles, asked = await self._fetch(pmids, _articles), ", ".join(pmids)
         return self._reply(asked, asked, Hits(len(articles.records), list(pmids)), articles)
+
+    async def citations(self, pmid: str) -> SourceReply:
+        """Give what cites a publication and what it cites, as far as PubMed's links (ELink) go.
+
+        Raises:
+            SearchError: no answer, or no readable one; `SourceRefused` where `pmid` is no PMID.
+        """
+        number = checked_identifier("pmid", pmid)
+        if number is None:
+            raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
+        with self.transport.shelf.queue(self.name) as place:
+            links = await self.transport.get(
+                self.name,
+                "elink.fcgi",
+                params={**self._always(), "dbfrom": "pubmed", "id": number, "cmd": "neighbor"},
+                read=_links,
+            )
+            await place.reached()
+            fetching = self.transport.shelf.take(self.name, links.chosen, self._batches)
+        articles = _together((await fetching).values())
+        found = links.noted(articles.records, number)
+        missing = len(links.chosen) - len(found)
+        lacking = [f"no readable record came for {missing} of them"] if missing else []
+        return self.reply(f"citations of PMID {number}", found, problems=lacking, notes=links.notes)
 
     async def _search(self, term: str, max_results: int, asked: PubMedFilters) -> Hits:
         start = (asked.page - 1) * max_results
@@ -275,6 +302,27 @@ def _notes(result: Mapping[str, Any]) -> Iterator[str]:
                 if phrase == "No items found.":
                     continue  # the count says so
                 yield f"{kinds.get(kind, kind)} {redacted(phrase)}"
+
+
+def _links(reply: Reply) -> Citations:
+    """Read an ELink reply; a publication without links of a kind has no list of it. Errors as in `_hits`."""
+    if reply.body.lstrip().startswith(b"{"):
+        _refuse_error(reply.json())
+    try:
+        root = fromstring(reply.xml())
+    except (ParseError, DefusedXmlException, ValueError) as error:
+        raise UnreadableReply("pubmed", f"answered with broken links ({type(error).__name__})") from None
+    if (said := root.findtext(".//ERROR")) is not None:
+        raise _failure(said)
+    if root.tag != "eLinkResult":
+        raise UnreadableReply("pubmed", "answered without links")
+    named = {
+        group.findtext("LinkName"): [
+            pmid for each in group.iterfind("Link/Id") if (pmid := checked_identifier("pmid", each.text))
+        ]
+        for group in root.iterfind("LinkSet/LinkSetDb")
+    }
+    return Citations(named.get("pubmed_pubmed_citedin", []), named.get("pubmed_pubmed_refs", []))
 
 
 def _articles(reply: Reply) -> Articles:
