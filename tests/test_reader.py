@@ -208,10 +208,10 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11",
+    "2026.11.1",
     {
         "entailment": "1654e18f",
-        "judge": "c22428df",
+        "judge": "7be607f8",
         "literature": "10030bcb",
         "mechanism": "b089bbec",
         "reader": "8b60d387",

@@ -238,8 +238,8 @@ def _page(reply: Reply, *, first: bool) -> Page:
 def _listed(kind: str, reply: Reply) -> list[str]:
     """The PMIDs of a list of citations or references; of some works that are listed none is known."""
     data = reply.json()
-    total = parse_page({**data, "resultList": at(data, f"{kind}List")} if isinstance(data, dict) else data).total
     listed = dicts(data, f"{kind}List", kind)
+    total = parse_page({**data, "resultList": {"result": listed}} if isinstance(data, dict) else data).total
     if total and not listed:
         raise UnreadableReply("europepmc", f"counts {total} {kind}s and lists none")
     numbers = (checked_identifier("pmid", each.get("id")) for each in listed if each.get("source") == "MED")

@@ -1,0 +1,345 @@
+"""Following citations: what PubMed and Europe PMC say cites a publication or is cited by it, and when that is asked."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx
+import pytest
+from autogen_core import CancellationToken
+from autogen_core.models import SystemMessage, UserMessage
+from builders import asked, record, scripted, verdict
+from faults.breakage import FaultySandbox
+from faults.plan import FaultPlan
+from test_baseline import to_assess
+from test_europepmc import hit, page
+from test_pubmed import article, article_set
+
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.baseline.assessing import MAX_CHASED, assessment
+from willowbark.agents.context import RunContext
+from willowbark.agents.findings import FindingsMessage
+from willowbark.agents.literature import literature_agent
+from willowbark.agents.report.references import References
+from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.evidence import Evidence, merge
+from willowbark.tools.http.endpoints import Endpoint, Endpoints
+from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.wire import HttpxWire
+from willowbark.tools.sandbox.library import Library, Publication
+from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.search import Status
+from willowbark.tools.sources.europepmc import EuropePMC
+from willowbark.tools.sources.publications import MAX_CITATIONS
+from willowbark.tools.sources.pubmed import PubMed
+from willowbark.tools.toolbox import GetCitations, SourceTool, citations_query
+
+PLACES = Endpoints(
+    by_source={name: Endpoint(base_url=f"http://127.0.0.1:1/{name}") for name in ("pubmed", "europepmc")},
+    sandboxed=True,
+)
+
+
+def links(citing: list[int] | None = None, cited: list[int] | None = None, similar: tuple[int, ...] = (77,)) -> bytes:
+    """An ELink reply as PubMed gives it: similar articles first, a kind without links left out."""
+    kinds = {"pubmed_pubmed": similar, "pubmed_pubmed_citedin": citing, "pubmed_pubmed_refs": cited}
+    groups = "".join(
+        f"<LinkSetDb><DbTo>pubmed</DbTo><LinkName>{name}</LinkName>\n"
+        + "".join(f"<Link>\n<Id>{pmid}</Id>\n</Link>" for pmid in pmids)
+        + "</LinkSetDb>"
+        for name, pmids in kinds.items()
+        if pmids
+    )
+    head = '<?xml version="1.0"?>\n<!DOCTYPE eLinkResult PUBLIC "-//NLM//DTD elink 20101123//EN" "https://x/y.dtd">'
+    start = "<LinkSet><DbFrom>pubmed</DbFrom><IdList><Id>5</Id></IdList>"
+    return f"{head}\n<eLinkResult>{start}{groups}</LinkSet></eLinkResult>".encode()
+
+
+class Server:
+    """Answers by the last part of the address, and keeps what it was asked."""
+
+    def __init__(self, answers: Mapping[str, Callable[[Mapping[str, str]], httpx.Response]]) -> None:
+        self.answers, self.asked = answers, list[tuple[str, dict[str, str]]]()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        last, fields = request.url.path.rpartition("/")[2], dict(request.url.params)
+        self.asked.append((last, fields))
+        reply = self.answers[last](fields)
+        return httpx.Response(reply.status_code, headers=reply.headers, stream=httpx.ByteStream(reply.content))
+
+    def transport(self) -> Transport:
+        return Transport(
+            PLACES,
+            wires={"httpx": HttpxWire(httpx.MockTransport(self))},
+            policy=RetryPolicy(attempts=2, first_wait_s=0.001, longest_wait_s=0.001),
+            limiter=RateLimiter(None),
+        )
+
+
+def pubmed(reply: bytes | httpx.Response) -> tuple[PubMed, Server]:
+    given = reply if isinstance(reply, httpx.Response) else httpx.Response(200, content=reply)
+
+    def fetch(fields: Mapping[str, str]) -> httpx.Response:
+        return httpx.Response(200, content=article_set(*map(article, fields["id"].split(","))))
+
+    server = Server({"elink.fcgi": lambda _: given, "efetch.fcgi": fetch})
+    return PubMed(server.transport()), server
+
+
+def entries(kind: str, *pmids: int, total: int | None = None) -> httpx.Response:
+    listed = [{"id": str(pmid), "source": "MED", "citationType": "journal article"} for pmid in pmids]
+    unmatched = [{"title": "A book that has no number", "match": "N"}, {"id": "PPR7", "source": "PPR"}]
+    body = {"version": "6.9", "hitCount": len(pmids) + 2 if total is None else total}
+    return httpx.Response(200, json=body | {f"{kind}List": {kind: [*unmatched, *listed]}})
+
+
+def europe_pmc(citations: httpx.Response, references: httpx.Response) -> tuple[EuropePMC, Server]:
+    def search(fields: Mapping[str, str]) -> httpx.Response:
+        wanted = [word.removeprefix("(").removesuffix(")") for word in fields["query"].split() if "EXT_ID" in word]
+        return page(*(hit(each.partition(":")[2]) for each in wanted))
+
+    server = Server({"citations": lambda _: citations, "references": lambda _: references, "search": search})
+    return EuropePMC(server.transport()), server
+
+
+def ways(records: list[Evidence]) -> dict[str, list[str]]:
+    return {each.key: each.record.found_by for each in records}
+
+
+async def test_pubmed_gives_what_cites_and_what_is_cited_with_the_way_named_in_two_requests() -> None:
+    source, server = pubmed(links([30, 20], [3]))
+    reply = await source.citations("5")
+
+    assert ways(reply.records) == {
+        "pmid:30": ["cites PMID 5"],
+        "pmid:20": ["cites PMID 5"],
+        "pmid:3": ["cited by PMID 5"],
+    }
+    assert (reply.status, reply.total, reply.query) == (Status.OK, 3, "citations of PMID 5")
+    assert [last for last, _ in server.asked] == ["elink.fcgi", "efetch.fcgi"]
+    assert server.asked[0][1] | {"email": ""} == {
+        "db": "pubmed",
+        "dbfrom": "pubmed",
+        "id": "5",
+        "cmd": "neighbor",
+        "tool": "willowbark",
+        "email": "",
+    }
+
+
+async def test_a_publication_without_links_has_none_and_nothing_is_fetched() -> None:
+    source, server = pubmed(links())
+    reply = await source.citations("5")
+
+    assert (reply.status, reply.records, len(server.asked)) == (Status.EMPTY, [], 1)
+
+
+async def test_long_lists_are_cut_and_that_is_said() -> None:
+    source, _ = pubmed(links(list(range(1000, 1100)), [3]))
+    reply = await source.citations("5")
+
+    assert len(reply.records) == MAX_CITATIONS + 1
+    assert reply.warnings == [f"the first {MAX_CITATIONS} of 100 that cite it"]
+    assert reply.total == MAX_CITATIONS + 1  # no further page can be asked for
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        (b"<eLinkResult><ERROR>Empty id list - nothing todo</ERROR></eLinkResult>", SourceUnavailable),
+        (b"<eLinkResult><ERROR>Invalid db name specified: x</ERROR></eLinkResult>", SourceRefused),
+        (links([1])[:-30], UnreadableReply),
+        (b"<html>busy</html>", UnreadableReply),
+        (b"<other/>", UnreadableReply),
+        (b'<!DOCTYPE a [<!ENTITY b "c">]><eLinkResult>&b;</eLinkResult>', UnreadableReply),
+        (httpx.Response(200, json={"error": "API rate limit exceeded"}), RateLimitError),
+        (httpx.Response(503), SourceUnavailable),
+    ],
+    ids=["error in 200", "refused", "cut", "a web page", "something else", "entities", "too often", "down"],
+)
+async def test_every_way_in_which_links_fail_is_told_apart(
+    reply: bytes | httpx.Response, error: type[SearchError]
+) -> None:
+    with pytest.raises(error):
+        await pubmed(reply)[0].citations("5")
+
+
+@pytest.mark.parametrize("number", ["", "PMC5", "5 OR 6", "0"])
+async def test_what_is_no_pmid_is_not_asked(number: str) -> None:
+    for source, server in (pubmed(links()), europe_pmc(entries("citation"), entries("reference"))):
+        with pytest.raises(SourceRefused):
+            await source.citations(number)
+        assert not server.asked
+
+
+async def test_europe_pmc_gives_both_in_three_requests_and_passes_over_what_has_no_pmid() -> None:
+    source, server = europe_pmc(entries("citation", 30), entries("reference", 3))
+    reply = await source.citations("5")
+
+    assert ways(reply.records) == {"pmid:30": ["cites PMID 5"], "pmid:3": ["cited by PMID 5"]}
+    assert [last for last, _ in server.asked] == ["citations", "references", "search"]
+    assert server.asked[2][1]["query"] == "(EXT_ID:30 OR EXT_ID:3) AND SRC:MED"
+
+
+async def test_where_europe_pmc_lists_nothing_nothing_is_searched() -> None:
+    none = httpx.Response(200, json={"version": "6.9", "hitCount": 0})
+    source, server = europe_pmc(none, none)
+
+    assert (await source.citations("5")).status is Status.EMPTY
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        (httpx.Response(200, json={"version": "6.9"}), UnreadableReply),
+        (httpx.Response(200, json=[]), UnreadableReply),
+        (httpx.Response(200, json={"errCode": 404, "errMsg": "no such article"}), SourceRefused),
+        (httpx.Response(200, json={"hitCount": 3, "citationList": {"citation": []}}), UnreadableReply),
+        (httpx.Response(404), SourceRefused),
+        (httpx.Response(500), SourceUnavailable),
+    ],
+    ids=["no count", "no object", "error in 200", "counted, not listed", "unknown", "down"],
+)
+async def test_a_failure_of_europe_pmc_is_no_empty_list(reply: httpx.Response, error: type[SearchError]) -> None:
+    with pytest.raises(error):
+        await europe_pmc(reply, entries("reference"))[0].citations("5")
+
+
+def published(number: int, title: str, abstract: str) -> Publication:
+    return Publication(pmid=str(number), title=title, abstract=abstract, topic="synthetic", provenance="Synthetic")
+
+
+LIBRARY = Library(
+    publications=(
+        published(11, "[SYNTHETIC] Timolol in migraine", "Timolol lowered attacks."),
+        published(12, "[SYNTHETIC] A later look", "It was looked at again."),
+        published(13, "[SYNTHETIC] An earlier one", "It was looked at first."),
+    ),
+    others={
+        "citations": ({"citing": "12", "cited": "11"}, {"citing": "11", "cited": "13"}, {"citing": "99", "cited": "11"})
+    },
+)
+
+
+async def followed(agent: Any, plan: FaultPlan | None = None) -> FindingsMessage:
+    """What the literature agent hands over where the judge asks for citations."""
+    with FaultySandbox(LIBRARY, plan or FaultPlan()) as server:
+        async with Transport(Endpoints.sandbox(server.url), policy=RetryPolicy(attempts=1)) as way:
+            agent.join(RunContext(way))
+            search = {"closes": "More on it.", "specialist": "literature", "query": citations_query("11")}
+            more = verdict(
+                next_searches=[search], next_search_queries=[citations_query("11")], next_specialists=["literature"]
+            )
+            response = await agent.on_messages([asked(), more], CancellationToken())
+    assert isinstance(response.chat_message, FindingsMessage)
+    return response.chat_message
+
+
+async def test_a_judge_that_asks_for_citations_gets_them_from_both_sources_and_nothing_else_is_asked() -> None:
+    found = (await followed(literature_agent(BaselineChatCompletionClient()))).content
+
+    assert [(each.source, each.asked, len(each.records)) for each in found.replies] == [
+        ("pubmed", "citations of PMID 11", 2),
+        ("europepmc", "citations of PMID 11", 2),
+    ]
+    assert "no readable record came for 1 of them" in found.replies[0].warnings
+    assert ways(merge(found.records)) == {"pmid:12": ["cites PMID 11"], "pmid:13": ["cited by PMID 11"]}
+
+
+async def test_in_a_run_on_a_language_model_it_is_asked_as_the_judge_wrote_it() -> None:
+    agent = literature_agent(
+        scripted("never asked"), fallback=BaselineChatCompletionClient(), reader=BaselineChatCompletionClient()
+    )
+
+    assert len((await followed(agent)).content.records) == 4
+
+
+async def test_a_source_that_is_down_costs_itself_alone() -> None:
+    found = (
+        await followed(literature_agent(BaselineChatCompletionClient()), FaultPlan(dead={"pubmed": "status"}))
+    ).content
+
+    assert [each.status for each in found.replies] == [Status.UNAVAILABLE, Status.OK]
+
+
+def test_the_way_stands_in_the_list_of_references() -> None:
+    came = record("12", "A later look").noting(found_by=["cites PMID 11"])
+    references = References({came.key: came})
+    references.cite([came.key])
+
+    assert references.listed()[0]["found_by"] == ["cites PMID 11"]
+
+
+def test_the_way_outlives_uniting_with_a_copy_that_a_search_found() -> None:
+    came = record("12", "A later look").noting(found_by=["cites PMID 11"])
+
+    assert merge([record("12", "A later look", "With text."), came])[0].record.found_by == ["cites PMID 11"]
+
+
+async def test_a_user_may_ask_for_citations_too() -> None:
+    said = [
+        SystemMessage(content="s"),
+        UserMessage(content="Migraine drugs; citations of PMID 11, please", source="user"),
+    ]
+    answer = await BaselineChatCompletionClient().create(said, tools=[SourceTool("pubmed"), GetCitations()])
+
+    assert isinstance(answer.content, list)
+    assert [json.loads(each.arguments) for each in answer.content if each.name == "get_citations"] == [
+        {"citations_of": "11"}
+    ]
+
+
+@pytest.mark.parametrize("sources", [("pubmed",), ("europepmc", "pubmed"), ("openalex", "europepmc")])
+def test_it_asks_no_source_that_is_not_wanted_also_when_loaded(sources: tuple[str, ...]) -> None:
+    tool = GetCitations(sources)
+    loaded = GetCitations.load_component(tool.dump_component())
+    args = tool.args_type()(citations_of="11")
+
+    for each in (tool, loaded):
+        assert set(each._questions(args, Transport(PLACES))) == set(sources) & {"pubmed", "europepmc"}  # type: ignore[arg-type]
+
+
+def trial(number: int, effect: str = "reduced") -> Evidence:
+    said = f"In a double-blind trial propranolol {effect} migraine attacks against placebo in 500 patients (p<0.001)."
+    return record(
+        str(number),
+        f"Propranolol in migraine prevention {number}",
+        said,
+        publication_types=["Randomized Controlled Trial"],
+    )
+
+
+def chased(*records: Evidence, iteration: int = 2, before: tuple[str, ...] = ()) -> list[str]:
+    request = to_assess(*records, asked_before=before).model_copy(update={"iteration": iteration})
+    return [each.query for each in assessment(request).next_searches if each.query.startswith("citations of")]
+
+
+def test_the_citations_of_the_one_record_on_which_a_verdict_hangs_are_asked_for() -> None:
+    assert chased(trial(11)) == ["citations of PMID 11"]
+
+
+def test_not_in_the_first_round_and_not_where_no_record_decides_alone() -> None:
+    assert chased(trial(11), iteration=1) == []
+    assert chased(*(trial(number) for number in range(11, 31))) == []
+    assert chased() == []
+
+
+def test_none_is_followed_twice_and_not_many_in_a_run() -> None:
+    assert chased(trial(11), before=("citations of PMID 11",)) == []
+    assert chased(trial(11), before=tuple(f"citations of PMID {n}" for n in range(50, 50 + MAX_CHASED))) == []
+
+
+def test_the_sandbox_answers_as_the_services_do_where_the_library_knows_no_citations() -> None:
+    with (
+        SandboxServer(Library(publications=LIBRARY.publications)) as server,
+        httpx.Client(base_url=server.url) as client,
+    ):
+        reply = client.get(
+            "/pubmed/elink.fcgi", params={"db": "pubmed", "dbfrom": "pubmed", "id": "11", "cmd": "neighbor"}
+        )
+        listed = client.get("/europepmc/MED/11/citations", params={"format": "json"})
+
+    assert "<LinkSet><DbFrom>pubmed</DbFrom><IdList><Id>11</Id></IdList></LinkSet>" in reply.text
+    assert (listed.json()["hitCount"], listed.json()["citationList"]) == (0, {"citation": []})
