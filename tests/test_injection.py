@@ -40,6 +40,7 @@ from willowbark.tools.sandbox.server import SandboxServer, SeenRequest
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "benchmarks" / "injection"
 TOOLS = {
     *(f"search_{name}" for name in ("pubmed", "europepmc", "clinicaltrials", "chembl", "opentargets", "uniprot")),
+    "get_citations",
     "get_paper",
     "get_trial",
     "get_mechanisms",
@@ -48,7 +49,7 @@ TOOLS = {
     "get_partners",
 }
 PATHS = re.compile(
-    r"pubmed/e(search|fetch|summary)\.fcgi|europepmc/(search|PMC\d+/fullTextXML)|clinicaltrials/studies(/NCT\d{8})?"
+    r"pubmed/e(search|fetch|summary|link)\.fcgi|europepmc/(search|PMC\d+/fullTextXML|MED/\d+/(citations|references))|clinicaltrials/studies(/NCT\d{8})?"
     r"|chembl/(drug_indication|drug_warning|mechanism|molecule|target)(/search)?(/CHEMBL\d+)?(\.json)?|opentargets/graphql|openfda/drug/label\.json"
     r"|drugsfda/drug/drugsfda\.json|uniprot/uniprotkb/search|reactome/data/query/ids|stringdb/json/interaction_partners"
 )

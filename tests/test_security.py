@@ -28,7 +28,7 @@ from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.toolbox import GetMechanisms, GetPaper, GetTrial, SourceTool
+from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 
 QUICK = RetryPolicy().scaled(0.02)
 
@@ -69,6 +69,7 @@ def test_a_named_file_and_the_environment_may_name_any_server(tmp_path: Path, mo
 BAD_NAMES = ["", "http://x", "a/b", "a?b", "a\nb", "$(id)", "a" * 101, "file:///etc/passwd", "`id`"]
 ARGUMENTS: list[tuple[Any, str, list[Any]]] = [
     (GetPaper, "pmid", ["", "0", "abc", "1;ls", "../1", "http://x/1", "1&db=protein", "1\n2", "1" * 10, "１２３"]),
+    (GetCitations, "citations_of", ["", "0", "PMC1", "1;ls", "../1", "1 OR 2", "1&db=protein", "1\n2", "1" * 10]),
     (GetTrial, "nct_id", ["", "NCT1", "nct00000001", "NCT00000001/../x", "NCT00000001\n", "NCT0000000１"]),
     (GetMechanisms, "drugs", [[], *([each] for each in BAD_NAMES), "propranolol", ["propranolol"] * 21]),
     (lambda: SourceTool("openfda"), "drugs", [[], *([each] for each in BAD_NAMES), ["propranolol"] * 9]),

@@ -24,7 +24,7 @@ from willowbark.agents.reporter import ReportWritten
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import UsageError
 from willowbark.tools.registry import offered
-from willowbark.tools.toolbox import GetMechanisms, GetPaper, GetTrial, SourceTool
+from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 
 from ..config import LLMSettings, Settings
 from ..model_clients import BASELINE, FORMS, PROVIDERS
@@ -225,7 +225,7 @@ def _agents(options: RunOptions) -> Sequence[ChatAgent]:
 
 
 def _tools() -> Sequence[BaseTool[Any, Any]]:
-    return [*(SourceTool(name) for name in offered()), GetPaper(), GetTrial(), GetMechanisms()]
+    return [*(SourceTool(name) for name in offered()), GetPaper(), GetCitations(), GetTrial(), GetMechanisms()]
 
 
 def _terminations() -> Sequence[tuple[TerminationCondition, str]]:

@@ -219,8 +219,8 @@ class Library(BaseModel):
 
         Args:
             folder: holds `publications_*.jsonl`, `full_texts.jsonl`, `trials.jsonl`, `mechanisms.jsonl`,
-                `diseases.jsonl`, none of which need be there, and further `.jsonl` files for sources that know them;
-                None is the bundled library.
+                `diseases.jsonl`, none of which need be there, and further `.jsonl` files for sources that know them
+                (`citations.jsonl`: which PMID is `citing` which one `cited`); None is the bundled library.
 
         Raises:
             UsageError: there is no such folder, or a record in it is not of the library's form.
