@@ -97,4 +97,6 @@ async def main(entries: Sequence[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(f"usage: {sys.argv[0]} QUESTIONS.jsonl.gz")
     asyncio.run(main([json.loads(line) for line in gzip.decompress(Path(sys.argv[1]).read_bytes()).splitlines()]))

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from benchmarks import retrieval
 from builders import drug_record, record
 
 from willowbark.tools.collected import MAX_PASSAGE, PER_RECORD, CollectedEvidence, fused
@@ -324,3 +325,34 @@ async def test_an_embedder_out_of_reach_says_so() -> None:
 
     with pytest.raises(SourceUnavailable, match="cannot be reached"):
         await served(refuse).embed(["text"])
+
+
+def test_the_benchmark_pools_what_questions_quote_and_counts_what_is_found() -> None:
+    def entry(number: str, body: str, *snippets: tuple[str, str]) -> dict[str, Any]:
+        quoted = [
+            {
+                "document": f"http://x/pubmed/{pmid}",
+                "beginSection": "abstract",
+                "offsetInBeginSection": at,
+                "text": text,
+            }
+            for at, (pmid, text) in enumerate(snippets)
+        ]
+        return {"id": number, "body": body, "snippets": quoted}
+
+    entries = [
+        entry("a", "Does timolol help?", ("1", "Timolol lowered attacks."), ("2", "Nothing to see.")),
+        entry("b", "What of topiramate?", ("3", "Topiramate lowered attacks."), ("1", "Timolol was safe.")),
+        entry("c", "Without snippets?"),
+    ]
+
+    assert {each.key: each.content.partition("\n\n")[2] for each in retrieval.pool(entries)} == {
+        "pmid:1": "Timolol lowered attacks.\nTimolol was safe.",
+        "pmid:2": "Nothing to see.",
+        "pmid:3": "Topiramate lowered attacks.",
+    }
+    assert [each.right for each in retrieval.questions(entries)] == [{"1", "2"}, {"1", "3"}]
+    assert retrieval.recall(["1", "9"], frozenset({"1", "2"})) == 0.5
+    assert retrieval.ndcg(["1", "2"], frozenset({"1", "2"})) == 1.0
+    assert retrieval.ndcg(["9", "1"], frozenset({"1"})) == pytest.approx(0.631, abs=0.001)
+    assert retrieval.ndcg([], frozenset({"1"})) == 0.0

@@ -1,12 +1,22 @@
 """A model may ask the collected records before it answers: bounded, told, and only where it is wanted."""
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from autogen_agentchat.messages import ToolCallExecutionEvent, ToolCallRequestEvent
 from autogen_core import CancellationToken, FunctionCall
-from autogen_core.models import CreateResult, FunctionExecutionResultMessage, RequestUsage, UserMessage
+from autogen_core.models import (
+    CreateResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    RequestUsage,
+    SystemMessage,
+    UserMessage,
+)
+from benchmarks.prompt_tokens import StandIn
 from builders import asked, findings, record, reply, scripted, verdict
 from pydantic import BaseModel
 from test_judge import TRIAL, proposal
@@ -17,8 +27,12 @@ from willowbark.agents.context import RunContext
 from willowbark.agents.judge import AssessmentMessage, JudgeAgent
 from willowbark.agents.reporter import ReportAgent
 from willowbark.teams.config import Settings
+from willowbark.teams.faces.runs_command import without_clock
+from willowbark.teams.ledger import Ledger
 from willowbark.teams.research_team import participants_of
 from willowbark.teams.run.options import RunOptions
+from willowbark.teams.run.research import research_stream
+from willowbark.teams.run.resume import replay
 from willowbark.tools.collected import CollectedEvidence
 from willowbark.tools.records_tool import SHOWN, SHOWN_CHARACTERS, AskRecords
 
@@ -185,3 +199,42 @@ def test_settings_say_whether_it_is_wanted_and_saved_teams_keep_it(wanted: bool)
 
     assert settings.research.include_rag is wanted
     assert [each.dump_component().config["include_rag"] for each in members] == [wanted, wanted]
+
+
+class Asking(StandIn):
+    """A stand-in that asks the records whenever it may, before it judges or writes."""
+
+    async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
+        """Ask once, then answer."""
+        offered = [each["name"] if isinstance(each, dict) else each.name for each in options.get("tools", ())]
+        if "ask_records" in offered and isinstance(messages[-1], UserMessage):
+            return calling("propranolol attacks")
+        if "ask_records" in offered:
+            options = {name: value for name, value in options.items() if name != "tools"}
+            messages = [each for each in messages if isinstance(each, SystemMessage | UserMessage)]
+        return await super().create(messages, **options)
+
+
+async def test_a_run_that_asks_its_records_is_told_and_replayed_to_the_same_report(tmp_path: Path) -> None:
+    asked_for: list[str] = []
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        options = RunOptions(
+            question="Which existing drugs could prevent migraine attacks?",
+            model_client=Asking(),
+            include_rag=True,
+            offline=True,
+            depth="quick",
+            max_iterations=1,
+            ledger=ledger,
+            run_id="one",
+        )
+        report = None
+        async for event in research_stream(options):
+            if event.type == "searching" and "ask_records" in event.message:
+                asked_for.append(event.agent or "")
+            report = event.report or report
+        again = await replay("one", ledger)
+
+    assert report is not None
+    assert set(asked_for) == {"judge", "report"}
+    assert without_clock(json.loads(again.to_json())) == without_clock(json.loads(report.to_json()))
