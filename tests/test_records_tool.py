@@ -18,6 +18,7 @@ from autogen_core.models import (
 )
 from benchmarks.prompt_tokens import StandIn
 from builders import asked, findings, record, reply, scripted, verdict
+from openai_server import strict_problem
 from pydantic import BaseModel
 from test_judge import TRIAL, proposal
 
@@ -80,6 +81,7 @@ def test_its_schema_is_short_and_one_that_strict_providers_take() -> None:
     assert len(json.dumps(schema)) < 420
     assert schema["strict"] is True
     assert schema["parameters"]["additionalProperties"] is False
+    assert strict_problem(schema["parameters"]) is None
 
 
 def test_it_can_be_dumped_and_loaded(tmp_path: Any) -> None:

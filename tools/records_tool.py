@@ -18,9 +18,12 @@ SHOWN_CHARACTERS = 400  # of a passage
 class AskRecordsArgs(BaseModel):
     """What is looked for."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra=lambda schema: schema["properties"]["query"].pop("title")
+    )
 
-    query: Annotated[str, Field(min_length=1, max_length=500, description="Words, such as drug, condition, outcome")]
+    query: Annotated[str, Field(description="Words, such as drug, condition, outcome")]
+    """Neither bounds nor a title stand in its schema: strict providers refuse them."""
 
 
 class AskRecordsConfig(BaseModel):
