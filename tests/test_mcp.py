@@ -84,7 +84,7 @@ async def test_the_tools_are_the_teams_own_and_their_list_is_short(address: str,
 
     names = {tool.name for tool in listed.tools}
     of_sources = {cards()[name].tool or f"search_{name}" for name in offered()}
-    assert names == of_sources | {"get_paper", "get_trial", "get_mechanisms", "appraise", "research"}
+    assert names == of_sources | {"get_paper", "get_citations", "get_trial", "get_mechanisms", "appraise", "research"}
     assert len(listed.model_dump_json(exclude_none=True).encode()) <= LONGEST_LISTS
 
 
