@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,6 +12,7 @@ from willowbark.agents.report.forms.links import named, url_of
 from willowbark.agents.report.wording import capital, counted
 from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal.harms import harms, warnings
 from willowbark.tools.collected import CollectedEvidence, Passage
 from willowbark.tools.embedding import Embedder
 from willowbark.tools.errors import UsageError
@@ -21,6 +23,8 @@ from ..ledger import Ledger
 
 PASSAGES = 8  # of an answer
 MAX_DRUGS = 10  # on which an answer tells what was read
+MAX_HARMS = 5  # of records, and of labels, that are told
+_OF_HARM = frozenset({"harm", "safety", "avoid"})
 QUOTED = 3  # records of a drug whose sentence is told, strongest first
 
 
@@ -30,9 +34,10 @@ class Quoted(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
-    direction: str
-    """supports, contradicts, neutral or unclear."""
-    design: str
+    drug: str
+    says: str
+    """Of its effect `supports` or `contradicts`; of a harm `reports`, `finds none` or `undecided`; of a label, which
+    section it stands in."""
     sentence: str
     """To the letter."""
 
@@ -66,7 +71,10 @@ class DrugRead(BaseModel):
                 if found
                 else (f"{told}: no record of this run speaks of it.")
             )
-        counts = f"{len(self.supporting)} for, {len(self.contradicting)} against, {len(self.undecided)} undecided"
+        counts = (
+            f"{counted(len(self.supporting), 'record')} for it, {len(self.contradicting)} against it, "
+            f"{len(self.undecided)} undecided"
+        )
         return f"{told}: {counts}; {self.quality}, {self.certainty} certainty."
 
 
@@ -82,7 +90,9 @@ class AnswerWithin(BaseModel):
     records: int
     """Of the run, each once."""
     drugs: list[DrugRead] = Field(default_factory=list)
-    """The drugs that the question names; empty where it names none, or no condition is known."""
+    """The drugs that the question names; empty where it names none, asks for harm, or no condition is known."""
+    harms: list[Quoted] = Field(default_factory=list)
+    """Where the question asks for harm or safety: what records and labels say of it."""
     passages: list[Passage] = Field(default_factory=list)
     """Best first."""
     matching: int
@@ -95,8 +105,9 @@ class AnswerWithin(BaseModel):
         """The answer as text: what was read of the drugs, then the passages with key, citation and link."""
         lines = [f"# {self.question}", "", f"Asked of run {self.run_id}: {self.run_question}", ""]
         for drug in self.drugs:
-            quotes = [f"- {named(each.key)}, {each.direction}: “{each.sentence}”" for each in drug.quoted]
-            lines += [f"**{drug.said}**", "", *quotes, *([""] if quotes else [])]
+            lines += [f"**{drug.said}**", "", *map(_quote, drug.quoted), *([""] if drug.quoted else [])]
+        if self.harms:
+            lines += ["**What records and labels say of harm:**", "", *map(_quote, self.harms), ""]
         if not self.passages:
             lines += ["No passage holds a word of the question."]
         for number, passage in enumerate(self.passages, 1):
@@ -133,12 +144,15 @@ async def ask_within(
     with CollectedEvidence(max_records=len(pool), embedder=embedder) as collected:
         await asyncio.to_thread(collected.ingest, pool)
         best = await collected.passages(asked, most)
+    meant, readings = _meant(parse_question(asked), parse_question(run.question), found)
+    of_harm = meant.kind in _OF_HARM
     return AnswerWithin(
         question=" ".join(asked.split()),
         run_id=run_id,
         run_question=" ".join(run.question.split()),
         records=len(pool),
-        drugs=_read(parse_question(asked), parse_question(run.question), pool, found),
+        drugs=[] if of_harm else _read(meant, pool, readings),
+        harms=_harms(meant, pool, readings) if of_harm else [],
         passages=best.passages,
         matching=best.matching,
         truncated=best.truncated,
@@ -155,19 +169,31 @@ def _checked(pool: Sequence[Evidence], report: dict[str, object]) -> list[Eviden
     return [record.noting(retracted=True) if record.key in told else record for record in pool]
 
 
-def _read(
-    asked: ParsedQuestion, run: ParsedQuestion, pool: Sequence[Evidence], found: Iterable[Findings]
-) -> list[DrugRead]:
-    """What was read of the drugs that a question names."""
-    own = not asked.conditions or asked.conditions == run.conditions
+def _meant(asked: ParsedQuestion, run: ParsedQuestion, found: Iterable[Findings]) -> tuple[ParsedQuestion, Readings]:
+    """What is asked, in the run's condition where none is named; and what a model read, which it did for the run's."""
+    is_own = not asked.conditions or asked.conditions == run.conditions
     meant = replace(asked, conditions=asked.conditions or run.conditions)
-    if meant.intent == "unknown" and own:
+    if meant.intent == "unknown" and is_own:
         meant = replace(meant, intent=run.intent)
-    if not (meant.drugs and meant.conditions):
+    return meant, Readings(given=(reading for one in found for reading in one.readings if is_own))
+
+
+def _read(asked: ParsedQuestion, pool: Sequence[Evidence], readings: Readings) -> list[DrugRead]:
+    """What was read of the drugs that a question names."""
+    if not (asked.drugs and asked.conditions):
         return []
-    given = [reading for one in found for reading in one.readings] if own else []  # they were read for one condition
-    candidates = {each.drug: each for each in appraise_candidates(meant, pool, Readings(given=given))}
-    return [_drug(drug, candidates.get(drug), condition_of(meant)) for drug in meant.drugs[:MAX_DRUGS]]
+    candidates = {each.drug: each for each in appraise_candidates(asked, pool, readings)}
+    return [_drug(drug, candidates.get(drug), condition_of(asked)) for drug in asked.drugs[:MAX_DRUGS]]
+
+
+def _harms(asked: ParsedQuestion, pool: Sequence[Evidence], readings: Readings) -> list[Quoted]:
+    """What labels and records say of the harm or the people asked about; labels first."""
+    labelled = (Quoted(key=e.key, drug=e.drug, says=e.heading, sentence=e.sentence) for e in warnings(pool, asked))
+    told = (
+        Quoted(key=each.key, drug=each.drug, says=each.stance, sentence=each.sentence)
+        for each in sorted(harms(pool, asked, readings), key=lambda each: each.stance == "undecided")
+    )
+    return [*islice(labelled, MAX_HARMS), *islice(told, MAX_HARMS)]
 
 
 def _drug(drug: str, candidate: Candidate | None, condition: str) -> DrugRead:
@@ -184,11 +210,15 @@ def _drug(drug: str, candidate: Candidate | None, condition: str) -> DrugRead:
         quality=said.quality if told else None,
         certainty=said.certainty.level.replace("_", " ") if told else None,
         quoted=[
-            Quoted(key=each.key, direction=each.item.direction, design=each.item.design, sentence=each.sentence)
+            Quoted(key=each.key, drug=drug, says=each.item.direction, sentence=each.sentence)
             for each in candidate.records
             if each.key in decided and each.sentence
         ][:QUOTED],
     )
+
+
+def _quote(quoted: Quoted) -> str:
+    return f"- {named(quoted.key)}, {quoted.drug}, {quoted.says}: “{quoted.sentence}”"
 
 
 def _source(passage: Passage) -> str:
