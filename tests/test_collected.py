@@ -59,6 +59,12 @@ async def test_words_are_found_in_other_forms_and_without_accents() -> None:
     assert [each.key for each in (await found.passages("Sjogren improvement")).passages] == ["pmid:1"]
 
 
+async def test_a_drug_is_found_by_its_other_names() -> None:
+    found = collected(record("1", "A trial", "Divalproex sodium lowered attacks."), TOPIRAMATE)
+
+    assert (await found.passages("valproate")).passages[0].key == "pmid:1"
+
+
 async def test_what_is_addressed_to_machines_is_in_no_passage() -> None:
     abstract = f"Timolol was tried. {INJECTED} Timolol lowered attacks."
     found = collected(record("1", "Timolol in migraine", abstract), record("2", f"Timolol. {INJECTED}"))

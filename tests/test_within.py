@@ -20,7 +20,7 @@ from willowbark.teams.ledger import Model
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import research
 from willowbark.tools.errors import UsageError
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.evidence import Citation, Evidence
 
 ASKED = "What do the records say of topiramate in migraine?"
 
@@ -78,7 +78,8 @@ async def test_of_a_drug_that_is_named_it_tells_what_was_read(ledger: Ledger) ->
 
     assert (read.drug, read.condition) == ("propranolol", "migraine")
     assert read.supporting
-    assert read.said.startswith(f"Propranolol in migraine: {len(read.supporting)} for, ")
+    assert read.said.startswith(f"Propranolol in migraine: {len(read.supporting)} record")
+    assert f"{len(read.contradicting)} against it" in read.said
     assert read.quoted
     assert all(quoted.sentence and quoted.key in (*read.supporting, *read.contradicting) for quoted in read.quoted)
 
@@ -95,6 +96,24 @@ async def test_a_drug_that_no_record_speaks_of_is_said_to_be_one(ledger: Ledger)
     [read] = (await ask_within("Does imatinib prevent migraine?", "first", ledger)).drugs
 
     assert read.said == "Imatinib in migraine: no record of this run speaks of it."
+
+
+async def test_asked_for_harm_it_tells_what_labels_and_records_say_of_that_and_not_what_helps(ledger: Ledger) -> None:
+    label = Evidence(
+        content="Timolol: drug label\n\nBoxed warning: Weight gain may be sudden.\n\nWarnings: Take care.",
+        citation=Citation(source="openfda", title="Timolol: drug label", url="https://dailymed.nlm.nih.gov/x"),
+        metadata={"kind": "label", "drug": "timolol"},
+    )
+    kept(ledger, "harm", record("8", "Timolol in migraine", "Timolol caused weight gain in 3 of 40."), label)
+
+    said = await ask_within("Does timolol cause weight gain?", "harm", ledger)
+
+    assert said.drugs == []
+    assert [(each.key, each.drug, each.sentence) for each in said.harms if each.says == "Boxed warning"] == [
+        (label.key, "timolol", "Weight gain may be sudden.")
+    ]
+    assert ("pmid:8", "Timolol caused weight gain in 3 of 40.") in [(each.key, each.sentence) for each in said.harms]
+    assert "“Weight gain may be sudden.”" in said.to_markdown()
 
 
 async def test_a_question_without_a_drug_has_passages_alone(ledger: Ledger) -> None:

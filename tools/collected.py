@@ -22,6 +22,7 @@ from .embedding import Embedder, Vectors
 from .enclosure import visible
 from .errors import UsageError
 from .evidence import Evidence, merge
+from .lexicon import common_drug_names, find_drugs
 from .ranking import content_words
 from .reading.screening import readable
 from .reading.text import sentence_spans
@@ -38,11 +39,13 @@ _NEIGHBOURS = 1  # sentences on either side
 _RANKED = 300  # windows, and records, that a ranking gives
 _K = 60  # of reciprocal rank fusion, as published
 _MAX_WORDS = 64  # of a question
+_MAX_DRUGS = 8  # of a question that are looked for by other names too
 _WIDE = 4  # characters between two sentences: wider gaps are what screening left
 _BUSY_TIMEOUT_S = 60.0
 _ASKING = frozenset(
-    "any associated been between common currently define describe function give has involved known list main most name"
-    " play plays please record records role roles said say says tell there use used".split()
+    "any associated been better between cause caused causes common currently define describe does effect effects"
+    " function give has involved known list main most name play plays please record records role roles said say says"
+    " tell than there use used work".split()
 )
 """Words of questions that say nothing of what is asked about, beside the stop words of ranking."""
 _SCHEMA = """
@@ -210,10 +213,9 @@ class CollectedEvidence:
         return found._replace(meant={at: windows[at][1] for at in nearest}), []
 
     def _by_words(self, query: str) -> _Ranked:
-        words = [word for word in dict.fromkeys(content_words(query)) if word not in _ASKING][:_MAX_WORDS]
-        if not words:
+        asked = " OR ".join(f'"{term}"' for term in _terms(query))
+        if not asked:
             raise UsageError(f"{query.strip()[:80]!r} names nothing to look for: name a drug, a condition, an outcome")
-        asked = " OR ".join(f'"{word}"' for word in words)
         with self._in_words():
             matching = self._database.execute("SELECT count(*) FROM whole WHERE whole MATCH ?", (asked,)).fetchone()
             return _Ranked(
@@ -341,6 +343,17 @@ class CollectedEvidence:
         except BaseException:
             self._database.execute("ROLLBACK")
             raise
+
+
+def _terms(query: str) -> list[str]:
+    """What is looked for: the words of a question, and the other common names of the drugs that it names.
+
+    >>> _terms("What is known of Inderal?")
+    ['inderal', 'propranolol']
+    """
+    words = [word for word in content_words(query) if word not in _ASKING][:_MAX_WORDS]
+    names = [name for drug in find_drugs(query)[:_MAX_DRUGS] for name in common_drug_names(drug.name)]
+    return list(dict.fromkeys([*words, *(" ".join(content_words(name)) for name in names)]))
 
 
 def fused(*rankings: Sequence[int]) -> dict[int, float]:
