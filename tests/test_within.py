@@ -5,22 +5,25 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from builders import QUESTION, findings, record, reply
+from builders import QUESTION, findings, reading, record, reply
 from click.testing import Result
+from test_judge import TRIAL
 from typer.testing import CliRunner
 
 from willowbark.agents.report.forms.links import named
 from willowbark.teams import Ledger, ask_within
 from willowbark.teams.config import Settings
 from willowbark.teams.faces.cli import app
-from willowbark.teams.ledger import Model
+from willowbark.teams.ledger import Journal, Model
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import research
 from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.reading.reading import Passage
 
 ASKED = "What do the records say of topiramate in migraine?"
 
@@ -48,10 +51,14 @@ def ledger(workspace: Path) -> Iterator[Ledger]:
         yield opened
 
 
+def started(ledger: Ledger, run_id: str) -> AbstractContextManager[Journal]:
+    model = Model("baseline", "baseline", {})
+    return ledger.start(QUESTION, settings={}, model=model, sandboxed=True, run_id=run_id)
+
+
 def kept(ledger: Ledger, run_id: str, *records: Evidence) -> None:
     """A run that found these records, and was stopped."""
-    model = Model("baseline", "baseline", {})
-    with ledger.start(QUESTION, settings={}, model=model, sandboxed=True, run_id=run_id) as journal:
+    with started(ledger, run_id) as journal:
         if records:
             journal.turn(findings("literature", reply(*records)).dump(), 1)
 
@@ -74,14 +81,32 @@ async def test_passages_come_with_key_citation_and_link(ledger: Ledger) -> None:
 
 
 async def test_of_a_drug_that_is_named_it_tells_what_was_read(ledger: Ledger) -> None:
-    [read] = (await ask_within("Does propranolol prevent migraine attacks?", "first", ledger)).drugs
+    kept(ledger, "read", TRIAL)
 
-    assert (read.drug, read.condition) == ("propranolol", "migraine")
-    assert read.supporting
-    assert read.said.startswith(f"Propranolol in migraine: {len(read.supporting)} record")
-    assert f"{len(read.contradicting)} against it" in read.said
-    assert read.quoted
-    assert all(quoted.sentence and quoted.key in (*read.supporting, *read.contradicting) for quoted in read.quoted)
+    [read] = (await ask_within("Does propranolol prevent migraine attacks?", "read", ledger)).drugs
+
+    assert (read.drug, read.condition, read.supporting) == ("propranolol", "migraine", ["pmid:1"])
+    assert read.said.startswith("Propranolol in migraine: 1 record for it, 0 against it, 0 undecided; ")
+    assert [(each.key, each.says) for each in read.quoted] == [("pmid:1", "supports")]
+    assert read.quoted[0].sentence in TRIAL.content
+
+
+async def test_what_a_language_model_read_in_the_run_counts_for_the_runs_condition_alone(ledger: Ledger) -> None:
+    said = record("6", "Timolol in adults with migraine", "Timolol was given to adults with migraine for a year.")
+    whole = "Timolol was given to adults with migraine for a year."
+    passage = Passage(text=whole, start=0, end=len(whole))
+    told = reading("pmid:6", "timolol", effect="worse", passages=[passage], reader="a model")
+    with started(ledger, "told") as journal:
+        found = findings("literature", reply(said))
+        journal.turn(
+            found.model_copy(update={"content": found.content.model_copy(update={"readings": [told]})}).dump(), 1
+        )
+
+    [own] = (await ask_within("Does timolol work?", "told", ledger)).drugs
+    [other] = (await ask_within("Does timolol work in glaucoma?", "told", ledger)).drugs
+
+    assert own.contradicting == ["pmid:6"]
+    assert (other.condition, other.contradicting) == ("glaucoma", [])
 
 
 async def test_a_condition_that_is_not_named_is_the_runs(ledger: Ledger) -> None:
