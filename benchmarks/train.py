@@ -330,6 +330,28 @@ def calibration(classes: Sequence[str], chances: Any, truth: Any, heed: Any) -> 
 
 LEAN = {"supports": -0.6, "contradicts": 0.0, "neutral": 0.0, "none": 0.0}  # log odds: a wrong support costs most
 
+SHOWN = {
+    "supports": 0.85,
+    "contradicts": 0.75,
+}  # the share due to be right of what a report shows
+
+
+def sure_from(
+    classes: Sequence[str], chances: Any, truth: Any
+) -> tuple[dict[str, float], dict[str, tuple[float, float, float]]]:
+    """The probabilities from which on verdicts are right often enough; before, then after: precision, and recall."""
+    scores = np.log(np.clip(chances, 1e-9, 1)) + np.array([LEAN[name] for name in classes])
+    guess = np.array(classes)[scores.argmax(axis=1)]
+    sure: dict[str, float] = {}
+    figures: dict[str, tuple[float, float, float]] = {}
+    for name, due in SHOWN.items():
+        chance, right, given = chances[:, classes.index(name)], truth == name, guess == name
+        steps = [float(step) for step in np.arange(0.3, 0.951, 0.01).round(2)]
+        sure[name] = next((s for s in steps if right[given & (chance >= s)].mean() >= due), steps[-1])
+        kept = given & (chance >= sure[name])
+        figures[name] = right[given].mean(), right[kept].mean(), kept[right].mean()
+    return sure, figures
+
 
 def report(
     title: str, classes: Sequence[str], chances: Any, truth: Any, lean: Mapping[str, float] | None = None
@@ -404,7 +426,11 @@ def main() -> None:
     classes, chances = found["verdict"]
     sharpness = calibration(classes, chances[inside], cases.truth["verdict"][inside], cases.heed[inside])
     found["verdict"] = classes, sharpened(chances, sharpness)
+    sure, figures = sure_from(classes, found["verdict"][1][inside], cases.truth["verdict"][inside])
     print(f"sharpness {sharpness}; {time.monotonic() - began:.0f} s")
+    for name, (before, after, recall) in figures.items():
+        shown = f"precision {100 * after:.0f} instead of {100 * before:.0f}, recall {100 * recall:.0f}"
+        print(f"{name} counts from a probability of {sure[name]} on: {shown}")
     for name, (names, each) in found.items():
         report(f"{name}, by PMID", names, each[inside], cases.truth[name][inside], LEAN)
         print("    folds", spread(names, each, cases.truth[name], folds), flush=True)
@@ -435,6 +461,7 @@ def main() -> None:
                 **{name: stored_trees(model, columns) for name, model in second.items()},
                 "sharpness": sharpness,
                 "lean": LEAN,
+                "sure": sure,
             },
             separators=(",", ":"),
         ).replace('],"', '],\n"')

@@ -181,7 +181,7 @@ async def test_the_summary_says_what_was_checked_what_was_found_and_what_was_not
     said = trust_summary(await checked(*pool))
 
     assert said.startswith(
-        "2 of 3 cited publications were checked for retraction, expression of concern and correction"
+        "2 of 3 publications behind the candidates were checked for retraction, expression of concern and correction"
     )
     assert "with PubMed, Europe PMC, Crossref and OpenAlex; 1 retracted." in said
     assert "1 could not be checked (PubMed: does not list it; Europe PMC: does not list it)." in said

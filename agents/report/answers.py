@@ -344,7 +344,8 @@ def _negative(material: Material, references: References) -> Answer:
         helps = (
             f"; {counted(for_it, 'record')} {'speaks' if for_it == 1 else 'speak'} for it" if _named(material) else ""
         )
-        return Answer([f"No record read speaks against{named}{where}{helps}. That does not show that it helps."], [])
+        none = f"No record read speaks against{named}{where}{helps}{_doubts(drugs)}. That does not show that it helps."
+        return Answer([none], [])
     told = [f"{c.drug} ({len(c.appraisal.contradicting)} against, {len(c.appraisal.supporting)} for)" for c in against]
     refuted = [c.drug for c in against if c.appraisal.quality == "refuted"]
     weighs = f" Refuted by the weight of it: {listed(refuted)}." if refuted else " None is refuted by the weight of it."
@@ -356,6 +357,12 @@ def _negative(material: Material, references: References) -> Answer:
     ]
     first = f"Records that speak against a drug's help{where}: {listed(told, most=6)}."
     return Answer([first + weighs], [points(lines[:MOST_QUOTED])])
+
+
+def _doubts(drugs: Sequence[Candidate]) -> str:
+    """The drugs that records were read as speaking against, too uncertainly to count."""
+    told = [c.drug for c in drugs if Direction.contradicts in c.appraisal.leaning.values()]
+    return f"; read so, but too uncertainly to count: {listed(told, most=6)}" if told else ""
 
 
 def _other(material: Material, references: References) -> Answer:

@@ -157,6 +157,8 @@ class EvidenceRow(BaseModel):
     drug: str
     direction: str
     """supports, contradicts, neutral or unclear."""
+    leans: str | None = None
+    """supports or contradicts where a neutral record would say so if its reading were surer; None for no such."""
     design: str
     """Study design in words."""
     date: str

@@ -103,6 +103,11 @@ def _set_aside(material: Material) -> Iterator[str]:
 
 
 def _of_candidates(shown: Sequence[Candidate]) -> Iterator[str]:
+    if uncertain := len({key for c in shown for key in c.appraisal.leaning}):
+        yield (
+            f"{counted(uncertain, 'record')} read as speaking for or against a drug, but too uncertainly: shown as "
+            "uncertain, counted for neither side."
+        )
     unsized = [c.drug for c in shown if all(record.item.sample_size is None for record in c.records)]
     if unsized:
         yield f"No record reports a number of participants for {', '.join(unsized)}."
@@ -120,8 +125,9 @@ def _sandbox_line() -> str:
     from willowbark.tools.sandbox.library import Library  # noqa: PLC0415  only offline reports need it
 
     return (
-        f"Answered offline: {Library.load().summary()} Its abstracts and full texts are told in Willowbark's own "
-        "words. Ask again without --offline to search the public sources."
+        "Answered offline, by Willowbark's sandbox instead of the public sources. The library that comes with it holds "
+        f"{Library.load().summary()} Its abstracts and full texts are told in Willowbark's own words. Ask again without "
+        "--offline to search the public sources."
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions.kinds import Kind
 from willowbark.tools.questions.query import ParsedQuestion
@@ -82,7 +83,9 @@ def _verdict(candidate: Candidate, kept: Sequence[Claim], references: References
         for keys, word in ((found.supporting, "for"), (found.contradicting, "against"))
         if keys
     ]
-    decided = {*found.supporting, *found.contradicting}
+    if leaning := list(found.leaning):
+        sides.append(flow(f"{counted(len(leaning), 'record')} read too uncertainly to count", references.cite(leaning)))
+    decided = {*found.supporting, *found.contradicting, *leaning}
     undecided = [key for key in quoted if key not in decided]
     if undecided:
         sides.append(flow("quoted without a verdict", references.cite(undecided)))
@@ -141,8 +144,12 @@ def _standing(trial: Evidence) -> Iterator[str]:
 
 
 def _others(material: Material, shown: Sequence[Candidate]) -> Iterator[Block]:
-    if others := [c.drug for c in material.candidates if c not in shown]:
-        named = listed(others, most=MAX_OTHERS)
+    others = [c for c in material.candidates if c not in shown]
+    if leads := [c.drug for c in others if Direction.supports in c.appraisal.leaning.values()]:
+        named = listed(leads, most=MAX_OTHERS)
+        yield paragraph(f"Perhaps of help on {material.topic}, by records read too uncertainly to count: {named}.")
+    if silent := [c.drug for c in others if c.drug not in leads]:
+        named = listed(silent, most=MAX_OTHERS)
         said = f"Named in the records on {material.topic}, with no result that could be read and verified: {named}."
         yield paragraph(said)
 

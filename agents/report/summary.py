@@ -251,13 +251,19 @@ def _unknown(material: Material, candidates: Sequence[DrugCandidate], helps: boo
     silent = sorted({reply.source for reply in material.dossier.replies} - set(material.dossier.answered))
     parts = [f"{listed(list(map(title_of, silent)))} did not answer"] if silent else []
     named = {c.name for c in candidates}
-    if helps and (others := sum(c.drug not in named for c in material.candidates)):
-        are = "is" if others == 1 else "are"
-        parts.append(f"{counted(others, 'further drug')} {are} named without a result that could be read")
+    others = [c for c in material.candidates if helps and c.drug not in named]
+    if uncertain := sum(bool(c.appraisal.leaning) for c in others):
+        parts.append(f"{counted(uncertain, 'further drug')} {_are(uncertain)} spoken of too uncertainly to count")
+    if unread := len(others) - uncertain:
+        parts.append(f"{counted(unread, 'further drug')} {_are(unread)} named without a result that could be read")
     if helps and candidates:
         parts.append("harms and doses were not weighed")
     if parts:
         yield f"{'; '.join(parts)}."
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _read(material: Material) -> str:

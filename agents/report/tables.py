@@ -14,7 +14,7 @@ from willowbark.tools.appraisal.candidates import Candidate, on_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions.query import ParsedQuestion
-from willowbark.tools.reading.numbers import figures
+from willowbark.tools.reading.numbers import effect_sizes_of, figures
 from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
 from willowbark.tools.records import Trial
 from willowbark.tools.registry import kind_of, takes_names
@@ -94,17 +94,18 @@ class _Told:
 
     def __init__(self, record: Evidence) -> None:
         self.read = readable(record)
-        body = self.read.content.partition("\n\n")[2]
-        self.followup, self.effects = followup_months(body), effect_sizes(body)
+        self.body = self.read.content.partition("\n\n")[2]
+        self.followup, self.has_effects = followup_months(self.body), bool(effect_sizes(self.body))
 
 
 def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence, told: _Told) -> EvidenceRow:
     item, followup = appraised.item, told.followup
-    effects, effects_section = _effects(told.read, told.effects, drug)
+    effects, effects_section = _effects(told, drug)
     return EvidenceRow(
         key=item.key,
         drug=drug,
         direction=item.direction.value,
+        leans=item.leans.value if item.leans else None,
         design=item.design.label,
         date=record.citation.date,
         title=record.citation.title,
@@ -140,19 +141,20 @@ def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
         intervention=f"{reading.drug}, {role}" if role else reading.drug,
         comparator=comparator,
         outcome=(posted or next(filter(None, planned), None)) if trial else _OUTCOMES.get(reading.kind),
-        result=f"{result}, in guarded words" if result and reading.hedged else result,
+        result=f"{result}, in guarded words" if result and (reading.hedged or reading.guarded) else result,
     )
 
 
-def _effects(record: Evidence, found: list[EffectSize], drug: str) -> tuple[list[EffectSize], str | None]:
-    """The effect sizes of the abstract, and only where it gives none those of the full text that name the drug.
+def _effects(told: _Told, drug: str) -> tuple[list[EffectSize], str | None]:
+    """The drug's effect sizes in the abstract, and only where it gives none those of the full text that name it.
 
     Of the full text its results come first, then the rows of its tables.
     """
-    if found:
-        return found, section_of(record, found[0].sentence, plain)
-    for place in (*places(record, "results"), *places(record, "table")):
-        on_drug = [size for size in effect_sizes(place.text) if _names(size.sentence, drug)]
+    if told.has_effects:
+        found = effect_sizes_of(told.body, drug)
+        return found, section_of(told.read, found[0].sentence, plain) if found else None
+    for place in (*places(told.read, "results"), *places(told.read, "table")):
+        on_drug = [size for size in effect_sizes_of(place.text, drug) if _names(size.sentence, drug)]
         if on_drug:
             return on_drug[:MAX_EFFECTS], place.title
     return [], None

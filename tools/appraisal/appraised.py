@@ -19,6 +19,7 @@ from ..questions.query import ParsedQuestion
 from ..reading.design import RANDOMISED, StudyDesign, study_design
 from ..reading.purpose import purpose_of
 from ..reading.reading import Asked, Comparator, Design, Match, Reading
+from ..reading.text import sentences
 from ..works.linking import named_trials, trial_number
 from ..works.sections import places
 from .direction import Direction, direction_of
@@ -126,6 +127,13 @@ class Readings:
         told = {"key": asked.key, "design": own.design, "participants": own.participants}
         return given.model_copy(update=told), own
 
+    def aims(self, asked: Asked) -> frozenset[str]:
+        """The sentences of a record that say what was planned or known before, not what came of it."""
+        page = self._page(asked)[0]
+        spans = zip(page.text.sentences, page.zones, strict=True)
+        quotes = (page.text.quote(each.start, each.end) for each, zone in spans if zone in "ABM")
+        return frozenset(sentence for quote in quotes for sentence in sentences(quote))
+
     def _page(self, asked: Asked) -> "tuple[Page, Facts]":
         """A record, cut once for all its drugs, which are asked about one after another."""
         if self._cut is None or self._cut[0] != (asked.title, asked.text):
@@ -211,8 +219,8 @@ def appraise_record(record: Evidence, drug: str, asked: ParsedQuestion, readings
     item = _item(record, found)
     if posted:
         item = item.model_copy(update={"design": posted.design})
-    if item.direction in _TOLD and asked.intent == "prevention" and not _prevents(record, found[0]):
-        item = item.model_copy(update={"direction": Direction.neutral})
+    if (item.leans or item.direction) in _TOLD and asked.intent == "prevention" and not _prevents(record, found[0]):
+        item = item.model_copy(update={"direction": Direction.neutral, "leans": None})
     if item.disputed:
         _log.info("%s, %s: readers disagree: %s", record.key, drug, item.disputed)
     return AppraisedRecord(item=item, sentence=_sentence(record, item, found[0]), posted=posted, readings=found)
@@ -246,22 +254,30 @@ def design_of(record: Evidence) -> StudyDesign:
     """The study design of a record; a record of a trial registry is a registry entry."""
     if kind_of(record) == "trial":
         return StudyDesign.registry_entry
-    return _design(record, _page_of(asked_of(record, "", ""))[1].design)
+    facts = _page_of(asked_of(record, "", ""))[1]
+    return _design(record, facts.design, facts.participants)
 
 
-def _design(record: Evidence, design: Design) -> StudyDesign:
-    return study_design(design, record.content, record.metadata.get("mesh_terms") or ())
+def _design(record: Evidence, design: Design, participants: int | None) -> StudyDesign:
+    return study_design(design, record.content, record.metadata.get("mesh_terms") or (), participants)
 
 
 def _item(record: Evidence, readings: Sequence[Reading]) -> AppraisedItem:
     """The item that stands for a record: its direction, directness and comparison are those of the first reading."""
     reading, data = readings[0], record.metadata
     stop = why_stopped_kind(data.get("why_stopped"))
-    design = StudyDesign.registry_entry if kind_of(record) == "trial" else _design(record, reading.design)
+    design = (
+        StudyDesign.registry_entry
+        if kind_of(record) == "trial"
+        else _design(record, reading.design, reading.participants)
+    )
     direction = direction_of(reading.verdict)
     if stop in _FOR_CAUSE:
         direction = Direction.contradicts
     elif stop == "administrative" and direction is Direction.unclear:
+        direction = Direction.neutral
+    leans = direction if direction in _TOLD and not reading.sure else None
+    if leans:
         direction = Direction.neutral
     told = direction in _TOLD
     active = told and design in RANDOMISED and reading.comparator == "active"
@@ -269,7 +285,8 @@ def _item(record: Evidence, readings: Sequence[Reading]) -> AppraisedItem:
         key=record.key,
         design=design,
         direction=direction,
-        hedged=reading.hedged,
+        leans=leans,
+        hedged=reading.hedged or reading.guarded,
         against_nothing=_AGAINST_NOTHING.get(reading.comparator),
         sample_size=reading.participants,
         is_preprint=record.is_preprint,
@@ -299,7 +316,7 @@ def _sentence(record: Evidence, item: AppraisedItem, reading: Reading) -> str:
     told = reading.kind != "none"
     if (stopped := record.metadata.get("why_stopped")) and (item.why_stopped_kind in _FOR_CAUSE or not told):
         return str(stopped)
-    if reading.reader != "posted" and item.direction not in _TOLD:
+    if reading.reader != "posted" and (item.leans or item.direction) not in _TOLD:
         return ""
     return " ".join(passage.text for passage in reading.passages)
 

@@ -284,8 +284,10 @@ def _texts(values: Iterable[Any]) -> list[str]:
 
 
 def _standing(candidate: Candidate) -> tuple[Any, ...]:
-    """Sort key: quality, then certainty, then how much speaks for rather than against; the name ends ties."""
+    """Sort key: quality, certainty, how much speaks for rather than against, by what designs; the name ends ties."""
     found = candidate.appraisal
+    behind = [record.item for record in candidate.records if record.key in found.supporting]
+    leaning = sum(side is Direction.supports for side in found.leaning.values())
     order = ("strong", "moderate", "weak", "refuted")
     levels = ("high", "moderate", "low", "very_low")
     return (
@@ -293,6 +295,8 @@ def _standing(candidate: Candidate) -> tuple[Any, ...]:
         order.index(found.quality),
         levels.index(found.certainty.level.value),
         len(found.contradicting) - len(found.supporting),
-        -len(candidate.records),
+        min((item.design.tier for item in behind), default=9),
+        -max((item.sample_size or 0 for item in behind), default=0),
+        -leaning,
         candidate.drug,
     )

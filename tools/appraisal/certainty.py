@@ -86,6 +86,8 @@ class CandidateAppraisal(BaseModel):
     contradicting: list[str] = []
     neutral: list[str] = []
     unclear: list[str] = []
+    leaning: dict[str, Direction] = {}
+    """Where undecided records would stand if their readings were surer."""
     excluded: list[str] = []
     """Keys of retracted records."""
     same_trial: list[str] = []
@@ -113,6 +115,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         contradicting=keys(Direction.contradicts),
         neutral=keys(Direction.neutral),
         unclear=keys(Direction.unclear),
+        leaning={i.key: i.leans for i in kept if i.leans and standing(i) is Direction.neutral},
         excluded=sorted(i.key for i in items if i.retracted),
         same_trial=folded,
         notes=[*_notes(every), *same],
@@ -188,7 +191,7 @@ def appraise(items: Sequence[AppraisedItem]) -> Certainty:
     if not rated:
         return Certainty(level=CertaintyLevel.very_low, steps=["Very low: no evidence supports it.", *excluded])
     names, start, kind, body = max(rated, key=lambda told: (told[-1].level(), told[-1].rank))
-    down, reasons = _inconsistency(supporting, against)
+    down, reasons = _inconsistency(supporting, against, [i for i in kept if i.leans])
     if body.level(down) < max(0, body.rank - down):
         reasons = [_alone(body), *reasons]
     started = _start(names, start, len(kind), body, left_out(kind, body, randomised=start == _RANDOMISED_START))
@@ -207,12 +210,19 @@ def _kinds(supporting: Sequence[AppraisedItem]) -> list[tuple[tuple[str, str], i
         i for i in plain if i.design in RANDOMISED or (i.design is StudyDesign.systematic_review and not _is_mention(i))
     ]
     return [
-        (("randomised trial", "randomised trials"), _RANDOMISED_START, trials),
+        (_names_of(trials), _RANDOMISED_START, trials),
         (("systematic review", "systematic reviews"), 1, [i for i in plain if _is_mention(i)]),
         (("observational study", "observational studies"), 1, [i for i in plain if i.design.tier in (3, 4)]),
         (("guarded result", "guarded results"), 1, [i for i in supporting if i.hedged and i.design.tier <= 4]),
         (_WITHOUT_PATIENTS, 0, [i for i in supporting if i.design.tier >= 5]),
     ]
+
+
+def _names_of(trials: Sequence[AppraisedItem]) -> tuple[str, str]:
+    reviews = sum(i.design is StudyDesign.systematic_review for i in trials)
+    if reviews == len(trials):
+        return "review of trials", "reviews of trials"
+    return ("", "randomised trials and reviews of them") if reviews else ("randomised trial", "randomised trials")
 
 
 def _is_mention(item: AppraisedItem) -> bool:
@@ -234,17 +244,20 @@ def _alone(body: Body) -> tuple[int, str]:
 
 
 def _inconsistency(
-    supporting: Sequence[AppraisedItem], against: Sequence[AppraisedItem]
+    supporting: Sequence[AppraisedItem], against: Sequence[AppraisedItem], leaning: Sequence[AppraisedItem]
 ) -> tuple[int, list[tuple[int, str]]]:
-    """Steps down in all, and each number of steps with its reason."""
-    opposed, whole = sum(map(weight, against)), sum(map(weight, [*supporting, *against]))
+    """Steps down in all, and each number of steps with its reason; uncertain readings weigh half on either side."""
+    doubts = [i for i in leaning if i.leans is Direction.contradicts]
+    opposed = sum(map(weight, [*against, *doubts]))
+    whole = sum(map(weight, [*supporting, *against, *leaning]))
     reasons, down = [], 0
     if opposed * VERY_SERIOUS >= whole:
         down = 2
     elif opposed * SERIOUS >= whole:
         down = 1
-    if against:
+    if against or (doubts and down):
         told = f"{len(against)} of {len(against) + len(supporting)} records {_speak(len(against))} against it"
+        told += f", and {len(doubts)} more, uncertainly read" if doubts else ""
         share = f"{opposed * 100 // whole} % of the weight"
         reasons.append((down, f"inconsistent, {told} ({share})" if down else f"{told} ({share}, less than a quarter)"))
     harmful = sorted(i.key for i in against if i.why_stopped_kind == "safety")

@@ -79,9 +79,13 @@ def harms(pool: Sequence[Evidence], asked: ParsedQuestion, readings: Readings) -
         if kind_of(record) != "publication":
             continue
         said = [sentence for sentence in sentences(record.content) if names_it(sentence)]
+        if not said:
+            continue
+        aims = readings.aims(asked_of(record, "", condition))
+        said.sort(key=lambda sentence: sentence in aims)
         for drug, sentence in _drugs_in(said, record, asked):
             reading = readings.of(asked_of(record, drug, condition))[0]
-            stance = _stance(reading)
+            stance = "undecided" if sentence in aims else _stance(reading)
             if asked.drugs or asked.drug_classes or (stance == "reports" and _is_harm(reading, asked.kind)):
                 found.append(Harm(record.key, drug, stance, sentence))
     return found

@@ -19,6 +19,8 @@ class AppraisedItem(BaseModel):
     key: str
     design: StudyDesign
     direction: Direction
+    leans: Direction | None = None
+    """Where it would stand if its reading were surer; None where it is sure, or says nothing."""
     sample_size: int | None = None
     """Participants of the comparison; None means that it is not reported."""
     is_preprint: bool = False
@@ -62,10 +64,10 @@ def standing(item: AppraisedItem) -> Direction:
 
 
 def weight(item: AppraisedItem) -> int:
-    """Weight of an item in the balance: halved for each of preprint, concern, guarded words, indirectness."""
+    """Weight of an item in the balance: halved for each of preprint, concern, guarded words, indirectness, doubt."""
     is_open = item.design in (StudyDesign.rct, StudyDesign.rct_open)
     base = _OPEN_WEIGHT if is_open else _DESIGN_WEIGHT[item.design.tier]
     if item.why_stopped_kind in ("safety", "futility"):
         base = max(base, _STOPPED_WEIGHT)
     is_indirect = not item.direct or bool(item.narrower) or bool(item.other_outcome)
-    return base * 8 >> sum((item.is_preprint, bool(item.concern), item.hedged, is_indirect))
+    return base * 8 >> sum((item.is_preprint, bool(item.concern), item.hedged, is_indirect, bool(item.leans)))

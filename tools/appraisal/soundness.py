@@ -13,13 +13,14 @@ from ..reading.design import StudyDesign
 from .item import AppraisedItem
 
 OPTIMAL_SIZE = 400  # participants; GRADE handbook 5.2.4.2, rule of thumb for continuous outcomes
+HARDLY_ANY = 50  # participants; from so few a step more is taken (GRADE guidance 35, J Clin Epidemiol 2022)
 FAR_LESS = 200  # participants; half of it, far less than the optimal size (GRADE guidance 34, J Clin Epidemiol 2022)
 REPEATED = 100  # participants of the other trials from which the largest one is repeated; a quarter of the optimal size
-MOST = 2  # steps that one domain can take (GRADE handbook 5.2)
+MOST = 2  # steps that one domain can take (GRADE handbook 5.2), but for imprecision
 HIGHEST = 3  # high
 ALONE = 2  # moderate: the rank that a single trial can reach
 ALONE_AND_SMALL = 1  # low: one small trial is what publication bias leaves (GRADE guidelines 5, J Clin Epidemiol 2011)
-DOWN = ("", "Down one", "Down two")
+DOWN = ("", "Down one", "Down two", "Down three")
 
 FaultKind = Literal[
     "open", "unblinded", "concern", "people", "group", "outcome", "rival", "untested", "preprint", "disputed"
@@ -186,4 +187,6 @@ def _imprecision(items: Sequence[AppraisedItem]) -> tuple[int, str] | None:
         return MOST, "imprecise, the number of participants is not reported"
     unsaid = f" ({silent} of {len(items)} do not report how many)" if silent else ""
     told = f"{total} participants were compared{unsaid}, a firm answer takes {OPTIMAL_SIZE}"
-    return (1, f"imprecise, {told}") if total >= FAR_LESS else (MOST, f"very imprecise, only {told}")
+    if total >= FAR_LESS:
+        return 1, f"imprecise, {told}"
+    return (MOST, f"very imprecise, only {told}") if total >= HARDLY_ANY else (MOST + 1, f"far too few, only {told}")

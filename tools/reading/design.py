@@ -98,17 +98,22 @@ _OPEN = re.compile(
 _BLIND_METHODS = frozenset({"double-blind method", "single-blind method"})
 
 
-def study_design(design: Design, text: str = "", mesh_terms: Iterable[str] = ()) -> StudyDesign:
+def study_design(
+    design: Design, text: str = "", mesh_terms: Iterable[str] = (), participants: int | None = None
+) -> StudyDesign:
     """The report's design for a reading's; of a randomised trial also whether it was blinded.
 
     Args:
         design: as it was read.
         text: title and abstract; what is named first, open or blinded, holds.
+        participants: a report of several cases is a series; None for not reported.
         mesh_terms: descriptor names, with or without qualifiers (`Migraine/drug therapy`).
 
     >>> study_design("rct", "A randomised, double-blind trial")
     <StudyDesign.rct_blinded: 'rct_blinded'>
     """
+    if design == "case_report" and (participants or 1) > 1:
+        return StudyDesign.case_series
     if design != "rct":
         return _DESIGNS[design]
     if _BLIND_METHODS & {term.split("/")[0].lower().strip("* ") for term in mesh_terms}:

@@ -272,6 +272,8 @@ def _mentions(tokens: Sequence[Token], sentence: Sentence) -> Iterator[_Mention]
         if value is None or not 1 <= value <= _LARGEST or (at < sentence.last and tokens[at].text == "%"):
             continue
         near = [token.text for token in tokens[at : min(at + 7, sentence.last)]]
+        if value == 1 and not any(word.rpartition("-")[2] in _PEOPLE for word in near[:3] if near[0] != "of"):
+            continue  # "one of these drugs", "one or more": no count
         people = any(word.rpartition("-")[2] in _PEOPLE for word in near)
         arm = first >= 2 and tokens[first - 1].text == "=" and tokens[first - 2].text == "n"
         yield _Mention(value, first, at, people or arm, arm)

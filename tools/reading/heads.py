@@ -147,6 +147,7 @@ class Weights:
         role, verdict: trees over the signs of a view and what the other heads say; they have the same columns.
         sharpness: the exponent that calibrates the verdict's probability.
         lean: what is added to the score of each verdict before the best is taken.
+        sure: the probability from which on a verdict counts; chosen on records that were not learnt from.
     """
 
     version: str
@@ -157,6 +158,7 @@ class Weights:
     verdict: Trees
     sharpness: float
     lean: Mapping[str, float]
+    sure: Mapping[str, float]
 
 
 def softmax(scores: Floats) -> Floats:
@@ -179,4 +181,5 @@ def weights() -> Weights:
         verdict=Trees(stored["verdict"]),
         sharpness=stored["sharpness"],
         lean=stored["lean"],
+        sure=stored["sure"],
     )

@@ -20,6 +20,7 @@ from .signs import Numbers, signs
 
 Combination = tuple[Role, Match, OutcomeKind, Comparator, Effect, bool, bool]
 _SELDOM = (0.0, -2.0)  # log prior of a guarded result and of non-inferiority, against none
+_MAYBE = frozenset("may might could possibly potentially promising trend preliminary".split())
 _TOLD = ("+", "-", "~")
 _CARRIES: dict[Verdict, str] = {"supports": "+", "contradicts": "-", "neutral": "~"}
 
@@ -148,6 +149,7 @@ class LearnedReader:
         told = {**seen.fields, "role": role}
         classes = {**{name: head.classes for name, head in heads.fields.items()}, "role": heads.role.classes}
         fields = consistent(verdict, told, classes)
+        passages = _passages(seen, verdict)
         return Reading(
             key=key,
             drug=drug,
@@ -158,9 +160,11 @@ class LearnedReader:
             comparator=fields[3],
             effect=fields[4],
             hedged=fields[5],
+            guarded=verdict == "supports" and _is_guarded(passages),
             non_inferior=fields[6],
-            passages=_passages(seen, verdict),
+            passages=passages,
             probability=probability,
+            sure=probability >= heads.sure.get(verdict, 0.0),
             reader=self.name,
             version=self.version,
         )
@@ -176,6 +180,10 @@ class LearnedReader:
         names: tuple[Verdict, ...] = heads.verdict.classes  # type: ignore[assignment]
         best = max(range(len(names)), key=lambda at: float(np.log(sharp[at] + 1e-9)) + heads.lean[names[at]])
         return names[best], min(1.0, float(sharp[best]))
+
+
+def _is_guarded(passages: Sequence[Passage]) -> bool:
+    return any(_MAYBE & set(passage.text.lower().split()) for passage in passages)
 
 
 def _page(asked: Asked) -> Page:

@@ -127,6 +127,32 @@ def effect_sizes(text: str) -> list[EffectSize]:
     return [effect for sentence in sentences(text) for effect, _, _ in _sizes(sentence)]
 
 
+def effect_sizes_of(text: str, drug: str) -> list[EffectSize]:
+    """The effect sizes of a text without those that are another drug's.
+
+    An effect size is that of the drugs named between it and the one before it in its sentence, or else of those before.
+
+    >>> text = "Against placebo: aspirin OR 0.8, 95% CI 0.7 to 0.9; ibuprofen OR 0.6, 95% CI 0.5 to 0.7."
+    >>> [found.value for found in effect_sizes_of(text, "ibuprofen")]
+    [0.6]
+    """
+    found: list[EffectSize] = []
+    for sentence in sentences(text):
+        sizes, named = _sizes(sentence), set[str]()
+        mentions = find_drugs(sentence) if sizes else []
+        if len({mention.name for mention in mentions}) < 2:
+            named = {mention.name for mention in mentions}
+            found += [size for size, _, _ in sizes if not named or drug in named]
+            continue
+        last = 0
+        for size, start, end in sizes:
+            named = {mention.name for mention in mentions if last <= mention.start < start} or named
+            if drug in (named or {mention.name for mention in mentions}):
+                found.append(size)
+            last = end
+    return found
+
+
 def statistics_of(passage: Passage) -> tuple[Statistic, ...]:
     """The effect sizes and p values of a passage, in order, with the character offsets of the record.
 

@@ -93,6 +93,8 @@ class Reading(BaseModel):
     """Randomised or analysed; None where not reported."""
     hedged: bool = False
     """Whether the result is told in guarded words alone: may, might, a trend."""
+    guarded: bool = False
+    """Whether the sentence that carries a better effect says what may be, not what was found."""
     non_inferior: bool = False
     """Whether the drug was shown to be no worse than an active drug that works, or gained as much as it did."""
     statistics: tuple[Statistic, ...] = ()
@@ -100,6 +102,8 @@ class Reading(BaseModel):
     """Whole sentences that carry the verdict; empty where the verdict is none."""
     probability: float = Field(default=1.0, ge=0.0, le=1.0)
     """Of the verdict, calibrated; 1 where it is posted as data."""
+    sure: bool = True
+    """Whether verdicts of such a probability are right often enough to be shown as such; else it is a leaning."""
     reader: str
     version: str
 

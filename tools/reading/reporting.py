@@ -83,7 +83,7 @@ def followup_months(text: str) -> Number | None:
             Number(value=months, sentence=sentence)
             for sentence in said
             for match in pattern.finditer(sentence)
-            if not _AGE.search(sentence[max(0, match.start() - 12) : match.end() + 6]) and (months := _months(match))
+            if not _AGE.search(sentence[max(0, match.start() - 12) : match.end() + 8]) and (months := _months(match))
         ]
         if spans:
             return spans[0] if i < 2 else max(spans, key=lambda span: span.value)

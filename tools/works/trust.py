@@ -158,8 +158,8 @@ def trust_summary(records: Iterable[Evidence]) -> str:
     counts = {state: sum(paper.trust_state == state for paper in papers) for state in _WORDS}
     flagged = _listed([f"{count} {_WORDS[state]}" for state, count in counts.items() if count])
     line = (
-        f"{len(papers) - len(unchecked)} of {len(papers)} cited publications were checked for retraction, expression of"
-        f" concern and correction"
+        f"{len(papers) - len(unchecked)} of {len(papers)} publications behind the candidates were checked for "
+        "retraction, expression of concern and correction"
     )
     line += f" with {_listed(sources)}; {flagged or 'none of them is flagged'}." if sources else "."
     if unchecked:

@@ -34,6 +34,7 @@ _SIDES: Mapping[Stance, str] = {
     "undecided": "undecided",
     "excluded": "excluded",
 }
+_LEANS = {"supports": "speaking for", "contradicts": "speaking against"}
 _MAX_INDICATIONS = 8  # of a drug; further ones are counted
 _MAX_EFFECTS = 4  # of a record
 _COLUMNS = ("record", "design", "participants", "effect as reported")
@@ -135,6 +136,7 @@ def _record(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow) -
         "expression of concern": row.concern,
         "preprint, not peer-reviewed": row.is_preprint,
         f"readers disagree ({row.disputed})": row.disputed,
+        f"uncertain: read as {_LEANS.get(row.leans or '')} it, not surely enough to count": row.leans,
     }
     flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
     follow_up = "" if row.followup_months is None else Text(f" follow-up {row.followup_months:g} months", "small")

@@ -204,9 +204,12 @@ def publications(report: ReportContent) -> Section:
 def conclusion(report: ReportContent) -> Section:
     """What follows from it all, and what would change that."""
     changes = [*_held_down(report), *_held_up(report), *_yet_to_report(report), *_missing(report)]
+    lead = paragraph(report.conclusion, look="lead")
+    if report.answer and not changes:
+        return Section("Conclusion", "conclusion", (lead,))
     none = paragraph("Any verifiable record on an existing drug: none was found.")
     change = Section("What would change the conclusion", "change", (points(changes) if changes else none,))
-    return Section("Conclusion", "conclusion", (paragraph(report.conclusion, look="lead"), change))
+    return Section("Conclusion", "conclusion", (lead, change))
 
 
 def _held_down(report: ReportContent) -> Iterator[str]:
@@ -219,9 +222,14 @@ def _held_down(report: ReportContent) -> Iterator[str]:
         yield f"Studies without the faults that hold certainty down could raise it, or turn it: {'; '.join(held)}."
 
 
+def _can_fall(candidate: DrugCandidate) -> bool:
+    lowest = candidate.certainty in ("very low", NOT_REPORTED)
+    return bool(candidate.supporting_citations) and candidate.held_down_by == [] and not lowest
+
+
 def _held_up(report: ReportContent) -> Iterator[str]:
     """What nothing holds down can only fall: the appraisal never rises by evidence against a drug."""
-    firm = [c.name for c in report.candidates[:_LOOKED_AT] if c.supporting_citations and c.held_down_by == []]
+    firm = [c.name for c in report.candidates[:_LOOKED_AT] if _can_fall(c)]
     if firm:
         yield f"Well-made trials without an effect, or stopped for harm, would lower the certainty for {listed(firm)}."
 
