@@ -52,11 +52,12 @@ soak: install ## Eight runs side by side under faults, for MINUTES (10)
 	$(BIN)/python -m faults.soak --minutes $(or $(MINUTES),10)
 
 .PHONY: check
-check: dev ## Lint, format, types, floors
+check: dev ## Lint, format, types, floors, words with their records
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python benchmarks/justify.py
 
 .PHONY: format
 format: dev ## Put the code into its form
@@ -105,6 +106,11 @@ bench-retrieval: install ## How well a question finds its records among those co
 train: dev ## Make the learned reader's weights (ARGS="path/to/abstracts.jsonl.gz"; --check and --closing only print)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/train.py $(ARGS)
+
+.PHONY: bench-gold
+bench-gold: dev ## What the reader's signs are worth on public gold sets (ARGS="path/to/folder")
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/gold_sets.py $(ARGS)
 
 .PHONY: bench-injection
 bench-injection: install ## Count the readings that text put into records moves, and genuine sentences taken for such text

@@ -142,3 +142,23 @@ def test_what_does_not_help_is_told_by_what_speaks_against_it(effect: str, first
 
 def test_a_question_of_no_known_kind_is_said_not_to_be_answered() -> None:
     assert _first_lines("What is the prevalence of migraine?").startswith("This question is not one that Willowbark")
+
+
+def test_an_aim_reports_no_harm() -> None:
+    paper = _paper(
+        "Haloperidol. AIM: The aim was to compare parkinsonism under haloperidol. METHODS: We asked nurses. "
+        "RESULTS: Sleep was better."
+    )
+
+    said = _first_lines("Does haloperidol cause parkinsonism?", paper, haloperidol={"role": "cause"})
+
+    assert "1 publication on haloperidol speaks of parkinsonism: 1 undecided." in said
+
+
+def test_what_does_not_help_names_the_drugs_read_so_too_uncertainly() -> None:
+    paper = _paper("Propranolol in migraine. Propranolol did not prevent migraine.")
+    told = {"role": "tested", "kind": "efficacy", "comparator": "placebo", "effect": "worse", "sure": False}
+
+    said = _first_lines("Which drugs do not help in migraine?", paper, propranolol=told)
+
+    assert "read so, but too uncertainly to count: propranolol" in said

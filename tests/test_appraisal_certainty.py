@@ -204,3 +204,22 @@ def test_steps_for_indirectness_add_up_and_those_for_bias_do_not() -> None:
         body = soundest([record], 3, randomised=True)
         assert body is not None
         assert [step for step, _ in body.steps] == steps
+
+
+def test_uncertain_readings_against_a_drug_cost_half_of_what_certain_ones_do() -> None:
+    trials = [item(key=f"pmid:{n}", size=500) for n in (1, 2)]
+    doubts = [item("neutral", key=f"pmid:{n}", size=500, leans="contradicts") for n in range(3, 6)]
+    against = [item("contradicts", key=f"pmid:{n}", size=500) for n in range(3, 6)]
+
+    levels = [appraise([*trials, *more]).level for more in ((), doubts, against)]
+
+    assert levels == [CertaintyLevel.high, CertaintyLevel.moderate, CertaintyLevel.low]
+
+
+def test_a_handful_of_participants_is_very_uncertain_however_well_they_were_blinded() -> None:
+    assert appraise([item(size=7)]).level is CertaintyLevel.very_low
+    assert appraise([item(size=60)]).level is CertaintyLevel.low
+
+
+def test_a_review_is_not_called_a_trial() -> None:
+    assert appraise([item(design="systematic_review")]).steps[0] == "Start at high: 1 review of trials in support."

@@ -124,3 +124,18 @@ def test_the_results_of_the_full_text_are_read_where_the_abstract_gives_none() -
 
     [found] = appraise_candidates(QUESTION, [paper(full_text=full)], Readings(reader))
     assert found.appraisal.supporting == ["pmid:1"]
+
+
+@pytest.mark.parametrize(("effect", "leans"), [("better", "supports"), ("worse", "contradicts")])
+def test_a_verdict_that_is_not_sure_enough_leans_and_counts_for_neither_side(effect: str, leans: str) -> None:
+    [found] = candidates(paper(), effect=effect, sure=False, probability=0.6)
+
+    item = found.records[0].item
+    assert (item.direction, item.leans) == (Direction.neutral, leans)
+    assert found.appraisal.leaning == {"pmid:1": leans}
+    assert not found.has_verdict
+    assert found.records[0].sentence == "Propranolol reduced migraine attacks."
+
+
+def test_a_gain_in_words_of_what_may_be_is_a_guarded_one() -> None:
+    assert appraised(paper(), effect="better", guarded=True).item.hedged

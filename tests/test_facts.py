@@ -2,6 +2,7 @@
 
 import pytest
 
+from willowbark.tools.reading.design import StudyDesign, study_design
 from willowbark.tools.reading.facts import candidates, facts_of
 from willowbark.tools.reading.features import Page
 
@@ -74,3 +75,17 @@ def test_percentages_and_decimals_are_no_candidates() -> None:
 def test_any_text_has_facts(text: str) -> None:
     facts = facts_of(Page(text, text))
     assert facts.participants is None or facts.participants > 0
+
+
+@pytest.mark.parametrize("text", ["Patients for whom one of these drugs was meant.", "At least one dose in patients."])
+def test_one_of_several_is_no_number_of_people(text: str) -> None:
+    assert candidates(Page("", text), "cohort")[1] == candidates(Page("", "No number."), "cohort")[1]
+
+
+def test_one_patient_is() -> None:
+    assert "number" in candidates(Page("", "We treated one patient."), "case_report")[1]
+
+
+def test_several_cases_are_a_series() -> None:
+    assert study_design("case_report", participants=12) is StudyDesign.case_series
+    assert study_design("case_report", participants=1) is StudyDesign.case_report

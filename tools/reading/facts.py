@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import cast
 
 import numpy as np
@@ -49,6 +49,7 @@ _OF_OTHERS = frozenset(
     "previous further large larger future more few without no other existing published several available need prior "
     "from mendelian non not".split()
 )
+_LINKS = frozenset("of or and in to for with on from the".split())
 _LARGEST = 50_000_000
 _EDGES = (1, 2, 4, 8, 15, 30, 60, 120, 250, 600, 1500, 5000, 50_000)
 
@@ -272,7 +273,8 @@ def _mentions(tokens: Sequence[Token], sentence: Sentence) -> Iterator[_Mention]
         if value is None or not 1 <= value <= _LARGEST or (at < sentence.last and tokens[at].text == "%"):
             continue
         near = [token.text for token in tokens[at : min(at + 7, sentence.last)]]
-        if value == 1 and not any(word.rpartition("-")[2] in _PEOPLE for word in near[:3] if near[0] != "of"):
+        counted = takewhile(lambda word: word not in _LINKS, near[:3])
+        if value == 1 and not any(word.rpartition("-")[2] in _PEOPLE for word in counted):
             continue  # "one of these drugs", "one or more": no count
         people = any(word.rpartition("-")[2] in _PEOPLE for word in near)
         arm = first >= 2 and tokens[first - 1].text == "=" and tokens[first - 2].text == "n"

@@ -1,0 +1,21 @@
+"""Numbers that an abstract reports are those of the drug and of the people they are shown for."""
+
+import pytest
+
+from willowbark.tools.reading.numbers import effect_sizes_of
+from willowbark.tools.reading.reporting import followup_months
+
+ROW = "The effects against placebo were: aspirin (RR 0.5); ibuprofen RR 0.6, 95% CI 0.5 to 0.7; naproxen RR 0.7."
+
+
+@pytest.mark.parametrize(("drug", "values"), [("aspirin", [0.5]), ("ibuprofen", [0.6]), ("propranolol", [])])
+def test_an_effect_size_in_a_row_is_that_of_the_drug_before_it(drug: str, values: list[float]) -> None:
+    assert [size.value for size in effect_sizes_of(ROW, drug)] == values
+
+
+def test_an_effect_size_in_a_sentence_that_names_no_drug_is_that_of_the_record() -> None:
+    assert [size.value for size in effect_sizes_of("Death was rarer (HR 0.78).", "aspirin")] == [0.78]
+
+
+def test_an_age_is_no_follow_up() -> None:
+    assert followup_months("We took trials in adults (over 18 years of age) with psoriasis.") is None
