@@ -10,6 +10,7 @@ from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.reading.reading import Reading
 
 TEXT = "450 adults were randomised, double blind, to propranolol or placebo. Propranolol reduced migraine attacks."
 
@@ -139,3 +140,16 @@ def test_a_verdict_that_is_not_sure_enough_leans_and_counts_for_neither_side(eff
 
 def test_a_gain_in_words_of_what_may_be_is_a_guarded_one() -> None:
     assert appraised(paper(), effect="better", guarded=True).item.hedged
+
+
+def test_a_drug_that_helped_those_asked_about_leads_before_one_that_helped_a_complication_or_animals() -> None:
+    def helped(drug: str, **fields: Any) -> Evidence:
+        given.append(reading(f"pmid:{len(given)}", drug, effect="better", **fields))
+        return paper(str(len(given) - 1), f"{drug} to prevent migraine", f"{drug} reduced migraine attacks.")
+
+    given: list[Reading] = []
+    pool = [helped("atenolol", match="complication"), helped("timolol")]
+
+    found = appraise_candidates(QUESTION, pool, Readings(ScriptedReader(), given))
+
+    assert [each.drug for each in found] == ["timolol", "atenolol"]

@@ -283,8 +283,13 @@ def _texts(values: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(str(value) for value in values if value))
 
 
+def _remoteness(item: AppraisedItem) -> int:
+    """How far those studied are from those asked about: 0 the same, 1 a part or a complication, 2 no patients."""
+    return 2 if not item.direct else 1 if item.narrower else 0
+
+
 def _standing(candidate: Candidate) -> tuple[Any, ...]:
-    """Sort key: quality, certainty, how much speaks for rather than against, by what designs; the name ends ties."""
+    """Sort key: quality, certainty, in whom it was shown, how much speaks for rather than against, by what designs."""
     found = candidate.appraisal
     behind = [record.item for record in candidate.records if record.key in found.supporting]
     leaning = sum(side is Direction.supports for side in found.leaning.values())
@@ -294,6 +299,7 @@ def _standing(candidate: Candidate) -> tuple[Any, ...]:
         not found.supporting and not found.contradicting,
         order.index(found.quality),
         levels.index(found.certainty.level.value),
+        min(map(_remoteness, behind), default=0),
         len(found.contradicting) - len(found.supporting),
         min((item.design.tier for item in behind), default=9),
         -max((item.sample_size or 0 for item in behind), default=0),
