@@ -21,7 +21,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from sys import intern
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +39,9 @@ FOLDS = 5
 UP, DOWN, SAME = "increased", "decreased", "no difference"
 TURNED = {UP: DOWN, DOWN: UP, SAME: SAME, "nothing": "nothing"}
 _HEADING = re.compile(r"^\s*(?:ABSTRACT\.)?([A-Z][A-Z &/,]+):+\s*\n+", re.MULTILINE)
-_NEVER = re.compile(r"(?!)")
+_CONTROL = frozenset(stems("control placebo sham comparator comparison usual conventional standard"))
+_TREATED = frozenset(stems("intervention experimental active treated"))
+"""How texts call the arms of a trial that has a control, beside their own names."""
 _ARTICLE = re.compile(r"TITLE:\s*(.*?)\n+(.*)", re.DOTALL)
 _QUESTION = re.compile(r"\b(?:not|no|without|never|only|always|all|any|effective|approved|associated|cause\w*)\b")
 
@@ -68,7 +72,12 @@ class Arms(View):
 
     def _mask_drugs(self) -> None:
         mine, theirs = frozenset(stems(self.prompt.intervention)), frozenset(stems(self.prompt.comparator))
-        for wanted, sign in ((mine - theirs, "DRUG"), (theirs - mine, "OTHER")):
+        own, other = mine - theirs, theirs - mine
+        if mine & _CONTROL and not theirs & _CONTROL:
+            own, other = own | _CONTROL - other, other | _TREATED - own
+        elif theirs & _CONTROL:
+            own, other = own | _TREATED - other, other | _CONTROL - own
+        for wanted, sign in ((own, "DRUG"), (other, "OTHER")):
             for start, end in _runs(self.page, wanted):
                 self._put(start, end, sign, self.drug_at if sign == "DRUG" else None)
 
@@ -117,39 +126,39 @@ def fold_of(key: str) -> int:
     return int(hashlib.sha256(key.encode()).hexdigest(), 16) % FOLDS
 
 
+Row = Mapping[str, float] | Sequence[str]
+"""Features with their values, or names of those that are there."""
+
+
 class Head:
     """A linear head over names of features, learnt at once."""
 
-    def __init__(
-        self, rows: Sequence[Mapping[str, float]], truth: Sequence[str], strength: float, least: int = 3
-    ) -> None:
+    def __init__(self, rows: Sequence[Row], truth: Sequence[str], strength: float, least: int = 4) -> None:
         counts = Counter(name for row in rows for name in row)
         self.place = {name: at for at, name in enumerate(sorted(n for n, count in counts.items() if count >= least))}
-        self.model = LogisticRegression(C=strength, max_iter=200, class_weight="balanced")
+        self.model = LogisticRegression(C=strength, max_iter=60, class_weight="balanced")
         self.model.fit(self._table(rows), list(truth))
         self.classes = [str(each) for each in self.model.classes_]
 
-    def _table(self, rows: Sequence[Mapping[str, float]]) -> csr_matrix:
+    def _table(self, rows: Sequence[Row]) -> csr_matrix:
         found, values, ends = list[int](), list[float](), [0]
         for row in rows:
-            for name, value in row.items():
+            told = row if isinstance(row, Mapping) else dict.fromkeys(row, 1.0)
+            for name, value in told.items():
                 if name in self.place:
                     found.append(self.place[name])
                     values.append(value)
             ends.append(len(found))
         return csr_matrix((values, found, ends), shape=(len(rows), len(self.place)))
 
-    def chances(self, rows: Sequence[Mapping[str, float]]) -> Any:
+    def chances(self, rows: Sequence[Row]) -> Any:
         """Probabilities, rows × classes."""
         return self.model.predict_proba(self._table(rows))
 
 
-def of_sentence(view: View, order: int, covered: float) -> dict[str, float]:
+def of_sentence(view: View, order: int, share: float) -> list[str]:
     """What a sentence shows, and how much of the outcome's name stands in it."""
-    found = dict.fromkeys(sentence_features(view, order, context_of(view)), 1.0)
-    found["covers"] = covered
-    found[f"covers{int(4 * covered)}"] = 1.0
-    return found
+    return [*map(intern, sentence_features(view, order, context_of(view))), f"covers{int(4 * share)}"]
 
 
 def covered(view: Arms, order: int) -> float:
@@ -160,15 +169,14 @@ def covered(view: Arms, order: int) -> float:
     return len(wanted & held) / max(1, len(wanted))
 
 
-def of_evidence(prompt: Prompt) -> dict[str, float]:
+@cache
+def of_evidence(prompt: Prompt) -> tuple[str, ...]:
     """The features of a gold passage, all its sentences together."""
     view = Arms(Page("", prompt.evidence), prompt)
-    found: dict[str, float] = {}
-    for order in range(len(view.sentences)):
-        found |= of_sentence(view, order, covered(view, order))
+    found = (name for at in range(len(view.sentences)) for name in of_sentence(view, at, covered(view, at)))
     shown = ("good", "less", "more", "not", "same", "cmp", "null", "sig", "nonsig")
-    found |= {f"#{name}": min(value, 3.0) for name, value in signs(view).items() if name.startswith(shown)}
-    return found
+    told = (f"#{name}{min(int(n), 3)}" for name, n in signs(view).items() if n and name.startswith(shown))
+    return tuple(dict.fromkeys((*found, *told)))
 
 
 def both_ways(found: Sequence[Prompt]) -> list[Prompt]:
@@ -191,7 +199,7 @@ def on_sentences(known: Sequence[Prompt]) -> Predict:
     return lambda asked: _best(head, [of_evidence(each) for each in asked])
 
 
-def _best(head: Head, rows: Sequence[Mapping[str, float]]) -> list[str]:
+def _best(head: Head, rows: Sequence[Row]) -> list[str]:
     return [head.classes[at] for at in head.chances(rows).argmax(axis=1)]
 
 
@@ -208,15 +216,22 @@ def on_abstracts(known: Sequence[Prompt]) -> Predict:
     return lambda asked: _best(second, [of_abstract(each, first) for each in asked])
 
 
-def of_abstract(prompt: Prompt, head: Head) -> dict[str, float]:
-    """What the sentences of an abstract tell together, the words of the one that fits best, and the whole's signs."""
+@cache
+def cut(prompt: Prompt) -> tuple[tuple[tuple[str, ...], ...], tuple[float, ...]]:
+    """What the telling sentences of an abstract show, and the share of the outcome that each holds."""
     view = Arms(Page(prompt.title, prompt.abstract), prompt)
     orders = [at for at, zone in enumerate(view.page.zones) if zone in "TRC"] or list(range(len(view.sentences)))
-    rows = [of_sentence(view, at, covered(view, at)) for at in orders]
+    shares = tuple(covered(view, at) for at in orders)
+    return tuple(tuple(of_sentence(view, at, s)) for at, s in zip(orders, shares, strict=True)), shares
+
+
+def of_abstract(prompt: Prompt, head: Head) -> dict[str, float]:
+    """What the sentences of an abstract tell together, and the words of the one that holds most of the outcome."""
+    rows, held = cut(prompt)
     if not rows:
         return {"empty": 1.0}
-    told, shares = head.chances(rows), np.array([row["covers"] for row in rows])
-    found = {f"w:{name}": value for name, value in rows[int(shares.argmax())].items()}
+    told, shares = head.chances(rows), np.array(held)
+    found = dict.fromkeys((f"w:{name}" for name in rows[int(shares.argmax())]), 1.0)
     for column, name in enumerate(head.classes):
         chances = told[:, column]
         found[f"best {name}"] = 4 * float(chances.max())

@@ -1,8 +1,9 @@
 """Make the learned reader's weights from labels and abstracts: the same bytes each time.
 
 `make train ARGS=path/to/abstracts.jsonl.gz` (one JSON object a line with `pmid`, `title`, `abstract`; abstracts never
-enter the repository). `--check` prints cross-validation by PMID and by condition and writes nothing; `--closing` looks
-at the part kept apart as well, which is for closing figures only.
+enter the repository). The hash of what was learnt is printed: `make train-twice` compares two. `--check` prints
+cross-validation by PMID and by condition and writes nothing; `--closing` looks at the part kept apart as well, which is
+for closing figures only.
 """
 
 import argparse
@@ -71,12 +72,12 @@ def bucket(text: str, count: int) -> int:
 
 
 def matrix(rows: Sequence[Iterable[str]], names: Sequence[str]) -> csr_matrix:
-    """Rows of features as a sparse matrix of ones."""
+    """Rows of features as a sparse matrix of ones, in the order of the names: sums depend on it in the last digit."""
     place = {name: at for at, name in enumerate(names)}
     found: list[int] = []
     ends = [0]
     for row in rows:
-        found.extend(place[name] for name in row if name in place)
+        found.extend(sorted(place[name] for name in row if name in place))
         ends.append(len(found))
     return csr_matrix((np.ones(len(found), np.float32), found, ends), shape=(len(rows), len(names)))
 
@@ -115,7 +116,7 @@ def probabilities(head: Linear, table: csr_matrix, place: Mapping[str, int]) -> 
 
 def zone_head(records: Iterable[Mapping[str, str]]) -> Linear:
     """Learn what sentences are for from abstracts that label their own parts."""
-    rows: list[set[str]] = []
+    rows: list[list[str]] = []
     truth: list[str] = []
     for record in records:
         page = Page(record["title"], record["abstract"])
@@ -409,11 +410,16 @@ def main() -> None:
     parser.add_argument("abstracts", type=Path)
     parser.add_argument("--check", action="store_true", help="cross-validation by condition as well; write nothing")
     parser.add_argument("--closing", action="store_true", help="look at the part kept apart; write nothing")
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="learn from an Nth of the records, print the hash alone"
+    )
     options = parser.parse_args()
     began = time.monotonic()
     warnings.simplefilter("ignore", ConvergenceWarning)  # stopped early on purpose: it costs nothing on other folds
     with gzip.open(options.abstracts, "rt", encoding="utf-8") as file:
         records = {record["pmid"]: record for record in map(json.loads, file)}
+    if options.sample:
+        records = {pmid: each for pmid, each in records.items() if bucket(f"sample{pmid}", options.sample) == 0}
     zone = zone_head(records.values()).stored()
     cases = Cases(labels(), records, Head.load(zone))
     apart = np.array([bucket("fold" + each.pmid, 20) >= 16 or each.condition in APART for each in cases.labels])
@@ -452,23 +458,21 @@ def main() -> None:
             chances = sharpened(chances, sharpness) if name == "verdict" else chances
             report(f"{name}, kept apart", walked.classes, chances, cases.truth[name][rows], LEAN)
         return
-    WEIGHTS.write_text(
-        json.dumps(
-            {
-                "zone": zone,
-                "sentence": first.sentence.stored(),
-                "fields": {name: head.stored() for name, head in first.fields.items()},
-                **{name: stored_trees(model, columns) for name, model in second.items()},
-                "sharpness": sharpness,
-                "lean": LEAN,
-                "sure": sure,
-            },
-            separators=(",", ":"),
-        ).replace('],"', '],\n"')
-        + "\n",
-        encoding="utf-8",
+    learnt = {
+        "zone": zone,
+        "sentence": first.sentence.stored(),
+        "fields": {name: head.stored() for name, head in first.fields.items()},
+        **{name: stored_trees(model, columns) for name, model in second.items()},
+        "sharpness": sharpness,
+        "lean": LEAN,
+        "sure": sure,
+    }
+    written = (json.dumps(learnt, separators=(",", ":")).replace('],"', '],\n"') + "\n").encode()
+    print(
+        f"SHA-256 {hashlib.sha256(written).hexdigest()}, {len(written) / 1e6:.2f} MB; {time.monotonic() - began:.0f} s"
     )
-    print(f"{WEIGHTS.name}: {WEIGHTS.stat().st_size / 1e6:.2f} MB; {time.monotonic() - began:.0f} s")
+    if not options.sample:
+        WEIGHTS.write_bytes(written)
 
 
 if __name__ == "__main__":

@@ -160,13 +160,13 @@ _KEPT_WORDS = frozenset(  # that rankings pass over; they order nothing by thems
 
 
 def neutral(text: str) -> str:
-    """As many characters, words and sentences that order nothing."""
+    """As many characters, words and sentences that order nothing; a sentence begins where one did."""
     return re.sub(r"\w+|[^\w]", lambda found: _neutral(found.group()), text)
 
 
 def _neutral(part: str) -> str:
-    if part.lower() in _KEPT_WORDS or part.isspace() or part in ".,:;":
+    if part.lower() in _KEPT_WORDS or part.isspace() or part in ".,:;?!<":
         return part
     if not visible(part):
         return "\u200b" * len(part)
-    return "q" * len(part) if part[0].isalnum() else ","
+    return ("Q" if part[0].isupper() else "q") + "q" * (len(part) - 1) if part[0].isalnum() else ","

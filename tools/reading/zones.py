@@ -14,19 +14,20 @@ ZONES: dict[SentenceRole, str] = {
 }  # fmt: skip
 
 
-def zone_features(words: Sequence[str], order: int, count: int) -> set[str]:
-    """The features of a sentence: its words and pairs of words, how it begins, where it stands among `count`."""
-    found = set(words)
-    found.update(f"{first} {second}" for first, second in pairwise(words))
-    found.add("^" + " ".join(words[:2]))
-    found.add(f"#at{6 * order // count}")
+def zone_features(words: Sequence[str], order: int, count: int) -> list[str]:
+    """The features of a sentence: its words and pairs of words, how it begins, where it stands among `count`.
+
+    Each once and always in the same order, in which a head sums their weights.
+    """
+    found = [*words, *(f"{first} {second}" for first, second in pairwise(words))]
+    found += ["^" + " ".join(words[:2]), f"#at{6 * order // count}"]
     if order == count - 1:
-        found.add("#last")
+        found.append("#last")
     if order <= 1:
-        found.add("#first")
+        found.append("#first")
     if len(words) < 8:
-        found.add("#short")
-    return found
+        found.append("#short")
+    return list(dict.fromkeys(found))
 
 
 def zones_of(text: Text, words: Sequence[str], head: "Head") -> list[str]:
