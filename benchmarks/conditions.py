@@ -75,7 +75,7 @@ def is_lost(candidate: DrugCandidate) -> bool:
 
 def told(condition: str, report: ResearchReport, used: set[str]) -> tuple[int, int, list[str]]:
     """Print a line on a run; how many leading drugs are in use, how many lead, and those lost among them."""
-    leading = [each for each in report.candidates if each.evidence_quality != "refuted"][:LEADING]
+    leading = [c for c in report.candidates if c.supporting_citations and c.evidence_quality != "refuted"][:LEADING]
     known = [each.name for each in leading if each.name in used]
     others = [each.name for each in leading if each.name not in used]
     lost = [each.name for each in report.candidates if each.name in used and is_lost(each)]

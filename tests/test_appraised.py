@@ -134,7 +134,7 @@ def test_a_verdict_that_is_not_sure_enough_leans_and_counts_for_neither_side(eff
     item = found.records[0].item
     assert (item.direction, item.leans) == (Direction.neutral, leans)
     assert found.appraisal.leaning == {"pmid:1": leans}
-    assert not found.has_verdict
+    assert found.appraisal.supporting == found.appraisal.contradicting == []
     assert found.records[0].sentence == "Propranolol reduced migraine attacks."
 
 

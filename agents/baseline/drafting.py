@@ -37,10 +37,10 @@ def draft(request: DraftRequest) -> ReportDraft:
 
 
 def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Claim]:
-    sides: tuple[tuple[Stance, list[str]], ...] = (
-        ("supports", candidate.appraisal.supporting),
-        ("contradicts", candidate.appraisal.contradicting),
-    )
+    found = candidate.appraisal
+    sides: list[tuple[Stance, list[str]]] = [("supports", found.supporting), ("contradicts", found.contradicting)]
+    if not found.supporting and not found.contradicting:
+        sides = [("neutral", list(found.leaning))]
     for stance, keys in sides:
         given = 0
         for appraised in candidate.records:

@@ -21,6 +21,7 @@ CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
 """Confidence in the answer by the best candidate's certainty; our convention, stated in the methodology."""
 CONFIDENCE_LOST = 0.1  # for each source that did not answer at all
 ROOM = 250  # of these for what was read and the advice
+_UNSURE = "what was read of it is too uncertain to count"
 ADVICE = "This is no medical advice."
 LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
 
@@ -145,7 +146,8 @@ def _asked_by_name(found: Sequence[DrugCandidate], material: Material, what: str
     for each in found:
         if not each.supporting_citations and each.evidence_quality != "refuted":
             against = counted(len(each.contradicting_citations), "record")
-            yield f"Nothing found supports {short(each.name)}{what}: {against} against, too little to refute it."
+            why = f"{against} against, too little to refute it" if each.contradicting_citations else _UNSURE
+            yield f"Nothing found supports {short(each.name)}{what}: {why}."
     known = {*(c.name for c in found), *(c.drug for c in material.aside)}
     if unanswered := [short(drug) for drug in material.asked.drugs if drug not in known]:
         yield f"On {listed(unanswered)}, asked about by name, nothing could be verified."
@@ -200,7 +202,8 @@ def conclusion(material: Material, candidates: Sequence[DrugCandidate], answered
         )
     if not best.supporting_citations:
         which = "accepted" if material.aside else "found here"
-        return f"No drug {which} is supported {material.purpose}; what was tested speaks against it.{_aside(material)}"
+        rest = "what was tested speaks against it" if best.contradicting_citations else _UNSURE
+        return f"No drug {which} is supported {material.purpose}; {rest}.{_aside(material)}"
     asked = [c for c in candidates[1:] if c.in_asked_class is not False]
     others = [c.name for c in asked if c.evidence_quality != "refuted" and c.supporting_citations]
     then = f" Next: {listed(others, most=3)}." if others else ""

@@ -128,10 +128,10 @@ class Readings:
         return given.model_copy(update=told), own
 
     def aims(self, asked: Asked) -> frozenset[str]:
-        """The sentences of a record that say what was planned or known before, not what came of it."""
+        """The sentences of a record that say what it was to find out."""
         page = self._page(asked)[0]
         spans = zip(page.text.sentences, page.zones, strict=True)
-        quotes = (page.text.quote(each.start, each.end) for each, zone in spans if zone in "ABM")
+        quotes = (page.text.quote(each.start, each.end) for each, zone in spans if zone == "A")
         return frozenset(sentence for quote in quotes for sentence in sentences(quote))
 
     def _page(self, asked: Asked) -> "tuple[Page, Facts]":

@@ -78,8 +78,9 @@ class Candidate(BaseModel):
 
     @property
     def has_verdict(self) -> bool:
-        """Whether any record speaks for or against it."""
-        return bool(self.appraisal.supporting or self.appraisal.contradicting)
+        """Whether any record was read as speaking for or against it, surely or not."""
+        found = self.appraisal
+        return bool(found.supporting or found.contradicting or found.leaning)
 
 
 def appraise_candidates(
