@@ -23,6 +23,7 @@ from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, assess
 from willowbark.tools.questions.query import parse_question
 from willowbark.tools.registry import kind_of
+from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.toolbox import MAX_DRUGS
 
@@ -42,6 +43,7 @@ SHOWN_CANDIDATES = 20  # in a prompt, best supported first
 SHOWN_READINGS = 5  # of a candidate, for the judge; how many there are stands in the candidate's line
 SHOWN_PASSAGES = 3  # of these, with the sentence that they rest on
 SHOWN_PASSAGE = 180  # characters of it
+SHOWN_QUERY = 200  # characters of a query
 SHOWN_LINE = 200  # characters of a candidate's line
 SHOWN_HYPOTHESES = 6  # mechanism hypotheses that a model reads
 
@@ -179,9 +181,8 @@ class AssessmentRequest(BaseModel):
         """The request in words: first what stays the same from round to round, so that a provider need not read it
         again, then what is new.
         """
-        searched = [f"- {s.source}: {s.query[:200]}: {s.status.value}, {s.read} of {s.hits}" for s in self.searches]
         appraised = [f"- {candidate.line[:SHOWN_LINE]}" for candidate in self.candidates[:SHOWN_CANDIDATES]]
-        unread = [f"- {query[:200]}" for query in self.progress.unread]
+        unread = [f"- {query[:SHOWN_QUERY]}" for query in self.progress.unread]
         return "\n".join(
             [
                 f"Question: {self.question}",
@@ -190,7 +191,7 @@ class AssessmentRequest(BaseModel):
                 "What was read of the candidates:",
                 enclose_lines(list(self._readings()), self.marker),
                 "Searches so far:",
-                *(searched or ["- none"]),
+                *(self._searched or ["- none"]),
                 "Appraisal by rule (drug: records for and against, certainty):",
                 *(appraised or ["- no drug with evidence on the condition"]),
                 *(["Gaps that you named before:", *(f"- {unmarked(gap)}" for gap in self.gaps)] if self.gaps else []),
@@ -200,6 +201,25 @@ class AssessmentRequest(BaseModel):
                 f"Round: {self.iteration} of {self.most_rounds}. {self.pool} records; {self.progress.said}.",
             ]
         )
+
+    @property
+    def _searched(self) -> list[str]:
+        """A line a query, with what each source had for it."""
+        found = dict[str, dict[str, tuple[int, int]]]()
+        failed = dict[tuple[str, str], str]()
+        for each in self.searches:
+            query, source = each.query[:SHOWN_QUERY], each.source
+            read, hits = found.setdefault(query, {}).get(source, (0, 0))
+            found[query][source] = read + each.read, max(hits, each.hits)
+            if each.status is not Status.OK:
+                failed[query, source] = f" ({each.status.value})"
+        return [
+            f"- {query}: "
+            + ", ".join(
+                f"{source} {read} of {hits}{failed.get((query, source), '')}" for source, (read, hits) in came.items()
+            )
+            for query, came in found.items()
+        ]
 
     @property
     def _hypotheses(self) -> list[str]:

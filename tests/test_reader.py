@@ -208,7 +208,7 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.1",
+    "2026.11.2",
     {
         "entailment": "1654e18f",
         "judge": "7be607f8",

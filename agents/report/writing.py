@@ -27,7 +27,7 @@ from ..drafts import BorneOut, ClaimDraft, ReportDraft
 from ..judge import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
 from .claims import DroppedClaim, Verdicts, heard_from, quoted, verify
 
-PART = 9  # readings of a draft on several candidates
+PART = 11  # readings of a draft on several candidates
 MAX_DRAFTED = 12  # candidates that a model writes on; the report shows no more
 AT_ONCE = 4  # drafts side by side; providers refuse floods
 SHOWN_ENTRY = 400  # characters of a drug database's entry

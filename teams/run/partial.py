@@ -45,7 +45,10 @@ async def partial_report(
     if asked.approve and not any(isinstance(one, ApprovalMessage) for one in messages):
         because = f"the run ended before anybody decided: {stop_reason.replace('_', ' ')}"
         messages = [*messages, await undecided(messages, asked.approval_default, because)]
-    agent = ReportAgent("report", BaselineChatCompletionClient(estimates_tokens=model == BASELINE))
+    analyst = BaselineChatCompletionClient(estimates_tokens=model == BASELINE)
+    if model != BASELINE:
+        analyst.display_name += f", since the run ended before {model} wrote"
+    agent = ReportAgent("report", analyst)
     account = None if model == BASELINE else account_of(prices_of(model, settings.llm))
     agent.join(RunContext(account=account, stopped=stop_reason))
     async for event in agent.on_messages_stream(messages, CancellationToken()):
