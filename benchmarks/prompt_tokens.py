@@ -71,9 +71,15 @@ class StandIn(ChatCompletionCache):
         self._under_way -= 1
         answer = {"ReadingsDraft": self._read, "JudgeDraft": self._judge, "ReportDraft": _report}.get(kind)
         if answer is None:
-            return await self.client.create(messages, **options)
+            chosen = await self.client.create(messages, **options)
+            usage = RequestUsage(
+                prompt_tokens=len(text) // CHARACTERS_PER_TOKEN, completion_tokens=chosen.usage.completion_tokens
+            )
+            return chosen.model_copy(update={"usage": usage})
         said = json.dumps(answer(messages))
-        usage = RequestUsage(prompt_tokens=len(text) // 4, completion_tokens=len(said) // 4)
+        usage = RequestUsage(
+            prompt_tokens=len(text) // CHARACTERS_PER_TOKEN, completion_tokens=len(said) // CHARACTERS_PER_TOKEN
+        )
         return CreateResult(finish_reason="stop", content=said, usage=usage, cached=False)
 
     def _read(self, messages: Sequence[LLMMessage]) -> dict[str, Any]:

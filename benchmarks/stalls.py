@@ -1,8 +1,8 @@
 """How long the code chews on what a model answers, at worst: `python -m benchmarks.stalls [MEGABYTES]`.
 
 Whole runs over the bundled library on the stand-in of `prompt_tokens.py`; one kind of prompt is answered with something
-of 1 MB that is made to take long, or with the longest that the bounds of an answer let through. Meanwhile a clock ticks in
-the event loop: what is printed is the most processor time between two ticks, in which nothing else of the run moves,
+of 1 MB that is made to take long, or with the longest that the bounds of an answer let through. Meanwhile a clock ticks
+in the event loop: what is printed is the most processor time between two ticks, in which nothing else of the run moves,
 no deadline and no Ctrl-C. The first line is the same run with honest answers.
 """
 
@@ -12,12 +12,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, LLMMessage, RequestUsage
-
 from benchmarks.prompt_tokens import QUESTION, StandIn, prompt_kind
+
 from willowbark.agents.asking import MAX_ANSWER
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.research import research
@@ -93,9 +94,11 @@ SHAPES: dict[str, dict[str, Make]] = {
             next_searches=[{"closes": "x", "specialist": "literature", "query": _filled("migraine AND (", size)}]
         ),
         "queries": lambda size: _judged(
-            next_searches=[{"closes": "x", "specialist": "literature", "query": _filled(f"drug{at} OR ", 1900)}
-                           for at in range(size // 2000)]
-        ),  # fmt: skip
+            next_searches=[
+                {"closes": "x", "specialist": "literature", "query": _filled(f"drug{at} OR ", 1900)}
+                for at in range(size // 2000)
+            ]
+        ),
         "reasons": lambda size: _judged(reasoning=_filled(_NUMBERS, size), mechanism_reasoning=_filled("a.", size)),
     },
     "ReadingsDraft": {
@@ -154,7 +157,7 @@ async def longest_stall(client: StandIn, max_iterations: int = 1) -> tuple[float
         with suppress(asyncio.CancelledError):
             await clock
     ticks.append(time.thread_time())
-    return max(after - before for before, after in zip(ticks, ticks[1:], strict=False)), report
+    return max(after - before for before, after in pairwise(ticks)), report
 
 
 def shapes(size: int) -> Iterator[tuple[str, str, Said]]:
