@@ -122,7 +122,7 @@ $(MODEL)/.ready: .ci/model.txt
 	@touch $@
 
 .PHONY: model-test
-model-test: dev $(MODEL)/.ready ## A whole run on a real small language model, in ten minutes at most (ARGS="--rounds 2 --minutes 5")
+model-test: dev $(MODEL)/.ready ## A whole run on a real small language model, in ten minutes at most (ARGS="--rounds 2 --records 10")
 	$(BIN)/python -m benchmarks.small_model --server $(MODEL)/bin/python $(ARGS)
 
 .PHONY: model-lock

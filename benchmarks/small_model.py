@@ -8,9 +8,11 @@ and why not more; the report is written to `build/small-model.md`. Ends with 1 w
 
 import argparse
 import asyncio
+import resource
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -82,7 +84,6 @@ class Counting(ChatCompletionCache):
             result = await self.client.create(messages, **options)
         except Exception as error:
             row.failures.append(told(error))
-
             raise
         finally:
             row.seconds += time.perf_counter() - began
@@ -114,6 +115,12 @@ def served(python: str, weights: str, threads: int) -> Iterator[tuple[str, str]]
         server.wait(30)
 
 
+def children_s() -> float:
+    """Processor time, in seconds, of the processes that this one started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 async def run(
     address: str, question: str, rounds: int, records: int, minutes: float
 ) -> tuple[Counting, ResearchReport]:
@@ -141,7 +148,7 @@ async def run(
     return client, report
 
 
-def print_figures(client: Counting, report: ResearchReport, took_s: float) -> None:
+def print_figures(client: Counting, report: ResearchReport, took_s: float, server_s: float) -> None:
     """Print what was asked, and what came of it."""
     columns = ("calls", 6), ("prompt", 8), ("answer", 8), ("s", 7), ("cut", 4), ("failed", 7), ("estimated", 10)
     print(f"{'asked for':20}", *(f"{name:>{width}}" for name, width in columns))
@@ -155,6 +162,7 @@ def print_figures(client: Counting, report: ResearchReport, took_s: float) -> No
     calls = sum(row.calls for row in client.asked.values())
     tokens = sum(row.prompt_tokens + row.completion_tokens for row in client.asked.values())
     print(f"{calls} calls, {tokens:,} tokens, {took_s:.0f} s; the report counts {report.tokens_used:,}")
+    print(f"the server's processor time: {server_s:.0f} s")
     sizes = f"{report.total_papers_reviewed} records, {len(report.candidates)} candidates"
     print(f"{report.search_iterations} rounds, {sizes}")
     print(
@@ -173,11 +181,13 @@ def main() -> None:
     parser.add_argument("--weights", default="", help="a GGUF file; SmolLM2-135M-Instruct's else")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--question", default=QUESTION)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--records", type=int, default=10, help="of a page of a search")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--records", type=int, default=3, help="of a page of a search")
     parser.add_argument("--minutes", type=float, default=9.0, help="for the run")
     parser.add_argument("--report", type=Path, default=Path("build/small-model.md"))
     given = parser.parse_args()
+    warnings.filterwarnings("ignore", message="Resolved model mismatch")  # the server's own name is that of the file
+    before_s = children_s()
     with served(given.server, given.weights, given.threads) as (address, weights):
         print(f"{weights}: {given.question}")
         began = time.perf_counter()
@@ -185,7 +195,8 @@ def main() -> None:
         took_s = time.perf_counter() - began
     given.report.parent.mkdir(parents=True, exist_ok=True)
     given.report.write_text(report.to_markdown(), encoding="utf-8")
-    print_figures(client, report, took_s)
+    server_s = children_s() - before_s
+    print_figures(client, report, took_s, server_s)
     print(f"the report: {given.report}")
     if took_s > 60 * (given.minutes + 1):
         raise SystemExit(f"the run took {took_s:.0f} s")
