@@ -28,7 +28,7 @@ from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.toolbox import MAX_DRUGS
 
 from .analyst import Analyst, AnalystConfig, made_of
-from .asking import ModelFailure, add_usage, ask, prompt
+from .asking import Aids, ModelFailure, add_usage, ask, prompt
 from .context import Exhausted, RunContext
 from .drafts import JudgeDraft, NextSearch
 from .findings import Dossier
@@ -201,6 +201,12 @@ class AssessmentRequest(BaseModel):
                 f"Round: {self.iteration} of {self.most_rounds}. {self.pool} records; {self.progress.said}.",
             ]
         )
+
+    @property
+    def halved(self) -> Self:
+        """The same with the readings of half as many candidates, for a model that this was too long for."""
+        half = min(len(self.candidates), SHOWN_CANDIDATES) // 2
+        return self.model_copy(update={"candidates": self.candidates[:half], "shown_before": []})
 
     @property
     def _searched(self) -> list[str]:
@@ -399,24 +405,14 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             if known
             else HypothesisAssessment(),
         )
-        messages: list[LLMMessage] = [
-            SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
-            UserMessage(content=request.text, source=self.name),
-        ]
         notes: list[str] = []
         used = RequestUsage(prompt_tokens=0, completion_tokens=0)
         draft: JudgeDraft | None = None
         aids = self._aids(self._run, pool, iteration)
         for client in self._clients:
-            try:
-                draft, usage = await ask(client, messages, JudgeDraft, cancellation_token, request=request, aids=aids)
-            except ModelFailure as failure:
-                _log.warning("%s: %s", self.name, failure)
-                notes.append(f"{self.name}: {failure}")
-                add_usage(used, failure.usage)
-                continue
-            add_usage(used, usage)
-            break
+            draft = await self._ask(client, request, aids, notes, used, cancellation_token)
+            if draft is not None:
+                break
         draft = draft or _UNASSESSED
         self._gaps, self._shown = draft.gaps, request.shown
         exhausted = _used_up(dossier, self.limits) or self._run.exhausted(iteration)
@@ -426,6 +422,34 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         tokens = dossier.tokens_used + used.prompt_tokens + used.completion_tokens
         events = aids.events if aids else []
         return verdict.model_copy(update={"notes": notes, "tokens_used": tokens}), used, events
+
+    async def _ask(
+        self,
+        client: ChatCompletionClient,
+        request: AssessmentRequest,
+        aids: Aids | None,
+        notes: list[str],
+        used: RequestUsage,
+        cancellation_token: CancellationToken,
+    ) -> JudgeDraft | None:
+        """What a model says, once more with half of the readings where they were too many for it; None for nothing."""
+        for asked in (request, request.halved):
+            messages: list[LLMMessage] = [
+                SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
+                UserMessage(content=asked.text, source=self.name),
+            ]
+            try:
+                draft, usage = await ask(client, messages, JudgeDraft, cancellation_token, request=asked, aids=aids)
+            except ModelFailure as failure:
+                _log.warning("%s: %s", self.name, failure)
+                notes.append(f"{self.name}: {failure}")
+                add_usage(used, failure.usage)
+                if not failure.may_be_shorter:
+                    return None
+                continue
+            add_usage(used, usage)
+            return draft
+        return None
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Forget everything."""

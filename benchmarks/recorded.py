@@ -73,7 +73,11 @@ class Answered:
 class RecordedClient(ReplayChatCompletionClient):
     """Answers prompts as they were answered before, in whatever order they come.
 
+    Where the words of a prompt changed, what was said of the same records, or in the same round, is said again.
+
     Attributes:
+        used: the answers that were given.
+        changed: prompts that were answered when they had other instructions or asked for another draft.
         unknown: the prompts that were not answered before, without an answer.
     """
 
@@ -82,6 +86,7 @@ class RecordedClient(ReplayChatCompletionClient):
         self.display_name = "a strong model, recorded"
         self.answered = {each.prompt: each for each in answered}
         self.used: list[Answered] = []
+        self.changed: list[Answered] = []
         self.unknown: list[Answered] = []
         self.texts: dict[str, str] = {}
         self._kinds = Counter[str]()
@@ -101,17 +106,17 @@ class RecordedClient(ReplayChatCompletionClient):
             LookupError: nobody answered this before.
         """
         asked = self._asked(messages, tools, json_output, extra_create_args)
-        known = self.answered.get(asked.prompt)
+        self.texts[asked.prompt] = _text(messages, tools, json_output)
+        known = self.answered.get(asked.prompt) or self._alike(asked)
         if known is None:
             self.unknown.append(asked)
-            self.texts[asked.prompt] = _text(messages, tools, json_output)
             raise LookupError(f"not answered before: {asked.kind} about {asked.about}")
         self.used.append(known)
         prompt, said = _text(messages, tools, json_output), json.dumps(known.answer, ensure_ascii=False)
         usage = RequestUsage(
             prompt_tokens=len(prompt) // CHARACTERS_PER_TOKEN, completion_tokens=len(said) // CHARACTERS_PER_TOKEN
         )
-        if not tools:
+        if not asked.kind.startswith("searches"):
             return CreateResult(finish_reason="stop", content=said, usage=usage, cached=False)
         calls = [
             FunctionCall(id=f"call_{at}", name=name, arguments=json.dumps(given))
@@ -119,13 +124,50 @@ class RecordedClient(ReplayChatCompletionClient):
         ]
         return CreateResult(finish_reason="function_calls", content=calls, usage=usage, cached=False)
 
+    def _alike(self, asked: Answered) -> Answered | None:
+        """What was answered on the same; None where something was not asked about before."""
+        former = [each for each in self.answered.values() if each.kind == asked.kind]
+        if not former:
+            return None
+        field = {"ReadingsDraft": "readings", "ReportDraft": "claims"}.get(asked.kind)
+        if field is None:
+            same = next((each for each in former if each.about == asked.about), None)
+            answer = same.answer if same else None
+        else:
+            keys = [each.split(" ")[0] for each in asked.about.split(", ")]
+            said = {(each["evidence_key"], each["drug"]): each for one in former for each in one.answer[field]}
+            drugs = {line.partition(" ")[2] for line in asked.about.split(", ")}
+            mine = [
+                each for (key, drug), each in said.items() if key in keys and (field == "readings" or drug in drugs)
+            ]
+            is_known = {each["evidence_key"] for each in mine} >= set(keys) or (mine and field == "claims")
+            about = [each for one in former for each in one.answer.get("candidates", []) if each["name"] in drugs]
+            more = {"candidates": about} if field == "claims" else {}
+            answer = {field: mine, **more} if is_known else None
+        if answer is None:
+            return None
+        is_drafted = not asked.kind.startswith("searches")  # tools get new fields, which no answer need use
+        if not any(
+            (each.instructions, each.form if is_drafted else "")
+            == (asked.instructions, asked.form if is_drafted else "")
+            for each in former
+        ):
+            self.changed.append(asked)
+        return Answered(**{**asdict(asked), "answer": answer})
+
     def _asked(
         self, messages: Sequence[LLMMessage], tools: Any, json_output: Any, extra: Mapping[str, Any]
     ) -> Answered:
         kind = json_output.__name__ if isinstance(json_output, type) else f"searches by {_names(tools)}"
         self._kinds[kind] += 1
         lines = [line for line in _said(messages[-1]).split("\n") if line.startswith('{"key"')]
-        keys = sorted({" ".join([each["key"], each.get("drug", "")]).strip() for each in map(json.loads, lines)})
+        keys = sorted(
+            {
+                " ".join([each["key"], each.get("drug", "")]).strip()
+                for each in map(json.loads, lines)
+                if each.get("drugs") != []
+            }
+        )
         in_rounds = kind == "JudgeDraft" or not keys
         return Answered(
             kind=kind,
@@ -138,17 +180,14 @@ class RecordedClient(ReplayChatCompletionClient):
 
 
 def changes(client: RecordedClient) -> str:
-    """What prompts a run asked that were not answered before, and what is new in them; empty where there are none."""
-    left = [each for each in client.answered.values() if each not in client.used]
-    lines = []
-    for asked in client.unknown:
-        alike = next((each for each in left if (each.kind, each.about) == (asked.kind, asked.about)), None)
-        if alike is None:
-            why = "asks about other records than were asked about before"
-        else:
-            parts = [name for name in ("instructions", "form") if getattr(alike, name) != getattr(asked, name)]
-            why = f"its {' and '.join(parts or ['words on the records'])} changed"
-        lines.append(f"{asked.kind} ({asked.about[:80]}): {why}")
+    """What a run asked that was never answered, or by other instructions; empty where there is nothing of either."""
+    lines = [
+        f"{asked.kind} ({asked.about[:80]}): asks about what was not asked about before" for asked in client.unknown
+    ]
+    for kind in dict.fromkeys(asked.kind for asked in client.changed):
+        former = {each.instructions for each in client.answered.values() if each.kind == kind}
+        is_new = all(asked.instructions not in former for asked in client.changed if asked.kind == kind)
+        lines.append(f"{kind}: its {'instructions' if is_new else 'schema'} changed")
     if lines:
         lines.append("Read what changed, then record again: python -m benchmarks.recorded NAME --ask DIR --keep")
     return "\n".join(lines)
@@ -175,29 +214,23 @@ def ask(name: str, folder: Path, keep: bool) -> None:
     while True:
         client = RecordedClient(answered)
         asyncio.run(research(model_client=client, offline=True, max_seconds=3000, **head))
-        if not client.unknown:
-            break
-        first = client.unknown[0].kind.partition(" by ")[
-            0
-        ]  # what follows an answer that failed would be asked otherwise
-        new, unused = [], {(each.kind, each.about): each for each in answered if each not in client.used}
-        for asked in (each for each in client.unknown if each.kind.startswith(first)):
-            file = folder / f"{asked.kind.partition(' by ')[0].replace(' ', '-')}-{asked.prompt}"
+        due = [*client.unknown, *([] if keep else client.changed)]
+        first = due[0].kind.partition(" by ")[0] if due else ""  # what follows a failed answer would be asked otherwise
+        new = []
+        for asked in (each for each in due if each.kind.startswith(first)):
+            file = folder / f"{first.replace(' ', '-')}-{asked.prompt}"
             file.with_suffix(".txt").write_text(client.texts[asked.prompt], encoding="utf-8")
-            alike = unused.get((asked.kind, asked.about))
             if file.with_suffix(".json").exists():
                 answer = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
-            elif keep and alike is not None:
-                answer = alike.answer
+                new.append(Answered(**{**asdict(asked), "answer": answer}))
             else:
                 print(f"to answer: {file}.txt ({asked.about[:100]})")
-                continue
-            new.append(Answered(**{**asdict(asked), "answer": answer}))
         if not new:
-            return
-        answered = [*client.used, *new] if keep else [*answered, *new]
+            break
+        answered = [*answered, *new]
         _write(name, head, answered)
-    _write(name, head, client.used)
+    if not due:
+        _write(name, head, client.used)
 
 
 def _write(name: str, head: Mapping[str, Any], answered: Sequence[Answered]) -> None:

@@ -48,7 +48,7 @@ print(server.listening_address, weights, flush=True)
 sys.stdin.read()
 """
 """Serves until its input is closed; two requests side by side, of 8,192 tokens each."""
-MAX_ANSWER = 1200  # tokens: a small model that is lost in a list writes until it is stopped
+MAX_ANSWER = 400  # tokens: a small model that is lost in a list writes until it is stopped
 MODEL = "openai/small"
 
 
@@ -182,7 +182,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--question", default=QUESTION)
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--records", type=int, default=3, help="of a page of a search")
+    parser.add_argument("--records", type=int, default=2, help="of a page of a search")
     parser.add_argument("--minutes", type=float, default=9.0, help="for the run")
     parser.add_argument("--report", type=Path, default=Path("build/small-model.md"))
     given = parser.parse_args()

@@ -47,14 +47,22 @@ async def test_a_changed_prompt_is_named_with_what_changed_in_it() -> None:
     before = replace(prompt, prompt="another", instructions="others", answer={})
 
     client = RecordedClient([before])
-    with pytest.raises(LookupError):
-        await client.create(asked, json_output=JudgeDraft)
-    assert changes(client).startswith("JudgeDraft (round 1): its instructions changed\n")
+    assert (await client.create(asked, json_output=JudgeDraft)).content == "{}"
+    assert changes(client).startswith("JudgeDraft: its instructions changed\n")
 
-    client = RecordedClient([replace(prompt, prompt="another", answer={})])
+    client = RecordedClient([replace(prompt, prompt="another", form="other", answer={})])
+    await client.create(asked, json_output=JudgeDraft)
+    assert changes(client).startswith("JudgeDraft: its schema changed\n")
+
+
+async def test_other_words_on_the_same_records_break_nothing() -> None:
+    asked = [SystemMessage(content="Judge."), UserMessage(content="Round: 1", source="judge")]
+    client = RecordedClient([])
     with pytest.raises(LookupError):
         await client.create(asked, json_output=JudgeDraft)
-    assert changes(client).startswith("JudgeDraft (round 1): its words on the records changed\n")
+    client = RecordedClient([replace(client.unknown[0], prompt="another", answer={})])
+    await client.create(asked, json_output=JudgeDraft)
+    assert not changes(client)
 
 
 def test_what_is_recorded_holds_hashes_of_prompts_and_no_prompt() -> None:
