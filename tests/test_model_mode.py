@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from autogen_core import FunctionCall
 from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage, UserMessage
+from autogen_ext.models.cache import ChatCompletionCache
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from benchmarks.estimates import measured as estimated
 from benchmarks.prompt_tokens import measured
@@ -19,6 +20,7 @@ from starlette.responses import Response
 from test_drafts import by_rote
 
 from willowbark.agents.asking import without_thoughts
+from willowbark.agents.autogen import openai_server
 from willowbark.teams.config import LLMSettings, Price, RoleSettings, Settings
 from willowbark.teams.faces.ask import ExitCode, Outcome
 from willowbark.teams.ledger.model_calls import MAX_CALLS, JournaledClient, request_key
@@ -144,6 +146,12 @@ async def test_a_run_that_its_time_ended_says_which_model_did_not_write() -> Non
         await close(client)
     assert report.stop_reason == "timeout"
     assert str(report.analyst).endswith("since the run ended before openai/gpt-99 wrote")
+
+
+async def test_a_client_in_caches_of_its_owner_is_handed_schemas_as_by_itself() -> None:
+    with served(lambda _: "ready") as (_, client):
+        assert openai_server(ChatCompletionCache(ChatCompletionCache(client))) == openai_server(client) == "own"
+        await close(client)
 
 
 async def test_of_hundreds_of_calls_of_tools_forty_are_made() -> None:
