@@ -57,7 +57,7 @@ class Answered:
     """A prompt, by its hashes, and its answer."""
 
     kind: str
-    """The draft that it asks for, or the specialist whose searches it asks for."""
+    """The draft that it asks for, or the first tool of the specialist whose searches it asks for."""
     about: str
     """What it asks about: the records and drugs that it lists; of several rounds which one."""
     prompt: str
@@ -158,7 +158,7 @@ class RecordedClient(ReplayChatCompletionClient):
     def _asked(
         self, messages: Sequence[LLMMessage], tools: Any, json_output: Any, extra: Mapping[str, Any]
     ) -> Answered:
-        kind = json_output.__name__ if isinstance(json_output, type) else f"searches by {_names(tools)}"
+        kind = json_output.__name__ if isinstance(json_output, type) else f"searches by {_first(tools)}"
         self._kinds[kind] += 1
         lines = [line for line in _said(messages[-1]).split("\n") if line.startswith('{"key"')]
         keys = sorted(
@@ -250,8 +250,8 @@ def _form(tools: Sequence[Tool | ToolSchema], json_output: Any) -> str:
     return json.dumps(schemas)
 
 
-def _names(tools: Sequence[Tool | ToolSchema]) -> str:
-    return " ".join(tool.name if isinstance(tool, Tool) else tool["name"] for tool in tools)
+def _first(tools: Sequence[Tool | ToolSchema]) -> str:
+    return next((tool.name if isinstance(tool, Tool) else tool["name"] for tool in tools), "nothing")
 
 
 def _text(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema], json_output: Any) -> str:
