@@ -140,12 +140,22 @@ async def test_what_a_run_takes_is_told_when_the_first_searches_are_back() -> No
     assert told == pytest.approx(used, rel=0.25)
 
 
-async def test_a_run_that_its_time_ended_says_which_model_did_not_write() -> None:
-    with served(lambda body: time.sleep(3) or "ready" if body.get("tools") else "ready") as (_, client):
-        report = await research(QUESTION, model_client=client, offline=True, max_seconds=1.5)
+async def test_a_run_that_its_time_ended_says_which_model_did_not_write_and_counts_what_it_answered() -> None:
+    answered: list[str] = []
+
+    def answer(body: dict[str, Any]) -> Answer | Response:
+        if "mechanism_score" not in json.dumps(body):
+            return "ready"
+        time.sleep(4 if answered else 0)
+        answered.append("no verdict")
+        return answered[-1]
+
+    with served(answer) as (_, client):
+        report = await research(QUESTION, model_client=client, offline=True, max_seconds=2.5)
         await close(client)
     assert report.stop_reason == "timeout"
     assert str(report.analyst).endswith("since the run ended before openai/gpt-99 wrote")
+    assert not answered or report.tokens_used > 0
 
 
 async def test_a_client_in_caches_of_its_owner_is_handed_schemas_as_by_itself() -> None:

@@ -147,7 +147,7 @@ class Course:
         if report is None:
             reason = "timeout" if self._alarm.rang else narrator.stop_reason
             said = together(self._earlier, narrator.messages or [question])
-            report = await partial_report(said, reason, self._settings, self._model.name)
+            report = await partial_report(said, reason, self._settings, self._model.name, self._budget.account)
         await tell(self._options.hooks, report)
         yield narrator.event("complete", told, report)
 
