@@ -21,6 +21,7 @@ from willowbark.tools.errors import WillowbarkError
 from ..config import Settings
 from ..ledger.turns import Turn
 from ..model_clients import BASELINE
+from .budget import account_of, prices_of
 
 Account = Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]]
 _TYPES: Mapping[str, type[BaseChatMessage]] = {
@@ -29,7 +30,11 @@ _TYPES: Mapping[str, type[BaseChatMessage]] = {
 
 
 async def partial_report(
-    messages: Sequence[BaseChatMessage], stop_reason: str, settings: Settings, model: str, account: Account
+    messages: Sequence[BaseChatMessage],
+    stop_reason: str,
+    settings: Settings,
+    model: str,
+    account: Account | None = None,
 ) -> ResearchReport:
     """Have the baseline analyst report what a run found before it stopped.
 
@@ -38,7 +43,7 @@ async def partial_report(
         stop_reason: as the report should name it.
         settings: of the run; where a person was to be asked and was not, their default holds.
         model: the run's.
-        account: of the run, which knows what was used beside the turns; not asked for the baseline's.
+        account: of the run, which knows what was used beside the turns; None knows the turns alone.
 
     Raises:
         WillowbarkError: no report could be made.
@@ -51,6 +56,7 @@ async def partial_report(
     if model != BASELINE:
         analyst.display_name += f", since the run ended before {model} wrote"
     agent = ReportAgent("report", analyst)
+    account = account or account_of(prices_of(model, settings.llm))
     agent.join(RunContext(account=None if model == BASELINE else account, stopped=stop_reason))
     async for event in agent.on_messages_stream(messages, CancellationToken()):
         if isinstance(event, Response) and isinstance(event.chat_message, ReportMessage):
