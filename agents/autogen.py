@@ -202,7 +202,9 @@ def openai_server(client: ChatCompletionClient) -> Literal["strict", "own"] | No
 
     None for clients that speak another one.
     """
-    inner = client.client if isinstance(client, ChatCompletionCache) else client
+    inner = client
+    while isinstance(inner, ChatCompletionCache):  # the run's journal, and a cache of the caller's own
+        inner = inner.client
     if not type(inner).__module__.startswith("autogen_ext.models.openai"):
         return None
     return "own" if getattr(inner, "_raw_config", {}).get("base_url") else "strict"

@@ -7,15 +7,17 @@ them. What comes back is cut to the bounds, whoever held the model to them.
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
 
 MAX_QUERY = 1900  # characters; llama.cpp refuses grammars that repeat anything 2,000 times, and sources take no more
+MAX_QUERIES = 16_000  # characters of all queries of a round; a dozen long ones
 MAX_PASSAGE = 1900  # characters of a quote; three sentences have a third of that
 MAX_READINGS = 120  # of a batch: ten drugs in each of its records
 _BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"})
@@ -81,6 +83,12 @@ class NextSearch(Draft):
     query: Query = Field(description="For mechanism just a drug's generic name.")
 
 
+def _affordable(searches: list[NextSearch]) -> list[NextSearch]:
+    """The first of them that fit into `MAX_QUERIES`: a model that is lost writes on and on."""
+    room = accumulate(len(search.query) for search in searches)
+    return [search for search, used in zip(searches, room, strict=True) if used <= MAX_QUERIES]
+
+
 class JudgeDraft(Draft):
     """What a model says of a round; counts, known candidates and the decision are set by rule."""
 
@@ -92,7 +100,7 @@ class JudgeDraft(Draft):
     candidates_score: Score
     key_findings: Annotated[list[Line], UpTo(12)]
     gaps: Annotated[list[Line], UpTo(12)]
-    next_searches: Annotated[list[NextSearch], UpTo(40)]
+    next_searches: Annotated[list[NextSearch], UpTo(40), AfterValidator(_affordable)]
     reasoning: Annotated[str, UpTo(1200, least=20)]
     confidence: float = Field(ge=0.0, le=1.0)
 

@@ -23,11 +23,12 @@ from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, assess
 from willowbark.tools.questions.query import parse_question
 from willowbark.tools.registry import kind_of
+from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.toolbox import MAX_DRUGS
 
 from .analyst import Analyst, AnalystConfig, made_of
-from .asking import ModelFailure, add_usage, ask, prompt
+from .asking import Aids, ModelFailure, add_usage, ask, prompt
 from .context import Exhausted, RunContext
 from .drafts import JudgeDraft, NextSearch
 from .findings import Dossier
@@ -42,6 +43,7 @@ SHOWN_CANDIDATES = 20  # in a prompt, best supported first
 SHOWN_READINGS = 5  # of a candidate, for the judge; how many there are stands in the candidate's line
 SHOWN_PASSAGES = 3  # of these, with the sentence that they rest on
 SHOWN_PASSAGE = 180  # characters of it
+SHOWN_QUERY = 200  # characters of a query
 SHOWN_LINE = 200  # characters of a candidate's line
 SHOWN_HYPOTHESES = 6  # mechanism hypotheses that a model reads
 
@@ -179,9 +181,8 @@ class AssessmentRequest(BaseModel):
         """The request in words: first what stays the same from round to round, so that a provider need not read it
         again, then what is new.
         """
-        searched = [f"- {s.source}: {s.query[:200]}: {s.status.value}, {s.read} of {s.hits}" for s in self.searches]
         appraised = [f"- {candidate.line[:SHOWN_LINE]}" for candidate in self.candidates[:SHOWN_CANDIDATES]]
-        unread = [f"- {query[:200]}" for query in self.progress.unread]
+        unread = [f"- {query[:SHOWN_QUERY]}" for query in self.progress.unread]
         return "\n".join(
             [
                 f"Question: {self.question}",
@@ -190,7 +191,7 @@ class AssessmentRequest(BaseModel):
                 "What was read of the candidates:",
                 enclose_lines(list(self._readings()), self.marker),
                 "Searches so far:",
-                *(searched or ["- none"]),
+                *(self._searched or ["- none"]),
                 "Appraisal by rule (drug: records for and against, certainty):",
                 *(appraised or ["- no drug with evidence on the condition"]),
                 *(["Gaps that you named before:", *(f"- {unmarked(gap)}" for gap in self.gaps)] if self.gaps else []),
@@ -200,6 +201,31 @@ class AssessmentRequest(BaseModel):
                 f"Round: {self.iteration} of {self.most_rounds}. {self.pool} records; {self.progress.said}.",
             ]
         )
+
+    @property
+    def halved(self) -> Self:
+        """The same with the readings of half as many candidates, for a model that this was too long for."""
+        half = min(len(self.candidates), SHOWN_CANDIDATES) // 2
+        return self.model_copy(update={"candidates": self.candidates[:half], "shown_before": []})
+
+    @property
+    def _searched(self) -> list[str]:
+        """A line a query, with what each source had for it."""
+        found = dict[str, dict[str, tuple[int, int]]]()
+        failed = dict[tuple[str, str], str]()
+        for each in self.searches:
+            query, source = each.query[:SHOWN_QUERY], each.source
+            read, hits = found.setdefault(query, {}).get(source, (0, 0))
+            found[query][source] = read + each.read, max(hits, each.hits)
+            if each.status is not Status.OK:
+                failed[query, source] = f" ({each.status.value})"
+        return [
+            f"- {query}: "
+            + ", ".join(
+                f"{source} {read} of {hits}{failed.get((query, source), '')}" for source, (read, hits) in came.items()
+            )
+            for query, came in found.items()
+        ]
 
     @property
     def _hypotheses(self) -> list[str]:
@@ -379,24 +405,14 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             if known
             else HypothesisAssessment(),
         )
-        messages: list[LLMMessage] = [
-            SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
-            UserMessage(content=request.text, source=self.name),
-        ]
         notes: list[str] = []
         used = RequestUsage(prompt_tokens=0, completion_tokens=0)
         draft: JudgeDraft | None = None
         aids = self._aids(self._run, pool, iteration)
         for client in self._clients:
-            try:
-                draft, usage = await ask(client, messages, JudgeDraft, cancellation_token, request=request, aids=aids)
-            except ModelFailure as failure:
-                _log.warning("%s: %s", self.name, failure)
-                notes.append(f"{self.name}: {failure}")
-                add_usage(used, failure.usage)
-                continue
-            add_usage(used, usage)
-            break
+            draft = await self._ask(client, request, aids, notes, used, cancellation_token)
+            if draft is not None:
+                break
         draft = draft or _UNASSESSED
         self._gaps, self._shown = draft.gaps, request.shown
         exhausted = _used_up(dossier, self.limits) or self._run.exhausted(iteration)
@@ -406,6 +422,34 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         tokens = dossier.tokens_used + used.prompt_tokens + used.completion_tokens
         events = aids.events if aids else []
         return verdict.model_copy(update={"notes": notes, "tokens_used": tokens}), used, events
+
+    async def _ask(
+        self,
+        client: ChatCompletionClient,
+        request: AssessmentRequest,
+        aids: Aids | None,
+        notes: list[str],
+        used: RequestUsage,
+        cancellation_token: CancellationToken,
+    ) -> JudgeDraft | None:
+        """What a model says, once more with half of the readings where they were too many for it; None for nothing."""
+        for asked in (request, request.halved):
+            messages: list[LLMMessage] = [
+                SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
+                UserMessage(content=asked.text, source=self.name),
+            ]
+            try:
+                draft, usage = await ask(client, messages, JudgeDraft, cancellation_token, request=asked, aids=aids)
+            except ModelFailure as failure:
+                _log.warning("%s: %s", self.name, failure)
+                notes.append(f"{self.name}: {failure}")
+                add_usage(used, failure.usage)
+                if not failure.may_be_shorter:
+                    return None
+                continue
+            add_usage(used, usage)
+            return draft
+        return None
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Forget everything."""

@@ -39,7 +39,7 @@ from .report.wording import counted, listed
 BATCH = 12  # records of one prompt: a cut answer costs no more, and the instructions are said once for all of them
 AT_ONCE = 4  # prompts side by side; providers refuse floods
 SHOWN_CHARACTERS = 650  # of a record's text; results and conclusions seldom have more
-MAX_DRUGS = 10  # of one record that are asked about by name; a model may add others
+MAX_DRUGS = 10  # of one record that are asked about by name, of those that are shown; a model may add others
 _DESIGN = re.compile(r"\b(?:random|placebo|cohort|versus|compar|trial|review|patients|mice|rats)\w*", re.IGNORECASE)
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
@@ -68,24 +68,38 @@ class ToRead:
     @property
     def line(self) -> dict[str, Any]:
         """The record as a model gets it: key, title, the sentences that tell most, drugs."""
-        text = self.page.text
-        title = [text.quote(each.start, each.end) for each in text.sentences if each.headed == "title"]
-        return {"key": self.record.key, "title": " ".join(title), "text": self._telling(), "drugs": list(self.drugs)}
+        sentences = self.page.text.sentences
+        title = [at for at, each in enumerate(sentences) if each.headed == "title"]
+        body = [at for at, each in enumerate(sentences) if each.headed != "title"]
+        told = self._telling(body)
+        text = "".join(
+            ("" if not at or at - 1 in told or at == body[0] else GAP.lstrip()) + self._written(at) + " " for at in told
+        )
+        return {
+            "key": self.record.key,
+            "title": " ".join(map(self._written, title)),
+            "text": text.strip(),
+            "drugs": self._asked_about([*title, *told]),
+        }
 
-    def _telling(self) -> str:
+    def _telling(self, body: Sequence[int]) -> list[int]:
         """Results and conclusions first, then aim and method, as far as there is room; in the record's order."""
-        text, zones = self.page.text, self.page.zones
-        body = [at for at, each in enumerate(text.sentences) if each.headed != "title"]
-        written = {at: text.quote(text.sentences[at].start, text.sentences[at].end) for at in body}
-        room, kept = SHOWN_CHARACTERS, set[int]()
-        for at in sorted(body, key=lambda at: (-_weight(zones[at], written[at]), at)):
-            if len(written[at]) <= room:
-                kept.add(at)
-                room -= len(written[at]) + 1
-        return "".join(
-            ("" if not at or at - 1 in kept or at == body[0] else GAP.lstrip()) + written[at] + " "
-            for at in sorted(kept)
-        ).strip()
+        room, kept = SHOWN_CHARACTERS, list[int]()
+        for at in sorted(body, key=lambda at: (-_weight(self.page.zones[at], self._written(at)), at)):
+            if len(self._written(at)) <= room:
+                kept.append(at)
+                room -= len(self._written(at)) + 1
+        return sorted(kept)
+
+    def _asked_about(self, shown: Sequence[int]) -> list[str]:
+        """The drugs that the shown sentences name; where they name none, those of the whole record."""
+        spans = [self.page.text.sentences[at] for at in shown]
+        seen = {name for name, start, _ in self.page.drugs if any(each.start <= start < each.end for each in spans)}
+        return [drug for drug in self.drugs if drug in seen or seen.isdisjoint(self.drugs)][:MAX_DRUGS]
+
+    def _written(self, at: int) -> str:
+        sentence = self.page.text.sentences[at]
+        return self.page.text.quote(sentence.start, sentence.end)
 
 
 def _weight(zone: str, sentence: str) -> int:
@@ -127,7 +141,7 @@ def to_read(pool: Iterable[Evidence], asked: ParsedQuestion) -> list[ToRead]:
     """The publications of a pool that tell of drugs in the condition, as they are put before a model."""
     condition = condition_of(asked)
     return [
-        ToRead(record, tuple(drugs[:MAX_DRUGS]), condition)
+        ToRead(record, tuple(drugs), condition)
         for record, drugs in studies(pool, asked)
         if kind_of(record) == "publication" and (drugs or record.has_abstract)
     ]

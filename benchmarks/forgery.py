@@ -109,7 +109,8 @@ def publications(path: Path | None) -> Iterator[dict[str, str]]:
     """The records of a collection, or those of the bundled library."""
     if path is None:
         for record in Library.load().publications:
-            yield {"pmid": str(record["pmid"]), "title": record["title"], "abstract": record.get("abstract") or ""}
+            if record.pmid is not None:
+                yield {"pmid": record.pmid, "title": record.title, "abstract": record.abstract or ""}
         return
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
         yield from map(json.loads, file)
@@ -132,9 +133,11 @@ def told(record: dict[str, str], rng: random.Random) -> Told | None:
             aim = quote
         if zone in "RC" and len(quote) <= MOST_CHARACTERS and _DIRECTED.search(quote) and find_drugs(quote):
             found.append(quote)
-    if not found:
-        return None
-    quote = rng.choice(found)
+    return told_in(record, rng.choice(found), aim) if found else None
+
+
+def told_in(record: dict[str, str], quote: str, aim: str | None) -> Told:
+    """A sentence of a record that names a drug, with what it compares."""
     drugs = find_drugs(quote)
     others = [each.text for each in drugs if each.name != drugs[0].name] + re.findall(r"\bplacebo\b", quote, re.I)
     conditions = find_conditions(record["title"]) or find_conditions(record["abstract"])
@@ -375,7 +378,13 @@ def main() -> None:
     keys = rng.sample(sorted(records), len(records))[:2000]
     found = [each for key in keys if records[key].get("abstract") and (each := told(records[key], rng))]
     print(f"{len(found)} result sentences from {len(keys)} records")
-    counts = forged(found, verbose)
+    print_forged(forged(found, verbose))
+    if given:
+        true_claims(records, verbose)
+
+
+def print_forged(counts: dict[str, tuple[int, int]]) -> None:
+    """Print what passed of each kind, and of all."""
     for kind, (passed, tried) in counts.items():
         print(f"{kind:34} {passed:3} of {tried}")
     altered = [count for kind, count in counts.items() if kind not in CUTS]
@@ -383,7 +392,6 @@ def main() -> None:
     for name, each in (("altered claims", altered), ("cut quotes", cut)):
         passed, tried = (sum(column) for column in zip(*each, strict=True))
         print(f"{name} that pass: {passed} of {tried} ({passed / tried:.1%})")
-    true_claims(records, verbose)
 
 
 if __name__ == "__main__":

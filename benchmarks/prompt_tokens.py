@@ -57,7 +57,7 @@ class StandIn(ChatCompletionCache):
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         """Count the prompt, then answer."""
-        kind, text = _kind(messages, options), _offered(options) + "".join(map(_said, messages))
+        kind, text = prompt_kind(messages, options), prompt_text(messages, options)
         common = max((_common(text, earlier) for earlier in self._earlier), default=0)
         self._earlier.append(text)
         if common >= CACHED_FROM * CHARACTERS_PER_TOKEN:
@@ -71,9 +71,15 @@ class StandIn(ChatCompletionCache):
         self._under_way -= 1
         answer = {"ReadingsDraft": self._read, "JudgeDraft": self._judge, "ReportDraft": _report}.get(kind)
         if answer is None:
-            return await self.client.create(messages, **options)
+            chosen = await self.client.create(messages, **options)
+            usage = RequestUsage(
+                prompt_tokens=len(text) // CHARACTERS_PER_TOKEN, completion_tokens=chosen.usage.completion_tokens
+            )
+            return chosen.model_copy(update={"usage": usage})
         said = json.dumps(answer(messages))
-        usage = RequestUsage(prompt_tokens=len(text) // 4, completion_tokens=len(said) // 4)
+        usage = RequestUsage(
+            prompt_tokens=len(text) // CHARACTERS_PER_TOKEN, completion_tokens=len(said) // CHARACTERS_PER_TOKEN
+        )
         return CreateResult(finish_reason="stop", content=said, usage=usage, cached=False)
 
     def _read(self, messages: Sequence[LLMMessage]) -> dict[str, Any]:
@@ -144,16 +150,24 @@ def _said(message: LLMMessage) -> str:
     return message.content if isinstance(message.content, str) else str(message.content)
 
 
+def prompt_text(messages: Sequence[LLMMessage], options: dict[str, Any]) -> str:
+    """All that a prompt puts before a model: tools and schema, which providers put first, and its messages."""
+    return _offered(options) + "".join(map(_said, messages))
+
+
 def _offered(options: dict[str, Any]) -> str:
-    """The tools and the schema of a prompt, which providers put before its messages."""
     tools = [tool if isinstance(tool, dict) else tool.schema for tool in options.get("tools", ())]
     asked = options.get("json_output")
     schema = asked.model_json_schema() if isinstance(asked, type) else None
     return "".join(json.dumps(each, separators=(",", ":")) for each in (*tools, schema) if each)
 
 
-def _kind(messages: Sequence[LLMMessage], options: dict[str, Any]) -> str:
+def prompt_kind(messages: Sequence[LLMMessage], options: dict[str, Any]) -> str:
+    """What a prompt asks for: a draft by its name, searches, or something else."""
     asked = options.get("json_output")
+    form = options.get("extra_create_args", {}).get("response_format")
+    if form is not None:
+        return str(form["json_schema"]["name"])
     if isinstance(asked, type):
         return asked.__name__
     is_first = isinstance(messages[0], SystemMessage) and options.get("tools")

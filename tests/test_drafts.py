@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from willowbark.agents.asking import ask
-from willowbark.agents.drafts import BorneOut, Draft, JudgeDraft, ReadingsDraft, ReportDraft, strict
+from willowbark.agents.drafts import MAX_QUERIES, BorneOut, Draft, JudgeDraft, ReadingsDraft, ReportDraft, strict
 from willowbark.teams.config import LLMSettings, Settings
 from willowbark.teams.model_clients import close, model_client
 from willowbark.teams.run.research import research
@@ -70,6 +70,12 @@ def test_what_is_beyond_its_bounds_is_cut_not_refused() -> None:
     long |= {"gaps": ["x" * 5000] * 200, "reasoning": "y" * 1_000_000}
     draft = JudgeDraft.model_validate(long)
     assert (len(draft.gaps), len(draft.gaps[0]), len(draft.reasoning)) == (12, 300, 1200)
+
+
+def test_of_queries_without_end_a_dozen_long_ones_are_taken() -> None:
+    long = [{"closes": "x", "specialist": "literature", "query": "migraine OR " * 150}] * 40
+    draft = JudgeDraft.model_validate({**rote(strict(JudgeDraft.model_json_schema())), "next_searches": long})
+    assert len(draft.next_searches) == MAX_QUERIES // len(draft.next_searches[0].query)
 
 
 def by_rote(body: dict[str, Any]) -> Answer | Response:

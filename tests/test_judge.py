@@ -231,6 +231,15 @@ async def test_a_model_judges_readings_and_sees_no_abstract() -> None:
     assert "Background of no use" not in said
 
 
+async def test_a_model_reads_one_line_a_query_whatever_sources_and_pages_it_had() -> None:
+    client = scripted(proposal())
+    pages = [each.model_copy(update={"total": 3}) for each in (reply(TRIAL), reply())]
+    failed = reply(source="europepmc", status=Status.UNAVAILABLE)
+    await judged(asked(), findings("literature", *pages, failed), judge=JudgeAgent("judge", client))
+    said = str(client.create_calls[0]["messages"][-1].content)
+    assert "Searches so far:\n- migraine: pubmed 1 of 3, europepmc 0 of 0 (unavailable)\nAppraisal" in said
+
+
 async def test_a_synonym_of_a_candidate_is_that_candidate() -> None:
     wish = proposal(drug_candidates=["Inderal"])
     assert (await judged(*ROUND, answer=wish)).details.drug_candidates == ["propranolol"]

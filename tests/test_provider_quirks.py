@@ -221,3 +221,22 @@ async def test_what_cannot_is_named_and_counted_and_the_run_comes_to_its_report(
     assert report.total_papers_reviewed
     assert any(cause in line for line in [*report.limitations, report.analyst or ""])
     assert report.tokens_used == tokens
+
+
+@pytest.mark.parametrize("kind", ["JudgeDraft", "ReportDraft"])
+async def test_what_is_too_long_for_a_model_is_asked_again_in_halves(kind: str, sandbox: SandboxServer) -> None:
+    sizes: list[int] = []
+
+    def short_of_context(body: Body) -> Said:
+        sizes.append(len(body["messages"][-1]["content"]))
+        if len(sizes) == 1:
+            return refusal(400, "This model's maximum context length is 8 tokens.")
+        return json.dumps(_VERDICT if kind == "JudgeDraft" else {"claims": [_CLAIM], "candidates": []})
+
+    report, _ = await ran(on(kind, short_of_context), sandbox)
+    assert len(sizes) > 1
+    assert max(sizes[1:]) < sizes[0]
+    assert any("maximum context length is 8 tokens" in line for line in report.limitations) == (kind == "JudgeDraft")
+
+
+_CLAIM = {"evidence_key": "pmid:1", "quote": "x", "drug": "x", "topic": "clinical", "text": "", "stance": "neutral"}

@@ -70,6 +70,22 @@ def test_the_verdict_follows_from_the_fields_by_the_one_table(changes: dict[str,
     assert (reading.drug, reading.verdict, reading.reader) == ("propranolol", expected, "model")
 
 
+def test_a_model_is_asked_about_the_drugs_that_it_is_shown() -> None:
+    named = "Timolol, atenolol and nadolol were once thought of as background treatment. "
+    review = record("22222222", "Drugs for migraine: a review", f"{named}{'Nothing is said here. ' * 40}{RESULT}")
+    (given,) = to_read([review], ASKED)
+    assert {"timolol", "atenolol", "nadolol", "propranolol"} == set(given.drugs)
+    assert given.line["drugs"] == ["propranolol"]
+    assert "Timolol" not in given.line["text"]
+
+
+def test_where_what_is_shown_names_no_drug_it_is_asked_about_all_of_them() -> None:
+    named = "We compared timolol with nadolol. "
+    trial = record("22222222", "A trial in migraine", f"{named}{'Both groups had fewer attacks (P=0.4). ' * 40}")
+    (given,) = to_read([trial], ASKED)
+    assert given.line["drugs"] == ["timolol", "nadolol"]
+
+
 def test_a_quote_is_kept_as_the_record_has_it_with_its_place() -> None:
     reading = one(drafted(quote=RESULT.replace("(p<0.001)", "(p<0.001)").upper().lower()))
     assert isinstance(reading, Reading)
@@ -208,7 +224,7 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.1",
+    "2026.11.2",
     {
         "entailment": "1654e18f",
         "judge": "7be607f8",

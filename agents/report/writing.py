@@ -27,7 +27,7 @@ from ..drafts import BorneOut, ClaimDraft, ReportDraft
 from ..judge import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
 from .claims import DroppedClaim, Verdicts, heard_from, quoted, verify
 
-PART = 9  # readings of a draft on several candidates
+PART = 11  # readings of a draft on several candidates
 MAX_DRAFTED = 12  # candidates that a model writes on; the report shows no more
 AT_ONCE = 4  # drafts side by side; providers refuse floods
 SHOWN_ENTRY = 400  # characters of a drug database's entry
@@ -113,6 +113,8 @@ class _Part:
     repaired: int = 0
     failure: str | None = None
     """Why nothing of it stands; None where it does."""
+    may_be_shorter: bool = False
+    """Whether prompt or answer was too long for the model."""
 
 
 class Writing:
@@ -173,9 +175,10 @@ class Writing:
             if parts and not left:
                 break
             requests = [self._request] if reads_requests(client) and not self._wrote(parts) else left
-            made = await asyncio.gather(*(self._part(client, each, cancellation_token) for each in requests))
+            asked = await asyncio.gather(*(self._parts(client, each, cancellation_token) for each in requests))
+            made = [part for parts_of_one in asked for part in parts_of_one]
             failed = [part for part in made if part.failure is not None]
-            self._note(failed, len(requests))
+            self._note(failed, len(made))
             if client is clients[0] and failed and len(failed) == len(made):
                 self.failure = failed[0].failure
             parts += made
@@ -230,6 +233,19 @@ class Writing:
             self.verdicts.unworded += part.verdicts.unworded
             self.verdicts.turned += part.verdicts.turned
 
+    async def _parts(
+        self, client: ChatCompletionClient, request: DraftRequest, cancellation_token: CancellationToken
+    ) -> list[_Part]:
+        """One draft, or two on half the candidates each where it was too long for the model."""
+        part = await self._part(client, request, cancellation_token)
+        half = len(request.candidates) // 2
+        if not (part.may_be_shorter and half):
+            return [part]
+        groups = request.candidates[:half], request.candidates[half:]
+        halves = [request.model_copy(update=self._on(group)) for group in groups]
+        both = await asyncio.gather(*(self._parts(client, each, cancellation_token) for each in halves))
+        return [each for parts in both for each in parts]
+
     async def _part(
         self, client: ChatCompletionClient, request: DraftRequest, cancellation_token: CancellationToken
     ) -> _Part:
@@ -244,7 +260,7 @@ class Writing:
                 part.draft = await self._ask(client, messages, request, cancellation_token, is_first=True)
         except ModelFailure as failure:
             add_usage(self.usage, failure.usage)
-            part.failure = str(failure)
+            part.failure, part.may_be_shorter = str(failure), failure.may_be_shorter
             return part
         part.verdicts = verify(part.draft.claims, self._pool, self._heard)
         if part.verdicts.dropped:

@@ -22,7 +22,8 @@ from willowbark.tools.enclosure import without_statements
 
 from .journal import Journal
 
-_CLOCK = re.compile(r'\\*"asked_at\\*": ?\\*"[^"\\]*\\*"')
+_CLOCK = re.compile(r'(?<!\\)\\*"asked_at\\*": ?\\*"[^"\\]*\\*"')
+MAX_CALLS = 40  # tools that one answer may call; a model that is lost calls hundreds
 _SANDBOX = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 _MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
 
@@ -136,12 +137,14 @@ class JournaledClient(ChatCompletionCache):
             await journal.settled()
         try:
             self._budget.check()
-            return await self.client.create(messages, **arguments)
+            result = await self.client.create(messages, **arguments)
         except Exception as error:
             self._budget.failed(told(error))
             if journal is not None:
                 journal.model_failed(key, told(error))
             raise
+        called = result.content if isinstance(result.content, list) else []
+        return result if len(called) <= MAX_CALLS else result.model_copy(update={"content": called[:MAX_CALLS]})
 
     def create_stream(self, *arguments: Any, **options: Any) -> AsyncGenerator[str | CreateResult, None]:
         """Answer as a stream of one piece, from the journal where it holds the answer."""

@@ -5,29 +5,36 @@ from what is there. When the time is up, the run is cancelled. Rounds are kept b
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import NamedTuple
 
 from autogen_core import CancellationToken
 from autogen_core.models import RequestUsage
 
 from willowbark.agents.asking import add_usage
-from willowbark.agents.judge import BUDGET_RESERVE
+from willowbark.agents.judge import BUDGET_RESERVE, SHOWN_CANDIDATES, SHOWN_READINGS
+from willowbark.agents.reader import BATCH, to_read
 from willowbark.agents.report.content import OTHER_CALLS, READING, ModelCalls, TurnUsage
+from willowbark.tools.appraisal.candidates import studies
 from willowbark.tools.errors import WillowbarkError
+from willowbark.tools.evidence import merge
+from willowbark.tools.questions.query import parse_question
+from willowbark.tools.search import SourceReply
 
 from ..config import LLMSettings, Price, RoleSettings
 
 WARN_SHARE = 0.8
-# Measured by benchmarks/prompt_tokens.py, prompts and answers:
-CHOICE_TOKENS = 2_400  # of the first round's searches
-RECORD_TOKENS = 500  # of a publication that is read, with its share of the instructions and what is read in it
-ROUND_TOKENS = 5_300  # of the judge
-REPORT_TOKENS = 11_000  # of the report's parts and their wording
-FIRST_RECORDS = 60  # publications of a first round that tell of drugs
-FURTHER_RECORDS = 5  # of each round after it, on the bundled library; where more comes, a record costs what it costs
+# Measured by benchmarks/estimates.py, prompts and answers:
+CHOICE_TOKENS = 3_700  # of the first round's searches
+BATCH_TOKENS = 1_400  # of instructions and schema, said once for each batch of publications
+RECORD_TOKENS = 345  # of a publication, and of what is read in it
+ROUND_TOKENS, SHOWN_TOKENS = 1_300, 58  # of the judge, and of each reading that is shown to it
+REPORT_TOKENS, WRITTEN_TOKENS = 1_000, 120  # of the report, and of each of these readings
+NEWS = 4  # publications that later rounds bring where the first has read all hits of its searches
 
 
 PRICES: Mapping[str, Price] = {
@@ -237,17 +244,51 @@ def rounds_warning(iteration: int, most: int) -> list[str]:
     return [f"{iteration} of at most {most} rounds are used up"] if crossed else []
 
 
-def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: int) -> str:
-    """One line on what a run takes: of a question on which as much is found as on common diseases.
+class Haul(NamedTuple):
+    """What a first round's searches bring, as far as it tells what a run takes."""
+
+    publications: int
+    """Those that tell of drugs, and are read."""
+    unread: int
+    """Hits beyond them that further rounds may read."""
+    shown: int
+    """Readings of the leading drugs, of which judge and report are told."""
+
+
+COMMON = Haul(publications=60, unread=0, shown=70)
+"""Of a question on which as much is found as on common diseases."""
+
+
+def haul_of(question: str, replies: Sequence[SourceReply]) -> Haul:
+    """What searches for publications brought."""
+    asked = parse_question(question)
+    records = merge(record for reply in replies for record in reply.records)
+    named = Counter(drug for _, drugs in studies(records, asked) for drug in drugs)
+    return Haul(
+        publications=len(to_read(records, asked)),
+        unread=max(0, max((reply.total for reply in replies), default=0) - len(records)),
+        shown=sum(min(SHOWN_READINGS, number) for _, number in named.most_common(SHOWN_CANDIDATES)),
+    )
+
+
+def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: int, haul: Haul = COMMON) -> str:
+    """One line on what a run takes, if it takes all of its rounds.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 54,000 tokens, $0.03'
-    >>> estimate("openai/something-new", 2, LLMSettings(), 60)
-    'up to about 54,000 tokens, at a price that is not known'
+    'up to about 56,000 tokens, $0.04'
+    >>> estimate("openai/something-new", 2, LLMSettings(), 60, Haul(publications=9, unread=0, shown=20))
+    'up to about 19,000 tokens, at a price that is not known'
     """
-    read = RECORD_TOKENS * min(most_records, FIRST_RECORDS + FURTHER_RECORDS * (max_iterations - 1))
-    judged, prices = ROUND_TOKENS * max_iterations, prices_of(model, llm)
-    parts = {READING: read, "judge": judged, "report": REPORT_TOKENS, "literature": CHOICE_TOKENS}
+    first = min(haul.publications, most_records)
+    later = min(max(haul.unread, NEWS), most_records - first, (max_iterations - 1) * max(first, NEWS))
+    batches = sum(-(-number // BATCH) for number in (first, later))
+    parts = {
+        READING: BATCH_TOKENS * batches + RECORD_TOKENS * (first + later),
+        "judge": (ROUND_TOKENS + SHOWN_TOKENS * haul.shown) * max_iterations,
+        "report": REPORT_TOKENS + WRITTEN_TOKENS * haul.shown,
+        "literature": CHOICE_TOKENS,
+    }
+    prices = prices_of(model, llm)
     turns = [
         TurnUsage(agent=agent, prompt_tokens=tokens * 4 // 5, completion_tokens=tokens - tokens * 4 // 5)
         for agent, tokens in parts.items()

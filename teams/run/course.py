@@ -25,6 +25,7 @@ from willowbark.agents.context import Exhausted, RunContext
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import BUDGET_RESERVE, AssessmentMessage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
+from willowbark.agents.report.wording import counted
 from willowbark.agents.reporter import turns_of
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Recorder, RetryPolicy, Transport
@@ -36,7 +37,7 @@ from ..ledger import Journal, Model
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE
 from ..research_team import ResearchTeam, participants_of
-from .budget import WARN_SHARE, Alarm, Budget, estimate, prices_of, rounds_warning
+from .budget import COMMON, WARN_SHARE, Alarm, Budget, Haul, estimate, haul_of, prices_of, rounds_warning
 from .hooks import Told, ToolCall, ToolResult, TurnTaken, tell
 from .narrator import Narrator
 from .options import RunOptions
@@ -84,6 +85,7 @@ class Course:
         self._approver = approver
         self._journal = journal
         self._failure_told = False
+        self._is_reckoned = model.name == BASELINE
         self._earlier = journal.lived if journal is not None else []
         self._began = time.monotonic()
         self._narrator = Narrator(asks=approver is not None)
@@ -114,8 +116,7 @@ class Course:
         narrator, token, asked = self._narrator, self._token, self._settings.research
         yield AgentEvent(type="started", message=self._question)
         if self._model.name != BASELINE:
-            told = estimate(self._model.name, asked.max_iterations, self._settings.llm, DEPTHS[asked.depth])
-            yield AgentEvent(type="progress", message=f"{self._model.name}: {told}")
+            yield AgentEvent(type="progress", message=f"{self._model.name}: {self._estimated(COMMON)}")
         question = TextMessage(content=self._question, source="user")
         async with Transport(
             self._endpoints, recorder=self._memory(), policy=RetryPolicy.within(asked.search_timeout)
@@ -146,18 +147,31 @@ class Course:
         if report is None:
             reason = "timeout" if self._alarm.rang else narrator.stop_reason
             said = together(self._earlier, narrator.messages or [question])
-            report = await partial_report(said, reason, self._settings, self._model.name)
+            report = await partial_report(said, reason, self._settings, self._model.name, self._budget.account)
         await tell(self._options.hooks, report)
         yield narrator.event("complete", told, report)
 
     async def _note(self, message: BaseAgentEvent | BaseChatMessage) -> list[AgentEvent]:
         """Keep a turn, call the hooks; gives what is to be told of it."""
         told = self._told(message)
+        if isinstance(message, ToolCallExecutionEvent) and not self._is_reckoned:
+            self._reckon(message)
         if self._journal is not None and isinstance(message, _TURNS):
             self._journal.turn(message.dump(), _round(message, self._narrator.iteration))
         problems = [problem for one in told for problem in await tell(self._options.hooks, one)]
         lines, self._warnings[:] = [*self._warnings, *problems], []
         return [self._narrator.event("progress", line) for line in lines]
+
+    def _reckon(self, event: ToolCallExecutionEvent) -> None:
+        """Say what the run takes as soon as the first searches tell how much there is to read."""
+        haul = haul_of(self._question, [reply for result in event.content for reply in replies_in(result.content)])
+        if haul.publications:
+            self._is_reckoned = True
+            self._warnings.append(f"{counted(haul.publications, 'publication')} to read: {self._estimated(haul)}")
+
+    def _estimated(self, haul: Haul) -> str:
+        asked = self._settings.research
+        return estimate(self._model.name, asked.max_iterations, self._settings.llm, DEPTHS[asked.depth], haul)
 
     def _told(self, message: BaseAgentEvent | BaseChatMessage) -> list[Told]:
         """What the hooks hear of a message."""

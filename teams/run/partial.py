@@ -1,7 +1,7 @@
 """What a run left that stopped: its messages, and a report by the baseline analyst of what was found until then."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import BaseChatMessage
@@ -13,6 +13,7 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import AssessmentMessage
+from willowbark.agents.report.content import TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.errors import WillowbarkError
@@ -22,13 +23,18 @@ from ..ledger.turns import Turn
 from ..model_clients import BASELINE
 from .budget import account_of, prices_of
 
+Account = Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]]
 _TYPES: Mapping[str, type[BaseChatMessage]] = {
     kind.__name__: kind for kind in (FindingsMessage, AssessmentMessage, ApprovalMessage)
 }
 
 
 async def partial_report(
-    messages: Sequence[BaseChatMessage], stop_reason: str, settings: Settings, model: str
+    messages: Sequence[BaseChatMessage],
+    stop_reason: str,
+    settings: Settings,
+    model: str,
+    account: Account | None = None,
 ) -> ResearchReport:
     """Have the baseline analyst report what a run found before it stopped.
 
@@ -36,7 +42,8 @@ async def partial_report(
         messages: the run's chat messages so far, the question first.
         stop_reason: as the report should name it.
         settings: of the run; where a person was to be asked and was not, their default holds.
-        model: the run's, for the account of the turns that were taken.
+        model: the run's.
+        account: of the run, which knows what was used beside the turns; None knows the turns alone.
 
     Raises:
         WillowbarkError: no report could be made.
@@ -45,9 +52,12 @@ async def partial_report(
     if asked.approve and not any(isinstance(one, ApprovalMessage) for one in messages):
         because = f"the run ended before anybody decided: {stop_reason.replace('_', ' ')}"
         messages = [*messages, await undecided(messages, asked.approval_default, because)]
-    agent = ReportAgent("report", BaselineChatCompletionClient(estimates_tokens=model == BASELINE))
-    account = None if model == BASELINE else account_of(prices_of(model, settings.llm))
-    agent.join(RunContext(account=account, stopped=stop_reason))
+    analyst = BaselineChatCompletionClient(estimates_tokens=model == BASELINE)
+    if model != BASELINE:
+        analyst.display_name += f", since the run ended before {model} wrote"
+    agent = ReportAgent("report", analyst)
+    account = account or account_of(prices_of(model, settings.llm))
+    agent.join(RunContext(account=None if model == BASELINE else account, stopped=stop_reason))
     async for event in agent.on_messages_stream(messages, CancellationToken()):
         if isinstance(event, Response) and isinstance(event.chat_message, ReportMessage):
             return event.chat_message.content

@@ -23,6 +23,7 @@ from ..ledger import Ledger, LedgerError, Model, Run
 from ..model_clients import BASELINE, READS_REQUESTS, clients_of_roles
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
+from .budget import Budget, prices_of
 from .course import Course
 from .options import LifeChoices, RunOptions
 from .partial import messages_of, partial_report
@@ -109,9 +110,10 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     journal = ledger.journal(run_id)
     settings = Settings.restored(run.settings)
     question = TextMessage(content=run.question, source="user", created_at=run.created_at)
-    of_turns = partial(
-        partial_report, [question, *messages_of(journal.lived)], run.stop_reason or "error", settings, run.model
-    )
+    budget = Budget(prices_of(run.model, settings.llm))
+    budget.used(ledger.usage(run_id))
+    said = [question, *messages_of(journal.lived)]
+    of_turns = partial(partial_report, said, run.stop_reason or "error", settings, run.model, budget.account)
     if all(turn.type != "ReportMessage" for turn in journal.lived):
         report = await of_turns()
         yield AgentEvent(type="complete", message="A report of what was found until then", data=report)

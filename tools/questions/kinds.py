@@ -1,6 +1,6 @@
 """Which kind of question is asked, told by cues in a table over the question with its names masked."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cache
 from itertools import groupby
 from typing import Literal, NamedTuple, get_args
@@ -103,11 +103,21 @@ def _has(words: Sequence[str], cue: Sequence[str]) -> bool:
     for is_gap, part in groupby(cue, key="..".__eq__):
         if not is_gap:
             wanted = tuple(part)
-            ends = (_end(words, start, wanted) for start in range(at, len(words)))
+            ends = (_end(words, start, wanted) for start in _starts(words, at, wanted[0]))
             at = next((end for end in ends if end is not None), -1)
             if at < 0:
                 return False
     return True
+
+
+def _starts(words: Sequence[str], at: int, first: str) -> Iterable[int]:
+    """Where a part may begin: in a long text at few places, which a look at the single words finds."""
+    places = range(at, len(words))
+    if first == "_":
+        return places
+    if first.endswith("*"):
+        return (place for place in places if words[place].startswith(first[:-1]))
+    return (place for place in places if words[place] == first)
 
 
 def _end(words: Sequence[str], at: int, part: Sequence[str]) -> int | None:

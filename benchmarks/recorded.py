@@ -1,0 +1,340 @@
+"""Answers that a strong model gave, once, to all that a run asked; replayed, they show what a changed prompt breaks.
+
+    python -m benchmarks.recorded                        replay all that is recorded, print what stood
+    python -m benchmarks.recorded NAME                   the same of one
+    python -m benchmarks.recorded NAME --ask DIR         write what is not answered yet into files, a prompt each, and
+                                                         take answers from `….json` beside them, until none is left
+    python -m benchmarks.recorded NAME --ask DIR --keep  the same, and take over the answers to prompts that ask about
+                                                         the same records in other words
+
+`recorded/NAME.jsonl` opens with the question and its choices, and has a line for each prompt: hashes of it and of its
+parts, what it is about, and the answer. The answers were given by reading what the prompts show, without looking at
+what the code makes of them. What is made false are the sentences that the model quoted: as wordings of claims, by
+`forgery.py`, with nobody taking a second look, and as quotes of readings; and its readings are turned round.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from autogen_core import FunctionCall
+from autogen_core.models import CreateResult, LLMMessage, ModelFamily, RequestUsage, SystemMessage
+from autogen_core.tools import Tool, ToolSchema
+from autogen_ext.models.replay import ReplayChatCompletionClient
+from benchmarks.forgery import CUTS, FORGERS, Told, evidence, forged, print_forged, publications, told_in
+
+from willowbark.agents.drafts import ReadingDraft
+from willowbark.agents.reader import ToRead, checked
+from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.ledger.model_calls import request_key
+from willowbark.teams.run.research import research
+from willowbark.tools.appraisal.appraised import condition_of
+from willowbark.tools.lexicon import find_drugs
+from willowbark.tools.questions.query import parse_question
+from willowbark.tools.reading.learned import LearnedReader
+from willowbark.tools.reading.reading import Asked
+
+FOLDER = Path(__file__).parent / "recorded"
+CHARACTERS_PER_TOKEN = 4
+CAPABLE = {
+    "vision": False,
+    "function_calling": True,
+    "json_output": True,
+    "family": ModelFamily.UNKNOWN,
+    "structured_output": True,
+}
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A prompt, by its hashes, and its answer."""
+
+    kind: str
+    """The draft that it asks for, or the first tool of the specialist whose searches it asks for."""
+    about: str
+    """What it asks about: the records and drugs that it lists; of several rounds which one."""
+    prompt: str
+    """Hash of all of it."""
+    instructions: str
+    """Hash of its system prompt."""
+    form: str
+    """Hash of the tools or the schema that it offers."""
+    answer: Any
+    """A draft, or searches by tool."""
+
+
+class RecordedClient(ReplayChatCompletionClient):
+    """Answers prompts as they were answered before, in whatever order they come.
+
+    Where the words of a prompt changed, what was said of the same records, or in the same round, is said again.
+
+    Attributes:
+        used: the answers that were given.
+        changed: prompts that were answered when they had other instructions or asked for another draft.
+        unknown: the prompts that were not answered before, without an answer.
+    """
+
+    def __init__(self, answered: Sequence[Answered]) -> None:
+        super().__init__([], model_info=CAPABLE)  # type: ignore[arg-type]
+        self.display_name = "a strong model, recorded"
+        self.answered = {each.prompt: each for each in answered}
+        self.used: list[Answered] = []
+        self.changed: list[Answered] = []
+        self.unknown: list[Answered] = []
+        self.texts: dict[str, str] = {}
+        self._kinds = Counter[str]()
+
+    async def create(
+        self,
+        messages: Sequence[LLMMessage],
+        *,
+        tools: Sequence[Tool | ToolSchema] = (),
+        json_output: Any = None,
+        extra_create_args: Mapping[str, Any] = {},
+        **options: Any,
+    ) -> CreateResult:
+        """Answer as before.
+
+        Raises:
+            LookupError: nobody answered this before.
+        """
+        asked = self._asked(messages, tools, json_output, extra_create_args)
+        self.texts[asked.prompt] = _text(messages, tools, json_output)
+        known = self.answered.get(asked.prompt) or self._alike(asked)
+        if known is None:
+            self.unknown.append(asked)
+            raise LookupError(f"not answered before: {asked.kind} about {asked.about}")
+        self.used.append(known)
+        prompt, said = _text(messages, tools, json_output), json.dumps(known.answer, ensure_ascii=False)
+        usage = RequestUsage(
+            prompt_tokens=len(prompt) // CHARACTERS_PER_TOKEN, completion_tokens=len(said) // CHARACTERS_PER_TOKEN
+        )
+        if not asked.kind.startswith("searches"):
+            return CreateResult(finish_reason="stop", content=said, usage=usage, cached=False)
+        calls = [
+            FunctionCall(id=f"call_{at}", name=name, arguments=json.dumps(given))
+            for at, (name, given) in enumerate(known.answer.items())
+        ]
+        return CreateResult(finish_reason="function_calls", content=calls, usage=usage, cached=False)
+
+    def _alike(self, asked: Answered) -> Answered | None:
+        """What was answered on the same; None where something was not asked about before."""
+        former = [each for each in self.answered.values() if each.kind == asked.kind]
+        if not former:
+            return None
+        field = {"ReadingsDraft": "readings", "ReportDraft": "claims"}.get(asked.kind)
+        if field is None:
+            same = next((each for each in former if each.about == asked.about), None)
+            answer = same.answer if same else None
+        else:
+            keys = [each.split(" ")[0] for each in asked.about.split(", ")]
+            said = {(each["evidence_key"], each["drug"]): each for one in former for each in one.answer[field]}
+            drugs = {line.partition(" ")[2] for line in asked.about.split(", ")}
+            mine = [
+                each for (key, drug), each in said.items() if key in keys and (field == "readings" or drug in drugs)
+            ]
+            is_known = {each["evidence_key"] for each in mine} >= set(keys) or (mine and field == "claims")
+            about = [each for one in former for each in one.answer.get("candidates", []) if each["name"] in drugs]
+            more = {"candidates": about} if field == "claims" else {}
+            answer = {field: mine, **more} if is_known else None
+        if answer is None:
+            return None
+        is_drafted = not asked.kind.startswith("searches")  # tools get new fields, which no answer need use
+        if not any(
+            (each.instructions, each.form if is_drafted else "")
+            == (asked.instructions, asked.form if is_drafted else "")
+            for each in former
+        ):
+            self.changed.append(asked)
+        return Answered(**{**asdict(asked), "answer": answer})
+
+    def _asked(
+        self, messages: Sequence[LLMMessage], tools: Any, json_output: Any, extra: Mapping[str, Any]
+    ) -> Answered:
+        kind = json_output.__name__ if isinstance(json_output, type) else f"searches by {_first(tools)}"
+        self._kinds[kind] += 1
+        lines = [line for line in _said(messages[-1]).split("\n") if line.startswith('{"key"')]
+        keys = sorted(
+            {
+                " ".join([each["key"], each.get("drug", "")]).strip()
+                for each in map(json.loads, lines)
+                if each.get("drugs") != []
+            }
+        )
+        in_rounds = kind == "JudgeDraft" or not keys
+        return Answered(
+            kind=kind,
+            about=f"round {self._kinds[kind]}" if in_rounds else ", ".join(keys),
+            prompt=request_key(messages, tools, json_output, extra)[:16],
+            instructions=_hash(_said(messages[0])) if isinstance(messages[0], SystemMessage) else "",
+            form=_hash(_form(tools, json_output)),
+            answer=None,
+        )
+
+
+def changes(client: RecordedClient) -> str:
+    """What a run asked that was never answered, or by other instructions; empty where there is nothing of either."""
+    lines = [
+        f"{asked.kind} ({asked.about[:80]}): asks about what was not asked about before" for asked in client.unknown
+    ]
+    for kind in dict.fromkeys(asked.kind for asked in client.changed):
+        former = {each.instructions for each in client.answered.values() if each.kind == kind}
+        is_new = all(asked.instructions not in former for asked in client.changed if asked.kind == kind)
+        lines.append(f"{kind}: its {'instructions' if is_new else 'schema'} changed")
+    if lines:
+        lines.append("Read what changed, then record again: python -m benchmarks.recorded NAME --ask DIR --keep")
+    return "\n".join(lines)
+
+
+def recorded(name: str) -> tuple[dict[str, Any], list[Answered]]:
+    """A question with its choices, and what was answered."""
+    with (FOLDER / f"{name}.jsonl").open(encoding="utf-8") as file:
+        head, *lines = map(json.loads, file)
+    return head, [Answered(**line) for line in lines]
+
+
+async def replayed(name: str) -> tuple[RecordedClient, ResearchReport]:
+    """A recorded run, lived again."""
+    head, answered = recorded(name)
+    client = RecordedClient(answered)
+    return client, await research(model_client=client, offline=True, max_seconds=3000, **head)
+
+
+def ask(name: str, folder: Path, keep: bool) -> None:
+    """Put what is not answered into files, and take the answers that stand beside them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    head, answered = recorded(name)
+    while True:
+        client = RecordedClient(answered)
+        asyncio.run(research(model_client=client, offline=True, max_seconds=3000, **head))
+        due = [*client.unknown, *([] if keep else client.changed)]
+        first = due[0].kind.partition(" by ")[0] if due else ""  # what follows a failed answer would be asked otherwise
+        new = []
+        for asked in (each for each in due if each.kind.startswith(first)):
+            file = folder / f"{first.replace(' ', '-')}-{asked.prompt}"
+            file.with_suffix(".txt").write_text(client.texts[asked.prompt], encoding="utf-8")
+            if file.with_suffix(".json").exists():
+                answer = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+                new.append(Answered(**{**asdict(asked), "answer": answer}))
+            else:
+                print(f"to answer: {file}.txt ({asked.about[:100]})")
+        if not new:
+            break
+        answered = [*answered, *new]
+        _write(name, head, answered)
+    if not due:
+        _write(name, head, client.used)
+
+
+def _write(name: str, head: Mapping[str, Any], answered: Sequence[Answered]) -> None:
+    once = {each.prompt: each for each in answered}
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in (head, *map(asdict, once.values())))
+    (FOLDER / f"{name}.jsonl").write_text(text, encoding="utf-8")
+
+
+def _said(message: LLMMessage) -> str:
+    return message.content if isinstance(message.content, str) else str(message.content)
+
+
+def _form(tools: Sequence[Tool | ToolSchema], json_output: Any) -> str:
+    schemas = [tool.schema if isinstance(tool, Tool) else tool for tool in tools]
+    if isinstance(json_output, type):
+        schemas.append(json_output.model_json_schema())  # type: ignore[attr-defined]
+    return json.dumps(schemas)
+
+
+def _first(tools: Sequence[Tool | ToolSchema]) -> str:
+    return next((tool.name if isinstance(tool, Tool) else tool["name"] for tool in tools), "nothing")
+
+
+def _text(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema], json_output: Any) -> str:
+    return "\n\n".join([_form(tools, json_output), *map(_said, messages)])
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def main() -> None:
+    """Replay or record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="?")
+    parser.add_argument("--ask", type=Path)
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--verbose", action="store_true", help="print the forgeries that pass")
+    given = parser.parse_args()
+    if given.ask:
+        ask(given.name, given.ask, given.keep)
+        return
+    names = [given.name] if given.name else sorted(path.stem for path in FOLDER.glob("*.jsonl"))
+    quoted: list[Told] = []
+    for name in names:
+        client, report = asyncio.run(replayed(name))
+        if changed := changes(client):
+            raise SystemExit(f"{name}:\n{changed}")
+        print_stood(name, client, report)
+        quoted += print_readings(client, report)
+    print(f"forged, of {len(quoted)} sentences that the model quoted:")
+    print_forged(forged(quoted, given.verbose))
+
+
+def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> None:
+    """Print what became of the claims that were made."""
+    made = [claim for each in client.used if each.kind == "ReportDraft" for claim in each.answer["claims"]]
+    print(
+        f"{name}: {len(made)} claims, {sum(bool(each['text']) for each in made)} in own words: {report.claims_dropped} "
+        f"dropped, {report.claims_unworded} shown without their wording, {report.claims_turned} without their stance"
+    )
+
+
+def print_readings(client: RecordedClient, report: ResearchReport) -> list[Told]:
+    """Print what became of the readings, true and made false.
+
+    Returns:
+        The sentences that were quoted for a verdict, each once.
+    """
+    library, learned = {f"pmid:{record['pmid']}": record for record in publications(None)}, LearnedReader()
+    condition = condition_of(parse_question(report.research_question))
+    drafts = [
+        ReadingDraft.model_validate(reading)
+        for each in client.used
+        if each.kind == "ReadingsDraft"
+        for reading in each.answer["readings"]
+    ]
+    refused, turned, undisputed, told, forged_readings = [], 0, 0, dict[str, Told](), Counter[bool]()
+    for draft in drafts:
+        record = library[draft.evidence_key]
+        given = ToRead(evidence(record), (draft.drug,), condition)
+        found = checked(draft, given, "")
+        if isinstance(found, str):
+            refused.append(f"{draft.evidence_key} ({draft.drug}): {found}")
+            continue
+        if found.verdict not in ("supports", "contradicts") or not find_drugs(draft.quote):
+            continue
+        told.setdefault(draft.quote, told_in(record, draft.quote, None))
+        false = draft.model_copy(update={"effect": "worse" if found.effect == "better" else "better"})
+        asked = Asked(
+            key=given.record.key, title=record["title"], text=record["abstract"], drug=draft.drug, condition=condition
+        )
+        turned += 1
+        undisputed += learned.read_one(asked).verdict == getattr(checked(false, given, ""), "verdict", "none")
+        rng = random.Random(draft.quote)
+        for forge in (*FORGERS.values(), *CUTS.values()):
+            if made := forge(told[draft.quote], rng):
+                stands = checked(draft.model_copy(update={"quote": made.text}), given, "")
+                forged_readings[not isinstance(stands, str)] += 1
+    print(f"  {len(drafts)} readings: {len(refused)} refused", *refused, sep="\n    ")
+    print(f"  {forged_readings[True]} of {forged_readings.total()} stand on a forged or cut quote")
+    print(f"  turned round on their own quotes: {undisputed} of {turned} are not disputed by the learned reader")
+    return list(told.values())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Whole runs on the recorded answers of a strong model: what a changed prompt breaks shows here."""
+
+from dataclasses import replace
+
+import pytest
+from autogen_core.models import SystemMessage, UserMessage
+from benchmarks.recorded import FOLDER, Answered, RecordedClient, changes, recorded, replayed
+
+from willowbark.agents.drafts import JudgeDraft
+
+pytestmark = pytest.mark.filterwarnings("ignore:Resolved model mismatch")
+NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))
+
+
+@pytest.mark.parametrize(("name", "leading"), [("kidney", "finerenone"), ("migraine", "propranolol")])
+async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading: str) -> None:
+    client, report = await replayed(name)
+    assert not changes(client), changes(client)
+    assert report.analyst == "a strong model, recorded"
+    assert not report.model_failed
+    assert {each.kind.partition(" ")[0] for each in client.used} == {
+        "searches",
+        "ReadingsDraft",
+        "JudgeDraft",
+        "ReportDraft",
+        "BorneOut",
+    }
+    made = sum(len(each.answer["claims"]) for each in client.used if each.kind == "ReportDraft")
+    assert report.claims_kept == made
+    assert report.claims_dropped == report.claims_turned == 0
+    assert report.drug_candidates[0] == leading
+    assert report.search_iterations == 2
+    assert report.tokens_used > 10_000
+
+
+def test_every_recorded_question_is_replayed() -> None:
+    assert NAMES == ["kidney", "migraine"]
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 100_000
+
+
+async def test_a_changed_prompt_is_named_with_what_changed_in_it() -> None:
+    asked = [SystemMessage(content="Judge."), UserMessage(content="Round: 1", source="judge")]
+    client = RecordedClient([])
+    with pytest.raises(LookupError, match=r"^not answered before: JudgeDraft about round 1$"):
+        await client.create(asked, json_output=JudgeDraft)
+    (prompt,) = client.unknown
+    before = replace(prompt, prompt="another", instructions="others", answer={})
+
+    client = RecordedClient([before])
+    assert (await client.create(asked, json_output=JudgeDraft)).content == "{}"
+    assert changes(client).startswith("JudgeDraft: its instructions changed\n")
+
+    client = RecordedClient([replace(prompt, prompt="another", form="other", answer={})])
+    await client.create(asked, json_output=JudgeDraft)
+    assert changes(client).startswith("JudgeDraft: its schema changed\n")
+
+
+async def test_other_words_on_the_same_records_break_nothing() -> None:
+    asked = [SystemMessage(content="Judge."), UserMessage(content="Round: 1", source="judge")]
+    client = RecordedClient([])
+    with pytest.raises(LookupError):
+        await client.create(asked, json_output=JudgeDraft)
+    client = RecordedClient([replace(client.unknown[0], prompt="another", answer={})])
+    await client.create(asked, json_output=JudgeDraft)
+    assert not changes(client)
+
+
+def test_what_is_recorded_holds_hashes_of_prompts_and_no_prompt() -> None:
+    for name in NAMES:
+        head, answered = recorded(name)
+        assert head["question"].endswith("?")
+        assert all(isinstance(each, Answered) and len(each.prompt) == 16 and each.answer for each in answered)
