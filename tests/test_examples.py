@@ -72,6 +72,7 @@ def test_an_example_prints_what_it_promises(name: str, address: str, tmp_path: P
 
 @pytest.mark.parametrize("name", ["console.py", "minimal.py", "resume.py"])
 def test_an_interrupted_example_ends_at_once_without_a_traceback(name: str, tmp_path: Path) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have it ignored in what runs in the background
     with SandboxServer(latency_s=0.5) as slow:
         process = subprocess.Popen(
             [sys.executable, str(EXAMPLES / name)],

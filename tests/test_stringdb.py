@@ -59,7 +59,7 @@ async def test_a_drug_gives_the_partners_of_its_targets_in_one_request() -> None
 
 async def test_human_partners_of_high_confidence_alone_are_asked_for_by_symbol() -> None:
     asked: list[httpx.Request] = []
-    found = await answering(httpx.Response(200, json=[row()]), asked.append).find("braf OR nosuch1", 5)
+    found = await answering(httpx.Response(200, json=[row()]), asked.append).find("BRAF OR NOSUCH1", 5)
 
     params = asked[0].url.params
     assert (params["identifiers"], params["species"]) == ("BRAF\rNOSUCH1", "9606")

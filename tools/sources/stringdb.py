@@ -58,7 +58,7 @@ class STRING(Source):
     card = CARD
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
-        """Give the partners of the targets of the drugs that a query names; else of the genes whose symbols it holds.
+        """Give the partners of the targets of the drugs that a query names; else of the genes whose symbols it holds, in capitals.
 
         Raises:
             SourceRefused: filters were given, or the query holds no words.
@@ -66,7 +66,7 @@ class STRING(Source):
         """
         page = SearchFilters.of(self.name, filters).page
         asked, words = asked_for(query), words_of(self.name, query)
-        genes = [word.upper() for word in words.split() if _SYMBOL.fullmatch(word.upper())]
+        genes = [word for word in words.split() if word.isupper() and _SYMBOL.fullmatch(word)]
         found = await (self.look_up(*asked.drugs) if asked.drugs else self._partners(genes))
         shown = found.records[(page - 1) * max_results : page * max_results]
         return found.model_copy(update={"query": query, "records": shown})
