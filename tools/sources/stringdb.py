@@ -58,7 +58,7 @@ class STRING(Source):
     card = CARD
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
-        """Give the partners of the targets of the drugs that a query names; else of the genes whose symbols it holds, in capitals.
+        """Give the partners of the targets of the drugs that a query names; else of the genes it names, in capitals.
 
         Raises:
             SourceRefused: filters were given, or the query holds no words.
