@@ -28,6 +28,8 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.sandbox.server import SandboxServer
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def endpoints() -> Iterator[Endpoints]:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from builders import QUESTION
 
+pytestmark = pytest.mark.whole
+
 pty = pytest.importorskip("pty", reason="needs a POSIX terminal")
 
 COMMAND = (sys.executable, "-m", "willowbark")

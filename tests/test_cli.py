@@ -24,6 +24,8 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.registry import cards
 from willowbark.tools.sandbox.server import SandboxServer
 
+pytestmark = pytest.mark.whole
+
 SCRIPT = Path(__file__).with_name("cli_with_scripted_run.py")
 ANSWERED = "answer: what prevents migraine?"
 HELP_LIMIT_S = 0.3  # of processor time; a promise to users

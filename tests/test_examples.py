@@ -13,6 +13,8 @@ import pytest
 
 from willowbark.tools.sandbox.server import SandboxServer
 
+pytestmark = pytest.mark.whole
+
 WHOLE_RUN = 20
 """Requests that no run stopped in its first seconds sends; a whole one sends more than twice as many."""
 EXAMPLES = Path(__file__).parent.parent / "examples"

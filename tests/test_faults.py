@@ -8,6 +8,8 @@ from faults import matrix
 from faults.limits import most_in_a_second, used
 from faults.verdict import Figure, Row, exactly, percentile
 
+pytestmark = pytest.mark.whole
+
 SLICES = {
     "F0": 0.005,
     "F1": 0.004,

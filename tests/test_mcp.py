@@ -48,6 +48,8 @@ from willowbark.tools.registry import cards, offered
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.toolbox import ToolReply
 
+pytestmark = pytest.mark.whole
+
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 PROGRAM = [sys.executable, "-m", "willowbark", "mcp", "--offline"]
 LONGEST_LISTS = 20_000  # bytes of tools/list: a client pays for them in every conversation

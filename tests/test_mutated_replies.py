@@ -24,6 +24,8 @@ from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import source_class
 
+pytestmark = pytest.mark.whole
+
 QUERIES = {
     "clinicaltrials": "migraine",
     "europepmc": "migraine",

@@ -18,6 +18,8 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import SourceReply, Status
 
+pytestmark = pytest.mark.whole
+
 manager = pytest.importorskip("jupyter_client.manager", reason="needs the extra `notebook`")
 pytest.importorskip("ipykernel", reason="needs the extra `notebook`")
 

@@ -24,6 +24,8 @@ from willowbark.teams.page import run_views, tags
 from willowbark.teams.page.application import TOKEN_VARIABLE, choices
 from willowbark.tools.errors import UsageError
 
+pytestmark = pytest.mark.whole
+
 PROGRAM = [sys.executable, "-m", "willowbark", "serve", "--offline", "--port", "0"]
 SHORT = {"question": QUESTION, "depth": "quick", "max_iterations": "1"}
 TOKEN = "a-token-of-due-length"

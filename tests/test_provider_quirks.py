@@ -19,6 +19,7 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
 
 pytestmark = [
+    pytest.mark.whole,
     pytest.mark.skipif(find_spec("openai") is None, reason="willowbark[openai] is not installed"),
     pytest.mark.filterwarnings("ignore"),
 ]

@@ -14,6 +14,8 @@ from typer.main import get_command
 from willowbark.teams.faces.cli import app
 from willowbark.tools.sandbox.server import SandboxServer
 
+pytestmark = pytest.mark.whole
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"```(?P<kind>\w*)(?P<title>[^\n]*)\n(?P<code>.*?)\n```", re.DOTALL)

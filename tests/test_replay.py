@@ -20,6 +20,8 @@ from willowbark.teams.run.resume import replay, resume
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[SandboxServer]:

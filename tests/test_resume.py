@@ -25,6 +25,8 @@ from willowbark.teams.run.resume import replay, resume
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
 
+pytestmark = pytest.mark.whole
+
 HERE = Path(__file__).parent
 PROGRAM = HERE / "run_and_be_killed.py"
 

@@ -22,6 +22,8 @@ from willowbark.teams.ledger.rows import pack
 from willowbark.teams.ledger.schema import SEALED
 from willowbark.tools.sandbox.server import SandboxServer
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[SandboxServer]:
