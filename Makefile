@@ -41,11 +41,11 @@ demo: install ## Answer a question with no key and no network
 
 .PHONY: test
 test: dev ## Run the tests, but for those that start Willowbark as its users do
-	$(BIN)/pytest -q -n auto -m "not live and not whole"
+	$(BIN)/pytest -q -n auto --dist worksteal -m "not live and not whole"
 
 .PHONY: test-whole
 test-whole: dev ## Run these: processes, servers, terminals, notebooks, and a seeded slice of each row of faults
-	$(BIN)/pytest -q -n auto -m whole
+	$(BIN)/pytest -q -n auto --dist worksteal -m whole
 
 .PHONY: faults
 faults: install ## Measure the fault matrix at full size (ARGS="--only F1 --scale 0.1" for less)

@@ -129,7 +129,7 @@ async def test_two_rounds_cost_no_more_than_is_said_and_no_prompt_holds_a_record
     client, report = await measured(2, QUESTION)
     assert report.total_papers_reviewed >= 50
     assert client.tokens.total() <= 45_000
-    assert client.cacheable >= 0.4 * client.tokens.total()
+    assert client.cacheable >= 0.35 * client.tokens.total()
     assert client.calls["choice of searches"] == 3
     told = estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 300).partition(" tokens")[0]
     assert int(told.removeprefix("up to about ").replace(",", "")) == pytest.approx(report.tokens_used, rel=0.25)

@@ -62,7 +62,7 @@ async def test_a_question_ends_in_a_cited_report() -> None:
     messages = await ran(team(max_iterations=2))
     report = report_of(messages)
     assert isinstance(messages[-1], TaskResult)
-    assert "propranolol" in report.drug_candidates
+    assert {"bisoprolol", "valproic acid"} & set(report.drug_candidates)
     assert report.references
     assert all(
         claim.evidence_key in {r["key"] for r in report.references} for c in report.candidates for claim in c.claims

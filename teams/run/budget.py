@@ -275,7 +275,7 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """One line on what a run takes, if it takes all of its rounds.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 56,000 tokens, $0.04'
+    'up to about 52,000 tokens, $0.03'
     >>> estimate("openai/something-new", 2, LLMSettings(), 60, Haul(publications=9, unread=0, shown=20))
     'up to about 19,000 tokens, at a price that is not known'
     """
