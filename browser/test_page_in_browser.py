@@ -282,7 +282,7 @@ def test_an_open_page_goes_on_when_a_killed_server_is_back(browser: Browser, tmp
     page = browser.new_page()
     ask(page, server)
     server.end(signal.SIGKILL)
-    expect(page.locator("#gone")).to_be_visible()
+    expect(page.locator("#gone")).to_be_visible(timeout=30_000)
     look(page, "gone")
     server.start()
     expect(page.locator(".report")).to_be_visible(timeout=RUN_MS)
