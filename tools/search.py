@@ -18,6 +18,7 @@ from .collected import CollectedEvidence
 from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .evidence import SOURCE_NAMES, Evidence, SearchResult, SourceName, merge
 from .http.transport import Transport
+from .questions.naming import asked_for, words_of
 from .ranking import rank
 from .sources.card import SourceCard
 
@@ -293,6 +294,25 @@ class Source:
             rate_limit=self.transport.endpoints[self.name].per_second,
             requires_api_key=self.card is not None and self.card.needs_key,
         )
+
+
+class LookUps(Source):
+    """A source that knows things by their names alone: the drugs that a query names, else its words as one name."""
+
+    MOST_NAMES: ClassVar[int] = 8
+    """Of one query, a request each."""
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Give what there is on each name.
+
+        Raises:
+            SourceRefused: filters were given, or the query holds no words.
+            SearchError: no answer, or no readable one.
+        """
+        SearchFilters.of(self.name, filters)
+        words = words_of(self.name, query)
+        names = (asked_for(query).drugs or (words,))[: min(max_results, self.MOST_NAMES)]
+        return await self.by_names(query, names, max_results)
 
 
 def request_size(size: int, most: int) -> int:

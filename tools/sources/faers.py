@@ -13,9 +13,8 @@ from ..errors import UnreadableReply
 from ..evidence import Citation, Evidence
 from ..http.reply import Reply, at, count, entries, text
 from ..lexicon import canonical_drug, common_drug_names
-from ..questions.naming import asked_for, words_of
 from ..records import EventCount, EventCounts
-from ..search import Filters, SearchFilters, Source, SourceReply
+from ..search import LookUps, SourceReply
 from .card import SourceCard
 from .openfda import NO_MATCH, any_of
 
@@ -49,25 +48,12 @@ NOT_CAUSE = (
     "may report, much is reported twice or not at all, and how many people took the drug is not known."
 )
 MOST_TERMS = 10
-MOST_DRUGS = 8
 
 
-class FAERS(Source):
+class FAERS(LookUps):
     """Counts of reported adverse events."""
 
     card = CARD
-
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
-        """Give the events reported most after each drug that the query names.
-
-        Raises:
-            SourceRefused: filters were given, or the query holds no words.
-            SearchError: no answer, or no readable one.
-        """
-        SearchFilters.of(self.name, filters)
-        words = words_of(self.name, query)
-        drugs = (asked_for(query).drugs or (words,))[: min(max_results, MOST_DRUGS)]
-        return await self.by_names(query, drugs, max_results)
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give the counts of drugs, and none twice in a run; raises as `find`."""

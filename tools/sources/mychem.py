@@ -16,9 +16,8 @@ from typing import Any
 from ..evidence import Citation, Evidence
 from ..http.reply import Reply, at, entries, text
 from ..lexicon import canonical_drug, same_drug
-from ..questions.naming import asked_for, words_of
 from ..records import Development, Drug, Mechanism
-from ..search import Filters, SearchFilters, Source, SourceReply
+from ..search import LookUps, SourceReply
 from .card import SourceCard
 
 CARD = SourceCard(
@@ -51,21 +50,10 @@ _CHEMBL_ID = re.compile(r"CHEMBL[1-9]\d{0,9}")
 Hit = Mapping[str, Any]
 
 
-class MyChem(Source):
+class MyChem(LookUps):
     """Drugs, by what several databases say of them."""
 
     card = CARD
-
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
-        """Give the drugs that a query names.
-
-        Raises:
-            SourceRefused: filters were given, or the query holds no words.
-            SearchError: no answer, or no readable one.
-        """
-        SearchFilters.of(self.name, filters)
-        words = words_of(self.name, query)
-        return await self.by_names(query, (asked_for(query).drugs or (words,))[:max_results], max_results)
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give drugs by their names, the first few of them, and none twice in a run; raises as `find`."""

@@ -15,9 +15,8 @@ from ..errors import UnreadableReply
 from ..evidence import Citation, Evidence
 from ..http.reply import Reply, at, dicts, entries
 from ..lexicon import canonical_drug
-from ..questions.naming import asked_for, words_of
 from ..records import Drug
-from ..search import Filters, SearchFilters, Source, SourceReply
+from ..search import LookUps, SourceReply
 from .card import SourceCard
 
 CARD = SourceCard(
@@ -39,26 +38,13 @@ CARD = SourceCard(
     specialist="mechanism",
 )
 MOST_BRANDS = 20  # of one drug that a record keeps
-MOST_NAMES = 8
 _NUMBER = re.compile(r"[1-9]\d{0,8}")
 
 
-class RxNorm(Source):
+class RxNorm(LookUps):
     """Names of drugs."""
 
     card = CARD
-
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
-        """Give ingredients and brands of the drugs that a query names; an unknown name is asked for as it stands.
-
-        Raises:
-            SourceRefused: filters were given, or the query holds no words.
-            SearchError: no answer, or no readable one.
-        """
-        SearchFilters.of(self.name, filters)
-        words = words_of(self.name, query)
-        names = (asked_for(query).drugs or (words,))[: min(max_results, MOST_NAMES)]
-        return await self.by_names(query, names, max_results)
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give what stands behind names, and none twice in a run; raises as `find`."""
