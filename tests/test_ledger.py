@@ -623,3 +623,11 @@ def test_processes_that_start_together_share_a_new_ledger(tmp_path: Path) -> Non
     openers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(6)]
 
     assert [opener.communicate(timeout=120)[1] for opener in openers] == [""] * 6
+
+
+@pytest.mark.parametrize("version", [-5, -1_000_000])
+def test_a_ledger_whose_version_nobody_wrote_is_damaged(version: int, path: Path) -> None:
+    with Ledger(path) as ledger:
+        ledger._database.execute(f"PRAGMA user_version={version}")
+    with pytest.raises(LedgerError, match="move it away"):
+        Ledger(path)

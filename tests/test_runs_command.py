@@ -129,6 +129,18 @@ def test_a_report_in_the_ledger_is_shown_whatever_became_of_its_folder(killed: s
     assert invoke("show", killed).exit_code == 0
 
 
+@pytest.mark.parametrize("column", ["settings", "model_info", "question"])
+def test_a_run_whose_row_was_edited_is_named_before_any_of_it_is_used(column: str) -> None:
+    run_id = asked()
+    with Ledger() as ledger:
+        ledger._database.execute(f"UPDATE run SET {column} = replace({column}, 'r', 'q')")  # noqa: S608
+    for command in (["show", run_id, "--costs"], ["replay", run_id, "-q"], ["resume", run_id]):
+        done = invoke(*command)
+        assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
+        assert f"willowbark forget {run_id}" in done.stderr
+    assert invoke("forget", run_id).exit_code == 0
+
+
 def test_flipped_bits_of_a_ledger_are_one_line_with_the_way_out() -> None:
     run_id = asked()
     with Ledger() as ledger:

@@ -26,7 +26,7 @@ def in_words(path: Path | None) -> Iterator[None]:
     """
     try:
         yield
-    except (sqlite3.Error, OSError, OverflowError, ValueError, TypeError) as error:
+    except (sqlite3.Error, OSError, OverflowError, ValueError, TypeError, LookupError) as error:
         raise worded(error, path) from error
 
 
@@ -37,7 +37,7 @@ def worded(error: Exception, path: Path | None) -> LedgerError:
 
 
 def _said(error: Exception) -> str:
-    if isinstance(error, ValueError | TypeError) and not isinstance(error, UnicodeEncodeError):
+    if isinstance(error, ValueError | TypeError | LookupError) and not isinstance(error, UnicodeEncodeError):
         return "is damaged (it holds what nobody wrote); it was left as it is: move it away, and a new one is made"
     text = str(getattr(error, "strerror", None) or error)
     low = text.lower()

@@ -19,6 +19,7 @@ from willowbark.teams.run.workspace import RUN_ID, new_run_id
 from .database import BUSY_TIMEOUT_S, LedgerError, connect, in_words, reader
 from .journal import Journal
 from .rows import inserting, unpack
+from .schema import SEALED
 from .turns import check
 from .writer import Writer
 
@@ -219,12 +220,14 @@ class Ledger:
         """One run.
 
         Raises:
-            LedgerError: there is no such run.
+            LedgerError: there is no such run, or its row is not what was written.
         """
         with in_words(self.path):
             row = self._reading.execute(f"{_RUNS} WHERE run.id = ?", (run_id,)).fetchone()
             if row is None:
                 raise self._unknown(run_id)
+            if self._reading.execute(_EDITED, (run_id,)).fetchone():
+                raise self._damaged(run_id)
             return self._run(row)
 
     def report(self, run_id: str) -> dict[str, Any] | None:
@@ -283,6 +286,10 @@ class Ledger:
     def _unknown(self, run_id: str) -> LedgerError:
         return LedgerError(f"there is no run {run_id!r} in {self.path}; `willowbark runs` lists them")
 
+    def _damaged(self, run_id: str) -> LedgerError:
+        what = f"run {run_id} of the ledger {self.path} is damaged (its row is not what was written)"
+        return LedgerError(f"{what}; remove it with `willowbark forget {run_id}`, and ask again")
+
     def _run(self, row: Sequence[Any]) -> Run:
         fields = dict(zip(_FIELDS, row, strict=True))
         try:
@@ -290,8 +297,7 @@ class Ledger:
                 fields[name] = json.loads(fields[name])
             return self._as_it_stands(fields)
         except (ValueError, TypeError):
-            what = f"run {row[0]} of the ledger {self.path} is damaged (its row holds what nobody wrote)"
-            raise LedgerError(f"{what}; remove it with `willowbark forget {row[0]}`, and ask again") from None
+            raise self._damaged(row[0]) from None
 
     def _as_it_stands(self, fields: dict[str, Any]) -> Run:
         if fields["status"] == "running" and not self.is_held(fields["run_id"]):
@@ -339,6 +345,7 @@ _RUNS = """
         pruned_at
     FROM run
 """
+_EDITED = f"SELECT 1 FROM run WHERE id = ? AND seal IS NOT sealed({SEALED['run']})"  # noqa: S608  names of our own
 _DROP_BODIES = "DELETE FROM body WHERE hash NOT IN (SELECT body FROM exchange)"
 _SIZE = "SELECT coalesce(sum(length(data)), 0) FROM body"
 
