@@ -196,7 +196,18 @@ def learn_sentences(known: Sequence[Prompt]) -> Head:
 def on_sentences(known: Sequence[Prompt]) -> Predict:
     """Answers from the gold passage."""
     head = learn_sentences(known)
-    return lambda asked: _best(head, [of_evidence(each) for each in asked])
+    return lambda asked: _both_ways_best(head, of_evidence, asked)
+
+
+def _both_ways_best(head: Head, seen: Callable[[Prompt], Row], asked: Sequence[Prompt]) -> list[str]:
+    """The answer that is most probable of a prompt and, turned, of the same with its arms changed about.
+
+    Where a text does not tell the arms apart both say the same, and the prompt as it stands decides.
+    """
+    mirror = [head.classes.index(TURNED[name]) for name in head.classes]
+    plain = head.chances([seen(each) for each in asked])
+    turned = head.chances([seen(each.turned()) for each in asked])
+    return [head.classes[at] for at in (plain + 0.99 * turned[:, mirror]).argmax(axis=1)]
 
 
 def _best(head: Head, rows: Sequence[Row]) -> list[str]:
@@ -213,7 +224,7 @@ def on_abstracts(known: Sequence[Prompt]) -> Predict:
             rows.append(of_abstract(way, heads[half]))
             truth.append(way.label)
     second, first = Head(rows, truth, 0.01, 5), learn_sentences(known)
-    return lambda asked: _best(second, [of_abstract(each, first) for each in asked])
+    return lambda asked: _both_ways_best(second, lambda each: of_abstract(each, first), asked)
 
 
 @cache
