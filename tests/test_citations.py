@@ -30,9 +30,9 @@ from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.sandbox.library import Library, Publication
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources.europepmc import EuropePMC
 from willowbark.tools.sources.publications import MAX_CITATIONS
-from willowbark.tools.sources.pubmed import PubMed
+from willowbark.tools.sources.studies.europepmc import EuropePMC
+from willowbark.tools.sources.studies.pubmed import PubMed
 from willowbark.tools.toolbox import GetCitations, SourceTool, citations_query
 
 PLACES = Endpoints(

@@ -17,8 +17,8 @@ from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence, SourceName
 from willowbark.tools.records import Approval, Drug, EventCounts, Record
-from willowbark.tools.sources.faers import NOT_CAUSE
-from willowbark.tools.sources.openfda import parse_label
+from willowbark.tools.sources.labels.faers import NOT_CAUSE
+from willowbark.tools.sources.labels.openfda import parse_label
 
 QUESTION = "Which existing drugs could prevent migraine attacks in pregnancy?"
 
