@@ -4,14 +4,13 @@ from typing import Any
 
 from builders import ScriptedReader, record
 
-from willowbark.agents.drafts import ReportDraft
+from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.claims import Verdicts
 from willowbark.agents.report.content import ReportSection
 from willowbark.agents.report.forms.blocks import Section
 from willowbark.agents.report.forms.tree import SECTIONS, safety
-from willowbark.agents.report.material import Material
-from willowbark.agents.report.references import References
+from willowbark.agents.report.material import Material, References
 from willowbark.agents.report.safety import safety_section
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates

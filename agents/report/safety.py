@@ -24,8 +24,7 @@ from willowbark.tools.sources.labels.faers import NOT_CAUSE
 from .content import EVENTS_NOTE, NOT_REPORTED, ReportSection
 from .forms.blocks import Block, Flow, Pairs, Section, flow, joined, paragraph
 from .forms.markdown import blocks_in_markdown
-from .material import Material
-from .references import References
+from .material import Material, References
 from .wording import counted, listed, short
 
 MOST_QUOTED = 2  # sentences of one kind

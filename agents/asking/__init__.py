@@ -29,7 +29,7 @@ from pydantic import BaseModel, ValidationError
 from willowbark.tools.enclosure import visible
 from willowbark.tools.errors import WillowbarkError
 
-from .autogen import openai_server
+from ..autogen import openai_server
 from .drafts import strict
 
 T = TypeVar("T", bound=BaseModel)
@@ -323,4 +323,4 @@ def _schema_request(answer_type: type[BaseModel]) -> UserMessage:
 
 def prompt(file: str) -> str:
     """The text of a prompt, such as `judge.md`: prompts stand as Markdown files beside the agents that use them."""
-    return resources.files(__package__).joinpath(file).read_text(encoding="utf-8").strip()
+    return resources.files("willowbark.agents").joinpath(file).read_text(encoding="utf-8").strip()

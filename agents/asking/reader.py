@@ -31,10 +31,10 @@ from willowbark.tools.reading.reading import Passage, Reading
 from willowbark.tools.registry import kind_of
 from willowbark.tools.works.excerpts import GAP, tells_figures
 
-from .asking import PROMPTS_VERSION, ModelFailure, add_usage, ask, prompt
+from ..report.claims import Claim, objection, plain, quoted_sentences
+from ..report.wording import counted, listed
+from . import PROMPTS_VERSION, ModelFailure, add_usage, ask, prompt
 from .drafts import ReadingDraft, ReadingsDraft
-from .report.claims import Claim, objection, plain, quoted_sentences
-from .report.wording import counted, listed
 
 BATCH = 12  # records of one prompt: a cut answer costs no more, and the instructions are said once for all of them
 AT_ONCE = 4  # prompts side by side; providers refuse floods
