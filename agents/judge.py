@@ -29,8 +29,8 @@ from willowbark.tools.toolbox import MAX_DRUGS
 
 from .analyst import Analyst, AnalystConfig, made_of
 from .asking import Aids, ModelFailure, add_usage, ask, prompt
+from .asking.drafts import JudgeDraft, NextSearch
 from .context import Exhausted, RunContext
-from .drafts import JudgeDraft, NextSearch
 from .findings import Dossier
 from .progress import STANDARD, Progress, Search, progress, readers, verdicts
 

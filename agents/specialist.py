@@ -36,12 +36,12 @@ from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import EvidenceTool, replies_in
 
 from .asking import reads_requests, told, without_thoughts
+from .asking.reader import Read, read, to_read
 from .autogen import AssistantAgentConfig, speaking_through, tools_of
 from .context import RunContext
 from .findings import Findings, FindingsMessage, summed_up
 from .judge import AssessmentMessage
 from .memory import CondensedContext
-from .reader import Read, read, to_read
 from .report.wording import counted
 
 MAX_SUMMARY = 4000  # characters of what a model says instead of searching

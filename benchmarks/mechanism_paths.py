@@ -30,8 +30,8 @@ from willowbark.tools.records import Drug
 from willowbark.tools.sandbox.library import Drug as LibraryDrug
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.sources.chembl import ChEMBL
-from willowbark.tools.sources.opentargets import OpenTargets
+from willowbark.tools.sources.drugs.chembl import ChEMBL
+from willowbark.tools.sources.drugs.opentargets import OpenTargets
 
 MORE = Path(__file__).parent / "labels" / "drug_targets.jsonl"
 DUE = 0.70  # share of the held pairs whose target is on the path

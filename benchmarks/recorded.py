@@ -30,8 +30,8 @@ from autogen_core.tools import Tool, ToolSchema
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from benchmarks.forgery import CUTS, FORGERS, Told, evidence, forged, print_forged, publications, told_in
 
-from willowbark.agents.drafts import ReadingDraft
-from willowbark.agents.reader import ToRead, checked
+from willowbark.agents.asking.drafts import ReadingDraft
+from willowbark.agents.asking.reader import ToRead, checked
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.ledger.model_calls import request_key
 from willowbark.teams.run.research import research

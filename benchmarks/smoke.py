@@ -38,8 +38,8 @@ from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import SourceReply, Status
-from willowbark.tools.sources.pubmed import PubMed
-from willowbark.tools.sources.pubmed_record import parse_articles
+from willowbark.tools.sources.studies.pubmed import PubMed
+from willowbark.tools.sources.studies.pubmed_record import parse_articles
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 RUN = """

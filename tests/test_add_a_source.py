@@ -65,7 +65,8 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     listed = evidence.read_text(encoding="utf-8")
     assert listed.count('    "preprint",\n') == 1
     evidence.write_text(listed.replace('    "preprint",\n', '    "examplebase",\n    "preprint",\n'), encoding="utf-8")
-    assert set(blocks) == {"tools/sources/examplebase.py", "tools/sandbox/examplebase.py", "tests/test_examplebase.py"}
+    files = {"tools/sources/labels/examplebase.py", "tools/sandbox/labels/examplebase.py", "tests/test_examplebase.py"}
+    assert set(blocks) == files
     for path, text in blocks.items():
         assert not (root / path).exists()
         (root / path).write_text(text, encoding="utf-8")
@@ -102,7 +103,7 @@ def test_its_own_test_and_those_of_the_registry_hold(house: Path) -> None:
 
 
 def test_a_source_without_a_place_in_the_sandbox_is_found_out(house: Path) -> None:
-    route = house / "tools" / "sandbox" / "examplebase.py"
+    route = house / "tools" / "sandbox" / "labels" / "examplebase.py"
     route.rename(route.with_suffix(".away"))
     try:
         done = run(house, "-c", SEEN)
@@ -110,4 +111,4 @@ def test_a_source_without_a_place_in_the_sandbox_is_found_out(house: Path) -> No
         route.with_suffix(".away").rename(route)
 
     assert done.returncode != 0
-    assert "willowbark.tools.sandbox.examplebase" in done.stderr
+    assert "willowbark.tools.sandbox.labels.examplebase" in done.stderr

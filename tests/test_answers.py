@@ -2,12 +2,11 @@
 
 import pytest
 
-from willowbark.agents.drafts import ReportDraft
+from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.answers import answer_of
 from willowbark.agents.report.claims import Verdicts
-from willowbark.agents.report.material import Material
-from willowbark.agents.report.references import References
+from willowbark.agents.report.material import Material, References
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence

@@ -11,10 +11,9 @@ from autogen_core import CancellationToken
 from builders import asked, findings, record, reply, verdict
 
 from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalMessage, ApprovalRequest, NobodyToAsk, Proposal
-from willowbark.agents.approver import MAX_ATTEMPTS, ApproverAgent, undecided
+from willowbark.agents.approver import MAX_ATTEMPTS, ApproverAgent, terminal_input, undecided
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
-from willowbark.agents.prompt_line import terminal_input
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 

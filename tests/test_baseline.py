@@ -18,10 +18,10 @@ from builders import QUESTION, drug_record, record, scripted, verdict
 from pydantic import BaseModel
 
 from willowbark.agents.asking import ask
+from willowbark.agents.asking.drafts import JudgeDraft, ReportDraft
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import assessment
 from willowbark.agents.baseline.drafting import draft
-from willowbark.agents.drafts import JudgeDraft, ReportDraft
 from willowbark.agents.judge import AssessmentMessage, AssessmentRequest
 from willowbark.agents.progress import Search, progress
 from willowbark.agents.report.writing import DraftRequest

@@ -9,7 +9,7 @@ from trust_sample import LIBRARY, PREPRINT_DOI, PUBLISHED_DOI, transport
 
 from willowbark.tools.errors import SearchError, UnreadableReply
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.works.biorxiv import is_theirs, parse_publication, published_version
+from willowbark.tools.sources.studies.biorxiv import is_theirs, parse_publication, published_version
 
 
 @pytest.mark.parametrize("version", ["", "v2"])

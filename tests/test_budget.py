@@ -12,8 +12,8 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from builders import QUESTION
 
 from willowbark.agents.asking import MAX_REPAIRS
+from willowbark.agents.asking.drafts import JudgeDraft
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.drafts import JudgeDraft
 from willowbark.agents.report.content import OTHER_CALLS
 from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent

@@ -9,7 +9,7 @@ from faults.breakage import FaultySandbox
 from faults.plan import Fault, FaultPlan
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI, transport
 
-from willowbark.agents.checking import checked
+from willowbark.agents.context import checked
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.sandbox.library import FullText, Library, Publication
 from willowbark.tools.sandbox.server import SandboxServer

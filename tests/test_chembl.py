@@ -14,9 +14,9 @@ from willowbark.tools.http.transport import Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.questions import naming
 from willowbark.tools.search import Status
-from willowbark.tools.sources import chembl, chembl_record
-from willowbark.tools.sources.chembl import ChEMBL, by_phase, names_it
-from willowbark.tools.sources.chembl_record import parse_drug, parse_indications, parse_mechanisms, parse_phase
+from willowbark.tools.sources.drugs import chembl, chembl_record
+from willowbark.tools.sources.drugs.chembl import ChEMBL, by_phase, names_it
+from willowbark.tools.sources.drugs.chembl_record import parse_drug, parse_indications, parse_mechanisms, parse_phase
 
 Rows = list[dict[str, Any]]
 

@@ -20,7 +20,7 @@ from willowbark.agents.baseline.assessing import MAX_CHASED, assessment
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.literature import literature_agent
-from willowbark.agents.report.references import References
+from willowbark.agents.report.material import References
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.endpoints import Endpoint, Endpoints
@@ -30,9 +30,9 @@ from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.sandbox.library import Library, Publication
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources.europepmc import EuropePMC
 from willowbark.tools.sources.publications import MAX_CITATIONS
-from willowbark.tools.sources.pubmed import PubMed
+from willowbark.tools.sources.studies.europepmc import EuropePMC
+from willowbark.tools.sources.studies.pubmed import PubMed
 from willowbark.tools.toolbox import GetCitations, SourceTool, citations_query
 
 PLACES = Endpoints(

@@ -16,9 +16,9 @@ from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import SourceReply, Status
-from willowbark.tools.sources import clinicaltrials, clinicaltrials_record
-from willowbark.tools.sources.clinicaltrials import FIELDS, ClinicalTrials, TrialFilters, clean_term
-from willowbark.tools.sources.clinicaltrials_record import parse_study
+from willowbark.tools.sources.studies import clinicaltrials, clinicaltrials_record
+from willowbark.tools.sources.studies.clinicaltrials import FIELDS, ClinicalTrials, TrialFilters, clean_term
+from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
 
 Answer = Callable[[httpx.Request], httpx.Response]
 JsonValues = st.recursive(

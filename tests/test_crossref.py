@@ -14,7 +14,7 @@ from trust_sample import CLEAN_DOI, LIBRARY, NOTICES, RETRACTED_DOI, SILENT_DOI,
 from willowbark.tools.errors import SearchError, SourceRefused, UnreadableReply
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.works.crossref import DOIS_PER_REQUEST, Notice, parse_work, parse_works, updates
+from willowbark.tools.sources.studies.crossref import DOIS_PER_REQUEST, Notice, parse_work, parse_works, updates
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "crossref"
 

@@ -15,7 +15,7 @@ from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.registry import offered
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources.dgidb import DGIdb
+from willowbark.tools.sources.drugs.dgidb import DGIdb
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_dgidb"
 

@@ -15,7 +15,7 @@ from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources.drugsfda import DrugsFDA, parse_approval
+from willowbark.tools.sources.labels.drugsfda import DrugsFDA, parse_approval
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_openfda"
 NO_MATCH = {"error": {"code": "NOT_FOUND", "message": "No matches found!"}}

@@ -15,7 +15,7 @@ from willowbark.tools.http.reply import read_each
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import Status
-from willowbark.tools.sources.europepmc import EuropePMC, parse_page, parse_record, plain, translated
+from willowbark.tools.sources.studies.europepmc import EuropePMC, parse_page, parse_record, plain, translated
 
 SANDBOX = Endpoints(by_source={"europepmc": Endpoint(base_url="http://127.0.0.1:1/europepmc")}, sandboxed=True)
 

@@ -14,7 +14,7 @@ from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.registry import offered
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources.faers import FAERS, NOT_CAUSE
+from willowbark.tools.sources.labels.faers import FAERS, NOT_CAUSE
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_openfda"
 NO_MATCH = {"error": {"code": "NOT_FOUND", "message": "No matches found!"}}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from willowbark.tools.errors import UnreadableReply
-from willowbark.tools.sources.pubmed_xml import cut
+from willowbark.tools.sources.studies.pubmed_xml import cut
 from willowbark.tools.works.jats import parse_full_text
 
 ROOT = b"<PubmedArticleSet><PubmedArticle><Keyword>"

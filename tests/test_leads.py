@@ -19,10 +19,10 @@ from willowbark.tools.registry import cards, offered
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources import duckduckgo
-from willowbark.tools.sources.brave import Brave
-from willowbark.tools.sources.duckduckgo import DuckDuckGo
-from willowbark.tools.sources.leads import MOST_CHARACTERS, MOST_WORDS, Lead, WebSearch, for_the_web, numbers_in
+from willowbark.tools.sources.studies import duckduckgo
+from willowbark.tools.sources.studies.brave import Brave
+from willowbark.tools.sources.studies.duckduckgo import DuckDuckGo
+from willowbark.tools.sources.studies.leads import MOST_CHARACTERS, MOST_WORDS, Lead, WebSearch, for_the_web, numbers_in
 from willowbark.tools.toolbox import source_class
 
 KEY = "BSAs3cr3tk3y0fmine"

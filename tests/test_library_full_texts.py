@@ -16,9 +16,9 @@ from willowbark.teams.ledger import Ledger
 from willowbark.teams.run.research import research
 from willowbark.teams.run.resume import replay
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.europepmc import jats
 from willowbark.tools.sandbox.library import OWN_FULL_TEXT, FullText, Library, Publication
 from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.sandbox.studies.europepmc import jats
 from willowbark.tools.works.jats import parse_full_text
 from willowbark.tools.works.sections import is_full_text
 

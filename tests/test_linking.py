@@ -10,7 +10,7 @@ from trust_sample import transport
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.sources.clinicaltrials import ClinicalTrials
+from willowbark.tools.sources.studies.clinicaltrials import ClinicalTrials
 from willowbark.tools.works.linking import link
 
 

@@ -16,7 +16,7 @@ from willowbark.tools.http.wire import HttpxWire, WireReply, WireRequest
 from willowbark.tools.registry import offered
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources.mychem import MyChem
+from willowbark.tools.sources.drugs.mychem import MyChem
 from willowbark.tools.toolbox import DrugArgs, GetMechanisms
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_mychem"

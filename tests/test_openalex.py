@@ -20,7 +20,7 @@ from willowbark.tools.http.transport import Exchange, RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources.openalex import OpenAlex, parse_page, parse_record, parse_work, rebuilt, work
+from willowbark.tools.sources.studies.openalex import OpenAlex, parse_page, parse_record, parse_work, rebuilt, work
 
 KEY = "canary-7d21"
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "openalex"

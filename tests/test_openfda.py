@@ -19,7 +19,7 @@ from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.reading.screening import readable
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources.openfda import MAX_SECTION, OpenFDA, parse_label
+from willowbark.tools.sources.labels.openfda import MAX_SECTION, OpenFDA, parse_label
 from willowbark.tools.toolbox import FewDrugArgs, SourceTool
 
 SET_ID = "85973689-bb21-483f-becb-c5c8bfb05658"

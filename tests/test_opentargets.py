@@ -14,9 +14,9 @@ from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import Status
-from willowbark.tools.sources import opentargets, opentargets_record
-from willowbark.tools.sources.opentargets import OpenTargets
-from willowbark.tools.sources.opentargets_record import parse_disease, parse_drug
+from willowbark.tools.sources.drugs import opentargets, opentargets_record
+from willowbark.tools.sources.drugs.opentargets import OpenTargets
+from willowbark.tools.sources.drugs.opentargets_record import parse_disease, parse_drug
 
 MIGRAINE = {
     "id": "EFO_0003821",

@@ -11,7 +11,7 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.appraisal.posted_outcome import more_is_better
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.sources.clinicaltrials_record import parse_study
+from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
 
 DAYS = "Change from baseline in monthly migraine days"
 BETTER = {"Topiramate": "-2.1", "Placebo": "-1.1"}

@@ -13,8 +13,8 @@ from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.sources.clinicaltrials import ClinicalTrials
-from willowbark.tools.sources.pubmed import PubMed
+from willowbark.tools.sources.studies.clinicaltrials import ClinicalTrials
+from willowbark.tools.sources.studies.pubmed import PubMed
 
 TRIAL = trial(
     outcome(

@@ -6,8 +6,8 @@ import pytest
 from builders import QUESTION, findings, record, reply, scripted
 from test_judge import TRIAL, asked, judged, proposal
 
+from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.context import RunContext
-from willowbark.agents.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
 from willowbark.agents.judge import JudgeAgent, JudgeAssessment, JudgeLimits
 from willowbark.agents.progress import SETTLED_AFTER, Progress, Search, progress

@@ -6,7 +6,7 @@ import pytest
 from autogen_core import CancellationToken
 from builders import asked, findings, record, reply, scripted, verdict
 
-from willowbark.agents.drafts import ReportDraft
+from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.report.claims import Claim
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent

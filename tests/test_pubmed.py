@@ -20,8 +20,8 @@ from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.records import Notice
 from willowbark.tools.search import Status
-from willowbark.tools.sources.pubmed import IDS_PER_FETCH, PubMed
-from willowbark.tools.sources.pubmed_record import parse_articles
+from willowbark.tools.sources.studies.pubmed import IDS_PER_FETCH, PubMed
+from willowbark.tools.sources.studies.pubmed_record import parse_articles
 
 Answer = Callable[[str, dict[str, str]], httpx.Response]
 

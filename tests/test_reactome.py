@@ -14,7 +14,7 @@ from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources.reactome import MAX_SUMMARY, Reactome, parse_pathway
+from willowbark.tools.sources.drugs.reactome import MAX_SUMMARY, Reactome, parse_pathway
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_reactome"
 NONE = {"code": 404, "reason": "NOT_FOUND", "messages": ["No entries found for query: nosuch"]}

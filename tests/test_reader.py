@@ -16,10 +16,10 @@ from autogen_core.models import (
 from builders import QUESTION, findings, record, reply, scripted, verdict
 
 from willowbark.agents.asking import PROMPTS_VERSION, prompt
-from willowbark.agents.drafts import ReadingDraft
+from willowbark.agents.asking.drafts import ReadingDraft
+from willowbark.agents.asking.reader import BATCH, Read, checked, read, to_read
 from willowbark.agents.findings import Dossier
 from willowbark.agents.memory import CondensedContext
-from willowbark.agents.reader import BATCH, Read, checked, read, to_read
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import condensed, enclose, new_marker

@@ -6,7 +6,7 @@ import pytest
 from autogen_core.models import SystemMessage, UserMessage
 from benchmarks.recorded import FOLDER, Answered, RecordedClient, changes, recorded, replayed
 
-from willowbark.agents.drafts import JudgeDraft
+from willowbark.agents.asking.drafts import JudgeDraft
 
 pytestmark = pytest.mark.filterwarnings("ignore:Resolved model mismatch")
 NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))

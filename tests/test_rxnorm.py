@@ -11,7 +11,7 @@ from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.registry import offered
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources.rxnorm import RxNorm
+from willowbark.tools.sources.drugs.rxnorm import RxNorm
 
 
 def answering(answer: httpx.Response) -> RxNorm:

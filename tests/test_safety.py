@@ -4,21 +4,20 @@ from typing import Any
 
 from builders import ScriptedReader, record
 
-from willowbark.agents.drafts import ReportDraft
+from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.claims import Verdicts
 from willowbark.agents.report.content import ReportSection
 from willowbark.agents.report.forms.blocks import Section
 from willowbark.agents.report.forms.tree import SECTIONS, safety
-from willowbark.agents.report.material import Material
-from willowbark.agents.report.references import References
+from willowbark.agents.report.material import Material, References
 from willowbark.agents.report.safety import safety_section
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence, SourceName
 from willowbark.tools.records import Approval, Drug, EventCounts, Record
-from willowbark.tools.sources.faers import NOT_CAUSE
-from willowbark.tools.sources.openfda import parse_label
+from willowbark.tools.sources.labels.faers import NOT_CAUSE
+from willowbark.tools.sources.labels.openfda import parse_label
 
 QUESTION = "Which existing drugs could prevent migraine attacks in pregnancy?"
 

@@ -21,7 +21,7 @@ from willowbark.tools.sandbox.library import OWN_WORDS, Disease, Library
 from willowbark.tools.sandbox.matching import Document, Index
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.sandbox.syntax import QueryError, parse
-from willowbark.tools.sources.europepmc import parse_record
+from willowbark.tools.sources.studies.europepmc import parse_record
 
 SYNTHETIC = Path(__file__).parent / "library"
 

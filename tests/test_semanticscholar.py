@@ -11,7 +11,7 @@ from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import Status
-from willowbark.tools.sources.semanticscholar import SemanticScholar, parse_record
+from willowbark.tools.sources.studies.semanticscholar import SemanticScholar, parse_record
 
 KEY = {"SEMANTIC_SCHOLAR_API_KEY": "s3cr3t-key"}
 PAPER: dict[str, Any] = {

@@ -16,7 +16,7 @@ from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources.stringdb import STRING
+from willowbark.tools.sources.drugs.stringdb import STRING
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_string"
 BRAF, MAP2K1 = "9606.ENSP00000493543", "9606.ENSP00000302486"

@@ -5,7 +5,7 @@ from builders import asked, findings, record, reply
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.drafts import ReportDraft
+from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.claims import Verdicts
 from willowbark.agents.report.content import DrugCandidate

@@ -17,7 +17,7 @@ from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.records import Protein
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources.uniprot import UniProt, parse_protein
+from willowbark.tools.sources.drugs.uniprot import UniProt, parse_protein
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_uniprot"
 ENTRY: dict[str, Any] = {

@@ -39,7 +39,7 @@ SourceName = Literal[
     "preprint",
     "web",
 ]
-"""Where a record comes from: the list of the sources, each the name of its file in `tools/sources/` (see `registry`).
+"""Where a record comes from: the list of the sources, each named as its file below `tools/sources/` (see `registry`).
 
 The order is that of authority and of search: of records that are one, the first source's speaks for all. Two names
 have no file: `preprint` marks records that Europe PMC hands out without peer review, `web` those of a source of the

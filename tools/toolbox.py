@@ -22,14 +22,14 @@ from .http.transport import Transport
 from .registry import cards, searchable
 from .search import Source, SourceReply, Status
 from .sources.card import module_of
-from .sources.chembl import ChEMBL
-from .sources.clinicaltrials import ClinicalTrials
-from .sources.europepmc import EuropePMC
-from .sources.mychem import MyChem
-from .sources.opentargets import OpenTargets
-from .sources.pubmed import PubMed
-from .sources.reactome import Reactome
-from .sources.uniprot import UniProt
+from .sources.drugs.chembl import ChEMBL
+from .sources.drugs.mychem import MyChem
+from .sources.drugs.opentargets import OpenTargets
+from .sources.drugs.reactome import Reactome
+from .sources.drugs.uniprot import UniProt
+from .sources.studies.clinicaltrials import ClinicalTrials
+from .sources.studies.europepmc import EuropePMC
+from .sources.studies.pubmed import PubMed
 
 SEARCH_TIMEOUT_S = 90.0  # one tool call, all its requests and retries included
 MAX_SINGLE_DRUGS = 8  # of one call to a source that is asked for each alone

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from willowbark.agents.drafts import JudgeDraft, NextSearch
+from willowbark.agents.asking.drafts import JudgeDraft, NextSearch
 from willowbark.agents.judge import AssessmentRequest
 from willowbark.agents.progress import readers
 from willowbark.agents.report.wording import capital, counted

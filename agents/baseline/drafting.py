@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from willowbark.agents.drafts import CandidateDraft, ReportDraft
+from willowbark.agents.asking.drafts import CandidateDraft, ReportDraft
 from willowbark.agents.report.claims import Claim, Stance, objection
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction

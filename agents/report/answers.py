@@ -20,9 +20,8 @@ from willowbark.tools.registry import kind_of
 from .content import NOT_REPORTED, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, paragraph, points, table
 from .forms.markdown import blocks_in_markdown
-from .material import Material
+from .material import Material, References
 from .mechanisms import bears
-from .references import References
 from .wording import capital, counted, listed, short
 
 LONGEST_QUOTE = 220  # characters of a sentence within the answer; the section below it has it whole

@@ -22,7 +22,7 @@ from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.works.sections import TITLE, places, section_of
 
-from ..drafts import ClaimDraft
+from ..asking.drafts import ClaimDraft
 from .alignment import added, words
 from .grounding import identifiers, refers_elsewhere
 

@@ -9,7 +9,7 @@ from willowbark.tools.registry import title_of
 from .content import NOT_REPORTED, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, joined, paragraph, points, table
 from .forms.markdown import blocks_in_markdown
-from .references import References
+from .material import References
 from .wording import capital, counted, short
 
 MAX_INVOLVED = 10  # targets and processes of the condition in the section

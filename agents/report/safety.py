@@ -17,15 +17,14 @@ from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Approval, Drug, EventCounts, Label
 from willowbark.tools.registry import title_of
-from willowbark.tools.sources.chembl_record import warned
-from willowbark.tools.sources.faers import NOT_CAUSE
-from willowbark.tools.sources.opentargets_record import signalled
+from willowbark.tools.sources.drugs.chembl_record import warned
+from willowbark.tools.sources.drugs.opentargets_record import signalled
+from willowbark.tools.sources.labels.faers import NOT_CAUSE
 
 from .content import EVENTS_NOTE, NOT_REPORTED, ReportSection
 from .forms.blocks import Block, Flow, Pairs, Section, flow, joined, paragraph
 from .forms.markdown import blocks_in_markdown
-from .material import Material
-from .references import References
+from .material import Material, References
 from .wording import counted, listed, short
 
 MOST_QUOTED = 2  # sentences of one kind

@@ -16,8 +16,7 @@ from .claims import Claim
 from .content import EVENTS_NOTE, NOT_REPORTED, PostedResult, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, joined, paragraph, points
 from .forms.markdown import blocks_in_markdown
-from .material import Material, as_asked
-from .references import References
+from .material import Material, References, as_asked
 from .tables import posted_results
 from .wording import counted, designs_in_words, listed
 

@@ -270,7 +270,7 @@ def _asked_in_terminal(settings: Settings, progress: Progress) -> "Asked | None"
         return None
     from autogen_agentchat.agents import UserProxyAgent  # noqa: PLC0415  agents take most of a second
 
-    from willowbark.agents.prompt_line import terminal_input  # noqa: PLC0415
+    from willowbark.agents.approver import terminal_input  # noqa: PLC0415
 
     from ..run.research import approver_for  # noqa: PLC0415
 

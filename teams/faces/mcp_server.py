@@ -28,7 +28,7 @@ from pydantic import AnyUrl, BaseModel, ConfigDict, Field, ValidationError
 from willowbark import __version__
 from willowbark.agents.autogen import tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.checking import checked
+from willowbark.agents.context import checked
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.forms.markdown import as_markdown
 from willowbark.agents.report.model import ResearchReport

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from willowbark.tools.errors import SearchError, UsageError
-from willowbark.tools.sources.pubmed_record import parse_articles
+from willowbark.tools.sources.studies.pubmed_record import parse_articles
 
 Format = Literal["jsonl", "xml", "ris", "csv"]
 _ENDINGS: dict[str, Format] = {

@@ -15,7 +15,7 @@ from autogen_ext.models.cache import CHAT_CACHE_VALUE_TYPE, ChatCompletionCache
 from pydantic import BaseModel, ValidationError
 
 from willowbark.agents.asking import REQUEST, ModelUnavailable, reads_requests, told
-from willowbark.agents.drafts import strict
+from willowbark.agents.asking.drafts import strict
 from willowbark.agents.reporter import analyst_name
 from willowbark.teams.run.budget import Budget
 from willowbark.tools.enclosure import without_statements

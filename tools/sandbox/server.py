@@ -20,6 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from willowbark.tools.registry import cards
+from willowbark.tools.sources.card import module_of as source_module
 
 from .library import Library
 
@@ -51,12 +52,13 @@ class SeenRequest:
 
 
 def module_of(name: str) -> ModuleType:
-    """The file that speaks a source's protocol; its `routes` take the library.
+    """The file that speaks a source's protocol, in a folder named as the source's own; its `routes` take the library.
 
     Raises:
         ModuleNotFoundError: the source has none, and would be missing offline without a word.
     """
-    return import_module(f".{name}", __package__)
+    folder = source_module(name).__name__.split(".")[-2]
+    return import_module(f".{folder}.{name}", __package__)
 
 
 def application(library: Library) -> ASGIApp:

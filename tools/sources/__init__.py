@@ -1,1 +1,1 @@
-"""The sources: one file each."""
+"""The sources: one file each, in folders by what their records are."""

@@ -1,13 +1,14 @@
 """The card of a source: everything that is said of it in one place, its file.
 
 Every table is derived from the cards by `tools.registry`: addresses and limits, keys, titles, tools, links, freshness,
-what the doctor looks at. A card is a module's `CARD`, in `tools/sources/` for what is searched, in `tools/works/` for
-what is only asked about records at hand.
+what the doctor looks at. A card is the `CARD` of the source's file, which is found by its name in the folders of
+`tools/sources/`.
 """
 
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
@@ -16,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ..records import Kind
 
 LOOKUPS = ("crossref", "biorxiv")
-"""Sources that give no records and are only asked about those at hand (`tools/works/`)."""
+"""Sources that give no records and are only asked about those at hand."""
 OF_NO_SOURCE: Mapping[str, tuple[str, Kind]] = {
     "preprint": ("preprint servers", "publication"),
     "web": ("the web", "page"),
@@ -127,11 +128,11 @@ def module_of(name: str) -> ModuleType:
         ModuleNotFoundError: there is none.
         TypeError: it holds no card of that name.
     """
-    folder = "works" if name in LOOKUPS else "sources"
-    module = import_module(f"..{folder}.{name}", __package__)
+    folders = (folder.name for folder in Path(__file__).parent.iterdir() if (folder / f"{name}.py").is_file())
+    module = import_module(f".{next(folders, 'studies')}.{name}", __package__)
     card = getattr(module, "CARD", None)
     if not isinstance(card, SourceCard) or card.name != name:
-        raise TypeError(f"tools/{folder}/{name}.py holds no CARD of that name")
+        raise TypeError(f"{module.__name__} holds no CARD of the name {name}")
     return module
 
 

@@ -17,9 +17,9 @@ from ..http.transport import Transport
 from ..records import Noted
 from ..registry import kind_of
 from ..sources.card import PAPERS
-from ..sources.europepmc import by_numbers
 from ..sources.publications import PREPRINT_MARK
-from .biorxiv import is_theirs, published_version
+from ..sources.studies.biorxiv import is_theirs, published_version
+from ..sources.studies.europepmc import by_numbers
 from .versions import later_names, names_of
 
 TITLE_SCORE = 88.0  # of 100: titles gain and lose a subtitle on their way to print

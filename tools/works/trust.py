@@ -12,7 +12,7 @@ from ..http.transport import Transport
 from ..records import FLAGS, Noted, Paper, SaidNotice
 from ..registry import given_by, kind_of, title_of
 from ..sources.card import PAPERS
-from .crossref import Notice
+from ..sources.studies.crossref import Notice
 from .trust_lookup import Answer, Word, answers, flags_of
 
 MAX_RECORDS = 200  # a call; a report cites a few dozen

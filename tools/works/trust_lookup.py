@@ -13,10 +13,9 @@ from ..http.reply import read_each
 from ..http.transport import Transport
 from ..records import Flag
 from ..registry import given_by
-from ..sources import openalex
-from ..sources.europepmc import parse_page, parse_record
-from ..sources.pubmed_record import parse_articles
-from . import crossref
+from ..sources.studies import crossref, openalex
+from ..sources.studies.europepmc import parse_page, parse_record
+from ..sources.studies.pubmed_record import parse_articles
 
 MAX_OPENALEX = 40  # works a call, one request each
 _IDS_PER_QUERY = 40  # keeps Europe PMC's URL below 2,000 bytes

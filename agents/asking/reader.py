@@ -1,0 +1,296 @@
+"""The model's reader: records in small batches side by side, each read once, each quote looked up in its record.
+
+A model says what a drug is in a record and how it did, and quotes the sentences that say so; which way that points
+follows by the table that holds for every reader. What it quotes must stand in the record; what does not is counted and
+told, and the learned reader's word stands there alone.
+"""
+
+import asyncio
+import hashlib
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from autogen_agentchat import EVENT_LOGGER_NAME
+from autogen_core import CancellationToken
+from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
+
+from willowbark.tools.appraisal import Direction
+from willowbark.tools.appraisal.appraised import asked_of, condition_of
+from willowbark.tools.appraisal.candidates import studies
+from willowbark.tools.enclosure import GUIDANCE, enclose_lines
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.questions.query import ParsedQuestion
+from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.reading import Passage, Reading
+from willowbark.tools.registry import kind_of
+from willowbark.tools.works.excerpts import GAP, tells_figures
+
+from ..report.claims import Claim, objection, plain, quoted_sentences
+from ..report.wording import counted, listed
+from . import PROMPTS_VERSION, ModelFailure, add_usage, ask, prompt
+from .drafts import ReadingDraft, ReadingsDraft
+
+BATCH = 12  # records of one prompt: a cut answer costs no more, and the instructions are said once for all of them
+AT_ONCE = 4  # prompts side by side; providers refuse floods
+SHOWN_CHARACTERS = 650  # of a record's text; results and conclusions seldom have more
+MAX_DRUGS = 10  # of one record that are asked about by name, of those that are shown; a model may add others
+_DESIGN = re.compile(r"\b(?:random|placebo|cohort|versus|compar|trial|review|patients|mice|rats)\w*", re.IGNORECASE)
+_log = logging.getLogger(EVENT_LOGGER_NAME)
+
+
+@dataclass(frozen=True)
+class ToRead:
+    """A record as it is put before a model, and the drugs it is asked about."""
+
+    record: Evidence
+    """As `readable` gives it."""
+    drugs: tuple[str, ...]
+    """Generic names that the lexicon finds in it; may be empty."""
+    condition: str
+
+    @cached_property
+    def page(self) -> Page:
+        """The record, cut as every reader cuts it."""
+        asked = asked_of(self.record, "", self.condition)
+        return Page(asked.title, asked.text, asked.publication_types)
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of what is read: the same text is not read twice for a condition."""
+        return hashlib.sha256(f"{self.condition}\n{plain(self.page.text.whole)}".encode()).hexdigest()[:32]
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """The record as a model gets it: key, title, the sentences that tell most, drugs."""
+        sentences = self.page.text.sentences
+        title = [at for at, each in enumerate(sentences) if each.headed == "title"]
+        body = [at for at, each in enumerate(sentences) if each.headed != "title"]
+        told = self._telling(body)
+        text = "".join(
+            ("" if not at or at - 1 in told or at == body[0] else GAP.lstrip()) + self._written(at) + " " for at in told
+        )
+        return {
+            "key": self.record.key,
+            "title": " ".join(map(self._written, title)),
+            "text": text.strip(),
+            "drugs": self._asked_about([*title, *told]),
+        }
+
+    def _telling(self, body: Sequence[int]) -> list[int]:
+        """Results and conclusions first, then aim and method, as far as there is room; in the record's order."""
+        room, kept = SHOWN_CHARACTERS, list[int]()
+        for at in sorted(body, key=lambda at: (-_weight(self.page.zones[at], self._written(at)), at)):
+            if len(self._written(at)) <= room:
+                kept.append(at)
+                room -= len(self._written(at)) + 1
+        return sorted(kept)
+
+    def _asked_about(self, shown: Sequence[int]) -> list[str]:
+        """The drugs that the shown sentences name; where they name none, those of the whole record."""
+        spans = [self.page.text.sentences[at] for at in shown]
+        seen = {name for name, start, _ in self.page.drugs if any(each.start <= start < each.end for each in spans)}
+        return [drug for drug in self.drugs if drug in seen or seen.isdisjoint(self.drugs)][:MAX_DRUGS]
+
+    def _written(self, at: int) -> str:
+        sentence = self.page.text.sentences[at]
+        return self.page.text.quote(sentence.start, sentence.end)
+
+
+def _weight(zone: str, sentence: str) -> int:
+    figures = tells_figures(sentence)
+    return {"R": 4 + 2 * figures, "C": 5, "A": 1, "B": 0}.get(zone, 1) + bool(_DESIGN.search(sentence)) + figures
+
+
+@dataclass
+class Read:
+    """What came of reading."""
+
+    readings: list[Reading] = field(default_factory=list)
+    done: set[str] = field(default_factory=set)
+    """Fingerprints of the records that were read."""
+    refused: dict[str, list[str]] = field(default_factory=dict)
+    """By reason: the readings that don't stand, as `key (drug)`."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """By reason: how many records a model did not read."""
+    usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
+
+    @property
+    def notes(self) -> list[str]:
+        """What the report should say of it, a line for each reason."""
+        refused = (
+            f"Of the model's readings {len(which)} left out, the learned reader's stand there ({reason}): "
+            f"{listed(which, most=5)}"
+            for reason, which in self.refused.items()
+        )
+        return [
+            *(
+                f"{counted(number, 'record')} not read by the model: {reason}"
+                for reason, number in self.failures.items()
+            ),
+            *refused,
+        ]
+
+
+def to_read(pool: Iterable[Evidence], asked: ParsedQuestion) -> list[ToRead]:
+    """The publications of a pool that tell of drugs in the condition, as they are put before a model."""
+    condition = condition_of(asked)
+    return [
+        ToRead(record, tuple(drugs), condition)
+        for record, drugs in studies(pool, asked)
+        if kind_of(record) == "publication" and (drugs or record.has_abstract)
+    ]
+
+
+async def read(
+    client: ChatCompletionClient,
+    question: str,
+    records: Sequence[ToRead],
+    marker: str,
+    cancellation_token: CancellationToken,
+    timeout_s: float | None = None,
+) -> Read:
+    """Have a model read records, in batches side by side.
+
+    Args:
+        client: the model.
+        question: as it was asked.
+        records: what is to be read; none of it twice.
+        marker: of the blocks of records.
+        cancellation_token: ends it.
+        timeout_s: seconds for all of them; what was not read then is counted. None waits for all.
+    """
+    found, free = Read(), asyncio.Semaphore(AT_ONCE)
+    number = -(-len(records) // BATCH)
+    batches = [records[at::number] for at in range(number)]  # none is left with a record or two
+
+    async def one(batch: Sequence[ToRead]) -> None:
+        async with free:
+            drafts, failure = await _ask(client, question, batch, marker, cancellation_token, found.usage)
+        if failure is not None and len(batch) > 1 and failure.may_be_shorter:
+            await asyncio.gather(one(batch[: len(batch) // 2]), one(batch[len(batch) // 2 :]))
+        elif failure is not None:
+            found.failures[str(failure)] += len(batch)
+        else:
+            _take(found, drafts, batch, version_of(client))
+
+    tasks = [asyncio.ensure_future(one(batch)) for batch in batches]
+    for task in tasks:
+        cancellation_token.link_future(task)
+    try:
+        ended, late = await asyncio.wait(tasks, timeout=timeout_s) if tasks else (set(), set())
+    finally:
+        for task in tasks:
+            task.cancel()
+    for task in ended:
+        task.result()
+    if late:
+        unread = sum(each.fingerprint not in found.done for each in records) - found.failures.total()
+        found.failures["its time was up"] += unread
+    return found
+
+
+async def _ask(
+    client: ChatCompletionClient,
+    question: str,
+    batch: Sequence[ToRead],
+    marker: str,
+    cancellation_token: CancellationToken,
+    used: RequestUsage,
+) -> tuple[list[ReadingDraft], ModelFailure | None]:
+    head = f"Question: {' '.join(question.split())}\nCondition: {batch[0].condition}\n"
+    asked: list[LLMMessage] = [
+        SystemMessage(content=f"{prompt('reader.md')}\n\n{GUIDANCE}"),
+        UserMessage(content=head + enclose_lines([each.line for each in batch], marker), source="literature"),
+    ]
+    try:
+        answer, usage = await ask(client, asked, ReadingsDraft, cancellation_token)
+    except ModelFailure as failure:
+        _log.warning("reading: %s", failure)
+        add_usage(used, failure.usage)
+        return [], failure
+    add_usage(used, usage)
+    return answer.readings, None
+
+
+def version_of(client: ChatCompletionClient) -> str:
+    """What readings name as their version: the model, and the version of the prompts."""
+    return f"{getattr(client, 'display_name', type(client).__name__)}, prompts {PROMPTS_VERSION}"
+
+
+def _take(found: Read, drafts: Sequence[ReadingDraft], batch: Sequence[ToRead], version: str) -> None:
+    """Take in what stands of an answer, and count what does not."""
+    by_key: Mapping[str, ToRead] = {each.record.key: each for each in batch}
+    known = set[tuple[str, str]]()
+    for draft in drafts:
+        given = by_key.get(draft.evidence_key)
+        reading = "names a record that was not shown" if given is None else checked(draft, given, version)
+        if isinstance(reading, Reading) and (reading.key, reading.drug) in known:
+            reading = "a record is read twice for one drug"
+        if isinstance(reading, str):
+            found.refused.setdefault(reading, []).append(f"{draft.evidence_key[:60]} ({draft.drug})")
+            continue
+        known.add((reading.key, reading.drug))
+        found.readings.append(reading)
+    found.done |= {each.fingerprint for each in batch}
+
+
+def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
+    """A model's reading with its quote looked up, or why it does not stand.
+
+    A verdict needs whole sentences of the record that report it; what says nothing for or against may go without.
+    """
+    drug = canonical_drug(draft.drug) or draft.drug.strip().casefold()
+    whole = given.page.text.whole
+    if drug not in given.drugs and drug not in plain(whole) and all(drug != name for name, _, _ in given.page.drugs):
+        return "names a drug that its record does not name"
+    reading = Reading(
+        key=given.record.key,
+        drug=drug,
+        condition=given.condition,
+        role=draft.role,
+        match=draft.match,
+        kind=draft.kind,
+        comparator=draft.comparator,
+        against=draft.against.strip() or None,
+        effect=draft.effect,
+        hedged=draft.hedged,
+        non_inferior=draft.non_inferior,
+        reader="model",
+        version=version,
+    )
+    verdict = reading.verdict
+    if verdict == "none":
+        return reading
+    claim = Claim(
+        evidence_key=reading.key,
+        quote=draft.quote,
+        drug=drug,
+        topic="clinical",
+        text=draft.quote or "-",
+        stance=verdict,
+    )
+    problem = objection(claim, given.record, Direction.neutral)
+    passages = _passages(draft.quote, given.page) if problem is None else ()
+    if verdict != "neutral" and not passages:
+        return problem or "quotes across a gap"
+    return reading.model_copy(update={"passages": passages})
+
+
+def _passages(quote: str, page: Page) -> tuple[Passage, ...]:
+    """Where a quote stands: title or text, in whole sentences; empty where it runs from one into the other."""
+    every = page.text.sentences
+    found = quoted_sentences(plain(quote), [plain(page.text.quote(each.start, each.end)) for each in every])
+    if found is None:
+        return ()
+    chosen = every[found]
+    if len({each.headed == "title" for each in chosen}) > 1:
+        return ()
+    start, end = chosen[0].start, chosen[-1].end
+    section = "Title" if chosen[0].headed == "title" else "Abstract"
+    return (Passage(text=page.text.quote(start, end), section=section, start=start, end=end),)

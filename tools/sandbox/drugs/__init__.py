@@ -1,0 +1,1 @@
+"""Protocols of the sources of drugs and targets."""

@@ -1,0 +1,1 @@
+"""Protocols of the sources of labels, approvals and adverse events."""

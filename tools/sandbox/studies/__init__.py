@@ -1,0 +1,1 @@
+"""Protocols of the sources of publications and trials."""

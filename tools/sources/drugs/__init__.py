@@ -1,0 +1,1 @@
+"""Drugs, what they act on, and the processes in which these take part."""

@@ -1,0 +1,311 @@
+"""ChEMBL, drugs with their mechanisms and indications (https://chembl.gitbook.io/chembl-interface-documentation/web-services).
+
+Asked with GET, always with `format=json` and `limit` (at most 1000), answered in JSON:
+
+* `drug_indication.json` with `mesh_heading__icontains`, `efo_term__icontains` or `parent_molecule_chembl_id__in`; gives
+  `drug_indications[]` of `molecule_chembl_id`, `parent_molecule_chembl_id`, `mesh_id`, `mesh_heading`, `efo_id`,
+  `efo_term`, `max_phase_for_ind` (text such as `"4.0"`, null, or -1 for unknown);
+* `molecule.json` with `molecule_chembl_id__in`, `pref_name__in` or `molecule_synonyms__molecule_synonym__in` (both
+  compared with their capitals); gives `molecules[]` of `molecule_chembl_id`,
+  `pref_name`, `molecule_type`, `max_phase`, `first_approval`, `molecule_hierarchy.parent_chembl_id`,
+  `molecule_synonyms[].molecule_synonym`, `withdrawn_flag`, `black_box_warning` (1, 0, -1 for unknown);
+* `drug_warning.json` with `parent_molecule_chembl_id__in`, for those with such a flag alone; gives `drug_warnings[]`
+  of `parent_molecule_chembl_id`, `warning_type` (`Withdrawn`, `Black Box Warning`), `warning_class`,
+  `warning_country`, `warning_year`, `warning_description`;
+* `mechanism.json` with `parent_molecule_chembl_id__in`; gives `mechanisms[]` of `molecule_chembl_id`,
+  `parent_molecule_chembl_id`, `mechanism_of_action`, `action_type`, `target_chembl_id`;
+* `target.json` with `target_chembl_id__in`; gives `targets[]` of `target_chembl_id`, `pref_name`,
+  `target_components[].accession` (UniProt) and `.target_component_synonyms[]` of `syn_type` (`GENE_SYMBOL`) and
+  `component_synonym`.
+
+Lists of ids are joined by commas. Each reply has `page_meta.next` (null on the last page; the next is asked
+with `offset`). A name without a hit gives an empty list with 200, never 404. Salts hold no mechanisms of their own:
+everything is asked of the parent molecule. `chembl_record` reads the rows.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from ...errors import SearchError
+from ...evidence import Evidence
+from ...http.reply import Reply, at, entries, read_each
+from ...lexicon import canonical_drug, condition_synonyms
+from ...questions.naming import asked_for, essence, words_of
+from ...search import Filters, SearchFilters, Source, SourceReply
+from ..card import SourceCard
+from .chembl_record import Row, indication_name, molecule_names, parent_id, parse_drug, parse_phase
+
+CARD = SourceCard(
+    name="chembl",
+    title="ChEMBL",
+    purpose="Drugs of ChEMBL by name or by condition: mechanisms of action, targets, indications with the highest"
+    " phase.",
+    address="https://www.ebi.ac.uk/chembl/api/data",
+    documentation="https://chembl.gitbook.io/chembl-interface-documentation/web-services",
+    per_second=5,  # none published
+    typical_s=2.5,
+    fresh_days=30,  # released a few times a year
+    hosts=("www.ebi.ac.uk",),
+    gives="drug",
+    entries="Database entry",
+    dialect="names",
+    use="searched",
+    by_condition=False,  # Open Targets lists the same drugs in two requests, not ten
+    specialist="mechanism",
+)
+
+_IDS = ("molecule_chembl_id", "parent_molecule_chembl_id", "target_chembl_id", "molecule_type", "target_components")
+_LIMIT = 1000  # rows of a page; the API's own limit
+_MAX_PAGES = 3  # of one list: "cancer" alone has tens of thousands of indications
+_MAX_TERMS = 4  # spellings of a condition that are asked for, two requests each
+_SHORTEST_TERM = 5  # letters; abbreviations occur inside other words
+_CHEMBL_ID = re.compile(r"CHEMBL[1-9]\d{0,9}")
+_ENDING = re.compile(r"(?<=\w{6})(?:ies|s|y)$")
+
+
+class ChEMBL(Source):
+    """Drugs with their mechanisms of action, and the conditions they were developed for."""
+
+    card = CARD
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Give the drugs that the query names; else those that went furthest for the condition it names.
+
+        Args:
+            query: words, or the boolean form that `preprocess_query` gives.
+            max_results: 1 to 50 records.
+            filters: the page, of drugs for a condition.
+
+        Raises:
+            SourceRefused: filters were given, or the query holds no words.
+            SearchError: no answer, or no readable one.
+        """
+        page = SearchFilters.of(self.name, filters).page
+        asked, words = asked_for(query), words_of(self.name, query)
+        named = await self._named(asked.drugs[:max_results])
+        warnings = [f"no molecule is named {drug!r}" for drug, parent in named.items() if not parent]
+        parents, about = [parent for parent in named.values() if parent], frozenset[str]()
+        total = len(parents)
+        if not parents:
+            conditions = asked.conditions or (words,)
+            rows, cut = await self._indicated(conditions)
+            order = by_phase(rows, conditions)
+            parents, total = order[(page - 1) * max_results : page * max_results], len(order)
+            about = frozenset(name for row in rows if (name := indication_name(row)))
+            warnings += ["too many indications match; not all were read"] if cut else []
+        return await self._reply(query, parents, warnings, question=words, about=about, total=total)
+
+    async def look_up(self, *names: str) -> SourceReply:
+        """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none.
+
+        Raises:
+            SearchError: no answer, or no readable one.
+        """
+        found = await self.transport.shelf.take(self.name, names, self._looked_up)
+        records = [record for record, _ in found.values() if record is not None]
+        warnings = [f"no molecule is named {drug[:60]!r}" for drug, (record, _) in found.items() if record is None]
+        failures = list(dict.fromkeys(line for _, lines in found.values() for line in lines))
+        return self.reply(", ".join(names), records, problems=failures, notes=warnings, url=self._url)
+
+    async def _looked_up(self, drugs: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
+        """Whole drugs by the names that were asked for, with what of them could not be had."""
+        parents = await self._named(drugs)
+        wanted = list(dict.fromkeys(parent for parent in parents.values() if parent))
+        records, failures = await self._records(wanted, frozenset()) if wanted else ([], [])
+        by_id = {record.metadata.get("chembl_id"): record for record in records}
+        return {drug: (by_id.get(parents[drug]), failures) for drug in drugs}
+
+    async def _named(self, drugs: Sequence[str]) -> dict[str, str | None]:
+        """The parent molecules of names and ids: preferred names, other names and ids are asked for side by side."""
+        lists = {
+            "pref_name__in": [name for drug in drugs for name in _preferred(drug)],
+            "molecule_synonyms__molecule_synonym__in": [name for drug in drugs for name in _spelled(drug)],
+            "molecule_chembl_id__in": [name for drug in drugs if _CHEMBL_ID.fullmatch(name := drug.strip().upper())],
+        }
+        asked = {field: ",".join(dict.fromkeys(names)) for field, names in lists.items() if names}
+        pages = await asyncio.gather(
+            *(self._list("molecule.json", "molecules", **{field: names}) for field, names in asked.items())
+        )
+        rows = [row for page in pages for row in page]
+
+        def found(drug: str) -> str | None:
+            names = {drug.strip().upper(), *_preferred(drug)}
+            preferred = (
+                r for r in rows if {str(r.get(f)).upper() for f in ("pref_name", "molecule_chembl_id")} & names
+            )
+            return best_match(preferred) or best_match(row for row in rows if names_it(row, drug))
+
+        return {drug: found(drug) for drug in drugs}
+
+    async def _reply(
+        self,
+        query: str,
+        parents: Sequence[str],
+        warnings: list[str],
+        *,
+        question: str,
+        total: int,
+        about: frozenset[str] = frozenset(),
+    ) -> SourceReply:
+        records, failures = await self._records(list(dict.fromkeys(parents)), about) if parents else ([], [])
+        return self.reply(query, records, words=question, total=total, problems=failures, notes=warnings, url=self._url)
+
+    @property
+    def _url(self) -> str:
+        return f"{self.transport.endpoints[self.name].base_url}/molecule.json"
+
+    async def _records(self, parents: Sequence[str], about: frozenset[str]) -> tuple[list[Evidence], list[str]]:
+        """Read whole drugs, in the order of `parents`; gives the records and what could not be had."""
+        ids, warnings = ",".join(parents), list[str]()
+        molecules, mechanisms, indications = await asyncio.gather(
+            self._list("molecule.json", "molecules", molecule_chembl_id__in=ids),
+            self._list_or_warn(warnings, "mechanism.json", "mechanisms", parent_molecule_chembl_id__in=ids),
+            self._list_or_warn(warnings, "drug_indication.json", "drug_indications", parent_molecule_chembl_id__in=ids),
+        )
+        flagged = [row for row in molecules if row.get("withdrawn_flag") or row.get("black_box_warning") in (1, "1")]
+        warned: list[Row] = []
+        if flagged:
+            ids = ",".join(sorted({str(row.get("molecule_chembl_id")) for row in flagged}))
+            warned = await self._list_or_warn(
+                warnings, "drug_warning.json", "drug_warnings", parent_molecule_chembl_id__in=ids
+            )
+        targets: list[Row] = []
+        if wanted := sorted({str(row["target_chembl_id"]) for row in mechanisms if row.get("target_chembl_id")}):
+            targets = await self._list_or_warn(
+                warnings, "target.json", "targets", target_chembl_id__in=",".join(wanted)
+            )
+        by_id = {str(row.get("molecule_chembl_id")): row for row in molecules}
+
+        def drug(parent: str) -> Evidence:
+            return parse_drug(
+                by_id[parent],
+                mechanisms=[row for row in mechanisms if parent_id(row) == parent],
+                indications=[row for row in indications if parent_id(row) == parent],
+                targets=targets,
+                warnings=[row for row in warned if parent_id(row) == parent],
+                about=about,
+            )
+
+        records, unread = read_each([parent for parent in parents if parent in by_id], drug)
+        warnings += unread
+        if missing := [parent for parent in parents if parent not in by_id]:
+            warnings.append(f"{', '.join(missing[:5])} could not be had")
+        return records, warnings
+
+    async def _indicated(self, conditions: Sequence[str]) -> tuple[list[Row], bool]:
+        """Give the rows on any of the conditions, and whether there are more."""
+        terms = [term for condition in conditions for term in indication_terms(condition)]
+        rows, cut = await self._containing(terms)
+        return (rows, cut) if rows else await self._containing(filter(None, map(inverted, conditions)))
+
+    async def _containing(self, terms: Iterable[str]) -> tuple[list[Row], bool]:
+        pages = await asyncio.gather(
+            *(
+                self._pages("drug_indication.json", "drug_indications", **{f"{field}__icontains": term})
+                for term in dict.fromkeys(terms)
+                for field in ("mesh_heading", "efo_term")
+            )
+        )
+        return [row for rows, _ in pages for row in rows], any(cut for _, cut in pages)
+
+    async def _list_or_warn(self, warnings: list[str], path: str, key: str, **params: object) -> list[Row]:
+        try:
+            return await self._list(path, key, **params)
+        except SearchError as error:
+            warnings.append(f"{key.replace('_', ' ')} could not be had: {error.reason}")
+            return []
+
+    async def _list(self, path: str, key: str, **params: object) -> list[Row]:
+        rows, _ = await self._pages(path, key, **params)
+        return rows
+
+    async def _pages(self, path: str, key: str, **params: object) -> tuple[list[Row], bool]:
+        """Give a list's rows and whether there are more than were read."""
+        rows: list[Row] = []
+        for _ in range(_MAX_PAGES):
+            asked = {"limit": _LIMIT, **params, "offset": len(rows) or None, "format": "json"}
+            page, more = await self.transport.get(self.name, path, params=asked, read=partial(_read, key))
+            rows += page
+            if not more or not page:
+                return rows, False
+        return rows, True
+
+
+def _read(key: str, reply: Reply) -> tuple[Sequence[Row], bool]:
+    data = reply.json()
+    rows = entries(reply.source, data, key, what=key.replace("_", " "), keys=_IDS)
+    return rows, bool(at(data, "page_meta", "next"))
+
+
+def indication_terms(condition: str) -> list[str]:
+    """Spellings under which a condition's indications are found: its names without their endings, none within another.
+
+    >>> indication_terms("diabetic nephropathy")[0]
+    'diabetic nephropath'
+    """
+    names = [name for name in condition_synonyms(condition) if len(name) >= _SHORTEST_TERM] or [condition]
+    terms = list(dict.fromkeys(_ENDING.sub("", name).casefold() for name in names))
+    return [term for term in terms if not any(other in term for other in terms if other != term)][:_MAX_TERMS]
+
+
+def inverted(condition: str) -> str | None:
+    """A name of two words in the order of MeSH's headings; None for other names.
+
+    >>> inverted("portal hypertension")
+    'hypertension, portal'
+    """
+    words = condition.split()
+    return f"{words[1]}, {words[0]}" if len(words) == 2 else None
+
+
+def by_phase(rows: Iterable[Row], conditions: Iterable[str]) -> list[str]:
+    """Order the parent molecules of indications: those for the very condition first, then by the highest phase.
+
+    >>> by_phase([{"molecule_chembl_id": "CHEMBL1", "mesh_heading": "Migraine Disorders", "max_phase_for_ind": "2.0"},
+    ...           {"molecule_chembl_id": "CHEMBL2", "mesh_heading": "Migraine Disorders", "max_phase_for_ind": "4.0"}],
+    ...          ["migraine"])
+    ['CHEMBL2', 'CHEMBL1']
+    """
+    meant = {essence(name) for condition in conditions for name in (condition, *condition_synonyms(condition))}
+    best: dict[str, tuple[bool, float, str]] = {}
+    for row in rows:
+        if parent := parent_id(row):
+            exact = any(essence(str(row.get(field) or "")) in meant for field in ("mesh_heading", "efo_term"))
+            standing = (not exact, -(parse_phase(row.get("max_phase_for_ind")) or 0), parent)
+            best[parent] = min(standing, best.get(parent, standing))
+    return sorted(best, key=best.__getitem__)
+
+
+def _preferred(drug: str) -> list[str]:
+    """The preferred names that a drug may have; none for an id, or for a name that a list of names can't hold."""
+    names = dict.fromkeys(name.strip().upper() for name in (drug, canonical_drug(drug)) if name)
+    return [name for name in names if "," not in name and not _CHEMBL_ID.fullmatch(name)]
+
+
+def _spelled(drug: str) -> list[str]:
+    """A name as synonyms may spell it: a list of names is compared with its capitals; none for an id."""
+    names = dict.fromkeys(name.strip() for name in (drug, canonical_drug(drug)) if name)
+    fit = [name for name in names if "," not in name and not _CHEMBL_ID.fullmatch(name.upper())]
+    return [form for name in fit for form in (name, name.upper(), name.lower(), name.capitalize())]
+
+
+def best_match(molecules: Iterable[Row]) -> str | None:
+    """The parent's id of the molecule that went furthest; None where there is none."""
+    found = sorted(
+        (-(parse_phase(row.get("max_phase")) or 0), str(row.get("molecule_chembl_id")), parent)
+        for row in molecules
+        if (parent := parent_id(row))
+    )
+    return found[0][-1] if found else None
+
+
+def names_it(molecule: Row, drug: str) -> bool:
+    """Whether a molecule bears the drug's name, as one of its names begins.
+
+    >>> names_it({"pref_name": "VALPROIC ACID"}, "valproic acid")
+    True
+    """
+    wanted = drug.casefold().split()
+    return any(name.casefold().split()[: len(wanted)] == wanted for name in molecule_names(molecule))

@@ -1,0 +1,153 @@
+"""MyChem.info, what several databases say of a drug, for when ChEMBL gives no answer (https://docs.mychem.info).
+
+Asked with GET `query`: `q` (a name), `fields`, `size`. A reply has `total` and `hits[]` of `_id` and a part for each
+database: `chembl` with `pref_name`, `molecule_chembl_id`, `molecule_type`, `drug_mechanisms` (`action_type`,
+`target_name`; the salts' stand with the salts), `gtopdb` with `name` and `interaction_targets` (`symbol`),
+`drugcentral` with `approval` (`agency`, `date`) and `drug_use.indication` (`concept_name`), `unii.display_name`. Where
+one is all there is, an object stands in place of a list. A hit may resemble the name in one part alone, so that those
+count which bear the drug's own name, or a salt's.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...evidence import Citation, Evidence
+from ...http.reply import Reply, at, entries, text
+from ...lexicon import canonical_drug, same_drug
+from ...records import Development, Drug, Mechanism
+from ...search import LookUps, SourceReply
+from ..card import SourceCard
+
+CARD = SourceCard(
+    name="mychem",
+    title="MyChem.info",
+    purpose="What ChEMBL, the Guide to Pharmacology and DrugCentral say of drugs, gathered by name.",
+    address="https://mychem.info/v1",
+    documentation="https://docs.mychem.info",
+    per_second=5,  # none published
+    off="most of it is ChEMBL's, and it is asked by itself where ChEMBL gives no answer",
+    fresh_days=30,
+    hosts=("mychem.info",),
+    gives="drug",
+    entries="Database entry",
+    dialect="names",
+    use="named",
+    by_condition=False,
+    specialist="mechanism",
+)
+MOST_DRUGS = 8  # of one call, a request each
+_FIELDS = (
+    "chembl.pref_name,chembl.molecule_chembl_id,chembl.molecule_type,chembl.drug_mechanisms,gtopdb.name,"
+    "gtopdb.interaction_targets.symbol,drugcentral.approval,drugcentral.drug_use.indication.concept_name,"
+    "unii.display_name"
+)
+_NAMES = (("chembl", "pref_name"), ("gtopdb", "name"), ("unii", "display_name"))
+_SIZE = 25
+_ID = re.compile(r"[A-Za-z0-9-]{4,40}")
+_CHEMBL_ID = re.compile(r"CHEMBL[1-9]\d{0,9}")
+Hit = Mapping[str, Any]
+
+
+class MyChem(LookUps):
+    """Drugs, by what several databases say of them."""
+
+    card = CARD
+
+    async def look_up(self, *names: str) -> SourceReply:
+        """Give drugs by their names, the first few of them, and none twice in a run; raises as `find`."""
+        found = await self.shelved("query", names[:MOST_DRUGS], self._looked_up)
+        left = [f"{len(names) - MOST_DRUGS} further drugs were not asked for"] * (len(names) > MOST_DRUGS)
+        return found.model_copy(update={"warnings": [*found.warnings, *left]})
+
+    async def _looked_up(self, drugs: Sequence[str]) -> dict[str, Evidence | str]:
+        pages = await asyncio.gather(*map(self._ask, drugs))
+        return {
+            drug: told(drug, hits) or f"no drug is named {drug[:60]!r}" for drug, hits in zip(drugs, pages, strict=True)
+        }
+
+    async def _ask(self, drug: str) -> Sequence[Hit]:
+        name = " ".join(re.sub(r"[^\w\s-]", " ", drug).split())
+        params = {"q": f'"{name}"', "fields": _FIELDS, "size": _SIZE}
+        return await self.transport.get(self.name, "query", params=params, read=parse_hits)
+
+
+def parse_hits(reply: Reply) -> Sequence[Hit]:
+    """Read the hits of a reply.
+
+    Raises:
+        UnreadableReply: not a list of hits.
+    """
+    return entries(reply.source, reply.json(), "hits", what="a list of hits", keys=("_id", "_score"))
+
+
+def told(drug: str, hits: Iterable[Hit]) -> Evidence | None:
+    """The record of a drug, from the hits that bear its name or a salt's; None where none does."""
+    own = [hit for hit in hits if any(same_drug(name, drug) for name in _names(hit))]
+    own.sort(key=lambda hit: not any(name.casefold() == drug.casefold() for name in _names(hit)))
+    number = next((str(hit.get("_id")) for hit in own if _ID.fullmatch(str(hit.get("_id")))), None)
+    if number is None:
+        return None
+    chembl_ids = (str(at(hit, "chembl", "molecule_chembl_id")) for hit in own)
+    days = [str(each.get("date")) for hit in own for each in many(at(hit, "drugcentral", "approval"))]
+    years = [int(day[:4]) for day in days if re.match(r"[12]\d{3}-", day)]
+    name = canonical_drug(drug) or drug.lower()
+    record = Drug(
+        drug=name,
+        chembl_id=next(filter(_CHEMBL_ID.fullmatch, chembl_ids), None),
+        molecule_type=next(filter(None, (text(at(hit, "chembl", "molecule_type")) for hit in own)), None),
+        first_approval=min(years, default=None),
+        mechanisms=_mechanisms(own),
+        indications=_indications(own),
+    )
+    title = f"{name.capitalize()} (MyChem.info)"
+    return Evidence(
+        content="\n".join([title, "", *_sentences(name.capitalize(), record)]),
+        citation=Citation(source="mychem", title=title, url=f"https://mychem.info/v1/chem/{number}"),
+        record=record,
+    )
+
+
+def many(value: Any) -> list[dict[str, Any]]:
+    """The objects of a part that is one object where there is one alone, else a list.
+
+    >>> many({"a": 1}), many([{"a": 1}, None]), many("x")
+    ([{'a': 1}], [{'a': 1}], [])
+    """
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
+
+
+def _names(hit: Hit) -> list[str]:
+    given = (each.get(name) for part, name in _NAMES for each in many(hit.get(part)))
+    return [name for each in given if (name := text(each))]
+
+
+def _mechanisms(hits: Sequence[Hit]) -> list[Mechanism]:
+    """What ChEMBL says of drug and salts, then the Guide's genes; each once."""
+    found: list[Mechanism] = []
+    rows = [each for hit in hits for part in many(hit.get("chembl")) for each in many(part.get("drug_mechanisms"))]
+    for row in rows:
+        said = {"target_name": text(row.get("target_name")), "action_type": text(row.get("action_type"))}
+        told: Any = {key: value for key, value in said.items() if value}
+        found += [told] if "target_name" in told and told not in found else []
+    listed = [
+        each for hit in hits for part in many(hit.get("gtopdb")) for each in many(part.get("interaction_targets"))
+    ]
+    genes = dict.fromkeys(symbol for each in listed if (symbol := text(each.get("symbol"))))
+    return [*found, *(Mechanism(gene_symbols=[gene]) for gene in genes)]
+
+
+def _indications(hits: Sequence[Hit]) -> list[Development]:
+    rows = [each for hit in hits for each in many(at(hit, "drugcentral", "drug_use", "indication"))]
+    return [Development(name=name) for name in dict.fromkeys(text(row.get("concept_name")) for row in rows) if name]
+
+
+def _sentences(name: str, record: Drug) -> list[str]:
+    said = [f"{name}: first approved {record.first_approval}."] if record.first_approval else []
+    for each in record.mechanisms:
+        target = each.get("target_name") or ", ".join(each.get("gene_symbols", ()))
+        said.append(f"{name}: {each.get('action_type', 'action not named').lower()} (target {target}).")
+    if record.indications:
+        said.append(f"{name} is used for: {', '.join(each['name'] for each in record.indications)}.")
+    return said or [f"{name}: neither mechanism nor use is listed."]

@@ -1,0 +1,301 @@
+"""Open Targets Platform, drugs and targets of diseases (https://platform-docs.opentargets.org/data-access/graphql-api).
+
+Asked with POST `graphql`, body `{"query": …, "variables": …}`. Four queries, told apart by their operation name:
+
+* `Search` with variables `text` and `kinds` (`["disease"]` or `["drug"]`); gives `data.search.hits[]` of `id`, `name`,
+  `entity`, and `data.search.total`;
+* `Disease` with `id` (`EFO_…`, `MONDO_…`); gives `data.disease` of `id`, `name`, `drugAndClinicalCandidates` with
+  `count` and `rows[]` of `maxClinicalStage` and `drug{id name}`, and `associatedTargets(page: …)` (first 10) with
+  `count` and `rows[]` of `score` (0 to 1) and `target{id approvedSymbol}`;
+* `MapIds` with `names` and `kinds`; gives `data.mapIds.mappings[]` of `term` and `hits[]` as above;
+* `Drugs` with `ids` (`CHEMBL…`); gives `data.drugs[]` of `id`, `name`, `drugType`, `maximumClinicalStage`,
+  `mechanismsOfAction.rows[]` of `mechanismOfAction`, `actionType`, `targetName`, `targets[]{id approvedSymbol}` with
+  `pathways[]` of `pathwayId` (Reactome's) and `pathway` (its name), `indications` with `count` and `rows[]` of
+  `maxClinicalStage` and `disease{id name}`, `drugWarnings[]` of `warningType`, `toxicityClass`, `country`, `year`,
+  `description`, and `adverseEvents(page: …)` with `criticalValue` and `rows[]` of `name`, `count` and `logLR`: what
+  is reported to FAERS after it more often than after others, by a ratio of log-likelihoods.
+
+Clinical stages are words: `APPROVAL` (marketed for it), `PREAPPROVAL`, `PHASE_4`, `PHASE_3`, `PHASE_2_3`, `PHASE_2`,
+`PHASE_1_2`, `PHASE_1`, `EARLY_PHASE_1`, `IND`, `PRECLINICAL`, `WITHDRAWAL`, `UNKNOWN`. An unknown id gives `null` for
+`disease` and no row of `drugs`. Failures come as `errors[]` of `message` and `path` with 200 or 400, beside the data
+that could be had. Where the schema says `Cannot query field`, the older one is asked: `knownDrugs(size: 200)` with rows
+of `phase` (number), `maximumClinicalTrialPhase`, and `maxPhaseForIndication`. `opentargets_record` reads the answers.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ...errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from ...evidence import Evidence
+from ...http.reply import Reply, at, dicts, read_each
+from ...lexicon import canonical_drug, condition_synonyms, same_drug
+from ...questions.naming import asked_for, essence, words_of
+from ...search import Filters, SearchFilters, Source, SourceReply
+from ..card import SourceCard
+from .opentargets_record import parse_disease, parse_drug
+
+CARD = SourceCard(
+    name="opentargets",
+    title="Open Targets",
+    purpose="Open Targets by condition or drug: known drugs and associated targets of a disease; mechanisms of a drug.",
+    address="https://api.platform.opentargets.org/api/v4",
+    documentation="https://platform-docs.opentargets.org/data-access/graphql-api",
+    per_second=4,  # none published
+    typical_s=0.6,
+    fresh_days=30,  # released every three months
+    hosts=("platform.opentargets.org",),
+    gives="drug",  # and diseases, which say so
+    entries="Database entry",
+    dialect="names",
+    use="searched",
+    specialist="mechanism",
+)
+
+_MAX_DISEASES = 3  # entries for one condition: the disease itself and near relations
+_MAX_NAMES = 4  # of one condition that are searched for, until one is found
+_CHEMBL_ID = re.compile(r"CHEMBL[1-9]\d{0,9}")
+_ADDRESS = re.compile(r"\S*(?:://|www\.)\S*")
+_UNKNOWN_FIELD = re.compile(r"cannot query field", re.IGNORECASE)
+_AT_FAULT = re.compile(
+    r"cannot query|syntax error|unknown (?:argument|type)|variable|field .* of type|validat|too (?:expensive|complex)",
+    re.IGNORECASE,
+)
+
+Found = tuple[Any, list[str]]
+"""What was asked for, None where the server knows no such thing; and a line on each part of it that failed."""
+
+SEARCH = """query Search($text: String!, $kinds: [String!]!) {
+  search(queryString: $text, entityNames: $kinds, page: {index: 0, size: 10}) { total hits { id name entity } }
+}"""
+_DISEASE = """query Disease($id: String!) {
+  disease(efoId: $id) {
+    id name
+    %s
+    associatedTargets(page: {index: 0, size: 10}) { count rows { score target { id approvedSymbol } } }
+  }
+}"""
+MAP_IDS = """query MapIds($names: [String!]!, $kinds: [String!]!) {
+  mapIds(queryTerms: $names, entityNames: $kinds) { mappings { term hits { id name entity } } }
+}"""
+_DRUGS = """query Drugs($ids: [String!]!) {
+  drugs(chemblIds: $ids) {
+    id name drugType %s
+    mechanismsOfAction { rows { mechanismOfAction actionType targetName targets { id approvedSymbol %s } } }
+    indications { count rows { %s disease { id name } } }
+    drugWarnings { warningType description toxicityClass country year }
+    adverseEvents(page: {index: 0, size: 10}) { criticalValue rows { name count logLR } }
+  }
+}"""
+DISEASE = (
+    _DISEASE % "drugAndClinicalCandidates { count rows { maxClinicalStage drug { id name } } }",
+    _DISEASE % "knownDrugs(size: 200) { count rows { phase drug { id name } } }",
+)
+"""The query by today's schema, and by the one before it."""
+DRUGS = (
+    _DRUGS % ("maximumClinicalStage", "pathways { pathwayId pathway }", "maxClinicalStage"),
+    _DRUGS % ("maximumClinicalTrialPhase", "", "maxPhaseForIndication"),
+)
+"""Likewise."""
+
+
+class SchemaChanged(SourceRefused):
+    """The source does not know a field that was asked for."""
+
+
+class OpenTargets(Source):
+    """Diseases with their known drugs and associated targets; drugs with their mechanisms and indications."""
+
+    card = CARD
+    _schema = 0
+    """Which form of the queries the server understood last."""
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Give the diseases that the query names, with their drugs and targets; then the drugs that it names.
+
+        Args:
+            query: words, or the boolean form that `preprocess_query` gives.
+            max_results: 1 to 50 records.
+            filters: the page.
+
+        Raises:
+            SourceRefused: filters were given, or the query holds no words.
+            SearchError: no answer, or no readable one.
+        """
+        page = SearchFilters.of(self.name, filters).page
+        asked, words = asked_for(query), words_of(self.name, query)
+        conditions = asked.conditions or (() if asked.drugs else (words,))
+        asking = [self._diseases(condition) for condition in conditions]
+        asking += [self._drugs(asked.drugs)] if asked.drugs else []
+        answers = await asyncio.gather(*asking, return_exceptions=True)
+        failures = [answer for answer in answers if isinstance(answer, BaseException)]
+        given = [answer for answer in answers if not isinstance(answer, BaseException)]
+        records = list({record.key: record for found, _ in given for record in found}.values())
+        if failures and (not records or not isinstance(failures[0], SearchError)):
+            raise failures[0]
+        problems = [failure.reason for failure in failures if isinstance(failure, SearchError)]
+        problems += [problem for _, lacking in given for problem in lacking]
+        shown = records[(page - 1) * max_results : page * max_results]
+        return self.reply(query, shown, words=words, total=len(records), problems=problems, url=self._url)
+
+    async def look_up(self, *names: str) -> SourceReply:
+        """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none.
+
+        Raises:
+            SearchError: no answer, or no readable one.
+        """
+        found = await self.transport.shelf.take(self.name, names, self._looked_up)
+        known = {name: record for name, (record, _) in found.items() if record is not None}
+        problems = list(dict.fromkeys(line for _, lines in found.values() for line in lines))
+        notes = [f"no drug is named {name[:60]!r}" for name in dict.fromkeys(names) if name not in known]
+        return self.reply(", ".join(names), known.values(), problems=problems, notes=notes, url=self._url)
+
+    @property
+    def _url(self) -> str:
+        return f"{self.transport.endpoints[self.name].base_url}/graphql"
+
+    async def _diseases(self, condition: str) -> tuple[list[Evidence], list[str]]:
+        for name in list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]:
+            data, _ = await self._ask(SEARCH, {"text": name, "kinds": ["disease"]}, "search")
+            if ids := best_hits(_hits(data, "disease"), condition):
+                given = [await self._either(DISEASE, {"id": each}, "disease") for each in ids]
+                records, unread = read_each([data for data, _ in given if isinstance(data, dict)], parse_disease)
+                return records, [*(line for _, problems in given for line in problems), *unread]
+        return [], []
+
+    async def _drugs(self, drugs: Sequence[str]) -> tuple[list[Evidence], list[str]]:
+        found = (await self.transport.shelf.take(self.name, drugs, self._looked_up)).values()
+        problems = dict.fromkeys(line for _, lines in found for line in lines)
+        return [record for record, _ in found if record is not None], list(problems)
+
+    async def _looked_up(self, drugs: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
+        """Drugs by the names that were asked for: one request for their numbers, one for what is known of them.
+
+        Gives each drug's record, None where there is none, with what could not be had of the reply.
+        """
+        ids = {drug: drug.strip().upper() for drug in drugs if _CHEMBL_ID.fullmatch(drug.strip().upper())}
+        spelled = {
+            drug: list(dict.fromkeys(filter(None, (drug.strip(), canonical_drug(drug)))))
+            for drug in drugs
+            if drug not in ids
+        }
+        hits = await self._mapped([name for names in spelled.values() for name in names]) if spelled else {}
+        for drug, names in spelled.items():
+            if chembl_id := next(filter(None, (named(hits.get(name, ()), name) for name in names)), None):
+                ids[drug] = chembl_id
+        rows, problems = await self._either(DRUGS, {"ids": sorted(set(ids.values()))}, "drugs") if ids else ([], [])
+        records, unread = read_each(dicts({"rows": rows}, "rows"), parse_drug)
+        found = {record.metadata["chembl_id"]: record for record in records}
+        return {drug: (found.get(ids.get(drug, "")), [*problems, *unread]) for drug in drugs}
+
+    async def _mapped(self, names: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
+        """The drugs that bear each of the names."""
+        data, _ = await self._ask(MAP_IDS, {"names": list(dict.fromkeys(names)), "kinds": ["drug"]}, "mapIds")
+        return {str(each.get("term")): _hits(each, "drug") for each in dicts(data, "mappings")}
+
+    async def _either(self, forms: tuple[str, str], variables: Mapping[str, Any], root: str) -> Found:
+        """Ask by the schema that worked last, and by the other one where the server does not know a field."""
+        try:
+            return await self._ask(forms[self._schema], variables, root)
+        except SchemaChanged:
+            other = 1 - self._schema
+            found = await self._ask(forms[other], variables, root)
+            self._schema = other
+            return found
+
+    async def _ask(self, query: str, variables: Mapping[str, Any], root: str) -> Found:
+        """Give what stands under `root` of the answer's data."""
+        body = {"query": query, "variables": dict(variables)}
+        return await self.transport.post(self.name, "graphql", body=body, also=(400,), read=partial(_read, root))
+
+
+def _hits(data: Any, kind: str) -> list[Mapping[str, Any]]:
+    """The hits of a kind.
+
+    Raises:
+        UnreadableReply: there are hits, and none of them has an id and a kind.
+    """
+    given = at(data, "hits")
+    known = [hit for hit in dicts(data, "hits") if hit.get("id") and hit.get("entity")]
+    if (given and not known) or not isinstance(given, list):
+        raise UnreadableReply(CARD.name, "answered with hits that have neither id nor kind")
+    return [hit for hit in known if hit["entity"] == kind]
+
+
+def _read(root: str, reply: Reply) -> Found:
+    """Read a GraphQL answer; data is kept although errors stand beside it, which name what is missing.
+
+    Raises:
+        SchemaChanged: a field is not known.
+        SourceRefused: the query is at fault.
+        SourceUnavailable: the server is at fault.
+        UnreadableReply: neither data nor errors.
+    """
+    found = reply.json()
+    if not isinstance(found, dict):
+        raise UnreadableReply(reply.source, "answered with something that is no GraphQL reply")
+    given, errors = at(found, "data"), found.get("errors")
+    data = at(given, root)
+    if errors and not (reply.status == 200 and data and isinstance(data, dict | list)):
+        raise failure(reply.source, reply.status, errors)
+    if not isinstance(given, dict) or root not in given:
+        raise UnreadableReply(reply.source, f"answered without {root}")
+    problems = [f"{_part(error)} could not be had: {_said(error)}" for error in dicts(found, "errors")]
+    return (data if isinstance(data, dict | list) else None), list(dict.fromkeys(problems))
+
+
+def _part(error: Mapping[str, Any]) -> str:
+    """The part of an answer that an error is about: the names on its path, without the places in lists."""
+    path = error.get("path")
+    return ".".join(each for each in path if isinstance(each, str))[:80] if isinstance(path, list) else "a part of it"
+
+
+def _said(*errors: Any) -> str:
+    messages = [str(error.get("message", "")) if isinstance(error, dict) else str(error) for error in errors]
+    return " ".join(_ADDRESS.sub("", "; ".join(filter(None, messages))).split())[:200] or "no reason given"
+
+
+def failure(source: str, status: int, errors: Any) -> SourceRefused | SourceUnavailable:
+    """Name a GraphQL failure by what to do about it.
+
+    >>> failure("opentargets", 400, [{"message": "Cannot query field 'knownDrugs' on type 'Disease'."}])
+    SchemaChanged("opentargets: refused the query: Cannot query field 'knownDrugs' on type 'Disease'.")
+    >>> failure("opentargets", 200, [{"message": "Internal server error"}])
+    SourceUnavailable('opentargets: failed on its side: Internal server error')
+    """
+    said = _said(*(errors if isinstance(errors, list) else [errors]))
+    if _UNKNOWN_FIELD.search(said):
+        return SchemaChanged(source, f"refused the query: {said}")
+    if status == 400 or _AT_FAULT.search(said):
+        return SourceRefused(source, f"refused the query: {said}")
+    return SourceUnavailable(source, f"failed on its side: {said}")
+
+
+def best_hits(hits: Iterable[Mapping[str, Any]], condition: str) -> list[str]:
+    """The ids of the hits that mean the condition: the disease itself, else those whose names hold one of its names.
+
+    A hit that shares no word with the condition is none: the server also gives what merely resembles it.
+
+    >>> best_hits([{"id": "A", "name": "migraine with aura"}, {"id": "B", "name": "migraine disorder"}], "migraine")
+    ['B']
+    """
+    names = [essence(name) for name in (condition, *condition_synonyms(condition))]
+    listed = [(str(hit["id"]), essence(str(hit.get("name")))) for hit in hits]
+    same = [key for key, words in listed if words in names]
+    holding = [key for key, words in listed if any(name and name <= words for name in names)]
+    touching = [key for key, words in listed if any(name & words for name in names)]
+    return same[:1] or holding[:_MAX_DISEASES] or touching[:1]
+
+
+def named(hits: Iterable[Mapping[str, Any]], drug: str) -> str | None:
+    """The id of the hit that is the drug, or a salt of it; None where there is none among them.
+
+    >>> named([{"id": "CHEMBL1", "name": "X ACID"}, {"id": "CHEMBL2", "name": "X"}], "x")
+    'CHEMBL2'
+    """
+    listed = [(str(hit["id"]), str(hit.get("name"))) for hit in hits]
+    exact = [key for key, name in listed if name.casefold() == drug.casefold()]
+    salts = [key for key, name in listed if same_drug(name, drug) or name.casefold().startswith(f"{drug.casefold()} ")]
+    return next(iter([*exact, *salts]), None)

@@ -1,0 +1,180 @@
+"""Reactome, human pathways and what they do (https://reactome.org/dev/content-service).
+
+Two addresses. POST `data/query/ids` with stable ids joined by commas as plain text (20 at most: more are left out
+without a word) gives a list of objects of `stId`, `displayName`, `speciesName`, `summation[].text` (with HTML in it).
+GET `search/query` with `query`, `species`, `types=Pathway` and `cluster=true` gives `results[].entries[]` of `stId`,
+`name` (with `<span class="highlighting">`) and `species`; nothing found is 404 with `code` 404 and `messages[]`.
+
+The pathways of a drug are those of its targets, by Open Targets and UniProt, whose replies the run holds already.
+"""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from html import unescape
+from typing import Any
+
+from ...errors import SearchError, UnreadableReply
+from ...evidence import Citation, Evidence
+from ...http.reply import Reply, at, dicts, entries, read_each
+from ...questions.naming import asked_for, words_of
+from ...records import Process, Protein
+from ...search import Filters, SearchFilters, Source, SourceReply
+from ..card import SourceCard
+from .uniprot import HUMAN, UniProt, mechanisms_of
+
+CARD = SourceCard(
+    name="reactome",
+    title="Reactome",
+    purpose="Human pathways by name, or by the drugs that act on them, with a summary of what each does.",
+    address="https://reactome.org/ContentService",
+    documentation="https://reactome.org/dev/content-service",
+    per_second=4,  # none published
+    typical_s=0.8,
+    fresh_days=30,  # released every three months
+    hosts=("reactome.org",),
+    gives="process",
+    entries="Database entry",
+    dialect="names",
+    use="searched",
+    by_condition=False,  # conditions are no pathways; those of the candidates' targets are looked up
+    specialist="mechanism",
+)
+MAX_IDS = 20  # of one request; the server leaves further ones out
+MAX_SUMMARY = 1200  # characters of a summary that a record keeps
+
+_STABLE_ID = re.compile(r"R-HSA-\d{1,9}")
+_TAG = re.compile(r"</?[A-Za-z][^>]*>")
+_END = re.compile(r"(?<=[.!?])\s")
+
+
+class Reactome(Source):
+    """Human pathways."""
+
+    card = CARD
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Give the pathways of the targets of the drugs that a query names; else those that bear its words.
+
+        Args:
+            query: words, or the boolean form that `preprocess_query` gives.
+            max_results: 1 to 50 records.
+            filters: the page.
+
+        Raises:
+            SourceRefused: filters were given, or the query holds no words.
+            SearchError: no answer, or no readable one.
+        """
+        page = SearchFilters.of(self.name, filters).page
+        asked, words = asked_for(query), words_of(self.name, query)
+        if asked.drugs:
+            return await self.by_names(query, asked.drugs, max_results)
+        params = {"query": words, "species": HUMAN, "types": "Pathway", "cluster": "true"}
+        read, url = await self.transport.get(self.name, "search/query", params=params, also=(404,), read=parse_hits)
+        records, unread = read_each(read, parse_pathway)
+        shown = records[(page - 1) * max_results : page * max_results]
+        return self.reply(query, shown, words=words, total=len(records), problems=unread, url=url)
+
+    async def look_up(self, *names: str) -> SourceReply:
+        """Give the pathways that drugs act in, those of most drugs first, and none twice in a run.
+
+        Raises:
+            SearchError: no answer, or no readable one; also where no database says what the drugs act on.
+        """
+        wanted, notes = await self._pathways_of(names)
+        found = await self.transport.shelf.take(self.name, wanted[:MAX_IDS], self._looked_up)
+        told = [record for record, _ in found.values() if record is not None]
+        problems = list(dict.fromkeys(line for _, lines in found.values() for line in lines))
+        missing = [number for number in wanted[:MAX_IDS] if found.get(number, (None, []))[0] is None]
+        notes += [f"{', '.join(missing[:5])} could not be had"] if missing else []
+        notes += [f"{len(wanted) - MAX_IDS} further pathways were not asked for"] if len(wanted) > MAX_IDS else []
+        url = f"{self.transport.endpoints[self.name].base_url}/data/query/ids"
+        return self.reply(", ".join(names), told, problems=problems, notes=notes, url=url)
+
+    async def _pathways_of(self, drugs: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Numbers of the pathways of the drugs' targets, those of most drugs first."""
+        mechanisms, proteins = await asyncio.gather(
+            mechanisms_of(drugs, self.transport), UniProt(self.transport).look_up(*drugs), return_exceptions=True
+        )
+        if isinstance(mechanisms, BaseException):
+            raise mechanisms
+        entries, notes = mechanisms
+        of_gene: dict[str, set[str]] = {}
+        if isinstance(proteins, SourceReply):
+            for record in proteins.records:
+                if isinstance(said := record.record, Protein):
+                    of_gene[said.gene_symbol or ""] = {each["id"] for each in said.pathways}
+        elif isinstance(proteins, SearchError):
+            notes.append(f"pathways by Open Targets alone: {proteins}")
+        else:
+            raise proteins
+        by_drug: dict[str, set[str]] = {}
+        for drug, entry in entries:
+            told = {each["id"] for each in entry.get("pathways") or ()}
+            told = told.union(*(of_gene.get(gene, set()) for gene in entry.get("gene_symbols") or ()))
+            by_drug.setdefault(drug, set()).update(number for number in told if _STABLE_ID.fullmatch(number))
+        counts = Counter(number for numbers in by_drug.values() for number in numbers)
+        return sorted(counts, key=lambda number: (-counts[number], number)), notes
+
+    async def _looked_up(self, numbers: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
+        objects = await self.transport.post(self.name, "data/query/ids", body=",".join(numbers), read=parse_objects)
+        records, unread = read_each(objects, parse_pathway)
+        by_id = {record.metadata.get("process_id"): record for record in records}
+        return {number: (by_id.get(number), unread) for number in numbers}
+
+
+def parse_objects(reply: Reply) -> Sequence[Mapping[str, Any]]:
+    """Read the objects of some ids.
+
+    Raises:
+        UnreadableReply: not a list.
+    """
+    data = reply.json()
+    return entries(reply.source, data, what="a list of objects", keys=("stId", "displayName"))
+
+
+def parse_hits(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
+    """Read what a search found, and what was asked.
+
+    Raises:
+        UnreadableReply: neither results nor a word that there is none.
+    """
+    data = reply.json()
+    if reply.status == 404:
+        if isinstance(at(data, "messages"), list):
+            return [], reply.url
+        raise UnreadableReply(reply.source, "answered 404 without saying that nothing matches")
+    results = entries(reply.source, data, "results", what="a list of results", keys=("entries", "typeName"))
+    return [entry for result in results for entry in dicts(result, "entries")], reply.url
+
+
+def parse_pathway(found: Mapping[str, Any]) -> Evidence | None:
+    """Read a pathway; None where it is not human, or has no number or name."""
+    number, name = str(found.get("stId") or ""), without_tags(str(found.get("displayName") or found.get("name") or ""))
+    if not _STABLE_ID.fullmatch(number) or not name:
+        return None
+    summary = without_tags(" ".join(str(each.get("text") or "") for each in dicts(found, "summation")))
+    title = f"{name} ({number})"
+    return Evidence(
+        content=f"{title}\n\n{summary}" if summary else title,
+        citation=Citation(source="reactome", title=title, url=f"https://reactome.org/content/detail/{number}"),
+        record=Process(process_id=number, process_name=name, summary=shortened(summary) or None),
+    )
+
+
+def without_tags(text: str) -> str:
+    """A text without markup, in one line; what only looks like markup stays.
+
+    >>> without_tags('<span class="highlighting" >MAPK</span> with p<0.05 &amp; more')
+    'MAPK with p<0.05 & more'
+    """
+    return " ".join(unescape(_TAG.sub(" ", text)).split())
+
+
+def shortened(text: str) -> str:
+    """The beginning of a summary in whole sentences."""
+    if len(text) <= MAX_SUMMARY:
+        return text
+    ends = [end.start() for end in _END.finditer(text, 0, MAX_SUMMARY)]
+    return text[: ends[-1] if ends else MAX_SUMMARY].rstrip()

@@ -1,0 +1,164 @@
+"""STRING, which human proteins work together (https://string-db.org/help/api/).
+
+Asked with GET `json/interaction_partners`: `identifiers` (gene symbols joined by carriage returns), `species=9606`,
+`limit` (partners of each), `required_score` (700 of 1000 is called high confidence), `caller_identity`. A reply is a
+list of rows of `stringId_A`, `preferredName_A` (the protein that was asked for), `stringId_B`, `preferredName_B`,
+`ncbiTaxonId`, `score` (0 to 1) and its parts: `escore` (experiments), `dscore` (databases), `tscore` (texts), and
+others. Names that it does not know are left out; where it knows none, and for other failures, the list holds objects
+of `Error` and `ErrorMessage` instead. One request a second, none side by side.
+
+A score says how likely two proteins work together, not that they touch, nor what one does to the other.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...errors import SourceRefused, UnreadableReply
+from ...evidence import Citation, Evidence
+from ...http.reply import Reply, dicts, entries, read_each, text
+from ...questions.naming import asked_for, words_of
+from ...records import Partner, Protein
+from ...search import Filters, SearchFilters, Source, SourceReply
+from ..card import SourceCard
+from ..publications import redacted
+from .uniprot import MAX_TARGETS, mechanisms_of
+
+CARD = SourceCard(
+    name="stringdb",
+    title="STRING",
+    purpose="Proteins that work together with the targets of drugs, by the drugs' generic names.",
+    address="https://string-db.org/api",
+    documentation="https://string-db.org/help/api/",
+    per_second=1,
+    typical_s=1.5,
+    fresh_days=30,  # released every two years or so
+    hosts=("string-db.org",),
+    gives="protein",
+    entries="Database entry",
+    dialect="names",
+    use="on_demand",
+    tool="get_partners",
+    batches=True,
+    by_condition=False,
+    specialist="mechanism",
+)
+HUMAN = "9606"  # NCBI's number of the species
+MAX_GENES = 40  # of one request
+MAX_PARTNERS = 20  # of one protein that are asked for
+LEAST_SCORE = 700  # of 1000: high confidence
+_SYMBOL = re.compile(r"[A-Z][A-Z0-9-]{1,19}")
+_STRING_ID = re.compile(rf"{HUMAN}\.[A-Za-z0-9_.-]{{4,30}}")
+_PARTS = {"escore": "experiments", "dscore": "databases", "tscore": "texts"}
+
+
+class STRING(Source):
+    """Partners of human proteins."""
+
+    card = CARD
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Give the partners of the targets of the drugs that a query names; else of the genes it names, in capitals.
+
+        Raises:
+            SourceRefused: filters were given, or the query holds no words.
+            SearchError: no answer, or no readable one.
+        """
+        page = SearchFilters.of(self.name, filters).page
+        asked, words = asked_for(query), words_of(self.name, query)
+        genes = [word for word in words.split() if word.isupper() and _SYMBOL.fullmatch(word)]
+        found = await (self.look_up(*asked.drugs) if asked.drugs else self._partners(genes))
+        shown = found.records[(page - 1) * max_results : page * max_results]
+        return found.model_copy(update={"query": query, "records": shown})
+
+    async def look_up(self, *names: str) -> SourceReply:
+        """Give the partners of the human proteins that drugs act on, all at once, and none twice in a run.
+
+        Raises:
+            SearchError: no answer, or no readable one; also where no database says what the drugs act on.
+        """
+        told, notes = await mechanisms_of(names, self.transport)
+        human = [entry.get("gene_symbols") or [] for _, entry in told if not entry.get("organism")]
+        genes = dict.fromkeys(gene for held in human for gene in held[:MAX_TARGETS] if _SYMBOL.fullmatch(gene))
+        found = await self._partners(list(genes))
+        return found.model_copy(update={"query": ", ".join(names), "warnings": [*notes, *found.warnings]})
+
+    async def _partners(self, genes: Sequence[str]) -> SourceReply:
+        found = await self.shelved("json/interaction_partners", genes[:MAX_GENES], self._looked_up)
+        left = [f"partners of {len(genes) - MAX_GENES} further proteins were not asked for"] * (len(genes) > MAX_GENES)
+        return found.model_copy(update={"warnings": [*found.warnings, *left]})
+
+    async def _looked_up(self, genes: Sequence[str]) -> dict[str, Evidence | str]:
+        params = {
+            "identifiers": "\r".join(genes),
+            "species": HUMAN,
+            "limit": MAX_PARTNERS,
+            "required_score": LEAST_SCORE,
+            "caller_identity": "willowbark",
+        }
+        path = "json/interaction_partners"
+        rows = await self.transport.get(self.name, path, params=params, also=(400, 404), read=parse_rows)
+        pairs, unread = read_each(rows, parse_pair)
+        by_gene: dict[str, tuple[str, list[Partner]]] = {}
+        for gene, number, partner in pairs:
+            by_gene.setdefault(gene, (number, []))[1].append(partner)
+        known = {gene: protein(gene, *said) for gene, said in by_gene.items()}
+        lacking = ", ".join(gene for gene in genes if gene not in known)
+        why = f" ({'; '.join(unread[:5])})" if unread else ""
+        return {gene: known.get(gene, f"no partner is listed of {lacking}{why}") for gene in genes}
+
+
+def parse_rows(reply: Reply) -> Sequence[Mapping[str, Any]]:
+    """Read the rows of a reply; none where it knows none of the proteins.
+
+    Raises:
+        SourceRefused: it names another error.
+        UnreadableReply: neither rows nor an error.
+    """
+    data = reply.json()
+    rows = dicts({"rows": data if isinstance(data, list) else [data]}, "rows")
+    failed = next((row for row in rows if "Error" in row), None)
+    if failed is not None:
+        said = text(failed.get("ErrorMessage")) or text(failed["Error"]) or "no reason given"
+        if "not found" in f"{failed['Error']} {said}".lower():
+            return []
+        raise SourceRefused(reply.source, f"refused the request: {redacted(said)}")
+    if reply.status != 200:
+        raise UnreadableReply(reply.source, f"answered {reply.status} without a reason")
+    return entries(reply.source, data, what="a list of partners", keys=("preferredName_A", "stringId_A"))
+
+
+def parse_pair(row: Mapping[str, Any]) -> tuple[str, str, Partner] | None:
+    """Read a row: the symbol and number of the protein that was asked for, and a partner; None for one of no human."""
+    gene, number = text(row.get("preferredName_A")), str(row.get("stringId_A") or "")
+    name, other = text(row.get("preferredName_B")), str(row.get("stringId_B") or "")
+    if not (gene and name and _STRING_ID.fullmatch(number) and _STRING_ID.fullmatch(other)):
+        return None
+    parts = {said: score for each, said in _PARTS.items() if (score := _score(row.get(each)))}
+    return gene, number, {"symbol": name, "id": other, "score": _score(row["score"]) or 0.0, "parts": parts}
+
+
+def protein(gene: str, number: str, partners: Iterable[Partner]) -> Evidence:
+    """A protein with its partners, the likeliest first."""
+    ranked = sorted(partners, key=lambda each: (-each["score"], each["symbol"]))
+    title = f"{gene}: partners ({number})"
+    return Evidence(
+        content="\n".join([title, "", *(sentence(gene, each) for each in ranked)]),
+        citation=Citation(source="stringdb", title=title, url=f"https://string-db.org/network/{number}"),
+        record=Protein(gene_symbol=gene, string_id=number, partners=ranked),
+    )
+
+
+def sentence(gene: str, partner: Partner) -> str:
+    """A partner in a line.
+
+    >>> sentence("BRAF", {"symbol": "MAP2K1", "score": 0.999, "parts": {"experiments": 0.9}})
+    'BRAF works together with MAP2K1 (score 0.999; experiments 0.900).'
+    """
+    parts = "".join(f"; {name} {score:.3f}" for name, score in partner.get("parts", {}).items())
+    return f"{gene} works together with {partner['symbol']} (score {partner['score']:.3f}{parts})."
+
+
+def _score(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+    return float(value) if is_number else None

@@ -1,0 +1,262 @@
+"""UniProt, what human proteins do, where they take part, in which diseases (https://www.uniprot.org/help/api).
+
+Asked with GET `uniprotkb/search`: `query` with fields (`accession:`, `gene_exact:`, `cc_disease:`, `organism_id:9606`,
+`reviewed:true`) joined by AND and OR, `fields`, `size` (at most 500), `format=json`. A reply has `results[]` of
+`primaryAccession`, `proteinDescription.recommendedName.fullName.value` (absent from entries that nobody reviewed),
+`genes[].geneName.value` and `.synonyms[].value`, `organism.scientificName`, `comments[]` of `commentType` (`FUNCTION`
+with `texts[].value`; `DISEASE` with `disease.diseaseId`, `.description`, `.diseaseCrossReference.id` and
+`note.texts[].value`) and `uniProtKBCrossReferences[]` of `database` (`Reactome`, `GO`), `id` and `properties[]` of
+`key` and `value` (`PathwayName`; `GoTerm`, with `P:` before processes; `GoEvidenceType`). A query that it can't read
+is 400 with `messages[]`.
+
+Which proteins a drug acts on is not UniProt's to say: that is taken from ChEMBL and Open Targets, whose replies the run
+holds already. Reviewed human entries alone are asked for; a target that has none is named.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...errors import SearchError
+from ...evidence import Citation, Evidence
+from ...http.reply import Reply, at, dicts, entries, read_each
+from ...http.transport import Transport
+from ...lexicon import condition_synonyms
+from ...questions.naming import asked_for, words_of
+from ...records import Drug, Involvement, Mechanism, Pathway, Protein
+from ...search import Filters, SearchFilters, Source, SourceReply
+from ..card import SourceCard
+from .chembl import ChEMBL
+from .opentargets import OpenTargets
+
+CARD = SourceCard(
+    name="uniprot",
+    title="UniProt",
+    purpose="Human proteins by condition, or by the drugs that act on them: function, processes, pathways, diseases.",
+    address="https://rest.uniprot.org",
+    documentation="https://www.uniprot.org/help/api",
+    per_second=5,  # none published
+    typical_s=0.8,
+    fresh_days=30,  # released every eight weeks
+    hosts=("www.uniprot.org",),
+    gives="protein",
+    entries="Database entry",
+    dialect="names",
+    use="searched",
+    specialist="mechanism",
+)
+HUMAN = "Homo sapiens"
+MAX_PROTEINS = 60  # of one request: keeps its URL below 2,000 bytes
+MAX_TARGETS = 6  # proteins of one mechanism that are asked for: receptor families have dozens of subunits
+
+_FIELDS = "accession,id,gene_names,protein_name,organism_name,cc_function,cc_disease,go_p,xref_reactome"
+_HUMAN_ALONE = "organism_id:9606 AND reviewed:true"
+_MAX_PROCESSES = 15  # of one protein that a record keeps
+_MAX_NAMES = 4  # of one condition that are asked for
+_PAGE = 100
+_ACCESSION = re.compile(r"[OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9](?:[A-Z][A-Z0-9]{2}[0-9]){1,2}")
+"""https://www.uniprot.org/help/accession_numbers"""
+_CITED = re.compile(r"\s*\((?:PubMed:\d+(?:, )?)+\)|\s*\(By similarity\)")
+_GUESSED = "IEA"  # evidence that no curator looked at
+
+
+class UniProt(Source):
+    """Reviewed human proteins."""
+
+    card = CARD
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Give the proteins that the drugs of a query act on; else those involved in the condition it names.
+
+        Args:
+            query: words, or the boolean form that `preprocess_query` gives.
+            max_results: 1 to 50 records.
+            filters: the page, of proteins for a condition.
+
+        Raises:
+            SourceRefused: filters were given, or the query holds no words.
+            SearchError: no answer, or no readable one.
+        """
+        page = SearchFilters.of(self.name, filters).page
+        asked, words = asked_for(query), words_of(self.name, query)
+        if asked.drugs:
+            return await self.by_names(query, asked.drugs, max_results)
+        condition = (asked.conditions or (words,))[0]
+        names = list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]
+        told = " OR ".join(f'cc_disease:"{_plain(name)}"' for name in names)
+        entries, url = await self._ask(f"({told}) AND {_HUMAN_ALONE}")
+        records, unread = read_each(entries, parse_protein)
+        shown = records[(page - 1) * max_results : page * max_results]
+        return self.reply(query, shown, words=words, total=len(records), problems=unread, url=url)
+
+    async def look_up(self, *names: str) -> SourceReply:
+        """Give the human proteins that drugs act on, all at once, and none twice in a run.
+
+        Raises:
+            SearchError: no answer, or no readable one; also where no database says what the drugs act on.
+        """
+        wanted, notes = await targets_of(names, self.transport)
+        found = await self.transport.shelf.take(self.name, wanted, self._looked_up)
+        told = {name: record for name, (record, _) in found.items() if record is not None}
+        problems = list(dict.fromkeys(line for _, lines in found.values() for line in lines))
+        notes = [*notes, *(f"{name} is no reviewed human protein" for name in wanted if name not in told)]
+        url = f"{self.transport.endpoints[self.name].base_url}/uniprotkb/search"
+        return self.reply(", ".join(names), told.values(), problems=problems, notes=notes, url=url)
+
+    async def _looked_up(self, names: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
+        """Proteins by accession or gene symbol, with what could not be read."""
+        batches = [names[start : start + MAX_PROTEINS] for start in range(0, len(names), MAX_PROTEINS)]
+        pages = await asyncio.gather(*(self._ask(_any_of(batch)) for batch in batches))
+        records, unread = read_each([entry for entries, _ in pages for entry in entries], parse_protein)
+        by_name: dict[str, Evidence] = {}
+        for record in records:
+            said = record.record
+            if isinstance(said, Protein):
+                by_name |= {each: record for each in (said.uniprot_id, said.gene_symbol) if each}
+        return {name: (by_name.get(name), unread) for name in names}
+
+    async def _ask(self, query: str) -> tuple[Sequence[Mapping[str, Any]], str]:
+        params = {"query": query, "fields": _FIELDS, "size": _PAGE, "format": "json"}
+        return await self.transport.get(self.name, "uniprotkb/search", params=params, read=parse_page)
+
+
+def _any_of(names: Iterable[str]) -> str:
+    """Proteins by accession or gene symbol, human ones alone.
+
+    >>> _any_of(["P08588", "ADRB2"])
+    '(accession:P08588 OR gene_exact:ADRB2) AND organism_id:9606 AND reviewed:true'
+    """
+    terms = (f"{'accession' if _ACCESSION.fullmatch(name) else 'gene_exact'}:{name}" for name in names)
+    return f"({' OR '.join(terms)}) AND {_HUMAN_ALONE}"
+
+
+def _plain(name: str) -> str:
+    return " ".join(re.sub(r"[^\w\s'-]", " ", name).split())
+
+
+async def mechanisms_of(drugs: Sequence[str], transport: Transport) -> tuple[list[tuple[str, Mechanism]], list[str]]:
+    """What ChEMBL and Open Targets say that drugs do, by drug; and why one of them says nothing.
+
+    Raises:
+        SearchError: neither gave an answer.
+    """
+    asked = [source(transport).look_up(*drugs) for source in (ChEMBL, OpenTargets)]
+    replies = await asyncio.gather(*asked, return_exceptions=True)
+    failures = [each for each in replies if isinstance(each, BaseException)]
+    if failures and (len(failures) == len(replies) or not all(isinstance(each, SearchError) for each in failures)):
+        raise failures[0]
+    given = [record.record for each in replies if isinstance(each, SourceReply) for record in each.records]
+    told = [(said.drug or "", entry) for said in given if isinstance(said, Drug) for entry in said.mechanisms]
+    return told, [f"targets by one database alone: {failure}" for failure in failures]
+
+
+async def targets_of(drugs: Sequence[str], transport: Transport) -> tuple[list[str], list[str]]:
+    """Accessions of the human proteins that drugs act on, gene symbols where no accession is known; and notes.
+
+    Raises:
+        SearchError: no database could be asked what they act on.
+    """
+    told, notes = await mechanisms_of(drugs, transport)
+    found: list[str] = []
+    known: set[str] = set()
+    for _, entry in told:
+        if organism := entry.get("organism"):
+            notes.append(f"{entry.get('target_name') or 'a target'} is of {organism}, not human")
+            continue
+        genes, accessions = entry.get("gene_symbols") or [], entry.get("uniprot_ids") or []
+        found += accessions[:MAX_TARGETS] or [gene for gene in genes[:MAX_TARGETS] if gene not in known]
+        known |= set(genes) if accessions else set()
+    safe = (name for name in found if re.fullmatch(r"[A-Za-z0-9-]{2,20}", name))
+    return list(dict.fromkeys(safe)), list(dict.fromkeys(notes))
+
+
+def parse_page(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
+    """Read a reply: the entries and what was asked.
+
+    Raises:
+        UnreadableReply: not a list of entries.
+    """
+    data = reply.json()
+    return entries(
+        reply.source, data, "results", what="a list of entries", keys=("primaryAccession", "genes")
+    ), reply.url
+
+
+def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
+    """Read an entry as evidence; None where it has no accession."""
+    accession = str(entry.get("primaryAccession") or "")
+    if not _ACCESSION.fullmatch(accession):
+        return None
+    genes = dicts(entry, "genes")
+    symbol = at(genes[0], "geneName", "value") if genes else None
+    described = entry.get("proteinDescription")
+    full = at(described, "recommendedName", "fullName", "value")
+    others = [at(each, "fullName", "value") for each in dicts(described, "alternativeNames")]
+    synonyms = [each.get("value") for gene in genes for each in dicts(gene, "synonyms")]
+    comments, crossed = dicts(entry, "comments"), dicts(entry, "uniProtKBCrossReferences")
+    organism = at(entry, "organism", "scientificName")
+    record = Protein(
+        uniprot_id=accession,
+        gene_symbol=str(symbol) if symbol else None,
+        protein_name=str(full) if full else None,
+        other_names=[str(name) for name in (*synonyms, *others) if name],
+        organism=str(organism) if organism and organism != HUMAN else None,
+        function=next(filter(None, (_said(each) for each in comments if each.get("commentType") == "FUNCTION")), None),
+        processes=[each for ref in crossed if (each := _process(ref))][:_MAX_PROCESSES],
+        pathways=[each for ref in crossed if (each := _pathway(ref))],
+        diseases=[each for comment in comments if (each := _involvement(comment))],
+    )
+    title = f"{record.protein_name or record.gene_symbol or accession} ({record.gene_symbol or 'no gene'}, {accession})"
+    return Evidence(
+        content="\n".join([title, "", *_sentences(record)]),
+        citation=Citation(source="uniprot", title=title, url=f"https://www.uniprot.org/uniprotkb/{accession}/entry"),
+        record=record,
+    )
+
+
+def _sentences(record: Protein) -> list[str]:
+    told = [record.function] if record.function else []
+    for name, listed in (("Processes (Gene Ontology)", record.processes), ("Pathways (Reactome)", record.pathways)):
+        told += [f"{name}: {', '.join(each['name'] for each in listed)}."] if listed else []
+    told += [f"{each['name']}: {each['note']}" if "note" in each else f"{each['name']}." for each in record.diseases]
+    return told or ["Nothing is said of its function."]
+
+
+def _said(comment: Any) -> str:
+    """The texts of a comment, without marks of where they come from."""
+    texts = [str(each["value"]) for each in dicts(comment, "texts") if each.get("value")]
+    return " ".join(_CITED.sub("", " ".join(texts)).split())
+
+
+def _properties(reference: Mapping[str, Any]) -> dict[str, str]:
+    return {str(each.get("key")): str(each.get("value")) for each in dicts(reference, "properties")}
+
+
+def _process(reference: Mapping[str, Any]) -> Pathway | None:
+    """A process of the Gene Ontology that a curator gave; None for anything else."""
+    told = _properties(reference)
+    kind, _, name = told.get("GoTerm", "").partition(":")
+    if reference.get("database") != "GO" or kind != "P" or told.get("GoEvidenceType", "").startswith(_GUESSED):
+        return None
+    return {"id": str(reference.get("id")), "name": name}
+
+
+def _pathway(reference: Mapping[str, Any]) -> Pathway | None:
+    name = _properties(reference).get("PathwayName")
+    if reference.get("database") != "Reactome" or not name:
+        return None
+    return {"id": str(reference.get("id")), "name": name}
+
+
+def _involvement(comment: Mapping[str, Any]) -> Involvement | None:
+    name = at(comment, "disease", "diseaseId")
+    if comment.get("commentType") != "DISEASE" or not name:
+        return None
+    number = at(comment, "disease", "diseaseCrossReference", "id")
+    parts = (str(at(comment, "disease", "description") or ""), _said(comment.get("note")))
+    note = " ".join(part for part in parts if part)
+    found = {"name": str(name), "id": f"MIM:{number}" if number else None, "note": note or None}
+    told: Any = {key: value for key, value in found.items() if value}
+    involvement: Involvement = told
+    return involvement

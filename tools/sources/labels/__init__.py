@@ -1,0 +1,1 @@
+"""What regulators hold: labels, approvals, reports of adverse events."""

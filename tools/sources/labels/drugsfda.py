@@ -1,0 +1,157 @@
+"""Drugs@FDA, when the United States approved a drug, and whether it is still sold (https://open.fda.gov/apis/drug/drugsfda/).
+
+Asked with GET `drug/drugsfda.json`; `search` is Lucene's, as of openFDA's labels, whose daily allowance it shares. A
+reply has `meta.results.total` and `results[]` of `application_number` (`NDA020505`), `sponsor_name`, `products[]` of
+`brand_name`, `active_ingredients[].name`, `marketing_status` (`Prescription`, `Over-the-counter`, `Discontinued`, `None
+(Tentative Approval)`) and `reference_drug` (`Yes`, `No`), and `submissions[]` of `submission_type` (`ORIG`, `SUPPL`),
+`submission_status` (`AP`, `TA`) and `submission_status_date` (`19961224`). No hit is 404 with `No matches found!`.
+
+Reference products alone are asked for, since copies of old drugs are hundreds: the earliest approval among them is
+given; there may be an earlier one under an application that is no longer listed.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ...evidence import Citation, Evidence
+from ...http.reply import dicts, read_each
+from ...lexicon import canonical_drug, common_drug_names, same_drug
+from ...questions.naming import asked_for, words_of
+from ...records import Application, Approval
+from ...search import Filters, SearchFilters, Source, SourceReply
+from ..card import SourceCard
+from .openfda import MAX_NAMES, any_of, day, parse_page
+
+CARD = SourceCard(
+    name="drugsfda",
+    title="Drugs@FDA",
+    purpose="When the United States Food and Drug Administration approved drugs, and whether they are still sold.",
+    address="https://api.fda.gov",
+    documentation="https://open.fda.gov/apis/drug/drugsfda/",
+    per_second=4,  # 240 a minute
+    per_day=1000,
+    per_day_with_key=120_000,
+    typical_s=0.5,
+    key="OPENFDA_API_KEY",
+    key_in="parameter",
+    without_key="openFDA gives 1,000 drug labels, approvals and counts of reports a day, not 120,000",
+    fresh_days=7,
+    hosts=("www.accessdata.fda.gov",),
+    gives="approval",
+    entries="Database entry",
+    dialect="names",
+    use="on_demand",
+    tool="get_approvals",
+    batches=True,
+    specialist="mechanism",
+)
+_LIMIT = 500  # applications of one reply: reference products of twenty drugs
+_NUMBER = re.compile(r"[A-Z]{2,4}(\d{5,6})")
+
+
+class DrugsFDA(Source):
+    """Approvals of drugs by the Food and Drug Administration."""
+
+    card = CARD
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Give the approval of each drug that the query names; nothing for a condition, of which approvals don't tell.
+
+        A name that is neither is taken for a drug's.
+
+        Raises:
+            SourceRefused: filters were given, or the query holds no words.
+            SearchError: no answer, or no readable one.
+        """
+        SearchFilters.of(self.name, filters)
+        asked, words = asked_for(query), words_of(self.name, query)
+        if asked.conditions and not asked.drugs:
+            return self.reply(query, [])
+        return await self.by_names(query, (asked.drugs or (words,))[:max_results], max_results)
+
+    async def look_up(self, *names: str) -> SourceReply:
+        """Give the approvals of drugs, all at once, and none twice in a run.
+
+        Raises:
+            SearchError: no answer, or no readable one.
+        """
+        return await self.shelved("drug/drugsfda.json", names, self._approvals)
+
+    async def _approvals(self, drugs: Sequence[str]) -> dict[str, Evidence | str]:
+        names = dict.fromkeys(name for drug in drugs for name in (drug, *common_drug_names(drug)[:MAX_NAMES]))
+        search = f'products.active_ingredients.name:{any_of(names, len(names))} AND products.reference_drug:"Yes"'
+        params = {"search": search, "limit": _LIMIT}
+        read = partial(parse_page, ("application_number", "products"))
+        _, given, _ = await self.transport.get(self.name, "drug/drugsfda.json", params=params, also=(404,), read=read)
+        return {drug: parse_approval(drug, given) for drug in drugs}
+
+
+def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence | str:
+    """Read what was approved of a drug alone, without its combinations; a line that says so where nothing was."""
+    read, unread = read_each([each for each in results if _holds_alone(each, drug)], _application)
+    found = sorted(read, key=lambda each: each.get("approved") or "9999")
+    dated = [each for each in found if each.get("approved")]
+    if not found:
+        return f"no reference product holds {drug!r}" + (f" ({'; '.join(unread)})" if unread else "")
+    name = canonical_drug(drug) or drug.lower()
+    first = dated[0] if dated else found[0]
+    when = f"approved {first['approved']}" if dated else "approved on a day that is not given"
+    brand = f" as {first['brand']}" if first.get("brand") else ""
+    sold = [each for each in found if each.get("status") not in (None, "Discontinued")]
+    title = f"{name.capitalize()}: United States approvals"
+    said = [
+        f"{name.capitalize()} was first {when}{brand} ({first['number']}) by the United States Food and Drug "
+        "Administration, among the reference products that are listed.",
+        f"Reference products listed: {len(found)}, of which {len(sold)} not discontinued.",
+    ]
+    number = (_NUMBER.fullmatch(first["number"]) or ["", ""])[1]
+    address = f"https://www.accessdata.fda.gov/scripts/cder/daf/index.cfm?event=overview.process&ApplNo={number}"
+    return Evidence(
+        content="\n".join([title, "", *said]),
+        citation=Citation(source="drugsfda", title=title, url=address, date=first.get("approved") or "Unknown"),
+        record=Approval(
+            drug=name,
+            agency="FDA",
+            first_approved=dated[0]["approved"] if dated else None,
+            applications=found,
+            is_sold=bool(sold),
+        ),
+    )
+
+
+def _holds_alone(result: Mapping[str, Any], drug: str) -> bool:
+    """Whether a product of an application holds the drug as its only ingredient."""
+    held = [[str(each.get("name")) for each in dicts(product, "active_ingredients")] for product in _products(result)]
+    return any(len(names) == 1 and same_drug(names[0], drug) for names in held)
+
+
+def _products(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return dicts(result, "products")
+
+
+def _application(result: Mapping[str, Any]) -> Application | None:
+    """An application with the day of its first approval; None where it has no number."""
+    number = str(result.get("application_number") or "")
+    if not _NUMBER.fullmatch(number):
+        return None
+    approved = sorted(
+        found
+        for each in dicts(result, "submissions")
+        if each.get("submission_type") == "ORIG" and each.get("submission_status") == "AP"
+        if (found := day(each.get("submission_status_date"))) != "Unknown"
+    )
+    products = _products(result)
+    states = [str(each["marketing_status"]) for each in products if each.get("marketing_status")]
+    sold = [state for state in states if state != "Discontinued"]
+    entry = {
+        "number": number,
+        "sponsor": result.get("sponsor_name"),
+        "brand": next((str(each["brand_name"]) for each in products if each.get("brand_name")), None),
+        "approved": approved[0] if approved else None,
+        "status": next(iter([*sold, *states]), None),
+    }
+    told: Any = {name: value for name, value in entry.items() if value}
+    application: Application = told
+    return application

@@ -1,0 +1,278 @@
+"""openFDA, the labels of drugs on the United States market (https://open.fda.gov/apis/drug/label/).
+
+Asked with GET `drug/label.json`, answered in JSON. `search` is Lucene's: `field:("a" OR "b")`; words without an
+operator between them are alternatives, so OR is always written. `limit` gives up to 1000, `sort=effective_time:desc`
+the newest first. A reply has `meta.results.total` and `results[]` of `set_id` (DailyMed's number of the label),
+`effective_time` (`20250317`), `openfda` (`generic_name[]`, `brand_name[]`, `manufacturer_name[]`; may be empty) and the
+label's sections, each a list of texts. No hit is 404 with `{"error": {"code": "NOT_FOUND", "message": "No matches
+found!"}}`; any other 404 is a failure. A query that it can't read is 400. 240 requests a minute, and 1,000 a day
+without a key.
+
+A label says what a drug is approved for and warned of. It reports no study.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ...errors import UnreadableReply
+from ...evidence import Citation, Evidence
+from ...http.reply import Reply, at, count, entries, read_each
+from ...lexicon import canonical_drug, common_drug_names, condition_synonyms, find_drugs, same_drug
+from ...questions.naming import asked_for, words_of
+from ...reading.text import sentences
+from ...records import Label as DrugLabel
+from ...records import NamedDrug
+from ...search import Filters, SearchFilters, Source, SourceReply
+from ..card import SourceCard
+from ..publications import date_of
+
+CARD = SourceCard(
+    name="openfda",
+    title="openFDA",
+    purpose="The United States label of one drug, by its generic name: approved uses, boxed warning, contraindications,"
+    " interactions, warnings, pregnancy, mechanism.",
+    address="https://api.fda.gov",
+    documentation="https://open.fda.gov/apis/authentication/",
+    per_second=4,  # 240 a minute
+    per_day=1000,
+    per_day_with_key=120_000,
+    typical_s=0.5,
+    key="OPENFDA_API_KEY",
+    key_in="parameter",
+    without_key="openFDA gives 1,000 drug labels, approvals and counts of reports a day, not 120,000",
+    fresh_days=7,  # updated every week
+    hosts=("dailymed.nlm.nih.gov",),
+    gives="label",
+    entries="Drug label",
+    dialect="names",
+    use="on_demand",
+    tool="get_label",
+    specialist="mechanism",
+)
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "Indications and usage": ("indications_and_usage",),
+    "Boxed warning": ("boxed_warning",),
+    "Contraindications": ("contraindications",),
+    "Drug interactions": ("drug_interactions",),
+    "Warnings": ("warnings_and_cautions", "warnings"),  # since 2006, and before
+    "Pregnancy": ("pregnancy",),
+    "Mechanism of action": ("mechanism_of_action",),
+}
+"""The sections that are quoted, by heading, each with the fields that may hold it."""
+MAX_NAMES = 5  # of a drug or a condition that are asked for
+MAX_NAMED = 60  # other drugs that a record keeps
+MAX_SECTION = 1200  # characters of a section that are quoted; whole labels have 100,000
+
+_CHOICE = 10  # labels of one drug, newest first, of which the fullest is taken
+_SET_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+NO_MATCH = {"code": "NOT_FOUND", "message": "No matches found!"}
+_SENTENCE_END = re.compile(r"(?<=[.!?;:])\s")
+
+Label = Mapping[str, Any]
+
+
+class OpenFDA(Source):
+    """Drug labels: what a drug is approved for, and what it is warned of."""
+
+    card = CARD
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Give one label of each drug that the query names; else labels of drugs for the condition it names.
+
+        Args:
+            query: names of drugs or conditions; a name that is neither is taken for a drug's.
+            max_results: 1 to 50 records.
+            filters: the page, of labels for a condition.
+
+        Raises:
+            SourceRefused: filters were given, or the query holds no words.
+            SearchError: no answer, or no readable one.
+        """
+        page = SearchFilters.of(self.name, filters).page
+        asked, words = asked_for(query), words_of(self.name, query)
+        if asked.drugs or not asked.conditions:
+            return await self.by_names(query, (asked.drugs or (words,))[:max_results], max_results)
+        skip = (page - 1) * max_results
+        total, found, url = await self._ask(_for_condition(asked.conditions[0]), max_results, skip or None)
+        records, unread = read_each(found, parse_label)
+        return self.reply(query, records, words=words, total=total, problems=unread, url=url)
+
+    async def look_up(self, *names: str) -> SourceReply:
+        """Give the label of each drug, and none twice in a run; a name that the lexicon lacks is taken as it stands.
+
+        Labels are long, so each drug is asked for alone: of the newest of many drugs at once, some would have none.
+
+        Raises:
+            SearchError: no answer, or no readable one.
+        """
+        found = await self.transport.shelf.take(self.name, names, self._labels)
+        records, unread = read_each([label for label, _ in found.values() if label is not None], parse_label)
+        missing = [line for _, line in found.values() if line]
+        url = f"{self.transport.endpoints[self.name].base_url}/drug/label.json"
+        return self.reply(", ".join(names), records, problems=unread, notes=missing, url=url)
+
+    async def _labels(self, drugs: Sequence[str]) -> dict[str, tuple[Label | None, str]]:
+        """The label of each drug, with what is to be said where none is of it alone."""
+        pages = await asyncio.gather(*(self._ask(_of_drug(drug), _CHOICE) for drug in drugs))
+        chosen = {drug: chosen_label(page[1], drug) for drug, page in zip(drugs, pages, strict=True)}
+        return {drug: (label, _no_label(drug, label)) for drug, label in chosen.items()}
+
+    async def _ask(self, search: str, limit: int, skip: int | None = None) -> tuple[int, Sequence[Label], str]:
+        """Labels that a search gives, with how many there are and what was asked."""
+        params = {"search": search, "limit": limit, "skip": skip, "sort": "effective_time:desc"}
+        return await self.transport.get(
+            self.name,
+            "drug/label.json",
+            params=params,
+            also=(404,),
+            read=partial(parse_page, ("set_id", "id", "openfda")),
+        )
+
+
+def _no_label(drug: str, label: Label | None) -> str:
+    if label is not None and _is_of(label, drug):
+        return ""
+    return f"no label is of {drug!r}{' alone' if label else ''}"
+
+
+def _of_drug(drug: str) -> str:
+    either = any_of(dict.fromkeys((drug, *common_drug_names(drug))))
+    return f"openfda.generic_name:{either} OR openfda.brand_name:{either}"
+
+
+def _for_condition(condition: str) -> str:
+    return f"indications_and_usage:{any_of(dict.fromkeys((condition, *condition_synonyms(condition))))}"
+
+
+def any_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
+    """Names as alternatives, each a phrase; what Lucene would read as syntax is taken out.
+
+    >>> any_of(["valproic acid", 'a "b"'])
+    '("valproic acid" OR "a b")'
+    """
+    plain = (" ".join(re.sub(r"[^\w\s'.,+-]", " ", name).split()) for name in list(names)[:most])
+    phrases = (f'"{name}"' for name in plain if name)
+    return f"({' OR '.join(phrases)})"
+
+
+def parse_page(keys: Sequence[str], reply: Reply) -> tuple[int, Sequence[Label], str]:
+    """Read a reply: how many entries match, those that came (each has one of the `keys`), and what was asked.
+
+    Raises:
+        UnreadableReply: not a list of labels; also a 404 that does not say that nothing matches.
+    """
+    data = reply.json()
+    if reply.status == 404:
+        if at(data, "error") == NO_MATCH:
+            return 0, [], reply.url
+        raise UnreadableReply(reply.source, "answered 404 without saying that nothing matches")
+    total = count(at(data, "meta", "results", "total"))
+    if total is None:
+        raise UnreadableReply(reply.source, "answered without a count")
+    return total, entries(reply.source, data, "results", what="a list of results", keys=keys), reply.url
+
+
+def chosen_label(labels: Sequence[Label], drug: str) -> Label | None:
+    """The label to read for a drug: of those of it alone the one with most sections, else of its combinations.
+
+    The labels stand newest first, and the newer one is taken where two are equal. None where none can be read.
+    """
+    readable = [label for label in labels if _set_id(label)]
+    return max(readable, key=lambda label: (_is_of(label, drug), len(_sections(label))), default=None)
+
+
+def _is_of(label: Label, drug: str) -> bool:
+    """Whether every generic name of a label is the drug's."""
+    names = _names(label, "generic_name")
+    return bool(names) and all(same_drug(name, drug) for name in names)
+
+
+def parse_label(label: Label) -> Evidence | None:
+    """Read a label as evidence; None where it has no number to find it by."""
+    set_id = _set_id(label)
+    if set_id is None:
+        return None
+    generic, brand = _names(label, "generic_name"), _names(label, "brand_name")
+    own = next(iter([*generic, *_texts(label, "spl_product_data_elements")]), "")
+    name = " ".join(own.split())[:100] or f"number {set_id}"
+    known_as = f" ({brand[0]})" if brand and brand[0].lower() != name.lower() else ""
+    title = f"{name[0].upper()}{name[1:].lower() if name.isupper() else name[1:]}{known_as}: drug label"
+    sections = _sections(label)
+    return Evidence(
+        content="\n\n".join([title, *(f"{heading}: {text}" for heading, text in sections.items())]),
+        citation=Citation(
+            source="openfda",
+            title=title,
+            url=f"https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid={set_id}",
+            date=day(label.get("effective_time")),
+        ),
+        record=DrugLabel(
+            drug=(canonical_drug(name) or name.lower()) if generic else None,
+            generic_names=generic,
+            brand_names=brand,
+            manufacturers=_names(label, "manufacturer_name"),
+            set_id=set_id,
+            sections=list(sections),
+            has_boxed_warning="Boxed warning" in sections,
+            named_drugs=_named_drugs(label, generic),
+            has_abstract=bool(sections),
+        ),
+    )
+
+
+def _sections(label: Label) -> dict[str, str]:
+    """What is quoted of a label, by heading: the first of a section's fields that holds text, cut at a sentence."""
+    found = {}
+    for heading, fields in SECTIONS.items():
+        if text := next((text for field in fields if (text := " ".join(_texts(label, field)))), ""):
+            found[heading] = quoted(" ".join(text.split()))
+    return found
+
+
+def _named_drugs(label: Label, own: Sequence[str]) -> list[NamedDrug]:
+    """Other drugs that its interactions and contraindications name, each with the first sentence that does."""
+    found: dict[tuple[str, str], NamedDrug] = {}
+    for heading in ("Contraindications", "Drug interactions"):
+        text = " ".join(" ".join(_texts(label, field)) for field in SECTIONS[heading])
+        for sentence in sentences(" ".join(text.split())):
+            for name in dict.fromkeys(mention.name for mention in find_drugs(sentence)):
+                if not any(same_drug(name, each) for each in own):
+                    found.setdefault((heading, name), {"drug": name, "heading": heading, "sentence": sentence})
+    return list(found.values())[:MAX_NAMED]
+
+
+def quoted(text: str) -> str:
+    """The beginning of a section in whole sentences, with `[…]` where it goes on.
+
+    >>> quoted("For migraine.")
+    'For migraine.'
+    """
+    if len(text) <= MAX_SECTION:
+        return text
+    ends = [end.start() for end in _SENTENCE_END.finditer(text, 0, MAX_SECTION)]
+    return f"{text[: ends[-1] if ends else MAX_SECTION].rstrip()} […]"
+
+
+def _set_id(label: Label) -> str | None:
+    given = next(iter([*_texts(label, "set_id"), *_names(label, "spl_set_id")]), "")
+    return given.lower() if _SET_ID.fullmatch(given) else None
+
+
+def day(effective: object) -> str:
+    """`20250317` as a date; `Unknown` where it is none."""
+    found = re.fullmatch(r"(\d{4})(\d{2})(\d{2})", str(effective))
+    return (date_of("-".join(found.groups())) if found else None) or "Unknown"
+
+
+def _names(label: Label, field: str) -> list[str]:
+    """A field of the label's `openfda` block, which may be empty or missing."""
+    return _texts(at(label, "openfda") or {}, field)
+
+
+def _texts(holder: Label, field: str) -> list[str]:
+    given = at(holder, field)
+    listed = given if isinstance(given, list) else [given]
+    return [text for text in listed if isinstance(text, str) and text.strip()]

@@ -1,0 +1,118 @@
+"""bioRxiv and medRxiv: which article a preprint became.
+
+Their API knows no search; preprints are found through Europe PMC. https://api.biorxiv.org/pubs/help
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ...errors import UnreadableReply
+from ...evidence import checked_identifier
+from ...http.reply import Reply
+from ...http.transport import Transport
+from ..card import SourceCard
+from ..publications import date_of
+
+CARD = SourceCard(
+    name="biorxiv",
+    title="bioRxiv and medRxiv",
+    purpose="Tells which article a preprint became.",
+    address="https://api.biorxiv.org",
+    documentation="https://api.biorxiv.org/pubs/help",
+    per_second=1,  # none published
+    fresh_days=1,
+    gives="publication",
+    dialect="identifiers",
+    use="looked_up",
+)
+
+Server = Literal["medrxiv", "biorxiv"]
+SERVERS: tuple[Server, ...] = ("medrxiv", "biorxiv")
+"""Clinical preprints are on the first; the prefix does not tell which of the two holds one."""
+_OURS = re.compile(r"10\.(?:1101|64898)/[0-9][0-9.]*")  # the prefixes of both, old and new; numbers alone follow
+_VERSION = re.compile(r"v[0-9]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What a preprint became."""
+
+    preprint_doi: str
+    published_doi: str
+    journal: str | None = None
+    date: str | None = None
+    """Of the article; None where it is not given."""
+
+
+def is_theirs(doi: object) -> bool:
+    """Whether a DOI is of the form that bioRxiv and medRxiv give.
+
+    >>> is_theirs("10.1101/2021.03.23.21254186"), is_theirs("10.1101/gad.1234"), is_theirs(None)
+    (True, False, False)
+    """
+    checked = checked_identifier("doi", doi)
+    return bool(checked and _OURS.fullmatch(_VERSION.sub("", checked)))
+
+
+async def small_question(transport: Transport) -> str:
+    """Ask about one preprint, for the doctor.
+
+    Raises:
+        SearchError: no answer, or no readable one.
+    """
+    found = await published_version("10.1101/2021.03.23.21254186", transport)
+    return "knows no article of the preprint asked about" if found is None else f"knows it as {found.published_doi}"
+
+
+async def published_version(doi: str, transport: Transport) -> Publication | None:
+    """Ask both servers what became of a preprint; None where neither knows of an article.
+
+    Args:
+        doi: of the preprint; one that is not theirs is not asked about.
+        transport: the way out.
+
+    Raises:
+        SearchError: no answer, or no readable one.
+    """
+    checked = checked_identifier("doi", doi)
+    if checked is None or not is_theirs(checked):
+        return None
+    number = _VERSION.sub("", checked)
+    for server in SERVERS:
+        found = await transport.get("biorxiv", f"pubs/{server}/{number}/na/json", read=_read)
+        if found is not None:
+            return found
+    return None
+
+
+def _read(reply: Reply) -> Publication | None:
+    return parse_publication(reply.json())
+
+
+def parse_publication(data: Any) -> Publication | None:
+    """Read an answer; None where it says that there is no article.
+
+    Raises:
+        UnreadableReply: neither an article nor a word on why there is none.
+
+    >>> parse_publication({"messages": [{"status": "no posts found"}], "collection": []}) is None
+    True
+    """
+    listed = data.get("collection") if isinstance(data, dict) else None
+    messages = data.get("messages") if isinstance(data, dict) else None
+    status = (
+        str(messages[0].get("status"))
+        if isinstance(messages, list) and messages and isinstance(messages[0], dict)
+        else ""
+    )
+    for each in (item for item in listed if isinstance(item, dict)) if isinstance(listed, list) else ():
+        preprint = checked_identifier("doi", each.get("preprint_doi") or each.get("biorxiv_doi"))
+        published = checked_identifier("doi", each.get("published_doi"))
+        if preprint and published:
+            journal = str(each.get("published_journal") or "").strip()
+            date = date_of(str(each.get("published_date") or ""))
+            return Publication(preprint, published, journal or None, date)
+    if status == "ok" or status.startswith("no "):
+        return None
+    raise UnreadableReply("biorxiv", "answered with neither an article nor a reason")

@@ -1,0 +1,75 @@
+"""Brave Search, for leads (https://api-dashboard.search.brave.com/documentation).
+
+Asked with GET `web/search`: `q` (400 characters and 50 words at most), `count` (at most 20), `result_filter=web`; the
+key goes in the header `X-Subscription-Token`. A reply is `type` `search` with `web.results[]` of `url`, `title` and
+`description`; where nothing is found, there is no `web`. Errors are `type` `ErrorResponse` with `error.code`: a key
+that is wrong or missing is 422 with `SUBSCRIPTION_TOKEN_INVALID` or `VALIDATION`.
+"""
+
+import re
+from collections.abc import Sequence
+
+from ...errors import SourceRefused, UnreadableReply
+from ...http.reply import Reply, at, entries, text
+from ..card import SourceCard
+from .leads import MOST_PAGES, Lead, WebSearch
+
+CARD = SourceCard(
+    name="brave",
+    title="Brave Search",
+    purpose="Search the web by Brave for pages that name a publication or a trial, and fetch those.",
+    address="https://api.search.brave.com/res/v1",
+    documentation="https://api-dashboard.search.brave.com/documentation",
+    per_second=1,
+    key="BRAVE_API_KEY",
+    key_in="header",
+    key_header="x-subscription-token",
+    without_key="the web is not searched by Brave",
+    fresh_days=1,
+    gives="publication",
+    dialect="boolean",
+    use="named",
+    specialist="literature",
+)
+_CODE = re.compile(r"[A-Z_]{3,60}")
+
+
+class Brave(WebSearch):
+    """Brave's search of the web."""
+
+    card = CARD
+
+    async def leads(self, words: str) -> Sequence[Lead]:
+        """Give the pages found first.
+
+        Raises:
+            SourceRefused: no key, or one that is refused.
+            SearchError: no answer, or no readable one.
+        """
+        if not self.transport.endpoints.may_search(self.name):
+            raise SourceRefused(self.name, f"is not searched without a key ({CARD.key})")
+        params = {"q": words, "count": MOST_PAGES, "result_filter": "web", "text_decorations": "false"}
+        return await self.transport.get(self.name, "web/search", params=params, also=(401, 403, 422), read=parse)
+
+
+def parse(reply: Reply) -> Sequence[Lead]:
+    """Read the pages of a reply.
+
+    Raises:
+        SourceRefused: it names an error; the source's own words, which may repeat the key, are left out.
+        UnreadableReply: neither a search nor an error.
+    """
+    data = reply.json()
+    code = str(at(data, "error", "code") or "")
+    if code or reply.status != 200:
+        shown = f" ({code})" if _CODE.fullmatch(code) else f" ({reply.status})"
+        at_fault = "key" if "TOKEN" in code or reply.status in (401, 403) else "request"
+        raise SourceRefused(reply.source, f"refused the {at_fault}{shown}; its key is {CARD.key}")
+    if at(data, "type") != "search":
+        raise UnreadableReply(reply.source, "answered with something that is no search")
+    hits = (
+        entries(reply.source, data, "web", "results", what="a list of pages", keys=("url", "title"))
+        if "web" in data
+        else []
+    )
+    return [Lead(text(hit.get("url")) or "", f"{hit.get('title')} {hit.get('description')}") for hit in hits]

@@ -1,0 +1,269 @@
+"""ClinicalTrials.gov, API version 2 (https://clinicaltrials.gov/data-api/api).
+
+Asked with GET, answered in JSON:
+
+* `studies` with `query.term` (boolean form; what is excluded stands behind `AND NOT`), `filter.advanced`
+  (`AREA[StudyType]INTERVENTIONAL`, joined by ` AND ` with `AREA[Phase](PHASE2 OR PHASE3)`, `AREA[HasResults]true` and
+  `AREA[StartDate]RANGE[2015-01-01,MAX]`), `filter.overallStatus` (joined by `|`), `fields` (joined by `|`),
+  `countTotal=true`, `pageSize`, `pageToken`; gives `studies[]`, `totalCount` (first page only) and `nextPageToken`;
+* `studies/{nct_id}` with `fields`; gives one study, 404 for an unknown number.
+
+A refusal is 400 with one line of plain text. `clinicaltrials_record` reads the studies.
+"""
+
+import re
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from ...errors import SourceRefused, UnreadableReply
+from ...evidence import checked_identifier
+from ...http.reply import Reply, at, count, read_each
+from ...questions.query import plain_query
+from ...search import Filters, Page, Source, SourceReply, request_size
+from ..card import SourceCard
+from ..publications import DatedFilters
+from .clinicaltrials_record import parse_study
+
+CARD = SourceCard(
+    name="clinicaltrials",
+    title="ClinicalTrials.gov",
+    purpose="Interventional trials of ClinicalTrials.gov: design, phase, size, status, why stopped, posted results.",
+    address="https://clinicaltrials.gov/api/v2",
+    documentation="https://clinicaltrials.gov/data-api/api",
+    per_second=1.25,  # none published; robots.txt asks for one a second
+    typical_s=0.9,
+    wire="requests",  # its firewall is reported to refuse httpx's TLS fingerprint
+    fresh_days=1,  # updated on weekdays
+    hosts=("clinicaltrials.gov",),
+    gives="trial",
+    entries="Registry entry",
+    dialect="boolean",
+    use="searched",
+    specialist="trials",
+)
+
+OverallStatus = Literal[
+    "ACTIVE_NOT_RECRUITING",
+    "COMPLETED",
+    "ENROLLING_BY_INVITATION",
+    "NOT_YET_RECRUITING",
+    "RECRUITING",
+    "SUSPENDED",
+    "TERMINATED",
+    "WITHDRAWN",
+    "UNKNOWN",
+    "AVAILABLE",
+    "NO_LONGER_AVAILABLE",
+    "TEMPORARILY_NOT_AVAILABLE",
+    "APPROVED_FOR_MARKETING",
+    "WITHHELD",
+]
+"""https://clinicaltrials.gov/data-api/about-api/study-data-structure#enum-Status."""
+Phase = Literal["NA", "EARLY_PHASE1", "PHASE1", "PHASE2", "PHASE3", "PHASE4"]
+StudyType = Literal["INTERVENTIONAL", "OBSERVATIONAL", "EXPANDED_ACCESS"]
+
+FIELDS = (
+    *(
+        f"protocolSection.{name}"
+        for name in (
+            "identificationModule",
+            "statusModule",
+            "sponsorCollaboratorsModule.leadSponsor",
+            "descriptionModule.briefSummary",
+            "conditionsModule.conditions",
+            "designModule",
+            "armsInterventionsModule",
+            "outcomesModule",
+            "referencesModule.references",
+        )
+    ),
+    "derivedSection.conditionBrowseModule.meshes",
+    "derivedSection.interventionBrowseModule.meshes",
+    "resultsSection.outcomeMeasuresModule",
+    "resultsSection.adverseEventsModule.eventGroups",
+    "hasResults",
+)
+"""What is read of a study; sites, contacts, eligibility and single adverse events are most of the rest."""
+_PAGE_SIZE = 100  # studies; the API gives up to 1,000, of up to 1 MB each
+_TAG = re.compile(r"\b[A-Za-z]+\[[^\]]*\]|\[[^\]]*\]")  # AREA[Phase], [tiab]: tags of this API and of PubMed
+_RESERVED = re.compile(r"[\[\],*]")
+_LOOSE_ENDS = re.compile(r"(?:^|(?<=\())(?:\s*\b(?:AND|OR)\b)+|(?:\b(?:AND|OR|NOT)\b\s*)+(?:$|(?=\)))")
+_BARE_NOT = re.compile(r'("[^"]*")|(?<=[^\s(])(?<!\bAND)(?<!\bOR)\s+NOT\b')
+_ADDRESS = re.compile(r"\S*(?:://|www\.)\S*")
+
+
+def _listed(value: object) -> object:
+    """Codes as the API writes them, from one or several."""
+    asked = value if isinstance(value, list | tuple | set | frozenset) else [value]
+    return [str(each).strip().upper().replace(" ", "_") for each in asked]
+
+
+class TrialFilters(DatedFilters):
+    """What narrows a search of trials; without any, interventional trials of every status are given."""
+
+    status: Annotated[list[OverallStatus], BeforeValidator(_listed)] = Field(
+        default_factory=list, description="Any of these overall statuses; trials that stopped early are evidence too"
+    )
+    phase: Annotated[list[Phase], BeforeValidator(_listed)] = Field(
+        default_factory=list, description="Any of these phases"
+    )
+    study_type: StudyType = "INTERVENTIONAL"
+    has_results: bool | None = Field(default=None, description="With posted results only, or without them only")
+
+    def params(self) -> dict[str, object]:
+        """The request's parameters.
+
+        >>> TrialFilters(phase=["PHASE2", "PHASE3"]).params()["filter.advanced"]
+        'AREA[StudyType]INTERVENTIONAL AND AREA[Phase](PHASE2 OR PHASE3)'
+        """
+        advanced = [f"AREA[StudyType]{self.study_type}"]
+        if self.phase:
+            advanced.append(f"AREA[Phase]({' OR '.join(self.phase)})")
+        if self.has_results is not None:
+            advanced.append(f"AREA[HasResults]{str(self.has_results).lower()}")
+        if self.mindate or self.maxdate:
+            advanced.append(f"AREA[StartDate]RANGE[{self.mindate or 'MIN'},{self.maxdate or 'MAX'}]")
+        return {"filter.advanced": " AND ".join(advanced), "filter.overallStatus": "|".join(self.status) or None}
+
+
+class ClinicalTrials(Source):
+    """Registered trials, with the reasons for which some were stopped and the results that were posted."""
+
+    card = CARD
+    filters = TrialFilters
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Search interventional trials of every status: one that was stopped is evidence too.
+
+        Args:
+            query: words, or the boolean form that `preprocess_query` gives.
+            max_results: 1 to 50 records.
+            filters: of `TrialFilters`.
+
+        Raises:
+            SourceRefused: nothing to search for, an unknown filter, or a query that the API does not accept.
+            SearchError: no answer, or no readable one.
+        """
+        asked, term = TrialFilters.of(self.name, filters), clean_term(query)
+        size = request_size(max(1, max_results), _PAGE_SIZE)
+        params = {"query.term": term, **asked.params(), "countTotal": "true", "pageSize": size}
+
+        async def ask(token: str | None) -> Page:
+            found, url = await self._ask("studies", {**params, "pageToken": token})
+            total, following = found.get("totalCount"), found.get("nextPageToken")
+            return Page(
+                found["studies"],
+                count(total) or 0,
+                following if isinstance(following, str) else None,
+                url,
+            )
+
+        page, problems = await self.page(asked.page, max_results, str(params), ask)
+        records, unread = read_each(page.hits, parse_study)
+        words = plain_query(query)
+        return self.reply(term, records, words=words, total=page.total, problems=[*unread, *problems], url=page.url)
+
+    async def trial(self, nct_id: str) -> SourceReply:
+        """Look one trial up by its number; `empty` where the registry has none.
+
+        Raises:
+            SourceRefused: not an NCT number.
+            SearchError: no answer, or no readable one.
+        """
+        known = checked_identifier("nct_id", nct_id)
+        if known is None:
+            raise SourceRefused(self.name, f"{nct_id[:40]!r} is not an NCT number (NCT and 8 digits)")
+        found, url = await self._ask(f"studies/{known}", {})
+        records, unread = read_each([found] if found else [], parse_study)
+        notes = [] if found else [f"there is no trial {known}"]
+        if records and records[0].record.nct_id != known:
+            notes = [f"{known} is an older number of {records[0].record.nct_id}"]
+        return self.reply(known, records, notes=notes, problems=unread, url=url)
+
+    async def _ask(self, path: str, params: dict[str, object]) -> tuple[dict[str, Any], str]:
+        """Give a reply's object (empty for 404) and what was asked; whole studies where a field is not known."""
+        also = (400, 404) if "/" in path else (400,)
+        ask = partial(self.transport.get, self.name, path, also=also, read=partial(_read, path))
+        try:
+            return await ask(params={**params, "fields": "|".join(FIELDS)})
+        except UnknownField:
+            return await ask(params=params)
+
+
+class UnknownField(SourceRefused):
+    """The API does not know a field that was asked for: its data structure has changed."""
+
+
+def clean_term(query: str) -> str:
+    """Make a query safe for the API: no reserved characters, no tags, no loose ends, brackets and quotes in pairs.
+
+    Raises:
+        SourceRefused: nothing is left to search for.
+
+    >>> clean_term('(migraine[tiab] OR "sick headache") AND propranolol, oral')
+    '(migraine OR "sick headache") AND propranolol oral'
+    >>> clean_term('migraine AND (timolol'), clean_term("migraine NOT (mice OR rats)")
+    ('migraine AND timolol', 'migraine AND NOT (mice OR rats)')
+    """
+    term = _RESERVED.sub(" ", _TAG.sub(_word_of_tag, query))
+    if term.count('"') % 2:
+        term = term.replace('"', " ")
+    term = re.sub(r'"([^"]*)"', _quoted, term)
+    if not _balanced(term):
+        term = re.sub(r"[()]", " ", term)
+    former = ""
+    while term != former:  # each round can bare another empty pair or loose end
+        former = term
+        term = re.sub(r"\(\s*\)", " ", term)
+        term = re.sub(r"\s+", " ", re.sub(r"(?<=\()\s+|\s+(?=\))", "", term)).strip()
+        term = _LOOSE_ENDS.sub("", term).strip()
+    if not any(map(str.isalnum, term)):
+        raise SourceRefused(ClinicalTrials.name, "the query holds no words to search for")
+    return _BARE_NOT.sub(lambda found: found[1] or " AND NOT", term)
+
+
+def _word_of_tag(tag: re.Match[str]) -> str:
+    """The word that a PubMed tag hangs on (`migraine[tiab]`), or nothing for this API's own (`AREA[Phase]`)."""
+    word = tag.group().partition("[")[0]
+    return "" if word in ("AREA", "SEARCH", "RANGE", "EXPANSION", "COVERAGE", "DISTANCE") else word
+
+
+def _quoted(phrase: re.Match[str]) -> str:
+    words = " ".join(re.sub(r"[()]", " ", phrase.group(1)).split())
+    return f'"{words}"' if words else " "
+
+
+def _balanced(term: str) -> bool:
+    depth = 0
+    for character in term:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _read(path: str, reply: Reply) -> tuple[dict[str, Any], str]:
+    if reply.status == 404:
+        return {}, reply.url
+    if reply.status == 400:
+        said = refusal(reply.body)
+        raise (UnknownField if "invalid field name" in said else SourceRefused)(
+            reply.source, f"refused the query: {said}"
+        )
+    found = reply.json()
+    wanted, kind = ("studies", list) if path == "studies" else ("protocolSection", dict)
+    if not isinstance(at(found, wanted), kind):
+        raise UnreadableReply(reply.source, f"answered without {wanted}")
+    return found, reply.url
+
+
+def refusal(body: bytes) -> str:
+    """The API's own reason in one short line, without addresses.
+
+    >>> refusal(b"Unknown area name: `X`\\nsee https://clinicaltrials.gov/x")
+    'Unknown area name: `X` see'
+    """
+    said = " ".join(_ADDRESS.sub("", body[:2000].decode("utf-8", "replace")).split())
+    return said[:200] if said and not said.startswith("<") else "no reason given"

@@ -1,0 +1,212 @@
+"""Crossref: what was later said of a work - retraction, concern, correction - by its DOI.
+
+`updated-by` on a work lists the notices about it, the publishers' own and Retraction Watch's; `update-to` lists what a
+work is itself a notice of. https://www.crossref.org/documentation/retrieve-metadata/rest-api/
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import quote
+
+from ...errors import SourceRefused, UnreadableReply
+from ...evidence import checked_identifier
+from ...http.reply import Reply
+from ...http.transport import Transport
+from ..card import SourceCard
+from ..publications import iso_date
+
+CARD = SourceCard(
+    name="crossref",
+    title="Crossref",
+    purpose="Tells what was later said of a work.",
+    address="https://api.crossref.org",
+    documentation="https://doi.org/10.64000/wadve-3tj60",
+    per_second=1,  # lists of works
+    per_second_with_email=3,
+    fresh_days=1,  # a retraction should show on the next day
+    gives="publication",
+    dialect="identifiers",
+    use="looked_up",
+)
+
+DOIS_PER_REQUEST = 20  # keeps the URL below 2,000 bytes
+_KINDS: Mapping[str, "NoticeKind"] = {
+    "retraction": "retraction",
+    "partial_retraction": "retraction",
+    "withdrawal": "retraction",
+    "removal": "retraction",
+    "expression_of_concern": "concern",
+    "correction": "correction",
+    "corrigendum": "correction",
+    "erratum": "correction",
+    "reinstatement": "reinstatement",
+}
+"""https://www.crossref.org/documentation/register-maintain-records/maintaining-your-metadata/registering-updates/ ;
+other kinds (new versions, addenda, clarifications) take nothing back."""
+_RETRACTED_TITLE = re.compile(r"\W*(?:RETRACTED|WITHDRAWN)(?: ARTICLE| CHAPTER)?\s*:")
+_DOTS = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")  # would name another path
+
+NoticeKind = Literal["retraction", "concern", "correction", "reinstatement"]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something said of a work after it appeared."""
+
+    kind: NoticeKind
+    doi: str | None = None
+    """Of the notice itself; None where it has none."""
+    date: str | None = None
+    """As precise as it is given; None where it is not."""
+    said_by: str | None = None
+    """`publisher` or `retraction-watch`; None where Crossref does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Updates:
+    """Crossref's word on one work."""
+
+    doi: str
+    notices: tuple[Notice, ...] = ()
+    """Oldest first; those without a date come first."""
+    notice_of: tuple[str, ...] = field(default=())
+    """DOIs of the works that this one is itself a notice on."""
+
+    @property
+    def retracted(self) -> bool:
+        """Whether it was retracted and not reinstated since."""
+        last = [notice.kind for notice in self.notices if notice.kind in ("retraction", "reinstatement")]
+        return bool(last) and last[-1] == "retraction"
+
+
+async def small_question(transport: Transport) -> str:
+    """Ask about one work, the PRISMA statement, for the doctor.
+
+    Raises:
+        SearchError: no answer, or no readable one.
+    """
+    found = await updates(["10.1136/bmj.n71"], transport)
+    return f"knows {len(found)} of 1 work asked about"
+
+
+async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:
+    """Ask what was said of works; those that Crossref does not know are missing from the answer.
+
+    Args:
+        dois: in any written form; what is no DOI is left out.
+        transport: the way out.
+
+    Raises:
+        SearchError: no answer, or no readable one.
+    """
+    wanted = list(dict.fromkeys(doi for each in dois if (doi := checked_identifier("doi", each))))
+    alone = [doi for doi in wanted if "," in doi]  # the filter's own separator
+    together = [doi for doi in wanted if "," not in doi]
+    found: dict[str, Updates] = {}
+    for start in range(0, len(together), DOIS_PER_REQUEST):
+        found |= await _several(together[start : start + DOIS_PER_REQUEST], transport)
+    for doi in alone:
+        found |= await _one(doi, transport)
+    return found
+
+
+async def _several(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:
+    """Ask about a few works at once; where Crossref refuses one of them, the others are asked about without it."""
+    params = {
+        "filter": ",".join(f"doi:{doi}" for doi in dois),
+        "select": "DOI,title,updated-by,update-to",
+        "rows": len(dois),
+        "mailto": transport.endpoints.email,
+    }
+    try:
+        return await transport.get("crossref", "works", params=params, read=lambda reply: parse_works(reply.json()))
+    except SourceRefused:
+        if len(dois) == 1:
+            raise
+    half, found, refusal = len(dois) // 2, dict[str, Updates](), None
+    for part in (dois[:half], dois[half:]):
+        try:
+            found |= await _several(part, transport)
+        except SourceRefused as error:
+            refusal = error
+    if not found and refusal:
+        raise refusal
+    return found
+
+
+async def _one(doi: str, transport: Transport) -> dict[str, Updates]:
+    if _DOTS.search(doi):
+        return {}
+    params = {"mailto": transport.endpoints.email}
+    return await transport.get("crossref", f"works/{quote(doi, safe='/')}", params=params, read=_work, also=(404,))
+
+
+def _work(reply: Reply) -> dict[str, Updates]:
+    if reply.status == 404:  # `Resource not found.`, as plain text
+        return {}
+    data = reply.json()
+    work = data.get("message") if isinstance(data, dict) else None
+    if not isinstance(work, dict) or "DOI" not in work:
+        raise UnreadableReply("crossref", "answered without a work")
+    return {each.doi: each for each in [parse_work(work)] if each}
+
+
+def parse_works(data: Any) -> dict[str, Updates]:
+    """Read a list of works, by DOI.
+
+    Raises:
+        UnreadableReply: not a list of works.
+
+    >>> notice = {"type": "retraction", "DOI": "10.5555/N", "updated": {"date-parts": [[2010, 2, 6]]}}
+    >>> parse_works({"message": {"items": [{"DOI": "10.5555/A", "updated-by": [notice]}]}})["10.5555/a"].retracted
+    True
+    """
+    message = data.get("message") if isinstance(data, dict) else None
+    items = message.get("items") if isinstance(message, dict) else None
+    if not isinstance(items, list):
+        raise UnreadableReply("crossref", "answered without a list of works")
+    works = {work.doi: work for item in items if isinstance(item, dict) and (work := parse_work(item))}
+    if items and not works:
+        raise UnreadableReply("crossref", "answered with works that have no DOI")
+    return works
+
+
+def parse_work(work: Mapping[str, Any]) -> Updates | None:
+    """Read one work; None where it has no DOI."""
+    doi = checked_identifier("doi", work.get("DOI"))
+    if doi is None:
+        return None
+    notices = list(dict.fromkeys(_notices(work.get("updated-by"))))
+    titles = work.get("title")
+    marked = any(_RETRACTED_TITLE.match(str(title)) for title in (titles if isinstance(titles, list) else [titles]))
+    if marked and not any(notice.kind == "retraction" for notice in notices):
+        notices.append(Notice("retraction", said_by="publisher"))
+    targets = (checked_identifier("doi", each.get("DOI")) for each in _dicts(work.get("update-to")) if _kind(each))
+    notice_of = tuple(dict.fromkeys(target for target in targets if target and target != doi))
+    return Updates(doi, tuple(sorted(notices, key=lambda notice: notice.date or "")), notice_of)
+
+
+def _notices(listed: Any) -> Iterator[Notice]:
+    for each in _dicts(listed):
+        if kind := _kind(each):
+            said_by = each.get("source")
+            yield Notice(
+                kind, checked_identifier("doi", each.get("DOI")), _date(each), str(said_by) if said_by else None
+            )
+
+
+def _kind(update: Mapping[str, Any]) -> NoticeKind | None:
+    return _KINDS.get(str(update.get("type")).strip().lower().replace("-", "_").replace(" ", "_"))
+
+
+def _date(update: Mapping[str, Any]) -> str | None:
+    updated = update.get("updated")
+    parts = updated.get("date-parts") if isinstance(updated, dict) else None
+    first = parts[0] if isinstance(parts, list) and parts else None
+    return iso_date(*map(str, first[:3])) if isinstance(first, list) and first else None
+
+
+def _dicts(found: Any) -> list[dict[str, Any]]:
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

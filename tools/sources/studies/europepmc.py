@@ -1,0 +1,405 @@
+"""Europe PMC: peer-reviewed articles and preprints in one search.
+
+https://europepmc.org/RestfulWebService; the query language is described at https://europepmc.org/searchsyntax. Words
+without a field are sought in full texts, too, where most of what is found is mentioned in passing: so they are sought
+in titles, abstracts and keywords (which hold MeSH terms), unless full texts are asked for. The fields of a hit, in its
+full or its short form, are told at https://europepmc.org/docs/EBI_Europe_PMC_Web_Service_Reference.pdf.
+"""
+
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ...errors import SourceRefused, SourceUnavailable, UnreadableReply
+from ...evidence import Citation, Evidence, checked_identifier
+from ...http.reply import Reply, at, count, dicts, read_each
+from ...http.transport import Transport
+from ...records import Notice, NoticeOn, Publication
+from ...search import Filters, Page, Source, SourceReply, request_size
+from ..card import SourceCard
+from ..publications import (
+    NO_TITLE,
+    NOTICE_TYPES,
+    Citations,
+    DatedFilters,
+    date_of,
+    page_range,
+    plain_words,
+    publication_date,
+    raised,
+    redacted,
+    trial_numbers,
+    written,
+)
+
+CARD = SourceCard(
+    name="europepmc",
+    title="Europe PMC",
+    purpose="Search Europe PMC for published studies and for preprints, which are marked as not peer-reviewed; gives"
+    " abstracts, citation counts and licences.",
+    address="https://www.ebi.ac.uk/europepmc/webservices/rest",
+    documentation="https://europepmc.org/RestfulWebService",
+    per_second=8,  # none published
+    typical_s=0.8,
+    fresh_days=1,
+    hosts=("europepmc.org",),
+    gives="publication",
+    dialect="boolean",
+    use="searched",
+    specialist="literature",
+)
+
+_PAGE_SIZE = 100  # records a request; the server allows 1,000, whose abstracts would fill the reply's cap
+_FIELDS = {
+    "ti": "TITLE",
+    "title": "TITLE",
+    "ab": "ABSTRACT",
+    "abstract": "ABSTRACT",
+    "tiab": "TITLE_ABS",
+    "title/abstract": "TITLE_ABS",
+    "au": "AUTH",
+    "author": "AUTH",
+    "mh": "KW",
+    "mesh": "KW",
+    "mesh terms": "KW",
+    "majr": "KW",
+    "pt": "PUB_TYPE",
+    "publication type": "PUB_TYPE",
+    "ta": "JOURNAL",
+    "journal": "JOURNAL",
+    "dp": "PUB_YEAR",
+    "pdat": "PUB_YEAR",
+}
+"""PubMed's field tags as Europe PMC names them; KW holds MeSH terms and keywords. Others are left out."""
+_TAG = re.compile(
+    r"</?([A-Za-z][\w:.-]{0,40})(?:\s+[\w:.-]{1,40}\s*=\s*(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[^\s\"'<>=]{1,300}))*\s*/?>"
+)
+_HEADING = re.compile(r"<h\d>([^<>]*)</h\d>", re.IGNORECASE)
+_SUPERSCRIPT = re.compile(r"<sup>([^<>]*)</sup>", re.IGNORECASE)
+_NOTICE_TYPES = frozenset(kind.lower() for kind in NOTICE_TYPES)
+_NOTICES = {
+    "retraction of": "retracted",
+    "expression of concern for": "expression_of_concern",
+    "erratum for": "corrected",
+    "correction of": "corrected",
+}
+"""Notes by which an article speaks of another, and what that makes of the other."""
+_CORRECTED = frozenset({"erratum in", "correction in", "corrected and republished in"})
+_LINES = frozenset({"p", "br", "li", "div", "ul", "ol", "sec", "title"})
+
+
+_OPERATORS = frozenset({"AND", "OR", "NOT"})
+_TERM = r'(?:"[^"]*"|(?!(?:AND|OR|NOT)\b)[^\s()\[\]":]+(?![^\s()]))(?! ?\[)'
+_PIECE = re.compile(
+    r'(?P<own>[A-Z][A-Z_]+:(?:"[^"]*"|\([^()]*\)|\[[^\[\]]*\]|[^\s()"]*))'
+    rf"|(?P<alternatives>\({_TERM}(?: OR {_TERM})+\)(?! ?\[))"
+    r'|(?P<term>"[^"]*"|[^\s()\[\]"]++)?(?P<tag> ?\[[^\[\]]*\])?'
+)
+
+
+class EuropePMCFilters(DatedFilters):
+    """What narrows a search of Europe PMC, or widens it."""
+
+    preprints: Literal["only", "none"] | None = Field(
+        default=None, description="Preprints only, or none; otherwise both they and articles are given"
+    )
+    full_text: bool = Field(
+        default=False, description="Search full texts, too; finds papers that mention the words in passing"
+    )
+
+
+class EuropePMC(Source):
+    """Europe PMC: PubMed's literature and more, with preprints."""
+
+    card = CARD
+    filters = EuropePMCFilters
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Search titles, abstracts and keywords, most relevant first.
+
+        Args:
+            query: words, or a boolean form; PubMed's field tags are translated.
+            max_results: records to give.
+            filters: of `EuropePMCFilters`.
+
+        Raises:
+            SearchError: no answer, or no readable one.
+        """
+        asked = EuropePMCFilters.of(self.name, filters)
+        sent, size = _sent(query, asked), max(1, max_results)
+        page, problems = await self.page(
+            asked.page, size, sent, partial(self._ask, sent, request_size(size, _PAGE_SIZE))
+        )
+        records, unread = read_each(page.hits, parse_record)
+        words = plain_words(query)
+        return self.reply(sent, records, words=words, total=page.total, problems=[*unread, *problems], url=page.url)
+
+    async def citations(self, pmid: str) -> SourceReply:
+        """Give what cites a publication and what it cites, as far as Europe PMC knows and has a PMID for them.
+
+        Raises:
+            SearchError: no answer, or no readable one; `SourceRefused` where `pmid` is no PMID.
+        """
+        number = checked_identifier("pmid", pmid)
+        if number is None:
+            raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
+        links = Citations(await self._linked(number, "citation"), await self._linked(number, "reference"))
+        records, unread = list[Evidence](), list[str]()
+        if links.chosen:
+            wanted = " OR ".join(f"EXT_ID:{each}" for each in links.chosen)
+            page = await self._ask(f"({wanted}) AND SRC:MED", len(links.chosen), None)
+            records, unread = read_each(page.hits, parse_record)
+        found = links.noted(records, number)
+        return self.reply(f"citations of PMID {number}", found, problems=unread, notes=links.notes)
+
+    async def _linked(self, pmid: str, kind: Literal["citation", "reference"]) -> list[str]:
+        return await self.transport.get(
+            self.name,
+            f"MED/{pmid}/{kind}s",
+            params={"format": "json", "page": 1, "pageSize": _PAGE_SIZE},
+            read=partial(_listed, kind),
+        )
+
+    async def _ask(self, query: str, size: int, mark: str | None) -> Page:
+        params = {
+            "query": query,
+            "format": "json",
+            "resultType": "core",
+            "pageSize": size,
+            "cursorMark": mark or "*",
+            "synonym": "true",  # as the website searches; the API's default leaves MeSH synonyms out
+        }
+        return await self.transport.get(self.name, "search", params=params, read=partial(_page, first=mark is None))
+
+
+async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidence]:
+    """Give the publications of some numbers (`pmid:…`, `pmcid:…`, `doi:…`) in one request; unknown ones are left out.
+
+    Raises:
+        SearchError: no answer, or no readable one.
+    """
+    written = {"pmid": "(EXT_ID:{} AND SRC:MED)", "pmcid": "PMCID:{}", "doi": 'DOI:"{}"'}
+    parts = (name.partition(":") for name in names)
+    query = " OR ".join(written[kind].format(number) for kind, _, number in parts)
+    params = {"query": query, "format": "json", "resultType": "core", "pageSize": 2 * len(names)}
+    page = await transport.get("europepmc", "search", params=params, read=lambda reply: parse_page(reply.json()))
+    return read_each(page.hits, parse_record)[0]
+
+
+def _sent(query: str, asked: EuropePMCFilters) -> str:
+    """The query in Europe PMC's language, with its filters."""
+    if not query.strip():
+        raise SourceRefused("europepmc", "cannot search for nothing: the query is empty")
+    first, last = asked.mindate or "1500-01-01", asked.maxdate or "3000-12-31"
+    extra = f" AND FIRST_PDATE:[{first} TO {last}]" if asked.mindate or asked.maxdate else ""
+    extra += {None: "", "only": " AND SRC:PPR", "none": " NOT SRC:PPR"}[asked.preprints]
+    term = translated(query, full_text=asked.full_text)
+    return f"({term}){extra}" if extra else term
+
+
+def translated(query: str, *, full_text: bool = False) -> str:
+    """A PubMed query in Europe PMC's language: field tags become prefixes, what has none gets the usual fields.
+
+    >>> translated('("long covid"[tiab] OR PASC[all]) AND metformin AND 2019:2021[dp]', full_text=True)
+    '(TITLE_ABS:"long covid" OR PASC) AND metformin AND PUB_YEAR:[2019 TO 2021]'
+    >>> translated("(migraine OR hemicrania) AND timolol")
+    '(TITLE_ABS:(migraine OR hemicrania) OR KW:(migraine OR hemicrania)) AND (TITLE_ABS:timolol OR KW:timolol)'
+    """
+    put = partial(_in_fields, full_text=full_text)
+    return " ".join(_PIECE.sub(put, " ".join(query.split())).split())
+
+
+def _in_fields(piece: re.Match[str], *, full_text: bool) -> str:
+    """A piece of a query with its fields; what names one already stays as it is."""
+    term, tag = piece["term"] or piece["alternatives"] or "", (piece["tag"] or "").strip(" []").lower()
+    if piece["own"] or term in _OPERATORS:
+        return piece[0]
+    prefix = _FIELDS.get(tag.partition(":")[0].strip())
+    if prefix == "PUB_YEAR" and (years := re.findall(r"(?<!\d)[12]\d{3}(?!\d)", term)):
+        return f"PUB_YEAR:[{years[0]} TO {years[-1]}]"
+    if prefix and prefix != "PUB_YEAR":
+        return f"{prefix}:{term}" if term else ""
+    if full_text or not any(map(str.isalnum, term)):
+        return term
+    return f"(TITLE_ABS:{term} OR KW:{term})"
+
+
+def _page(reply: Reply, *, first: bool) -> Page:
+    page = parse_page(reply.json(), reply.url)
+    if first and page.total and not page.hits:
+        raise UnreadableReply("europepmc", f"counts {page.total} hits and lists none")
+    return page
+
+
+def _listed(kind: str, reply: Reply) -> list[str]:
+    """The PMIDs of a list of citations or references; of some works that are listed none is known."""
+    data = reply.json()
+    listed = dicts(data, f"{kind}List", kind)
+    total = parse_page({**data, "resultList": {"result": listed}} if isinstance(data, dict) else data).total
+    if total and not listed:
+        raise UnreadableReply("europepmc", f"counts {total} {kind}s and lists none")
+    numbers = (checked_identifier("pmid", each.get("id")) for each in listed if each.get("source") == "MED")
+    return list(dict.fromkeys(filter(None, numbers)))
+
+
+def parse_page(data: Any, url: str = "") -> Page:
+    """Read a page of search results (`core`, `lite` or `idlist`); `parse_record` reads its hits.
+
+    Raises:
+        SourceRefused: Europe PMC says that the query is at fault, which it does with status 200.
+        SourceUnavailable: Europe PMC reports a fault of its own, likewise.
+        UnreadableReply: neither hits nor an error; a page without a count is no empty result.
+
+    >>> parse_page({"version": "6.9", "hitCount": 0, "resultList": {"result": []}}).hits
+    []
+    """
+    if not isinstance(data, dict):
+        raise UnreadableReply("europepmc", "answered without a search result")
+    if "errCode" in data or "errMsg" in data:
+        said = redacted(data.get("errMsg") or data.get("errCode"))
+        if str(data.get("errCode")).startswith("5"):
+            raise SourceUnavailable("europepmc", f"reports an error: {said}")
+        raise SourceRefused("europepmc", f"refuses the search: {said}")
+    total, hits = count(data.get("hitCount")), at(data, "resultList", "result")
+    if total is None or (total and not isinstance(hits, list)):
+        raise UnreadableReply("europepmc", "answered without a count or a list of hits")
+    mark = data.get("nextCursorMark")
+    return Page(hits if isinstance(hits, list) else [], total, mark if isinstance(mark, str) and mark else None, url)
+
+
+def parse_record(hit: Mapping[str, Any]) -> Evidence:
+    """Read one hit.
+
+    Raises:
+        LookupError: it has no source or no number.
+    """
+    source, number = str(hit["source"]), str(hit["id"])
+    types = _types(hit)
+    preprint = source == "PPR" or "preprint" in {kind.lower() for kind in types}
+    title = plain(hit.get("title") or "") or NO_TITLE
+    abstract = plain(hit.get("abstractText") or "")
+    return Evidence(
+        content=written(title, abstract, preprint=preprint),
+        citation=Citation(
+            source="preprint" if preprint else "europepmc",
+            title=title,
+            url=f"https://europepmc.org/article/{source}/{number}",
+            date=_date(hit, source),
+            authors=list(_authors(hit)),
+        ),
+        record=_record(
+            hit, types, is_preprint=preprint, nct_ids=trial_numbers(title, abstract), has_abstract=bool(abstract)
+        ),
+    )
+
+
+def plain(text: str) -> str:
+    """Text without markup: headings become labels, superscripts stay readable; a lone `<` is no markup.
+
+    >>> plain("<h4>Results</h4>Pain fell (P<0.001; n&lt;5 of 10<sup>5</sup>).")
+    'Results: Pain fell (P<0.001; n<5 of 10^5).'
+    """
+    text = _HEADING.sub(lambda m: f"\n{m[1].strip().rstrip(':')}: " if m[1].strip() else "\n", text)
+    text = _TAG.sub(_untagged, text)
+    text = _SUPERSCRIPT.sub(lambda m: raised(text[max(0, m.start() - 1) : m.start()], m[1]), text)
+    lines = (" ".join(line.split()) for line in html.unescape(_TAG.sub("", text)).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _untagged(match: re.Match[str]) -> str:
+    name = match[1].lower()
+    if name == "sup":
+        return match[0]
+    return "\n" if name in _LINES else ""
+
+
+def _types(hit: Mapping[str, Any]) -> list[str]:
+    """Publication types: a list in full records, one joined text in short ones."""
+    listed = at(hit, "pubTypeList", "pubType") or hit.get("pubType") or []
+    types = listed.split(";") if isinstance(listed, str) else listed
+    return list(dict.fromkeys(kind.strip() for kind in types if isinstance(kind, str) and kind.strip()))
+
+
+def _record(
+    hit: Mapping[str, Any], types: list[str], *, is_preprint: bool, nct_ids: list[str], has_abstract: bool
+) -> Publication | Notice:
+    """What the hit reports: of itself, of its standing (unknown where it gives no types), of its other versions."""
+    source, number = str(hit["source"]), str(hit["id"])
+    notes = dicts(hit, "commentCorrectionList", "commentCorrection")
+    kinds = {str(note.get("type")).lower() for note in notes}
+    lowered = {kind.lower() for kind in types}
+    told = bool(types or notes)
+    said = [(str(note.get("type")).lower(), name) for note in notes if (name := _named(note))]
+    preprint_of = [name for kind, name in said if kind == "preprint of" and name.startswith("pmid:")]
+    is_notice = bool(_NOTICE_TYPES & lowered)
+    on = [NoticeOn(flag=_NOTICES[kind], name=name) for kind, name in said if kind in _NOTICES]
+    issue = at(hit, "journalInfo") or {"volume": hit.get("journalVolume"), "issue": hit.get("issue")}
+    journal = at(issue, "journal", "title") or hit.get("journalTitle")
+    short = at(issue, "journal", "medlineAbbreviation") or at(issue, "journal", "isoabbreviation")
+    cited = hit.get("citedByCount")
+    headings = dicts(hit, "meshHeadingList", "meshHeading")
+    chemicals = dicts(hit, "chemicalList", "chemical")
+    keywords = at(hit, "keywordList", "keyword")
+    return (Notice if is_notice else Publication)(
+        pmid=checked_identifier("pmid", hit.get("pmid") or (number if source == "MED" else None)),
+        pmcid=checked_identifier("pmcid", hit.get("pmcid") or (number if source == "PMC" else None)),
+        doi=checked_identifier("doi", hit.get("doi")),
+        ppr_id=number if source == "PPR" else None,
+        journal=_said(journal or at(hit, "bookOrReportDetails", "publisher")),
+        journal_abbreviation=_said(short),
+        volume=_said(at(issue, "volume")),
+        issue=_said(at(issue, "issue")),
+        pages=page_range(hit.get("pageInfo")),
+        language=_said(hit.get("language")),
+        license=_said(hit.get("license")),
+        is_open_access={"Y": True, "N": False}.get(str(hit.get("isOpenAccess"))),
+        cited_by_count=cited if isinstance(cited, int) else None,
+        publication_types=types,
+        is_preprint=is_preprint,
+        retracted="retracted publication" in lowered or "retraction in" in kinds if told else None,
+        expression_of_concern="expression of concern in" in kinds if told else None,
+        corrected=bool(kinds & _CORRECTED) if told else None,
+        published_version=preprint_of[0].partition(":")[2] if preprint_of else None,
+        updated_in=[name for kind, name in said if kind == "update in"],
+        update_of=[name for kind, name in said if kind in ("preprint in", "update of")],
+        notice_on=on if is_notice else [],
+        mesh_terms=[plain(str(heading["descriptorName"])) for heading in headings if heading.get("descriptorName")],
+        chemicals=[plain(str(chemical["name"])) for chemical in chemicals if chemical.get("name")],
+        keywords=[plain(str(word)) for word in keywords] if isinstance(keywords, list) else [],
+        nct_ids=nct_ids,
+        has_abstract=has_abstract,
+    )
+
+
+def _said(value: object) -> str | None:
+    return str(value) if value else None
+
+
+def _named(note: Mapping[str, Any]) -> str | None:
+    """The article that a note is on: `pmid:…`, or `ppr:…` for a preprint."""
+    source, number = note.get("source"), str(note.get("id"))
+    if source == "PPR":
+        return f"ppr:{number}"
+    pmid = checked_identifier("pmid", number) if source == "MED" else None
+    return f"pmid:{pmid}" if pmid else None
+
+
+def _date(hit: Mapping[str, Any], source: str) -> str:
+    """A preprint's first day; an article's date as PubMed would give it (a printed month has no day)."""
+    first = date_of(str(hit.get("firstPublicationDate") or ""))
+    issue = date_of(str(at(hit, "journalInfo", "dateOfPublication") or ""))
+    if source == "PPR" or issue is None:
+        return publication_date(first, date_of(str(hit.get("pubYear") or "")))
+    return publication_date(issue, date_of(str(hit.get("electronicPublicationDate") or "")))
+
+
+def _authors(hit: Mapping[str, Any]) -> Iterator[str]:
+    listed = dicts(hit, "authorList", "author")
+    names = [str(author.get("fullName") or author.get("collectiveName") or "") for author in listed]
+    for name in names or str(hit.get("authorString") or "").rstrip(".").split(", "):
+        if shown := plain(name):
+            yield shown

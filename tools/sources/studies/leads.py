@@ -1,0 +1,131 @@
+"""Leads: pages of the web that name a publication or a trial.
+
+A page is no evidence, and no word of it is quoted. Where its address or what a search engine shows of it names a PMID,
+PMCID, DOI or NCT number, that record is fetched from PubMed, Europe PMC or ClinicalTrials.gov, and stands for itself;
+a number that these do not know leads nowhere. What a page says of a record counts for nothing either.
+"""
+
+import asyncio
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from ...errors import SearchError
+from ...evidence import Evidence, checked_identifier
+from ...questions.naming import words_of
+from ...search import Filters, SearchFilters, Source, SourceReply
+from ..publications import plain_words, trial_numbers
+from .clinicaltrials import ClinicalTrials
+from .europepmc import by_numbers
+from .openalex import without_tags
+from .pubmed import PubMed
+
+MOST_PAGES = 20  # of one search that are looked through
+MOST_TRIALS = 5  # of one search that are fetched, a request each
+MOST_WORDS, MOST_CHARACTERS = 50, 400  # of a query; Brave's limits
+_ALTERNATIVES = 3  # of one group that are asked for
+
+_NUMBERS = {
+    "pmid": re.compile(r"(?:pubmed\.ncbi\.nlm\.nih\.gov/|/pubmed/|/article/MED/|\bPMID:? ?)(\d{1,9})\b", re.IGNORECASE),
+    "pmcid": re.compile(r"\b(PMC\d{1,9})\b", re.IGNORECASE),
+    "doi": re.compile(r"\b(10\.\d{4,9}/[^\s\"<>?#&,;]{1,200})", re.IGNORECASE),
+}
+_NO_END = re.compile(r"(?:[.:)\]]|/(?:full|fulltext|abstract|pdf|epdf|html|meta|summary)|\.(?:pdf|full|html?))+$")
+_GROUP = re.compile(r"\(([^()]*)\)")
+_SIGNS = ((re.compile(r"\s*\b(?:AND\s+)?NOT\s+"), " -"), (re.compile(r"\s*\bAND\s+"), " "))
+
+
+class Lead(NamedTuple):
+    """A page that a search engine found: its address, and what it shows of it."""
+
+    url: str
+    text: str
+
+
+class WebSearch(Source):
+    """Base of the search engines: subclasses write `leads`."""
+
+    @abstractmethod
+    async def leads(self, words: str) -> Sequence[Lead]:
+        """Give the pages found first; raises `SearchError` where there is no answer."""
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Give the publications and trials that the pages found first name; there is no second page.
+
+        Raises:
+            SourceRefused: filters were given, or the query holds no words.
+            SearchError: no answer, or no readable one.
+        """
+        words_of(self.name, query)
+        sent, url = for_the_web(query), self.transport.endpoints[self.name].base_url
+        if SearchFilters.of(self.name, filters).page > 1:
+            return self.reply(sent, [], notes=["leads are taken from the first page alone"], url=url)
+        with self.transport.shelf.queue(self.name) as place:
+            pages = (await self.leads(sent))[:MOST_PAGES]
+            named = [list(numbers_in(page)) for page in pages]
+            await place.reached()
+            numbers = [number for each in named for number in each]
+            found = await self.transport.shelf.take(self.name, numbers, self._fetched)
+        problems = dict.fromkeys(line for _, lines in found.values() for line in lines)
+        records = [record for record, _ in found.values() if record is not None]
+        silent = sum(not each for each in named)
+        notes = [f"{silent} of {len(pages)} pages name no publication or trial, and are left out"] if silent else []
+        lost = sum(record is None for record, _ in found.values())
+        notes += [f"{lost} of {len(found)} numbers that pages name led to no record"] if lost else []
+        words = plain_words(query)
+        return self.reply(sent, records[:max_results], words=words, problems=problems, notes=notes, url=url)
+
+    async def _fetched(self, names: Sequence[str]) -> Mapping[str, tuple[Evidence | None, list[str]]]:
+        """The records behind some numbers (`pmid:…`), and what could not be asked for."""
+        of_kind = {kind: [n.partition(":")[2] for n in names if n.startswith(f"{kind}:")] for kind in ("pmid", "nct")}
+        papers = [name for name in names if name.startswith(("doi:", "pmcid:"))]
+        trials = [ClinicalTrials(self.transport).trial(number) for number in of_kind["nct"][:MOST_TRIALS]]
+        asked = [PubMed(self.transport).papers(*of_kind["pmid"])] if of_kind["pmid"] else []
+        replies = await asyncio.gather(*asked, *trials, self._by_numbers(papers), return_exceptions=True)
+        problems = [f"leads could not be followed: {each}" for each in replies if isinstance(each, SearchError)]
+        for each in replies:
+            if isinstance(each, BaseException) and not isinstance(each, SearchError):
+                raise each
+        records = [record for each in replies if isinstance(each, SourceReply) for record in each.records]
+        by_name = {name: record for record in reversed(records) for name in record.identifiers}
+        return {name: (by_name.get(name), problems) for name in names}
+
+    async def _by_numbers(self, names: Sequence[str]) -> SourceReply:
+        return self.reply("", await by_numbers(names, self.transport) if names else [])
+
+
+def numbers_in(lead: Lead) -> Iterator[str]:
+    """The numbers of publications and trials that a page names, as `Evidence.identifiers` writes them.
+
+    >>> list(numbers_in(Lead("https://www.nejm.org/doi/full/10.1056/NEJMoa1/full?q=1", "PMID: 123 and nct00000102.")))
+    ['pmid:123', 'doi:10.1056/nejmoa1', 'nct:NCT00000102']
+    """
+    said = f"{unquote(lead.url)} {lead.text}"
+    for kind, pattern in _NUMBERS.items():
+        for number in dict.fromkeys(pattern.findall(said)):
+            if checked := checked_identifier(kind, _NO_END.sub("", number)):
+                yield f"{kind}:{checked}"
+    yield from (f"nct:{number}" for number in trial_numbers(said))
+
+
+def for_the_web(query: str) -> str:
+    """A boolean query as search engines take it: few alternatives, no word for "and", a minus for "not".
+
+    >>> for_the_web('(prevent OR prevention OR prophylaxis OR x) AND "migraine attacks"[tiab] NOT mice')
+    '(prevent OR prevention OR prophylaxis) "migraine attacks" -mice'
+    """
+    words = without_tags(query)
+    for sign, own in _SIGNS:
+        words = sign.sub(own, words)
+    for most in range(_ALTERNATIVES, 0, -1):
+        short = _GROUP.sub(lambda group, most=most: _first(group[1], most), words)  # type: ignore[misc]
+        if len(short) <= MOST_CHARACTERS and len(short.split()) <= MOST_WORDS:
+            return short.strip()
+    return " ".join(plain_words(query).split()[:MOST_WORDS])[:MOST_CHARACTERS]
+
+
+def _first(group: str, most: int) -> str:
+    kept = re.split(r"\s+OR\s+", group)[:most]
+    return f"({' OR '.join(kept)})" if len(kept) > 1 else kept[0]

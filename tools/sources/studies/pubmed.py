@@ -1,0 +1,340 @@
+"""PubMed, through NCBI's E-utilities: ESearch for the numbers, EFetch for the records, ELink for citations.
+
+https://www.ncbi.nlm.nih.gov/books/NBK25499/. PubMed maps words to MeSH headings and what is narrower, and quoted
+phrases to nothing (https://pubmed.ncbi.nlm.nih.gov/help/#automatic-term-mapping): conditions named by quoted phrases
+alone get their heading beside them.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import partial
+from typing import Annotated, Any
+from xml.etree.ElementTree import ParseError
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from ...errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from ...evidence import checked_identifier
+from ...http.reply import Reply, at, count
+from ...lexicon import find_conditions
+from ...search import Filters, Source, SourceReply
+from ..card import SourceCard
+from ..publications import Citations, DatedFilters, plain_words, redacted
+from .pubmed_record import Articles, parse_articles
+
+CARD = SourceCard(
+    name="pubmed",
+    title="PubMed",
+    purpose="Search PubMed for published studies, reviews and meta-analyses; gives abstracts, publication types and"
+    " MeSH terms.",
+    address="https://eutils.ncbi.nlm.nih.gov/entrez/eutils",
+    documentation="https://www.ncbi.nlm.nih.gov/books/NBK25497/",
+    per_second=3,
+    typical_s=0.6,
+    per_second_with_key=10,
+    key="NCBI_API_KEY",
+    without_key="PubMed is asked 3 times a second, not 10",
+    fresh_days=1,  # new records every day
+    hosts=("pubmed.ncbi.nlm.nih.gov",),
+    gives="publication",
+    dialect="boolean",
+    use="searched",
+    specialist="literature",
+)
+
+IDS_PER_FETCH = 90  # above 200 NCBI asks for POST; its servers are reported to fail GETs from 100 on
+_LONGEST_TRANSLATION = 1000  # characters that are kept
+_SHORTEST_MAPPED = 6  # letters of a word; shorter ones are abbreviations, which PubMed mostly maps to something else
+_GROUP = re.compile(r"[^()]+")
+_PHRASE = re.compile(r'"([^"]+)"')
+_EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch heeds a date range only when it has both ends
+_REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wellformed")
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What ESearch found."""
+
+    total: int
+    pmids: list[str]
+    """Best first."""
+    notes: list[str] = field(default_factory=list)
+    """What PubMed left out of the query, and why."""
+    url: str = ""
+    translation: str = ""
+    """What PubMed made of the query: terms mapped to headings, phrases that it does not know taken apart."""
+
+
+class PubMedFilters(DatedFilters):
+    """What narrows a search of PubMed."""
+
+    publication_types: Annotated[
+        list[Annotated[str, StringConstraints(pattern=r'^[^"\[\]]+$')]],
+        BeforeValidator(lambda said: [said] if isinstance(said, str) else said),
+    ] = Field(default=[], description="Any of these, by PubMed's names, such as Randomized Controlled Trial")
+
+
+class PubMed(Source):
+    """PubMed: abstracts of the biomedical literature."""
+
+    card = CARD
+    filters = PubMedFilters
+
+    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+        """Search PubMed, most relevant first.
+
+        Args:
+            query: words, or PubMed's boolean form with field tags.
+            max_results: records to give.
+            filters: of `PubMedFilters`.
+
+        Raises:
+            SearchError: no answer, or no readable one.
+        """
+        asked = PubMedFilters.of(self.name, filters)
+        term = _term(query, asked)
+        with self.transport.shelf.queue(self.name) as place:
+            hits = await self._search(term, max(1, max_results), asked)
+            await place.reached()
+            fetching = self.transport.shelf.take(self.name, hits.pmids, self._batches)
+        return self._reply(query, term, hits, _together((await fetching).values()))
+
+    async def _batches(self, pmids: list[str]) -> dict[str, Articles]:
+        """Fetch articles; gives what came by each PMID that was asked for, that of its whole batch."""
+        articles = await self._fetch(pmids, _some_articles)
+        return dict.fromkeys(pmids, articles)
+
+    async def paper(self, pmid: str) -> SourceReply:
+        """Give one publication; status `empty` where PubMed has none of that number.
+
+        Raises:
+            SearchError: no answer, or no readable one; `SourceRefused` where `pmid` is no PMID.
+        """
+        number = checked_identifier("pmid", pmid)
+        if number is None:
+            raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
+        return await self.papers(number)
+
+    async def papers(self, *pmids: str) -> SourceReply:
+        """Give publications by their numbers; those that PubMed does not have are named. Raises as `paper`."""
+        articles, asked = await self._fetch(pmids, _articles), ", ".join(pmids)
+        return self._reply(asked, asked, Hits(len(articles.records), list(pmids)), articles)
+
+    async def citations(self, pmid: str) -> SourceReply:
+        """Give what cites a publication and what it cites, as far as PubMed's links (ELink) go.
+
+        Raises:
+            SearchError: no answer, or no readable one; `SourceRefused` where `pmid` is no PMID.
+        """
+        number = checked_identifier("pmid", pmid)
+        if number is None:
+            raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
+        with self.transport.shelf.queue(self.name) as place:
+            links = await self.transport.get(
+                self.name,
+                "elink.fcgi",
+                params={**self._always(), "dbfrom": "pubmed", "id": number, "cmd": "neighbor"},
+                read=_links,
+            )
+            await place.reached()
+            fetching = self.transport.shelf.take(self.name, links.chosen, self._batches)
+        articles = _together((await fetching).values())
+        found = links.noted(articles.records, number)
+        missing = len(links.chosen) - len(found)
+        lacking = [f"no readable record came for {missing} of them"] if missing else []
+        return self.reply(f"citations of PMID {number}", found, problems=lacking, notes=links.notes)
+
+    async def _search(self, term: str, max_results: int, asked: PubMedFilters) -> Hits:
+        start = (asked.page - 1) * max_results
+        first, last = asked.mindate or _EARLIEST, asked.maxdate or _LATEST
+        dates = {"datetype": "pdat", "mindate": f"{first:%Y/%m/%d}", "maxdate": f"{last:%Y/%m/%d}"}
+        return await self.transport.get(
+            self.name,
+            "esearch.fcgi",
+            params={
+                **self._always(),
+                "term": term,
+                "retmode": "json",
+                "sort": "relevance",
+                "retmax": max_results,
+                "retstart": start or None,
+                **(dates if asked.mindate or asked.maxdate else {}),
+            },
+            read=partial(_hits, start),
+            post_if_long=True,
+        )
+
+    async def _fetch(self, pmids: Sequence[str], read: Callable[[Reply], Articles]) -> Articles:
+        records, unread = [], []
+        for start in range(0, len(pmids), IDS_PER_FETCH):
+            batch = await self.transport.get(
+                self.name,
+                "efetch.fcgi",
+                params={**self._always(), "id": ",".join(pmids[start : start + IDS_PER_FETCH]), "retmode": "xml"},
+                read=read,
+                post_if_long=True,
+            )
+            records += batch.records
+            unread += batch.unread
+        return Articles(records, unread)
+
+    def _always(self) -> dict[str, str | None]:
+        """What NCBI wants to see in every request: https://www.ncbi.nlm.nih.gov/books/NBK25497/"""
+        return {"db": "pubmed", "tool": "willowbark", "email": self.transport.endpoints.email}
+
+    def _reply(self, query: str, sent: str, hits: Hits, articles: Articles) -> SourceReply:
+        by_pmid = {record.record.pmid: record for record in articles.records}
+        records = [by_pmid[pmid] for pmid in hits.pmids if pmid in by_pmid]
+        missing = [pmid for pmid in hits.pmids if pmid not in by_pmid]
+        lacking = [f"no readable record came for PMID {', '.join(missing)}"] if missing else []
+        return self.reply(
+            sent,
+            records,
+            words=plain_words(query),
+            total=hits.total,
+            problems=[*articles.unread, *lacking] if records else articles.unread,
+            notes=hits.notes if records else [*hits.notes, *lacking],
+            url=hits.url,
+            understood=hits.translation,
+        )
+
+
+def _together(batches: Iterable[Articles]) -> Articles:
+    each = {id(batch): batch for batch in batches}.values()
+    return Articles([r for batch in each for r in batch.records], [line for batch in each for line in batch.unread])
+
+
+def with_headings(query: str) -> str:
+    """A query with the MeSH heading of each condition that a group of it names by quoted phrases alone.
+
+    PubMed finds a heading by its other names, too. A query with field tags stays as it is.
+
+    >>> with_headings('("heart failure" OR "cardiac failure") AND (migraine OR "migraine disorders")')
+    '(("heart failure" OR "heart failure"[mh]) OR "cardiac failure") AND (migraine OR "migraine disorders")'
+    """
+    return query if "[" in query else _GROUP.sub(_group_with_headings, query)
+
+
+def _group_with_headings(group: re.Match[str]) -> str:
+    words = (each for each in _PHRASE.sub(" ", group[0]).split() if len(each) >= _SHORTEST_MAPPED)
+    told = set(map(_indexed, words))
+
+    def beside(phrase: re.Match[str]) -> str:
+        name = _indexed(phrase[1])
+        if name is None or name in told:
+            return phrase[0]
+        told.add(name)
+        return f'({phrase[0]} OR "{name}"[mh])'
+
+    return _PHRASE.sub(beside, group[0])
+
+
+def _indexed(words: str) -> str | None:
+    """The common name of the condition that words name in full; None where MeSH is not known to have it."""
+    whole = (each for each in find_conditions(words) if (each.start, each.end) == (0, len(words)))
+    return next((each.name for each in whole if each.mesh_id), None)
+
+
+def _term(query: str, asked: PubMedFilters) -> str:
+    """ESearch's term for a query and the types that are wanted."""
+    if not query.strip():
+        raise SourceRefused("pubmed", "cannot search for nothing: the query is empty")
+    wanted = " OR ".join(f'"{kind}"[Publication Type]' for kind in asked.publication_types)
+    term = with_headings(query)
+    return f"({term}) AND ({wanted})" if wanted else term
+
+
+def _hits(start: int, reply: Reply) -> Hits:
+    """Read an ESearch reply, of the hits after the first so many.
+
+    Raises:
+        RateLimitError: asked too often; that message may come with status 200, and holds the caller's address or key.
+        SourceUnavailable: the search failed on NCBI's side.
+        SourceRefused: NCBI will not answer this search.
+        UnreadableReply: not an ESearch result.
+    """
+    data = reply.json()
+    _refuse_error(data)
+    result = at(data, "esearchresult")
+    if not isinstance(result, dict):
+        raise UnreadableReply("pubmed", "answered without a search result")
+    if "ERROR" in result:
+        raise _failure(str(result["ERROR"]))
+    total, found = count(result.get("count")), result.get("idlist")
+    if total is None or not isinstance(found, list):
+        raise UnreadableReply("pubmed", "answered without a count or a list of PMIDs")
+    pmids = list(dict.fromkeys(pmid for item in found if (pmid := checked_identifier("pmid", item))))
+    if total > start and not pmids:
+        raise UnreadableReply("pubmed", f"counts {total} hits and lists none")
+    translation = " ".join(str(result.get("querytranslation") or "").split())[:_LONGEST_TRANSLATION]
+    return Hits(total, pmids, list(_notes(result)), reply.url, translation)
+
+
+def _refuse_error(data: Any) -> None:
+    if isinstance(data, dict) and "error" in data:
+        if "rate limit" in str(data["error"]).lower():
+            raise RateLimitError("pubmed", "asks for fewer requests")
+        raise _failure(str(data["error"]))
+
+
+def _failure(said: str) -> SearchError:
+    if any(phrase in said.lower() for phrase in _REFUSED):
+        return SourceRefused("pubmed", f"refuses the search: {redacted(said)}")
+    return SourceUnavailable("pubmed", f"reports an error: {redacted(said)}")
+
+
+def _notes(result: Mapping[str, Any]) -> Iterator[str]:
+    """What PubMed left out of the query, and why."""
+    kinds = {
+        "phrasesnotfound": "has nothing under",
+        "fieldsnotfound": "knows no field",
+        "phrasesignored": "ignored",
+        "quotedphrasesnotfound": "knows no phrase",
+        "outputmessages": "says:",
+    }
+    for part in (result.get("errorlist"), result.get("warninglist")):
+        for kind, words in part.items() if isinstance(part, dict) else ():
+            for phrase in words if isinstance(words, list) else ():
+                if phrase == "No items found.":
+                    continue  # the count says so
+                yield f"{kinds.get(kind, kind)} {redacted(phrase)}"
+
+
+def _links(reply: Reply) -> Citations:
+    """Read an ELink reply; a publication without links of a kind has no list of it. Errors as in `_hits`."""
+    if reply.body.lstrip().startswith(b"{"):
+        _refuse_error(reply.json())
+    try:
+        root = fromstring(reply.xml())
+    except (ParseError, DefusedXmlException, ValueError) as error:
+        raise UnreadableReply("pubmed", f"answered with broken links ({type(error).__name__})") from None
+    if (said := root.findtext(".//ERROR")) is not None:
+        raise _failure(said)
+    if root.tag != "eLinkResult":
+        raise UnreadableReply("pubmed", "answered without links")
+    named = {
+        group.findtext("LinkName"): [
+            pmid for each in group.iterfind("Link/Id") if (pmid := checked_identifier("pmid", each.text))
+        ]
+        for group in root.iterfind("LinkSet/LinkSetDb")
+    }
+    return Citations(named.get("pubmed_pubmed_citedin", []), named.get("pubmed_pubmed_refs", []))
+
+
+def _articles(reply: Reply) -> Articles:
+    """Read an EFetch reply; errors as in `_hits`."""
+    if reply.body.lstrip().startswith(b"{"):
+        _refuse_error(reply.json())
+    return parse_articles(reply.xml())
+
+
+def _some_articles(reply: Reply) -> Articles:
+    """Read a reply that must hold articles, since a search has just named them."""
+    articles = _articles(reply)
+    if not articles.records:
+        raise UnreadableReply("pubmed", "gave none of the records that its search named")
+    return articles
