@@ -196,9 +196,11 @@ def test_steps_for_indirectness_add_up_and_those_for_bias_do_not() -> None:
         direction=Direction.supports,
         sample_size=900,
         direct=False,
-        narrower="children",
+        complication=True,
     )
-    biased = far.model_copy(update={"design": StudyDesign.rct_open, "concern": True, "direct": True, "narrower": None})
+    biased = far.model_copy(
+        update={"design": StudyDesign.rct_open, "concern": True, "direct": True, "complication": False}
+    )
 
     for record, steps in ((far, [2]), (biased, [1])):
         body = soundest([record], 3, randomised=True)
@@ -214,6 +216,33 @@ def test_uncertain_readings_against_a_drug_cost_half_of_what_certain_ones_do() -
     levels = [appraise([*trials, *more]).level for more in ((), doubts, against)]
 
     assert levels == [CertaintyLevel.high, CertaintyLevel.moderate, CertaintyLevel.low]
+
+
+def leaning(chances: list[float]) -> list[AppraisedItem]:
+    found = [item("neutral", key=f"pmid:{n}", size=500, leans="supports") for n in range(len(chances))]
+    return [each.model_copy(update={"chance": chance}) for each, chance in zip(found, chances, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("chances", "count"),
+    [([], 0), ([0.75], 0), ([0.5, 0.5], 0), ([0.6, 0.7], 1), ([0.5] * 6, 2), ([0.7] * 10, 5), ([0.9, 0.1], 1)],
+)
+def test_as_many_uncertain_readings_count_as_can_hardly_all_be_wrong(chances: list[float], count: int) -> None:
+    found = appraise_candidate(leaning(chances))
+    assert (len(found.supporting), found.together) == (count, found.supporting)
+    assert len(found.leaning) == len(chances) - count
+    assert any("Counted together" in step for step in found.certainty.steps) == bool(count)
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_no_more_uncertain_readings_count_than_are_expected_to_be_right(chances: list[float]) -> None:
+    assert len(appraise_candidate(leaning(chances)).together) <= sum(chances) + 1
+
+
+@given(st.lists(st.floats(0, 1), max_size=8), st.floats(0, 1))
+def test_one_more_uncertain_reading_never_counts_fewer(chances: list[float], more: float) -> None:
+    fewer, found = (appraise_candidate(leaning(some)) for some in (chances, [*chances, more]))
+    assert len(found.together) >= len(fewer.together)
 
 
 def test_a_handful_of_participants_is_very_uncertain_however_well_they_were_blinded() -> None:

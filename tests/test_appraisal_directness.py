@@ -11,14 +11,14 @@ from willowbark.tools.appraisal import AppraisedItem, CertaintyLevel, appraise
 @pytest.mark.parametrize(
     ("evidence", "level", "reason"),
     [
-        ([item(size=900, narrower="children or adolescents")], "moderate", "confined to children"),
+        ([item(size=900, complication=True)], "moderate", "on a complication of the condition"),
         ([item(size=900, other_outcome="a marker")], "moderate", "measured by a marker"),
         ([item(size=900, rivals="a drug", rival_works=True)], "moderate", "shown by other records"),
         ([item(size=900, rivals="a drug")], "low", "no record here shows"),
         (
-            [item(size=900, rivals="a drug", narrower="pregnant women", direct=False)],
+            [item(size=900, rivals="a drug", complication=True, direct=False)],
             "low",
-            "confined to pregnant women",
+            "on a complication",
         ),
         ([item(size=172)], "low", "172 participants"),
         ([item(size=900, disputed="model: supports; learned: neutral")], "moderate", "read in two ways"),
@@ -39,9 +39,9 @@ def test_each_fault_takes_its_steps_and_is_said(evidence: list[AppraisedItem], l
 
 
 faulty = st.builds(
-    lambda plain, narrower, outcome, rivals, works, disputed: plain.model_copy(
+    lambda plain, complication, outcome, rivals, works, disputed: plain.model_copy(
         update={
-            "narrower": narrower,
+            "complication": complication,
             "other_outcome": outcome,
             "rivals": rivals,
             "rival_works": works,
@@ -49,7 +49,7 @@ faulty = st.builds(
         }
     ),
     items,
-    st.sampled_from([None, "children or adolescents"]),
+    st.booleans(),
     st.sampled_from([None, "the heart and circulation"]),
     st.sampled_from([None, "propranolol"]),
     st.booleans(),

@@ -49,7 +49,7 @@ def test_the_item_holds_what_was_read_and_nothing_else() -> None:
     item = appraised(
         paper(),
         effect="better",
-        match="narrower",
+        match="complication",
         kind="surrogate",
         comparator="active",
         against="timolol",
@@ -57,7 +57,7 @@ def test_the_item_holds_what_was_read_and_nothing_else() -> None:
     ).item
 
     assert (item.design.value, item.sample_size, item.direct) == ("rct_blinded", 450, True)
-    assert item.narrower == "a part of those asked about"
+    assert item.complication
     assert "a marker" in str(item.other_outcome)
     assert (item.against_nothing, item.rivals, item.beats_rival) == (False, "timolol", True)
 
@@ -115,6 +115,11 @@ def test_a_record_is_read_once_in_a_run_and_again_when_its_text_changes() -> Non
         appraise_candidates(QUESTION, [paper(text=text)], readings)
 
     assert len(reader.asked) == 2
+
+
+def test_a_study_of_some_of_those_asked_about_is_as_direct_as_one_of_all() -> None:
+    levels = [candidates(paper(), effect="better", participants=900, match=m)[0] for m in ("same", "narrower")]
+    assert levels[0].appraisal.certainty == levels[1].appraisal.certainty
 
 
 def test_the_results_of_the_full_text_are_read_where_the_abstract_gives_none() -> None:

@@ -130,6 +130,7 @@ def _drug_candidate(candidate: Candidate, claims: list[Claim], proposed: str, ma
         held_down_by=list(found.certainty.lowered),
         clinical_status=_status(candidate, material),
         supporting_citations=list(found.supporting),
+        together_citations=list(found.together),
         contradicting_citations=list(found.contradicting),
         undecided_citations=[*found.neutral, *found.unclear],
         claims=claims,

@@ -113,6 +113,8 @@ class DrugCandidate(BaseModel):
     clinical_status: str = NOT_REPORTED
     supporting_citations: list[str] = []
     """Keys of the records that speak for it."""
+    together_citations: list[str] = []
+    """Of those that speak for it the ones read too uncertainly to count alone: so many are hardly all wrong."""
     contradicting_citations: list[str] = []
     """Keys of the records that speak against it."""
     undecided_citations: list[str] = []

@@ -77,11 +77,16 @@ def clinical_section(
 def _verdict(candidate: Candidate, kept: Sequence[Claim], references: References) -> Flow:
     found = candidate.appraisal
     quoted = [claim.evidence_key for claim in kept if claim.drug.casefold() == candidate.drug]
+    sure = [key for key in found.supporting if key not in found.together]
     sides = [
         _side(candidate.records, keys, word, references)
-        for keys, word in ((found.supporting, "for"), (found.contradicting, "against"))
+        for keys, word in ((sure, "for"), (found.contradicting, "against"))
         if keys
     ]
+    if together := found.together:
+        many = counted(len(together), "more record" if sure else "record")
+        said = f"{many} read uncertainly as speaking for it, too many to be all wrong"
+        sides.append(flow(said, references.cite(together)))
     if leaning := list(found.leaning):
         sides.append(flow(f"{counted(len(leaning), 'record')} read too uncertainly to count", references.cite(leaning)))
     decided = {*found.supporting, *found.contradicting, *leaning}

@@ -18,7 +18,7 @@ from ..lexicon import condition_synonyms, drug_synonyms
 from ..questions.query import ParsedQuestion
 from ..reading.design import RANDOMISED, StudyDesign, study_design
 from ..reading.purpose import purpose_of
-from ..reading.reading import Asked, Comparator, Design, Match, Reading
+from ..reading.reading import Asked, Comparator, Design, Reading
 from ..reading.text import sentences
 from ..works.linking import named_trials, trial_number
 from ..works.sections import places
@@ -36,10 +36,6 @@ from .stopping import why_stopped_kind
 _log = logging.getLogger(__name__)
 _TOLD = (Direction.supports, Direction.contradicts)
 _AGAINST_NOTHING: Mapping[Comparator, bool] = {"placebo": True, "none": True, "active": False}
-_NARROWER: Mapping[Match, str] = {
-    "narrower": "a part of those asked about",
-    "complication": "those with a complication of the condition",
-}
 _SURROGATE = "a marker, not by what patients feel or whether they live"
 _FOR_CAUSE = frozenset({"safety", "futility"})
 _PRECLINICAL = frozenset({StudyDesign.in_vivo, StudyDesign.in_vitro, StudyDesign.in_silico})
@@ -276,16 +272,17 @@ def _item(record: Evidence, readings: Sequence[Reading]) -> AppraisedItem:
         direction = Direction.contradicts
     elif stop == "administrative" and direction is Direction.unclear:
         direction = Direction.neutral
-    leans = direction if direction in _TOLD and not reading.sure else None
+    told = direction in _TOLD
+    leans = direction if told and not reading.sure else None
     if leans:
         direction = Direction.neutral
-    told = direction in _TOLD
     active = told and design in RANDOMISED and reading.comparator == "active"
     return AppraisedItem(
         key=record.key,
         design=design,
         direction=direction,
         leans=leans,
+        chance=reading.probability if leans else 0.0,
         hedged=reading.hedged or reading.guarded,
         against_nothing=_AGAINST_NOTHING.get(reading.comparator),
         sample_size=reading.participants,
@@ -295,7 +292,7 @@ def _item(record: Evidence, readings: Sequence[Reading]) -> AppraisedItem:
         trial_status=data.get("overall_status"),
         why_stopped_kind=stop,
         direct=design not in _PRECLINICAL,
-        narrower=_NARROWER.get(reading.match) if told else None,
+        complication=told and reading.match == "complication",
         other_outcome=_SURROGATE if told and reading.kind == "surrogate" else None,
         rivals=(reading.against or "another treatment") if active else None,
         beats_rival=active and reading.effect == "better",

@@ -22,7 +22,7 @@ from ..reading.design import RANDOMISED
 from ..reading.screening import readable
 from ..records import Disease, Drug
 from .appraised import AppraisedRecord, Readings, appraise_record, condition_names
-from .certainty import CandidateAppraisal, CertaintyLevel, appraise, appraise_candidate
+from .certainty import CandidateAppraisal, CertaintyLevel, appraise_candidate
 from .direction import Direction
 from .item import AppraisedItem
 
@@ -153,7 +153,7 @@ def _beats_placebo(items: Sequence[AppraisedItem]) -> bool:
     """Whether it is at least moderately sure that a drug works, and a trial against placebo or nothing says so."""
     if not any(i.design in RANDOMISED and i.against_nothing and i.direction is Direction.supports for i in items):
         return False
-    return appraise(items).level in (CertaintyLevel.high, CertaintyLevel.moderate)
+    return _appraisal_of(tuple(items)).certainty.level in (CertaintyLevel.high, CertaintyLevel.moderate)
 
 
 def _knowing(record: AppraisedRecord, working: Set[str]) -> AppraisedRecord:
@@ -285,12 +285,12 @@ def _texts(values: Iterable[Any]) -> list[str]:
 
 
 def _remoteness(item: AppraisedItem) -> int:
-    """How far those studied are from those asked about: 0 the same, 1 a part or a complication, 2 no patients."""
-    return 2 if not item.direct else 1 if item.narrower else 0
+    """How far what was studied is from what is asked about: 0 the same, 1 a complication of it, 2 no patients."""
+    return 2 if not item.direct else 1 if item.complication else 0
 
 
 def _standing(candidate: Candidate) -> tuple[Any, ...]:
-    """Sort key: quality, certainty, in whom it was shown, how much speaks for rather than against, by what designs."""
+    """Sort key: the condition before its complications, quality, certainty, in whom, for rather than against, designs."""
     found = candidate.appraisal
     behind = [record.item for record in candidate.records if record.key in found.supporting]
     leaning = sum(side is Direction.supports for side in found.leaning.values())
@@ -298,6 +298,7 @@ def _standing(candidate: Candidate) -> tuple[Any, ...]:
     levels = ("high", "moderate", "low", "very_low")
     return (
         not found.supporting and not found.contradicting,
+        found.quality != "refuted" and min(map(_remoteness, behind), default=0) == 1,
         order.index(found.quality),
         levels.index(found.certainty.level.value),
         min(map(_remoteness, behind), default=0),

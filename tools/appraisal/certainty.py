@@ -59,6 +59,7 @@ _WITHOUT_PATIENTS = (
 )
 SERIOUS = 4  # contradicting weight of at least a quarter of the whole: serious inconsistency
 VERY_SERIOUS = 2  # … of at least a half: very serious inconsistency
+HARDLY_WRONG = 0.85  # the share of verdicts due to be right, of one record (`sure`) as of several together
 REFUTED_RATIO = 3  # contradicting weight over supporting weight; 1 for and 5 against is refuted, 1 and 2 is weak
 REFUTED_COUNT = 3  # records that refute without a randomised trial among them
 REFUTED_WITH_TRIAL = 2  # records that refute with one among them: a single trial can fail by chance or by its size
@@ -86,6 +87,8 @@ class CandidateAppraisal(BaseModel):
     contradicting: list[str] = []
     neutral: list[str] = []
     unclear: list[str] = []
+    together: list[str] = []
+    """Of those in support the ones read too uncertainly to count alone."""
     leaning: dict[str, Direction] = {}
     """Where undecided records would stand if their readings were surer."""
     excluded: list[str] = []
@@ -100,6 +103,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     """Appraise all evidence on a candidate; the order of the items does not matter."""
     every = sorted((i for i in items if not i.retracted), key=lambda i: i.model_dump_json())
     kept, folded, same = one_per_trial(every)
+    kept, together, adding_up = counted_together(kept)
     items = [*kept, *(i for i in items if i.retracted)]
 
     def keys(direction: Direction) -> list[str]:
@@ -108,17 +112,48 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     certainty = appraise(items)
     return CandidateAppraisal(
         certainty=certainty.model_copy(
-            update={"steps": [*certainty.steps, *(f"Counted once: {note}" for note in same)]}
+            update={"steps": [*certainty.steps, *adding_up, *(f"Counted once: {note}" for note in same)]}
         ),
         quality=_quality(items, certainty.level),
         supporting=keys(Direction.supports),
         contradicting=keys(Direction.contradicts),
         neutral=keys(Direction.neutral),
         unclear=keys(Direction.unclear),
+        together=together,
         leaning={i.key: i.leans for i in kept if i.leans and standing(i) is Direction.neutral},
         excluded=sorted(i.key for i in items if i.retracted),
         same_trial=folded,
         notes=[*_notes(every), *same],
+    )
+
+
+def counted_together(items: Sequence[AppraisedItem]) -> tuple[list[AppraisedItem], list[str], list[str]]:
+    """Let uncertain readings in support count, as many as are right with a probability of `HARDLY_WRONG`.
+
+    One of 70 % may well be wrong, six of them hardly all. How many of them are right follows the Poisson binomial
+    distribution, by the calibrated chance of each; the likeliest count. Readings against a drug don't: those that lean
+    so are right too seldom (`tools/reading/weights.md`), and weigh half on the other side of the balance.
+
+    Returns:
+        the items, those that count now in support; their keys; a line that says so, if any count.
+    """
+    leaning = sorted((i for i in items if i.leans is Direction.supports), key=lambda i: (-i.chance, i.key))
+    exactly = [1.0]
+    """How probable it is that none, one, two, … are right."""
+    for item in leaning:
+        wrong, right = [p * (1 - item.chance) for p in exactly], [p * item.chance for p in exactly]
+        exactly = [a + b for a, b in zip([*wrong, 0.0], [0.0, *right], strict=True)]
+    least = [sum(exactly[number:]) for number in range(len(exactly))]
+    count = max((number for number, chance in enumerate(least) if chance >= HARDLY_WRONG), default=0)
+    if not count:
+        return list(items), [], []
+    keys = sorted(item.key for item in leaning[:count])
+    said = f"Counted together: {count} of {len(leaning)} uncertain readings in support, since as many are right with a"
+    turned = {"direction": Direction.supports, "leans": None, "chance": 0.0}
+    return (
+        [i.model_copy(update=turned) if i.key in keys else i for i in items],
+        keys,
+        [f"{said} probability of {least[count]:.2f}."],
     )
 
 

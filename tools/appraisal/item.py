@@ -21,6 +21,8 @@ class AppraisedItem(BaseModel):
     direction: Direction
     leans: Direction | None = None
     """Where it would stand if its reading were surer; None where it is sure, or says nothing."""
+    chance: float = 0.0
+    """Of standing where it leans, from 0 to 1 as its reader has it; 0 where it leans nowhere."""
     sample_size: int | None = None
     """Participants of the comparison; None means that it is not reported."""
     is_preprint: bool = False
@@ -38,8 +40,8 @@ class AppraisedItem(BaseModel):
     """Whether it supports in guarded words alone: may, promising, a trend."""
     direct: bool = True
     """Whether drug and condition are those asked about, in people."""
-    narrower: str | None = None
-    """Whom the study is confined to, where that is less than the question asks; None means that it names no such."""
+    complication: bool = False
+    """Whether it is a complication of the condition that was treated, and not the condition itself."""
     other_outcome: str | None = None
     """By what its outcome was measured, where that is a mere marker of the condition; None means that it is none."""
     rivals: str | None = None
@@ -69,5 +71,5 @@ def weight(item: AppraisedItem) -> int:
     base = _OPEN_WEIGHT if is_open else _DESIGN_WEIGHT[item.design.tier]
     if item.why_stopped_kind in ("safety", "futility"):
         base = max(base, _STOPPED_WEIGHT)
-    is_indirect = not item.direct or bool(item.narrower) or bool(item.other_outcome)
+    is_indirect = not item.direct or item.complication or bool(item.other_outcome)
     return base * 8 >> sum((item.is_preprint, bool(item.concern), item.hedged, is_indirect, bool(item.leans)))

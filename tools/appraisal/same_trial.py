@@ -98,7 +98,7 @@ def _joined(
         "concern": all(i.concern for i in sharing) or (None if all(i.concern is not False for i in sharing) else False),
         "hedged": all(i.hedged for i in sharing),
         "direct": any(i.direct for i in sharing),
-        "narrower": _shared(i.narrower for i in sharing),
+        "complication": all(i.complication for i in sharing),
         "other_outcome": _shared(i.other_outcome for i in sharing),
         "rivals": _shared(i.rivals for i in sharing),
         "rival_works": any(i.rival_works for i in sharing),

@@ -23,7 +23,7 @@ ALONE_AND_SMALL = 1  # low: one small trial is what publication bias leaves (GRA
 DOWN = ("", "Down one", "Down two", "Down three")
 
 FaultKind = Literal[
-    "open", "unblinded", "concern", "people", "group", "outcome", "rival", "untested", "preprint", "disputed"
+    "open", "unblinded", "concern", "people", "complication", "outcome", "rival", "untested", "preprint", "disputed"
 ]
 _DOMAINS = ("risk of bias", "indirect", "not reviewed", "disputed")
 _FAULTS: Mapping[FaultKind, tuple[str, int]] = {
@@ -31,7 +31,7 @@ _FAULTS: Mapping[FaultKind, tuple[str, int]] = {
     "unblinded": ("risk of bias", 1),
     "concern": ("risk of bias", 1),
     "people": ("indirect", 1),
-    "group": ("indirect", 1),
+    "complication": ("indirect", 1),
     "outcome": ("indirect", 1),
     "rival": ("indirect", 1),
     "untested": ("indirect", 2),
@@ -44,7 +44,7 @@ _IN_SHORT: Mapping[FaultKind, str] = {
     "unblinded": "not reported to be blinded",
     "concern": "under an expression of concern",
     "people": "not in people with the condition",
-    "group": "confined to a part of those asked about",
+    "complication": "on a complication of the condition",
     "outcome": "measured by a marker",
     "rival": "without placebo or untreated group",
     "untested": "without placebo or untreated group",
@@ -110,8 +110,8 @@ def _faults(item: AppraisedItem, randomised: bool) -> Iterator[tuple[FaultKind, 
         yield "concern", "under an expression of concern"
     if not item.direct:
         yield "people", "not in people with the condition asked about"
-    if item.narrower:
-        yield "group", f"confined to {item.narrower}"
+    if item.complication:
+        yield "complication", "on a complication of the condition, not on the condition itself"
     if item.other_outcome:
         yield "outcome", f"measured by {item.other_outcome}"
     if randomised and item.rivals:

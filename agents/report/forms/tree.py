@@ -99,16 +99,23 @@ def candidates(report: ReportContent) -> Section:
 
 
 def _overview(candidate: DrugCandidate, place: int) -> Row:
-    counts = (candidate.supporting_citations, candidate.contradicting_citations, candidate.undecided_citations)
     return Row(
         (
             flow(Link(candidate.name, f"#candidate-{place}")),
             flow(Text(candidate.certainty, "level")),
             flow(candidate.evidence_quality),
-            *(flow(str(len(keys))) for keys in counts),
+            flow(in_support(candidate)),
+            flow(str(len(candidate.contradicting_citations))),
+            flow(str(len(candidate.undecided_citations))),
             flow(candidate.clinical_status),
         )
     )
+
+
+def in_support(candidate: DrugCandidate) -> str:
+    """How many records speak for a candidate, and how many of these are read uncertainly: `4 (3 uncertain)`."""
+    together = len(candidate.together_citations)
+    return f"{len(candidate.supporting_citations)}{f' ({together} uncertain)' if together else ''}"
 
 
 def clinical(report: ReportContent) -> Section:
@@ -292,7 +299,7 @@ def short(report: ReportContent) -> tuple[Block, ...]:
     if not report.candidates:
         return (said,)
     rows = [
-        (c.name, c.certainty, str(len(c.supporting_citations)), str(len(c.contradicting_citations)))
+        (c.name, c.certainty, in_support(c), str(len(c.contradicting_citations)))
         for c in report.candidates[:_LOOKED_AT]
     ]
     return (said, table("", ("drug", "certainty", "for", "against"), [tuple(map(flow, row)) for row in rows]))
