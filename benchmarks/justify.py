@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from willowbark.tools.lexicon.drug_names import chemical_names, drug_names
+from willowbark.tools.lexicon.drugs import chemical_names, drug_names
 from willowbark.tools.lexicon.matching import split_names
 from willowbark.tools.reading.text import plain
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from willowbark.tools.lexicon.compiled import Table, compiled
-from willowbark.tools.lexicon.drug_names import _drugs_alone, drug_names
+from willowbark.tools.lexicon.drugs import _drugs_alone, drug_names
+from willowbark.tools.whole_file import Table, compiled
 
 
 @pytest.fixture

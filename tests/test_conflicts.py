@@ -3,7 +3,7 @@
 import pytest
 
 from willowbark.tools.records import Section
-from willowbark.tools.works.conflicts import MAX_QUOTE_CHARS, conflicts
+from willowbark.tools.works.fulltext import MAX_QUOTE_CHARS, conflicts
 
 
 def section(text: str, title: str = "Results") -> Section:

@@ -11,10 +11,11 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
+from willowbark.tools.records import EventCounts
 from willowbark.tools.registry import offered
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
-from willowbark.tools.sources.labels.faers import FAERS, NOT_CAUSE
+from willowbark.tools.sources.labels.faers import FAERS
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_openfda"
 NO_MATCH = {"error": {"code": "NOT_FOUND", "message": "No matches found!"}}
@@ -35,7 +36,7 @@ async def test_counts_come_with_the_sentence_that_they_show_no_cause() -> None:
             found = await FAERS(transport).find("pembrolizumab")
 
     [record] = found.records
-    assert NOT_CAUSE in record.content
+    assert EventCounts.NOT_CAUSE in record.content
     assert record.metadata["counts"] == [{"term": "malignant neoplasm progression", "count": 12016}]
 
 

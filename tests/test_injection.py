@@ -18,9 +18,8 @@ from faults.injection import PLACES, Place, public_texts, some_records, tried
 from faults.payloads import DRUG, EVIL, INVENTED, PAYLOADS, Payload, neutral
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.baseline.client import answer_of
-from willowbark.agents.baseline.drafting import draft
-from willowbark.agents.baseline.searching import tool_calls
+from willowbark.agents.baseline.assessing import draft
+from willowbark.agents.baseline.client import answer_of, tool_calls
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import JudgeLimits
 from willowbark.agents.report.claims import objection

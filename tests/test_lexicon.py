@@ -295,8 +295,8 @@ def test_mentions_stand_where_they_say_and_never_overlap(text: str) -> None:
 
 def test_importing_the_lexicon_reads_no_dictionary() -> None:
     probe = (
-        "import sys, willowbark.tools.lexicon as lexicon; from willowbark.tools.lexicon import drug_names;"
-        "assert drug_names.drug_names.cache_info().currsize == 0;"
+        "import sys, willowbark.tools.lexicon as lexicon; from willowbark.tools.lexicon import drugs;"
+        "assert drugs.drug_names.cache_info().currsize == 0;"
         "assert not {'pydantic', 'numpy', 'requests', 'drug_named_entity_recognition'} & set(sys.modules)"
     )
 

@@ -41,7 +41,7 @@ from willowbark.teams.page.guard import token_from
 from willowbark.tools.enclosure import disclose
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.patience import RetryPolicy
+from willowbark.tools.http.limiter import RetryPolicy
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions.kinds import QUESTIONS
 from willowbark.tools.registry import cards, offered

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.tools.http.patience import RetryPolicy, retry_after_s
+from willowbark.tools.http.limiter import RetryPolicy, retry_after_s
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from willowbark.agents.reporter import ReportAgent
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.patience import RetryPolicy
+from willowbark.tools.http.limiter import RetryPolicy
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.sandbox.server import SandboxServer
 

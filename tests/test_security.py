@@ -175,7 +175,7 @@ async def test_a_run_ends_within_its_wall_time() -> None:
 CODE = sorted(
     path for floor in ("agents", "teams", "tools") for path in (Path(__file__).parent.parent / floor).rglob("*.py")
 )
-A_DEPENDENCYS_OWN_FILE = ("drug_names.py", "pickle")
+A_DEPENDENCYS_OWN_FILE = ("drugs.py", "pickle")
 """The dictionary within a package that the lock names by hash: trusted as that package's code is."""
 UNPICKLING = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "diskcache", "joblib", "jsonpickle"}
 

@@ -12,16 +12,16 @@ from willowbark.tools.sandbox.library import Library, Publication
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.works.excerpts import excerpted
 from willowbark.tools.works.fulltext import read_full_texts
-from willowbark.tools.works.jats import parse_full_text
-from willowbark.tools.works.sections import conflicts_of, is_full_text, places, section_of
-from willowbark.tools.works.tables import (
+from willowbark.tools.works.jats import (
     MAX_COLUMNS,
     MAX_ROWS,
     MAX_TABLE_CHARS,
     MAX_TABLES,
     Table,
+    parse_full_text,
     read_tables,
 )
+from willowbark.tools.works.sections import conflicts_of, is_full_text, places, section_of
 
 REPLIES = Path(__file__).resolve().parents[2] / "shared" / "data" / "replies" / "biomcp_ncbi_efetch"
 real = pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies is not beside this clone")

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from html import unescape
 from re import IGNORECASE
 from re import compile as pattern
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_serializer, with_config
 from typing_extensions import TypedDict
@@ -539,6 +539,10 @@ class Approval(Fields):
 class EventCounts(Fields):
     """Adverse events reported most after a drug: counts of reports, no measure of risk."""
 
+    NOT_CAUSE: ClassVar[str] = (
+        "Counts of reports are no measure of how often an event happens, and do not show that the drug caused it: "
+        "anyone may report, much is reported twice or not at all, and how many people took the drug is not known."
+    )
     kind: Literal["events"] = "events"
     drug: str | None = None
     counts: list[EventCount] = []

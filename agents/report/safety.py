@@ -11,7 +11,7 @@ from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, withdrawn
-from willowbark.tools.questions.populations import speaks_of
+from willowbark.tools.questions.scope import speaks_of
 from willowbark.tools.ranking import stems
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
@@ -19,7 +19,6 @@ from willowbark.tools.records import Approval, Drug, EventCounts, Label
 from willowbark.tools.registry import title_of
 from willowbark.tools.sources.drugs.chembl_record import warned
 from willowbark.tools.sources.drugs.opentargets_record import signalled
-from willowbark.tools.sources.labels.faers import NOT_CAUSE
 
 from .content import EVENTS_NOTE, NOT_REPORTED, ReportSection
 from .forms.blocks import Block, Flow, Pairs, Section, flow, joined, paragraph
@@ -121,7 +120,7 @@ def _told(
     for record in records:
         if isinstance(said := record.record, EventCounts):
             terms = ", ".join(f"{each['term']} {each['count']:,}" for each in said.counts)
-            yield "Reported most (FAERS)", flow(f"{terms}", references.cite([record.key]), f". {NOT_CAUSE}")
+            yield "Reported most (FAERS)", flow(f"{terms}", references.cite([record.key]), f". {EventCounts.NOT_CAUSE}")
 
 
 def _of_databases(records: Sequence[Evidence], references: References) -> Iterator[tuple[str, Flow]]:
@@ -131,7 +130,7 @@ def _of_databases(records: Sequence[Evidence], references: References) -> Iterat
         yield "Warnings by ChEMBL", flow("; ".join(map(warned, warnings)), references.cite([key]))
     for key, signals in [(key, said.signals) for key, said in entries if said.signals][:1]:
         told = ", ".join(map(signalled, signals))
-        yield "Reported more than expected (FAERS)", flow(told, references.cite([key]), f". {NOT_CAUSE}")
+        yield "Reported more than expected (FAERS)", flow(told, references.cite([key]), f". {EventCounts.NOT_CAUSE}")
 
 
 def _approval(records: Sequence[Evidence], references: References) -> Flow:

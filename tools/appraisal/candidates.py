@@ -290,7 +290,7 @@ def _remoteness(item: AppraisedItem) -> int:
 
 
 def _standing(candidate: Candidate) -> tuple[Any, ...]:
-    """Sort key: the condition before its complications, quality, certainty, in whom, for rather than against, designs."""
+    """Sort key: the condition before its complications, quality, certainty, in whom, for less against, designs."""
     found = candidate.appraisal
     behind = [record.item for record in candidate.records if record.key in found.supporting]
     leaning = sum(side is Direction.supports for side in found.leaning.values())

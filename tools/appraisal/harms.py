@@ -11,8 +11,8 @@ from willowbark.tools.registry import kind_of
 from ..evidence import Evidence
 from ..lexicon import canonical_condition, find_drugs
 from ..lexicon.conditions import find_known_conditions
-from ..questions.populations import speaks_of
 from ..questions.query import ParsedQuestion
+from ..questions.scope import speaks_of
 from ..ranking import stems
 from ..reading.reading import Reading
 from ..reading.screening import readable

@@ -18,16 +18,17 @@ import tenacity
 
 from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints
-from .limiter import RateLimiter, default_path
-from .patience import (
+from .limiter import (
     AllowanceSpent,
     Breaker,
     BreakerOpen,
     Due,
     Hopeless,
+    RateLimiter,
     RetryPolicy,
     Silence,
     Wait,
+    default_path,
     retry_after_s,
 )
 from .reply import Reply

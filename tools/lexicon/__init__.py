@@ -1,11 +1,13 @@
 """Names of drugs, drug classes and conditions, found in text without a model."""
 
-from .asking import asked_condition, find_deeds, find_people
 from .conditions import (
     ConditionMention,
+    asked_condition,
     canonical_condition,
     condition_synonyms,
     find_conditions,
+    find_deeds,
+    find_people,
     is_generic,
     related_conditions,
 )

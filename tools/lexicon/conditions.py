@@ -1,7 +1,10 @@
-"""Diseases and symptoms in text: known ones under one name, others by the form of their words."""
+"""Diseases and symptoms in text: known ones under one name, others by the form of their words.
+
+Questions also name them without their names: "help smokers quit", "lose weight", "diabetics".
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -105,8 +108,8 @@ def find_conditions(text: str) -> list[ConditionMention]:
     named = _named(text, known)
     formed = [
         Match(known.index.get(found.group()) or found.group().lower(), found.start(), found.end())
-        for pattern in (_DISEASE_PHRASE, _DISEASE_WORD)
-        for found in pattern.finditer(text)
+        for form in (_DISEASE_PHRASE, _DISEASE_WORD)
+        for found in form.finditer(text)
         if not _NO_DISEASE.fullmatch(found.group())
     ]
     firm = [match for match in named if match.value not in _GENERIC and match.value]
@@ -204,3 +207,63 @@ def _asked_for(text: str) -> list[Match[str]]:
         if not _NO_CONDITION.match(found["phrase"]):
             return [Match(found["phrase"].lower(), found.start("phrase"), found.end("phrase"))]
     return []
+
+
+_WITHIN = r"(?:[\s-]+[\w'\u2019]+){0,3}?[\s-]+"  # at most three words of the same phrase between the two
+_Patterns = tuple[tuple[str, re.Pattern[str]], ...]
+
+
+def find_deeds(text: str) -> list[Match[str]]:
+    """Conditions named by what is to be done, in the order of the text.
+
+    >>> [found.value for found in find_deeds("Does it help smokers to quit, or to lose some weight?")]
+    ['smoking cessation', 'obesity']
+    """
+    return _found(_patterns()[0], text)
+
+
+def find_people(text: str) -> list[Match[str]]:
+    """Conditions named by who has them, in the order of the text.
+
+    They count where nothing else is asked about: "smokers with asthma" is about asthma.
+    """
+    return _found(_patterns()[1], text)
+
+
+def asked_condition(phrase: str) -> str | None:
+    """The condition that a whole phrase names in one of these ways; None where it names none."""
+    return next((name for kind in _patterns() for name, known in kind if known.fullmatch(phrase)), None)
+
+
+def _found(patterns: _Patterns, text: str) -> list[Match[str]]:
+    kept: list[Match[str]] = []
+    for name, known in patterns:
+        kept = apart(kept, [Match(name, match.start(), match.end()) for match in known.finditer(text)])
+    return kept
+
+
+@cache
+def _patterns() -> tuple[_Patterns, _Patterns]:
+    """For each condition what is done about it, and who has it."""
+    deeds, people = [], []
+    for row in read_table("asked_as.tsv"):
+        who, verbs, things = (_any(split_names(row[column])) for column in ("people", "verbs", "things"))
+        if verbs:
+            orders = [f"{verbs}{_WITHIN}{things}", f"{who}{_WITHIN}{verbs}(?:{_WITHIN}{things})?"]
+            deeds.append((row["name"], _words("|".join(orders))))
+        people.append((row["name"], _words(who)))
+    return tuple(deeds), tuple(people)
+
+
+def _words(choices: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{choices})\b", re.IGNORECASE)
+
+
+def _any(names: Iterable[str]) -> str:
+    """A pattern for any of the names, the longest first; empty for none."""
+    spelled = sorted(names, key=len, reverse=True)
+    return f"(?:{'|'.join(_spelled(name) for name in spelled)})" if spelled else ""
+
+
+def _spelled(name: str) -> str:
+    return r"[\s-]+".join(map(re.escape, phrase_key(name).split(" ")))

@@ -1,11 +1,239 @@
-"""Drugs in text: which are named, where, and under which generic name they are one and the same."""
+"""Drugs in text: which are named, where, and under which generic name they are one and the same.
 
+Which words name a drug is told by an open dictionary, put in order and pruned. It comes with the package
+drug-named-entity-recognition (MIT), compiled by its authors from DrugBank's open vocabulary, MeSH, MedlinePlus and the
+NHS: https://fastdatascience.com/drug-named-entity-recognition-python-library/. Its file is read without importing the
+package, whose import builds tables that nothing here needs. Its `mesh_id` is that of a pharmacological action
+(propranolol carries the one of "Vasodilator Agents"), so MeSH ids come from `drugs.tsv` alone.
+"""
+
+import bz2
+import pickle
 import re
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
-from .drug_names import DrugNames, chemical_names, drug_names, strip_salt
-from .matching import Match, abbreviated, apart, read_table
+from ..whole_file import compiled
+from .matching import Match, PhraseIndex, abbreviated, apart, phrase_key, read_table, split_names
+
+PACKAGE = "drug_named_entity_recognition"
+DICTIONARY = "drug_ner_dictionary.pkl.bz2"
+_HERE = Path(__file__).parent
+_RULES = [_HERE / name for name in ("drugs.py", "matching.py", "drugs.tsv", "not_drugs.tsv", "drug_classes.tsv")]
+SHORTEST_NAME = 4  # letters; shorter ones ("he", "2, 3", "at 10") are mostly not drugs
+
+# MeSH trees (https://meshb.nlm.nih.gov/treeView): amino acids, hormones, enzymes, nucleotides, lipids, inorganic
+# chemicals, proteins and biological factors are kept as drugs only under a drug's name.
+_OF_THE_BODY = ("D01", "D06", "D08", "D10", "D12.125", "D12.776", "D13", "D23")
+# Stems of international nonproprietary names for biologicals:
+# https://www.who.int/teams/health-product-and-policy-standards/inn/stembook
+_BIOLOGICAL_STEM = re.compile(
+    r"(mab|cept|parin|relin|pressin|stim|poetin|teplase|sulfase|sidase|plermin|tocog|kinra|rubicin|mycin|micin|tide|"
+    r"vastatin|glutide|ersen|siran|insulin \w+|interferon.*|\w+ vaccine)"
+    r"( (alfa|alpha|beta|gamma|delta|pegol|vedotin)\b.*)?$"
+)
+_SALT = (
+    "acetate|arginine|benzoate|besilate|besylate|bitartrate|bromide|calcium|carbonate|chloride|cilexetil|citrate|"
+    "dihydrochloride|dimesylate|dipropionate|disodium|fumarate|furoate|gluconate|hemifumarate|hydrobromide|hydrochloride|"
+    "hcl|hydrate|iodide|lactate|lysine|magnesium|maleate|medoxomil|mesilate|mesylate|mofetil|monohydrate|nitrate|"
+    "orotate|phosphate|potassium|propionate|sodium|succinate|sulfate|sulphate|tartrate|tosylate|tromethamine|trihydrate|"
+    "valerate"
+)
+_FORM = (
+    "buccal|capsules?|cream|ear drops|extended release|eye drops|drops|foam|gel|implants?|inhalation|inhalers?|"
+    "injections?|intramuscular|intravenous|lotion|lozenges?|nasal|ointment|ophthalmic|oral|otic|patch|patches|pessar(?:y|ies)|"
+    "powder|rectal|solution|spray|subcutaneous|sublingual|suppositor(?:y|ies)|syrup|tablets?|topical|transdermal|urogenital|"
+    "vaginal|viscous"
+)
+_SALT_OR_FORM = re.compile(rf"[ -](?:{_SALT}|{_FORM})(?: and)?$", re.IGNORECASE)
+_SALT_BEFORE = re.compile(r"^(?:sodium|potassium|calcium|disodium|low-dose|oral) ", re.IGNORECASE)
+_IN_PARENTHESES = re.compile(r"\s*\([^)]*\)|,$")
+_BIOLOGIC_SUFFIX = re.compile(r"-[a-z]{4}$")  # "ibalizumab-uiyk"
+_NO_NAME = frozenset(
+    ["alpha", "beta", "gamma", "delta", "epsilon", "kappa", "lambda", "omega", "type", "acid", "factor"]
+)
+_CUT_OUT = ("and ", "with ")  # pieces of the names of combinations
+# MeSH trees of proteins, nucleic acids and of what a chemical does: what BC5CDR and chemists call no chemical.
+_NO_CHEMICAL = ("D08", "D12.776", "D13.444", "D27", "D05.875")
+
+
+@dataclass(frozen=True)
+class DrugNames:
+    """The names by which drugs are found, and what is known of each drug under its generic name."""
+
+    phrases: Mapping[str, str]
+    """Each name in the form of `phrase_key`, with the generic name it stands for."""
+    synonyms: Mapping[str, Sequence[str]]
+    common: Mapping[str, Sequence[str]]
+    """Of the synonyms, those of our own table: few and in wide use."""
+    drugbank_ids: Mapping[str, str]
+    mesh_ids: Mapping[str, str]
+
+    @cached_property
+    def index(self) -> PhraseIndex[str]:
+        """Finds the names in text."""
+        return PhraseIndex(self.phrases)
+
+
+@cache
+def drug_names() -> DrugNames:
+    """The names of drugs alone, pruned of what is eaten, measured or made by the body.
+
+    Pruning takes most of a second, so its outcome is kept in the user's cache until the dictionary or the rules change.
+    """
+    return DrugNames(**compiled("drug-names", [_dictionary_file(), *_RULES], lambda: asdict(_drugs_alone())))
+
+
+def _drugs_alone() -> DrugNames:
+    variants, records = _dictionary()
+    classes = _names_of_classes()
+    struck = {row["name"] for row in read_table("not_drugs.tsv")} | classes
+    curated = {alias for row in read_table("drugs.tsv") for alias in (row["name"], *split_names(row["synonyms"]))}
+    kept = {
+        name
+        for name, record in records.items()
+        if name in curated
+        or (not {name, strip_salt(name)} & classes and name not in struck and _is_drug(name, record, name in variants))
+    }
+    return _ordered(variants, records, kept, struck)
+
+
+@cache
+def chemical_names() -> DrugNames:
+    """The names of chemicals, drugs or not; those of proteins and nucleic acids are left out."""
+    variants, records = _dictionary()
+    words = {row["name"] for row in read_table("not_drugs.tsv") if row["reason"] == "word or class, not one drug"}
+    kept = {
+        name
+        for name, record in records.items()
+        if name not in words and not any(tree.startswith(_NO_CHEMICAL) for tree in record.get("mesh_tree", ()))
+    }
+    return _ordered(variants, records, kept, words)
+
+
+def strip_salt(name: str) -> str:
+    """A drug's name without its salt, ester or route: "enalapril maleate" is enalapril."""
+    bare = _BIOLOGIC_SUFFIX.sub("", _IN_PARENTHESES.sub("", name).strip())
+    while (shorter := _SALT_BEFORE.sub("", _SALT_OR_FORM.sub("", bare))) != bare:
+        bare = shorter
+    return bare
+
+
+@cache
+def _dictionary() -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+    """The package's variants (each to one canonical name) and its records by canonical name.
+
+    Raises:
+        ModuleNotFoundError: the package is not installed.
+    """
+    with bz2.open(_dictionary_file()) as packed:
+        loaded = pickle.load(packed)  # noqa: S301  # an installed dependency's own file, trusted as its code is
+    variants = {variant: canonicals[0] for variant, canonicals in loaded["drug_variant_to_canonical"].items()}
+    return variants, loaded["drug_canonical_to_data"]
+
+
+def _dictionary_file() -> Path:
+    """Where the package keeps it.
+
+    Raises:
+        ModuleNotFoundError: the package is not installed.
+    """
+    spec = find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"No module named {PACKAGE!r}; install drug-named-entity-recognition", name=PACKAGE)
+    return Path(spec.origin).with_name(DICTIONARY)
+
+
+def _names_of_classes() -> set[str]:
+    """Names of classes of drugs: the dictionary lists some ("estrogen") among the drugs."""
+    rows = read_table("drug_classes.tsv")
+    return {name for row in rows for name in (row["name"], *split_names(row["synonyms"]))}
+
+
+def _is_drug(name: str, record: Mapping[str, Any], under_own_name: bool) -> bool:
+    """Whether a record of the dictionary is a drug by where it was listed.
+
+    The dictionary's authors removed common words ("water", "oat") from the names but left their records: a record that
+    is not found under its own name is no drug unless patients are informed about it as one.
+    """
+    if "medline_plus_id" in record or "nhs_url" in record:
+        return True
+    trees: list[str] = record.get("mesh_tree", [])
+    if "drugbank_id" not in record:
+        return not trees and "/" in name and not name.startswith("template:")  # pages of the wiki it was read from
+    if not under_own_name:
+        return False
+    return not any(tree.startswith(_OF_THE_BODY) for tree in trees) or _BIOLOGICAL_STEM.search(name) is not None
+
+
+def _ordered(
+    variants: Mapping[str, str], records: Mapping[str, Mapping[str, Any]], kept: set[str], struck: Iterable[str]
+) -> DrugNames:
+    generic = {name: _generic(name, kept, variants) for name in sorted(kept)}
+    found: dict[str, str] = {}
+    spelled: dict[str, dict[str, None]] = {}
+    numbered = {name: records[name]["drugbank_id"] for name in sorted(kept) if "drugbank_id" in records[name]}
+    # A salt's own number stands for the drug only where the drug has none.
+    drugbank_ids = {generic[name]: number for name, number in numbered.items()}
+    drugbank_ids |= {name: number for name, number in numbered.items() if generic[name] == name}
+    for name in generic.values():
+        found.setdefault(phrase_key(name), name)
+        spelled.setdefault(name, {})
+    struck_keys = {phrase_key(name) for name in struck}
+    for variant, canonical in [*((name, name) for name in sorted(kept)), *variants.items()]:
+        if canonical in kept and (key := phrase_key(variant)) not in struck_keys and _is_long_enough(key):
+            name = found.setdefault(key, generic[canonical])
+            spelled.setdefault(name, {})[variant] = None
+    mesh_ids: dict[str, str] = {}
+    common: dict[str, tuple[str, ...]] = {}
+    for row in read_table("drugs.tsv"):
+        common[row["name"]] = split_names(row["synonyms"])
+        _add_curated(row, found, spelled)
+        for ids, column in ((drugbank_ids, "drugbank_id"), (mesh_ids, "mesh_id")):
+            if row[column]:
+                ids[row["name"]] = row[column]
+    synonyms = {name: (name, *(other for other in others if other != name)) for name, others in spelled.items()}
+    return DrugNames(found, synonyms, common, drugbank_ids, mesh_ids)
+
+
+def _add_curated(row: Mapping[str, str], found: dict[str, str], spelled: dict[str, dict[str, None]]) -> None:
+    """Enter a drug of our own table; its names draw the dictionary's drugs of those names into one."""
+    name = row["name"]
+    ours = spelled.setdefault(name, {})
+    for alias in (name, *split_names(row["synonyms"])):
+        ours[alias] = None
+        former = found.get(phrase_key(alias), name)
+        found[phrase_key(alias)] = name
+        if former != name and phrase_key(former) == phrase_key(alias):
+            for other in spelled.pop(former, {}):
+                ours[other] = None
+                found[phrase_key(other)] = name
+        elif former != name:
+            spelled[former].pop(alias, None)
+
+
+def _generic(name: str, kept: set[str], variants: Mapping[str, str]) -> str:
+    """The name of the drug itself, when the dictionary also lists it, else the name as it is without brackets."""
+    bare = strip_salt(name).lower()
+    if bare in kept:
+        return bare
+    itself = variants.get(bare, name)
+    if itself != name and itself in kept:  # "salbutamol inhalers", where the drug is listed as albuterol
+        return _generic(itself, kept, {})
+    return _IN_PARENTHESES.sub("", name).strip() or name
+
+
+def _is_long_enough(key: str) -> bool:
+    """Whether a name has a word of its own: "2 3", "he", "at 10" and "beta 2" have none."""
+    return any(
+        (len(word) if word.isalpha() else sum(map(str.isalpha, word))) >= SHORTEST_NAME and word not in _NO_NAME
+        for word in key.split(" ")
+    ) and not key.startswith(_CUT_OUT)
+
 
 _SALT_AFTER = re.compile(
     r"[ -](?:mono|di|bi|hemi)?(?:hydrochloride|hydrobromide|maleate|malate|mesylate|mesilate|besylate|besilate|"

@@ -26,10 +26,9 @@ from willowbark.tools.lexicon import (
 from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.lexicon.matching import Match, apart, phrase_key
 
-from .exclusion import find_excluded, without_them
 from .kinds import CONDITION, DRUG, Kind, Name, kind_of
-from .populations import find_population
 from .query_syntax import Token, bare_words, lex, normalised
+from .scope import find_excluded, find_population, without_them
 
 LONGEST_QUESTION = 2000  # characters; a question, not a document
 LONGEST_NAME = 8  # words of a known name

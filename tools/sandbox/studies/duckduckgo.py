@@ -1,4 +1,4 @@
-"""DuckDuckGo's page of results, with an advertisement on top: the pages that `brave` finds.
+"""DuckDuckGo's page of results, with an advertisement on top: the pages that Brave finds.
 
 The markup is that of https://html.duckduckgo.com/html/, as far as it is read.
 """
@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from ..library import Library
-from .brave import Page, found_in
+from .publications import Page, found_in
 
 _LARGEST = 10
 _AD = Page("https://duckduckgo.com/y.js?ad_domain=shop.example", "Pills, cheap", "PMID: 1")

@@ -1,11 +1,16 @@
-"""The library's publications as PubMed and Europe PMC find them: one index, with both sources' names of fields."""
+"""The library as several sources find it.
 
-from collections.abc import Mapping
+Publications as PubMed and Europe PMC do: one index, with both sources' names of fields. Pages of publications and
+trials, as search engines do.
+"""
+
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 from ..library import FullText, Library, Publication
 from ..matching import Document, Index
-from ..syntax import Node
+from ..syntax import Node, parse
 
 _DEFAULT = ("title", "abstract", "mesh", "uid")
 _TITLE_ABSTRACT = ("title", "abstract")
@@ -89,3 +94,35 @@ def _document(key: str, publication: Publication, text: FullText | None) -> Docu
         },
         dates={"date": publication.date} if publication.date else {},
     )
+
+
+class Page(NamedTuple):
+    """A page of the web as search engines show it."""
+
+    url: str
+    title: str
+    text: str
+
+
+def found_in(library: Library) -> Callable[[str], list[Page]]:
+    """What finds pages: those of the library, then a page on somebody's opinion."""
+    pages: dict[str, Page] = {}
+    for each in library.publications:
+        if each.pmid or each.doi:
+            url = f"https://pubmed.ncbi.nlm.nih.gov/{each.pmid}/" if each.pmid else f"https://doi.org/{each.doi}"
+            pages[url] = Page(url, each.title, each.abstract or "")
+    for trial in library.trials:
+        url = f"https://clinicaltrials.gov/study/{trial.nct_id}"
+        named = trial.study["protocolSection"]["identificationModule"]
+        pages[url] = Page(url, str(named.get("briefTitle", "")), trial.topic)
+    index = Index(
+        (Document(url, {"text": f"{page.title} {page.text}"}) for url, page in pages.items()),
+        default=("text",),
+        aliases={},
+    )
+
+    def search(query: str) -> list[Page]:
+        found = [pages[url] for url in index.search(parse(query.replace(" -", " NOT ")))]
+        return [*found[:1], Page("https://blog.example.org/", "My view", f"What I think of {query}"), *found[1:]]
+
+    return search

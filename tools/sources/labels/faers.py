@@ -43,10 +43,6 @@ CARD = SourceCard(
     by_condition=False,
     specialist="mechanism",
 )
-NOT_CAUSE = (
-    "Counts of reports are no measure of how often an event happens, and do not show that the drug caused it: anyone "
-    "may report, much is reported twice or not at all, and how many people took the drug is not known."
-)
 MOST_TERMS = 10
 
 
@@ -97,7 +93,7 @@ def told(drug: str, counts: Sequence[EventCount]) -> Evidence | None:
     title = f"{name.capitalize()}: adverse events reported most"
     listed = ", ".join(f"{each['term']} ({each['count']:,})" for each in counts)
     return Evidence(
-        content=f"{title}\n\n{NOT_CAUSE}\nReported most: {listed}.",
+        content=f"{title}\n\n{EventCounts.NOT_CAUSE}\nReported most: {listed}.",
         citation=Citation(
             source="faers", title=title, url=f"https://open.fda.gov/apis/drug/event/?drug={'-'.join(name.split())}"
         ),

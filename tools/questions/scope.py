@@ -1,9 +1,13 @@
-"""What a question asks to leave out: "without triptans or opioids", "that are not beta blockers", "steroid-free"."""
+"""Whom a question asks about, and what it asks to leave out.
+
+Pregnant women, children, older people; "without triptans or opioids", "that are not beta blockers", "steroid-free".
+"""
 
 from collections.abc import Callable, Sequence, Set
+from functools import cache
 from typing import NamedTuple
 
-from ..lexicon.matching import Match, Token, tokens
+from ..lexicon.matching import Match, Token, read_table, split_names, tokens
 
 # They exclude whatever comes next, and the other ones the names of drugs alone.
 _OF_ANYTHING = (("but", "not"), ("and", "not"), ("other", "than"), ("apart", "from"), ("except",), ("excluding",))
@@ -127,3 +131,31 @@ def _guarded(text: str) -> set[int]:
         if depth or quoted:
             inside.add(place)
     return inside
+
+
+def find_population(text: str) -> str | None:
+    """The first population of the table that a text names; None where it names none.
+
+    >>> find_population("Can pregnant women take sumatriptan?"), find_population("Is it safe in asthma?")
+    ('pregnancy', None)
+    """
+    return next((name for name in _words() if speaks_of(text, name)), None)
+
+
+def speaks_of(text: str, population: str) -> bool:
+    """Whether a text names a population of the table."""
+    said = f" {' '.join(token.key for token in tokens(text))} "
+    return any(f" {word}" in said for word in _words()[population])
+
+
+@cache
+def _words() -> dict[str, tuple[str, ...]]:
+    """For each population the beginnings of its words, as tokens are written; whole words end in a blank."""
+    return {
+        row["name"]: tuple(map(_stem, split_names(row["words"]))) for row in read_table("populations.tsv", __package__)
+    }
+
+
+def _stem(word: str) -> str:
+    key = " ".join(token.key for token in tokens(word))
+    return key if word.endswith("*") else f"{key} "
