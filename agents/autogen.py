@@ -61,8 +61,8 @@ class AbandonableRuntime(SingleThreadedAgentRuntime):
     AutoGen's puts a new queue in place of the one that its messages under way are counted in, and each of them then
     ends in "task_done() called too many times".
 
-    Messages are written out for AutoGen's log where somebody reads it: AutoGen's writes each out up to eight times, with
-    all its records, for a log that nobody may have asked for.
+    It writes messages out for AutoGen's log where somebody reads that: AutoGen's writes each out up to eight times,
+    with all its records, whoever listens.
     """
 
     def _try_serialize(self, message: Any) -> str:

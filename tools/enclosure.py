@@ -183,8 +183,8 @@ def _written(record: Evidence, text_limit: int | None) -> str:
     return _line(_record(dumped, text_limit))
 
 
-def _record(dumped: Mapping[str, Any], text_limit: int | None) -> dict[str, Any]:
-    dumped = _clean(dumped)
+def _record(written: Mapping[str, Any], text_limit: int | None) -> dict[str, Any]:
+    dumped: dict[str, Any] = _clean(written)
     content = dumped["content"] = dumped["content"] or _NOTHING_VISIBLE
     dumped["citation"]["title"] = dumped["citation"]["title"].strip() or _NOTHING_VISIBLE
     if text_limit is not None and len(content) > text_limit:

@@ -181,7 +181,7 @@ class MechanismGraph:
             for target in self._before[process]:
                 if self.disease in self._after[target] and (step := self._step(target, self.disease)).weight:
                     first = step.quoted or step.backings[0]
-                    shared = {"basis": "shared protein", "number": target.name, "score": step.weight}
+                    shared: dict[str, Any] = {"basis": "shared protein", "number": target.name, "score": step.weight}
                     backing = Backing(key=first.key, source=first.source, quote=first.quote, **shared)
                     self._back(process, self.disease, f"holds {target.name}, which {_HAS_A_PART}", backing)
 
