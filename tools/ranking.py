@@ -68,25 +68,24 @@ def _stems(text: str) -> tuple[str, ...]:
 def beginnings(stem: str) -> tuple[str, ...]:
     """How a word begins that has a stem: as the stem does, or as dying, whose stem is die. Others need no stemming.
 
-    >>> beginnings("migrain"), beginnings("use"), beginnings("die")
-    (('mig',), ('us',), ('di', 'dy'))
+    >>> beginnings("migrain"), beginnings("die")
+    (('mi',), ('di', 'dy'))
     """
-    if len(stem) > 3:
-        return (stem[:3],)
     return (stem[:2], f"{stem[0]}y") if stem[1:] == "ie" else (stem[:2],)
 
 
 def stems_among(words: Sequence[str], wanted: Set[str]) -> list[str]:
     """The stems of words that are among the wanted ones, in order, repeats kept."""
     likely = _likely(frozenset(wanted))
-    begun = (word for word in words if word[:3] in likely or word[:2] in likely or word[:1] in likely)
+    begun = (word for word in words if word[:4] in likely or word[:2] in likely or word[:1] in likely)
     return [found for word in begun if (found := stem(word)) in wanted]
 
 
 @lru_cache(maxsize=64)
 def _likely(wanted: frozenset[str]) -> frozenset[str]:
-    """How words begin whose stems are wanted."""
-    return frozenset(start for each in wanted for start in beginnings(each))
+    """How words begin whose stems are wanted: as long stems do, by four letters."""
+    starts = ((each[:4],) if len(each) > 4 else beginnings(each) for each in wanted)
+    return frozenset(start for each in starts for start in each)
 
 
 def rank(question: str, records: Sequence[Evidence]) -> list[Evidence]:
