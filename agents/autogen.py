@@ -19,7 +19,7 @@ from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
 from autogen_agentchat.teams import SelectorGroupChat
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
 from autogen_agentchat.teams._group_chat._selector_group_chat import SelectorGroupChatConfig
-from autogen_core import ROOT_LOGGER_NAME, CancellationToken, SingleThreadedAgentRuntime
+from autogen_core import EVENT_LOGGER_NAME, ROOT_LOGGER_NAME, CancellationToken, SingleThreadedAgentRuntime
 from autogen_core.models import ChatCompletionClient, ModelInfo
 from autogen_core.tools import BaseTool, StaticWorkbench
 from autogen_ext.models.cache import ChatCompletionCache
@@ -45,6 +45,7 @@ RECORDS = "\n<records "
 """Before it stands what prompts of one kind have in common."""
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 _trace = logging.getLogger(TRACE_LOGGER_NAME)
+_events = logging.getLogger(EVENT_LOGGER_NAME)
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:
@@ -59,7 +60,13 @@ class AbandonableRuntime(SingleThreadedAgentRuntime):
 
     AutoGen's puts a new queue in place of the one that its messages under way are counted in, and each of them then
     ends in "task_done() called too many times".
+
+    It writes messages out for AutoGen's log where somebody reads that: AutoGen's writes each out up to eight times,
+    with all its records, whoever listens.
     """
+
+    def _try_serialize(self, message: Any) -> str:
+        return super()._try_serialize(message) if _events.isEnabledFor(logging.INFO) else type(message).__name__
 
     async def stop_when_idle(self) -> None:
         """Stop when nothing is under way; called off, keep counting what is."""

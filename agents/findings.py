@@ -4,7 +4,7 @@ All that matters travels in messages, so a team's saved state holds everything, 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -53,6 +53,10 @@ class Findings(BaseModel):
     def records(self) -> list[Evidence]:
         """All records, duplicates included."""
         return [record for reply in self.replies for record in reply.records]
+
+    def __repr_args__(self) -> Iterator[tuple[str, object]]:
+        """Without the records: AutoGen writes every message for its log, whether or not anybody reads that."""
+        yield from (("specialist", self.specialist), ("iteration", self.iteration), ("summary", self.summary))
 
 
 class FindingsMessage(StructuredMessage[Findings]):

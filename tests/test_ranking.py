@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.ranking import beginnings, rank, stem, stems, word_match
+from willowbark.tools.ranking import beginnings, rank, stem, stems, stems_among, word_match
 
 
 def record(content: str, *, pmid: str = "1", title: str = "T") -> Evidence:
@@ -85,3 +85,4 @@ def test_stems_leave_out_what_every_question_says() -> None:
 def test_a_word_begins_as_its_stem_says(start: str, middle: str, end: str) -> None:
     word = start + middle + end
     assert word.startswith(beginnings(stem(word)))
+    assert stems_among([word, "other"], frozenset({stem(word)})) == [stem(word)]

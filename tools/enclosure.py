@@ -29,6 +29,8 @@ MAX_WITHOUT_BLOCKS = 500  # characters of a tool's result that holds no records:
 _REMEMBERED = ("source", "status", "total", "warnings")
 _OPENING = re.compile(r"<records ([0-9a-f]{16})>")
 _STATEMENT = re.compile(r"""\n<records ([0-9a-f]{16})>\n\{"[A-Z]\w*": \{.*\}\}\n</records \1>""")
+_ESCAPED = re.compile(r"\\[bfru]")
+"""How JSON writes control characters other than tabs and ends of lines."""
 _MARKED = re.compile(r"<(/?records\b)")
 _NO_KEPT = str.maketrans("", "", "\n\t")
 _KEPT_CONTROLS = "\n\t"
@@ -51,10 +53,13 @@ def visible(text: str) -> str:
     >>> visible("did\u200b not\u202e reduce")
     'did not reduce'
     """
+    return text if _shows_all(text) else "".join(filter(_is_visible, text))
+
+
+def _shows_all(text: str) -> bool:
+    """Whether nothing in a text is out of sight, by what is quickest to tell."""
     printable = text.isprintable() or text.translate(_NO_KEPT).isprintable()
-    if printable and (text.isascii() or _IGNORABLE.isdisjoint(text)):
-        return text
-    return "".join(filter(_is_visible, text))
+    return printable and (text.isascii() or _IGNORABLE.isdisjoint(text))
 
 
 @lru_cache(maxsize=4096)
@@ -92,12 +97,16 @@ def enclose(
         head: what is known of the records as a whole, JSON-safe: their source, query, count.
         text_limit: characters of content to keep of each record; None keeps all.
     """
-    return enclose_lines([_record(record, text_limit) for record in records], marker, head=head)
+    return _block_of([_line(_clean(head or {})), *(_written(record, text_limit) for record in records)], marker)
 
 
 def enclose_lines(lines: Sequence[Mapping[str, Any]], marker: str, *, head: Mapping[str, Any] | None = None) -> str:
     """Write what is left of records, a line each, as a block for a prompt; arguments as `enclose`."""
-    body = "".join(f"{_line(_clean(line))}\n" for line in (head or {}, *lines))
+    return _block_of([_line(_clean(line)) for line in (head or {}, *lines)], marker)
+
+
+def _block_of(lines: Sequence[str], marker: str) -> str:
+    body = "".join(f"{line}\n" for line in lines)
     return f"<records {marker}>\n{body}</records {marker}>"
 
 
@@ -162,8 +171,20 @@ def _block(lines: Sequence[str]) -> Block:
     return Block(dict(head), [_evidence(record) for record in records])
 
 
-def _record(record: Evidence, text_limit: int | None) -> dict[str, Any]:
-    dumped: dict[str, Any] = _clean({"key": record.key, **record.model_dump()})
+def _written(record: Evidence, text_limit: int | None) -> str:
+    """A record's line. Of nearly all records nothing has to be taken out, which shows in the line at once."""
+    dumped: dict[str, Any] = {"key": record.key, **record.model_dump()}
+    title = record.citation.title
+    if text_limit is None and title == title.strip():
+        with contextlib.suppress(TypeError):  # what JSON does not know
+            line = _line(dumped)
+            if _shows_all(line) and not _ESCAPED.search(line):
+                return line
+    return _line(_record(dumped, text_limit))
+
+
+def _record(written: Mapping[str, Any], text_limit: int | None) -> dict[str, Any]:
+    dumped: dict[str, Any] = _clean(written)
     content = dumped["content"] = dumped["content"] or _NOTHING_VISIBLE
     dumped["citation"]["title"] = dumped["citation"]["title"].strip() or _NOTHING_VISIBLE
     if text_limit is not None and len(content) > text_limit:

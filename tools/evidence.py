@@ -192,11 +192,11 @@ class Evidence(BaseModel):
     def key(self) -> str:
         """The record's name in claims and references: its PMID, else NCT number, DOI, PMCID or URL."""
         said = self.record
-        best = {"pmid": said.pmid, "nct": said.nct_id, "doi": said.doi, "pmcid": said.pmcid}
-        named = next((f"{kind}:{value}" for kind, value in best.items() if value), None)
-        if named is None and (address := _plain_url(self.citation.url)):
-            named = f"url:{address}"
-        return named or f"title:{self.citation.title}"
+        for kind, value in (("pmid", said.pmid), ("nct", said.nct_id), ("doi", said.doi), ("pmcid", said.pmcid)):
+            if value:
+                return f"{kind}:{value}"
+        address = _plain_url(self.citation.url)
+        return f"url:{address}" if address else f"title:{self.citation.title}"
 
     @property
     def has_abstract(self) -> bool:

@@ -5,7 +5,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 
 import snowballstemmer
@@ -74,10 +74,18 @@ def beginnings(stem: str) -> tuple[str, ...]:
     return (stem[:2], f"{stem[0]}y") if stem[1:] == "ie" else (stem[:2],)
 
 
-def stems_among(words: Sequence[str], wanted: Collection[str]) -> list[str]:
+def stems_among(words: Sequence[str], wanted: Set[str]) -> list[str]:
     """The stems of words that are among the wanted ones, in order, repeats kept."""
-    likely = tuple({start for each in wanted for start in beginnings(each)})
-    return [found for word in words if word.startswith(likely) and (found := stem(word)) in wanted]
+    likely = _likely(frozenset(wanted))
+    begun = (word for word in words if word[:4] in likely or word[:2] in likely or word[:1] in likely)
+    return [found for word in begun if (found := stem(word)) in wanted]
+
+
+@lru_cache(maxsize=64)
+def _likely(wanted: frozenset[str]) -> frozenset[str]:
+    """How words begin whose stems are wanted: as long stems do, by four letters."""
+    starts = ((each[:4],) if len(each) > 4 else beginnings(each) for each in wanted)
+    return frozenset(start for each in starts for start in each)
 
 
 def rank(question: str, records: Sequence[Evidence]) -> list[Evidence]:

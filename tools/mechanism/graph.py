@@ -14,9 +14,8 @@ five. Proteins that carry or break down drugs of every kind count a quarter.
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..appraisal.candidates import is_condition
 from ..evidence import Evidence
@@ -25,11 +24,8 @@ from ..questions.query import ParsedQuestion
 from ..reading.screening import readable
 from ..reading.text import sentence_spans
 from ..records import Disease, Drug, Mechanism, Process, Protein
-from .sentences import Names, Spoken, backings, spoken
+from .sentences import Names, Sentences
 from .steps import Backing, Chain, Node, Step
-
-if TYPE_CHECKING:
-    pass  # loaded with the first graph: it takes a quarter of a second
 
 DAMPING = 0.4
 CLASS_SIZE = 5  # drugs on one target that are no sign of a hub
@@ -52,7 +48,7 @@ class MechanismGraph:
     """
 
     def __init__(self, pool: Sequence[Evidence], asked: ParsedQuestion, drugs: Iterable[str]) -> None:
-        import networkx as nx  # noqa: PLC0415
+        import networkx as nx  # noqa: PLC0415  loaded with the first graph: it takes a quarter of a second
 
         self._asked, self._pool = asked, [readable(record) for record in pool]
         self.disease = Node("disease", " and ".join(asked.conditions) or " ".join(asked.terms) or asked.text)
@@ -166,21 +162,16 @@ class MechanismGraph:
                     )
 
     def _add_sentences(self) -> None:
-        found = self._spoken
-        on_condition = [each for each in found if each.names_condition]
-        for target in self._genes:
-            names = Names(self._names[target])
-            self._back(target, self.disease, _HAS_A_PART, *backings(on_condition, names, of_treatments=False))
+        targets = {target: Names(self._names[target]) for target in self._genes}
+        processes = {process: Names([process.name]) for process in self.processes}
+        drugs = {drug: Names([drug.name, *drug_synonyms(drug.name)]) for drug in self._drugs.values()}
+        found = Sentences(self._pool, self._asked, [*targets.values(), *processes.values(), *drugs.values()])
+        for target, names in targets.items():
+            self._back(target, self.disease, _HAS_A_PART, *found.backings(names, on_condition=True))
             for drug in list(self._graph.predecessors(target)) if target in self._graph else []:
-                told = backings(found, names, Names([drug.name, *drug_synonyms(drug.name)]))
-                self._back(drug, target, "acts on", *told)
-        for process in self.processes:
-            told = backings(on_condition, Names([process.name]), of_treatments=False)
-            self._back(process, self.disease, _HAS_A_PART, *told)
-
-    @cached_property
-    def _spoken(self) -> list[Spoken]:
-        return spoken(self._pool, self._asked)
+                self._back(drug, target, "acts on", *found.backings(names, drugs[drug]))
+        for process, names in processes.items():
+            self._back(process, self.disease, _HAS_A_PART, *found.backings(names, on_condition=True))
 
     def _add_shared(self) -> None:
         """Processes in which proteins of the condition take part, beside the targets of drugs."""

@@ -7,7 +7,8 @@ do with each other, or only supposes it, is told by a few words; everything else
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from willowbark.tools.registry import kind_of
@@ -16,7 +17,7 @@ from ..appraisal.appraised import condition_names
 from ..evidence import Evidence
 from ..lexicon import find_drugs
 from ..questions.query import ParsedQuestion
-from ..ranking import stems
+from ..ranking import content_words, stems, stems_among
 from ..reading.text import sentence_spans
 from .steps import Backing
 
@@ -45,9 +46,6 @@ class Spoken(NamedTuple):
     key: str
     source: str
     text: str
-    stems: frozenset[str]
-    symbols: frozenset[str]
-    names_condition: bool
 
     @property
     def treats(self) -> bool:
@@ -64,13 +62,9 @@ class Names:
 
     def __init__(self, names: Iterable[str]) -> None:
         given = [name for name in names if name]
-        self._symbols = {name for name in given if _SYMBOL.fullmatch(name) and name not in _ENGLISH}
+        self.symbols = {name for name in given if _SYMBOL.fullmatch(name) and name not in _ENGLISH}
         told = (frozenset(stems(name)) for name in given if not _SYMBOL.fullmatch(name))
-        self._words = {words for words in told if _tells(words)}
-
-    def stand_in(self, sentence: Spoken) -> bool:
-        """Whether a sentence names it."""
-        return bool(self._symbols & sentence.symbols) or any(words <= sentence.stems for words in self._words)
+        self.words = {words for words in told if _tells(words)}
 
 
 def _tells(words: frozenset[str]) -> bool:
@@ -79,41 +73,59 @@ def _tells(words: frozenset[str]) -> bool:
     return bool(long) and (len(words) > 1 or len(words) == len(long))
 
 
-def spoken(pool: Sequence[Evidence], asked: ParsedQuestion) -> list[Spoken]:
-    """All sentences of the publications of a pool, as `readable` gives them, that were not retracted; cut once."""
-    names = [frozenset(stems(name)) for name in condition_names(asked)]
-    return [sentence for record in pool for sentence in _of_record(record, names)]
-
-
-def _of_record(record: Evidence, names: Sequence[frozenset[str]]) -> Iterator[Spoken]:
-    if kind_of(record) != "publication" or (record.paper and record.paper.retracted):
-        return
-    for start, end in sentence_spans(record.content):
-        text = record.content[start:end]
-        words = frozenset(stems(text))
-        symbols = frozenset(_SYMBOL.findall(text))
-        yield Spoken(record.key, record.citation.source, text, words, symbols, any(name <= words for name in names))
-
-
-def backings(found: Iterable[Spoken], *names: Names, of_treatments: bool = True) -> list[Backing]:
-    """Sentences that hold all of the names, one a record, as what says a step.
+class Sentences:
+    """The sentences of the publications of a pool that were not retracted, cut once, found by what they name.
 
     Args:
-        found: the sentences.
-        names: of the things that a sentence must name.
-        of_treatments: whether those count that speak of a treatment.
+        pool: records as `readable` gives them.
+        asked: the question.
+        named: all names that will be looked for.
     """
-    told: dict[str, Backing] = {}
-    for sentence in found:
-        if sentence.key in told or not all(each.stand_in(sentence) for each in names):
-            continue
-        if of_treatments or not sentence.treats:
-            told[sentence.key] = Backing(
-                key=sentence.key,
-                source=sentence.source,
-                basis="sentence",
-                quote=" ".join(sentence.text.split()),
-                denies=bool(_DENIES.search(sentence.text)),
-                hedged=bool(_HEDGES.search(sentence.text)),
-            )
-    return list(told.values())
+
+    def __init__(self, pool: Iterable[Evidence], asked: ParsedQuestion, named: Iterable[Names]) -> None:
+        condition = [frozenset(stems(name)) for name in condition_names(asked)]
+        wanted = frozenset[str]().union(*condition, *(words for names in named for words in names.words))
+        self._all = [sentence for record in pool for sentence in _of_record(record)]
+        self._holding = defaultdict[str, set[int]](set)
+        for at, sentence in enumerate(self._all):
+            for word in (*_SYMBOL.findall(sentence.text), *stems_among(content_words(sentence.text), wanted)):
+                self._holding[word].add(at)
+        self._on_condition = self._of_words(condition)
+
+    def backings(self, *names: Names, on_condition: bool = False) -> list[Backing]:
+        """Sentences that hold all of the names, one a record, as what says a step.
+
+        Args:
+            names: of the things that a sentence must name.
+            on_condition: whether it must name the condition too, and speak of no treatment.
+        """
+        places = set.intersection(*(self._of(each) for each in names), *([self._on_condition] if on_condition else ()))
+        told: dict[str, Backing] = {}
+        for sentence in (self._all[at] for at in sorted(places)):
+            if sentence.key not in told and not (on_condition and sentence.treats):
+                told[sentence.key] = Backing(
+                    key=sentence.key,
+                    source=sentence.source,
+                    basis="sentence",
+                    quote=" ".join(sentence.text.split()),
+                    denies=bool(_DENIES.search(sentence.text)),
+                    hedged=bool(_HEDGES.search(sentence.text)),
+                )
+        return list(told.values())
+
+    def _of(self, names: Names) -> set[int]:
+        """Where a thing is named."""
+        return self._of_words(names.words).union(*map(self._of_word, names.symbols))
+
+    def _of_words(self, names: Iterable[frozenset[str]]) -> set[int]:
+        """Where all words of a name stand."""
+        return set[int]().union(*(set.intersection(*map(self._of_word, words)) for words in names if words))
+
+    def _of_word(self, word: str) -> set[int]:
+        return self._holding.get(word, set())
+
+
+def _of_record(record: Evidence) -> Iterator[Spoken]:
+    if kind_of(record) == "publication" and not (record.paper and record.paper.retracted):
+        for start, end in sentence_spans(record.content):
+            yield Spoken(record.key, record.citation.source, record.content[start:end])

@@ -238,6 +238,7 @@ def _plain(question: str) -> str:
     return normalised(question).replace("cannot", "can not").replace("an't ", "an not ").replace("n't ", " not ")
 
 
+@lru_cache(maxsize=256)
 def _names(text: str) -> _Names:
     """What a question names.
 

@@ -115,11 +115,14 @@ def _beginning(
 def _cue_at(text: str, words: Sequence[Token], at: int, cues: Sequence[tuple[str, ...]]) -> tuple[str, ...] | None:
     """The cue that ends at a word; NOT is query syntax in capitals, and in small letters a word."""
     for cue in cues:
-        said = words[max(0, at - len(cue) + 1) : at + 1]
-        keys = tuple("NOT" if text[word.start : word.end] == "NOT" else word.key for word in said)
-        if keys == cue:
+        first = at - len(cue) + 1
+        if first >= 0 and all(_said(text, words[first + place]) == key for place, key in enumerate(cue)):
             return cue
     return None
+
+
+def _said(text: str, word: Token) -> str:
+    return "NOT" if word.key == "not" and text[word.start : word.end] == "NOT" else word.key
 
 
 def _guarded(text: str) -> set[int]:

@@ -5,10 +5,10 @@ what the linear heads say decide on role and verdict. The other fields are those
 lead to the verdict by the one table in `reading`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import product
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 
@@ -88,14 +88,17 @@ def summed(view: View, sentences: Mapping[int, Floats], classes: Sequence[str]) 
 
 
 @cache
-def _combinations(classes: tuple[tuple[str, ...], ...]) -> tuple[list[Combination], dict[Verdict, np.ndarray]]:
-    """All combinations of fields, and what is added to those that lead to a verdict or not."""
-    combinations: list[Combination] = list(product(*classes, (False, True), (False, True)))  # type: ignore[arg-type]
-    verdicts = np.array([verdict_from(*each) for each in combinations])
-    return combinations, {verdict: np.where(verdicts == verdict, 0.0, -np.inf) for verdict in get_args(Verdict)}
+def _leading(classes: tuple[tuple[str, ...], ...]) -> dict[Verdict, np.ndarray]:
+    """What is added to the combinations of fields that lead to a verdict or not, in the order of `product`."""
+    names: tuple[Verdict, ...] = get_args(Verdict)
+    place = {name: at for at, name in enumerate(names)}
+    combinations = cast("Iterator[Combination]", product(*classes, *_TOLD_OR_NOT))
+    verdicts = np.fromiter((place[verdict_from(*each)] for each in combinations), np.int8)
+    return {name: np.where(verdicts == at, 0.0, -np.inf) for name, at in place.items()}
 
 
 _FIELDS = ("role", "match", "kind", "comparator", "effect")
+_TOLD_OR_NOT = ((False, True), (False, True))  # a guarded result, non-inferiority
 
 
 def consistent(verdict: Verdict, told: Mapping[str, Floats], classes: Mapping[str, tuple[str, ...]]) -> Combination:
@@ -106,15 +109,17 @@ def consistent(verdict: Verdict, told: Mapping[str, Floats], classes: Mapping[st
         told: the probabilities of each field.
         classes: what the probabilities are of, in order.
     """
-    combinations, leading = _combinations(tuple(classes[name] for name in _FIELDS))
+    fields = tuple(classes[name] for name in _FIELDS)
     score = np.zeros(1)
     for each in (*(told[name] for name in _FIELDS), np.exp(_SELDOM), np.exp(_SELDOM)):
         wider = np.empty((len(score), len(each)))
         for at, chance in enumerate(np.log(each + 1e-6)):
             np.add(score, chance, out=wider[:, at])  # columns are long: quicker than rows of two
         score = wider.ravel()
-    score += leading[verdict]
-    return combinations[int(score.argmax())]
+    score += _leading(fields)[verdict]
+    named = (*fields, *_TOLD_OR_NOT)
+    places = np.unravel_index(score.argmax(), [len(each) for each in named])
+    return cast(Combination, tuple(each[int(at)] for each, at in zip(named, places, strict=True)))
 
 
 class LearnedReader:

@@ -54,7 +54,11 @@ def purpose_of(title: str, text: str, names: tuple[str, ...]) -> Purpose:
     >>> purpose_of("Sumatriptan in acute migraine", "It gave relief at 2 hours.", ("sumatriptan",))
     'relief'
     """
-    body, named = sentences(text), _pattern(names)
+    whole = f"{title}\n{text}".lower()
+    body, named = (
+        sentences(text),
+        _pattern(tuple(each for each in names if not each.isascii() or each.lower() in whole)),
+    )
     if named.search(title) and _RELIEVES.search(title) and not _PREVENTS.search(title):
         return "relief"
     spoken: Sequence[str] = [s for s in body if named.search(s)] or body
@@ -71,6 +75,8 @@ def purpose_of(title: str, text: str, names: tuple[str, ...]) -> Purpose:
 
 @lru_cache(maxsize=512)
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Any of the names: whole words, longer names also as the beginning of a word."""
-    parts = [re.escape(name) + (r"\w*" if len(name) > _SHORT else r"(?!\w)") for name in sorted(names, key=len)[::-1]]
+    """Any of the names: whole words, longer names also as the beginning of a word. Without names it finds nothing."""
+    if not names:
+        return re.compile("(?!)")
+    parts = [re.escape(name) + ("" if len(name) > _SHORT else r"(?!\w)") for name in sorted(names, key=len)[::-1]]
     return re.compile(rf"(?<!\w)(?:{'|'.join(parts)})", re.IGNORECASE)

@@ -121,6 +121,7 @@ class SourceCard(BaseModel):
 
 
 @cache
+@cache
 def module_of(name: str) -> ModuleType:
     """The file of a source; imported when it is first asked for, so that nothing below the sources depends on them.
 
