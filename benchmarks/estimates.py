@@ -1,7 +1,8 @@
 """What a run says that it will take, against what it took: `python -m benchmarks.estimates`.
 
 Runs over the bundled library on the stand-in of `prompt_tokens.py`, tokens at four characters. The first estimate knows
-nothing of the question but its choices; the second comes when the first searches are back, before anything is read.
+nothing of the question but its choices, and says from where to where: for little that is found, and for much; the
+second comes when the first searches are back, before anything is read.
 """
 
 import asyncio
@@ -23,12 +24,12 @@ ASKED: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("Which existing drugs lower portal hypertension?", {"max_iterations": 2}),
     ("Which existing drugs lower portal hypertension?", {"max_iterations": 3}),
 )
-_TOLD = re.compile(r"up to about ([\d,]+) tokens")
+_TOLD = re.compile(r"up to about ([\d,]+)(?: to ([\d,]+))? tokens")
 
 
-async def measured(question: str, choices: Mapping[str, Any]) -> tuple[list[int], int]:
-    """The estimates of a run, in their order, and the tokens that it took."""
-    told, used = list[int](), 0
+async def measured(question: str, choices: Mapping[str, Any]) -> tuple[list[tuple[int, ...]], int]:
+    """The estimates of a run, in their order, each a number or two, and the tokens that it took."""
+    told, used = list[tuple[int, ...]](), 0
     async for event in research_stream(
         question,
         model_client=StandIn(),
@@ -36,7 +37,10 @@ async def measured(question: str, choices: Mapping[str, Any]) -> tuple[list[int]
         max_seconds=3000,
         **choices,  # type: ignore[misc]
     ):
-        told += [int(found[1].replace(",", "")) for found in _TOLD.finditer(event.message)]
+        told += [
+            tuple(int(each.replace(",", "")) for each in found.groups() if each)
+            for found in _TOLD.finditer(event.message)
+        ]
         if event.report is not None:
             used = event.report.tokens_used
     return told, used
@@ -45,10 +49,10 @@ async def measured(question: str, choices: Mapping[str, Any]) -> tuple[list[int]
 async def main() -> None:
     """Print a line a run."""
     for question, choices in ASKED:
-        (first, second), used = await measured(question, choices)
+        ((least, most), (second,)), used = await measured(question, choices)
         asked = ", ".join(f"{name} {value}" for name, value in choices.items())
         print(
-            f"{used:7,} used; {first:7,} said at first ({first / used - 1:+.0%}), "
+            f"{used:7,} used; {least:,} to {most:,} said at first ({'' if least <= used <= most else 'not '}kept to), "
             f"{second:7,} after the first searches ({second / used - 1:+.0%}): {question} ({asked})",
             flush=True,
         )

@@ -4,7 +4,8 @@ A run over the bundled library on a stand-in for a language model: it gets words
 answers by rule: searches as the baseline analyst chooses them, readings as the learned reader has them, claims that are
 quotes.
 Prompts are counted at four characters a token, schemas and tools with them. Of each prompt, what an earlier one began
-with counts as cacheable, where it is long enough for providers to keep it. Prompts that were under way side by side
+with counts as cacheable, where it is long enough for providers to keep it; apart from that, what one began with that
+was answered by then, since not every provider keeps what it is still reading. Prompts that were under way side by side
 count as one step.
 """
 
@@ -48,20 +49,20 @@ class StandIn(ChatCompletionCache):
         super().__init__(BaselineChatCompletionClient())
         self.tokens: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
-        self.cacheable = 0
+        self.cacheable, self.cached = 0, 0
         self.steps: list[str] = []
         self._under_way = 0
         self._earlier: list[str] = []
+        self._answered: list[str] = []
         self._reader = LearnedReader()
         self._round = 0
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         """Count the prompt, then answer."""
         kind, text = prompt_kind(messages, options), prompt_text(messages, options)
-        common = max((_common(text, earlier) for earlier in self._earlier), default=0)
+        self.cacheable += _kept(text, self._earlier)
+        self.cached += _kept(text, self._answered)
         self._earlier.append(text)
-        if common >= CACHED_FROM * CHARACTERS_PER_TOKEN:
-            self.cacheable += common // CHARACTERS_PER_TOKEN
         self.tokens[kind] += len(text) // CHARACTERS_PER_TOKEN
         self.calls[kind] += 1
         if not self._under_way:
@@ -69,6 +70,7 @@ class StandIn(ChatCompletionCache):
         self._under_way += 1
         await asyncio.sleep(TAKES_S)
         self._under_way -= 1
+        self._answered.append(text)
         answer = {"ReadingsDraft": self._read, "JudgeDraft": self._judge, "ReportDraft": _report}.get(kind)
         if answer is None:
             chosen = await self.client.create(messages, **options)
@@ -139,6 +141,12 @@ def _lines(messages: Sequence[LLMMessage]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.startswith("{")]
 
 
+def _kept(text: str, before: Sequence[str]) -> int:
+    """Tokens of a prompt that a provider need not read again."""
+    common = max((_common(text, earlier) for earlier in before), default=0) // CHARACTERS_PER_TOKEN
+    return common if common >= CACHED_FROM else 0
+
+
 def _common(one: str, other: str) -> int:
     """Characters that two texts begin with."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
@@ -189,7 +197,8 @@ async def main(rounds: int, question: str) -> None:
     for kind, tokens in client.tokens.most_common():
         print(f"{kind:20} {tokens:8,}  {client.calls[kind]:3} calls")
     total = client.tokens.total()
-    print(f"{'all':20} {total:8,}  {client.calls.total():3} calls, {client.cacheable / total:.0%} cacheable")
+    shares = f"{client.cacheable / total:.1%} cacheable, {client.cached / total:.1%} of prompts answered by then"
+    print(f"{'all':20} {total:8,}  {client.calls.total():3} calls, {shares}")
     print(f"{len(client.steps)} serial steps: {', '.join(client.steps)}")
     print(f"{report.search_iterations} rounds, {report.total_papers_reviewed} records read; {report.analyst}")
 

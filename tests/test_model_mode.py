@@ -1,6 +1,7 @@
 """A run on a language model: what stops it before it begins, and what it says of a model that failed."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -129,14 +130,19 @@ async def test_two_rounds_cost_no_more_than_is_said_and_no_prompt_holds_a_record
     client, report = await measured(2, QUESTION)
     assert report.total_papers_reviewed >= 50
     assert client.tokens.total() <= 45_000
-    assert client.cacheable >= 0.35 * client.tokens.total()
+    assert client.cacheable >= 0.4 * client.tokens.total()
     assert client.calls["choice of searches"] == 3
-    told = estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 300).partition(" tokens")[0]
-    assert int(told.removeprefix("up to about ").replace(",", "")) == pytest.approx(report.tokens_used, rel=0.25)
+    assert len(client.steps) <= 6
+    told = estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 300)
+    least, most = (int(each.replace(",", "")) for each in re.findall(r"(\d+,\d+)", told))
+    assert least <= report.tokens_used <= most
 
 
-async def test_what_a_run_takes_is_told_when_the_first_searches_are_back() -> None:
-    (_, told), used = await estimated("Which existing drugs might slow diabetic kidney disease?", {"max_iterations": 2})
+async def test_what_a_run_takes_is_told_from_to_at_first_and_closely_when_the_first_searches_are_back() -> None:
+    (at_first, (told,)), used = await estimated(
+        "Which existing drugs might slow diabetic kidney disease?", {"max_iterations": 2}
+    )
+    assert at_first[0] <= used <= at_first[1]
     assert told == pytest.approx(used, rel=0.25)
 
 

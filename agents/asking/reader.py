@@ -36,7 +36,7 @@ from ..report.wording import counted, listed
 from . import PROMPTS_VERSION, ModelFailure, add_usage, ask, prompt
 from .drafts import ReadingDraft, ReadingsDraft
 
-BATCH = 12  # records of one prompt: a cut answer costs no more, and the instructions are said once for all of them
+BATCH = 12  # most records of one prompt: a cut answer costs no more, and the instructions are said once for all of them
 AT_ONCE = 4  # prompts side by side; providers refuse floods
 SHOWN_CHARACTERS = 650  # of a record's text; results and conclusions seldom have more
 MAX_DRUGS = 10  # of one record that are asked about by name, of those that are shown; a model may add others
@@ -147,6 +147,19 @@ def to_read(pool: Iterable[Evidence], asked: ParsedQuestion) -> list[ToRead]:
     ]
 
 
+def prompts_for(records: int) -> int:
+    """In how many prompts records are read: where one wave of `AT_ONCE` is too few, in full waves.
+
+    A wave that is half empty takes as long as a full one, whose answers are shorter; what prompts begin with is the
+    same in all of them, and cheap where a provider keeps it.
+
+    >>> [prompts_for(records) for records in (1, 30, 60)]
+    [1, 3, 8]
+    """
+    number = -(-records // BATCH)
+    return number if number <= AT_ONCE else -(-number // AT_ONCE) * AT_ONCE
+
+
 async def read(
     client: ChatCompletionClient,
     question: str,
@@ -166,7 +179,7 @@ async def read(
         timeout_s: seconds for all of them; what was not read then is counted. None waits for all.
     """
     found, free = Read(), asyncio.Semaphore(AT_ONCE)
-    number = -(-len(records) // BATCH)
+    number = prompts_for(len(records))
     batches = [records[at::number] for at in range(number)]  # none is left with a record or two
 
     async def one(batch: Sequence[ToRead]) -> None:

@@ -16,7 +16,7 @@ from autogen_core import CancellationToken
 from autogen_core.models import RequestUsage
 
 from willowbark.agents.asking import add_usage
-from willowbark.agents.asking.reader import BATCH, to_read
+from willowbark.agents.asking.reader import prompts_for, to_read
 from willowbark.agents.judge import BUDGET_RESERVE, SHOWN_CANDIDATES, SHOWN_READINGS
 from willowbark.agents.report.content import OTHER_CALLS, READING, ModelCalls, TurnUsage
 from willowbark.tools.appraisal.candidates import studies
@@ -29,12 +29,12 @@ from ..config import LLMSettings, Price, RoleSettings
 
 WARN_SHARE = 0.8
 # Measured by benchmarks/estimates.py, prompts and answers:
-CHOICE_TOKENS = 3_700  # of the first round's searches
+CHOICE_TOKENS = 3_300  # of the first round's searches
 BATCH_TOKENS = 1_400  # of instructions and schema, said once for each batch of publications
-RECORD_TOKENS = 345  # of a publication, and of what is read in it
+RECORD_TOKENS = 330  # of a publication, and of what is read in it
 ROUND_TOKENS, SHOWN_TOKENS = 1_300, 58  # of the judge, and of each reading that is shown to it
 REPORT_TOKENS, WRITTEN_TOKENS = 1_000, 120  # of the report, and of each of these readings
-NEWS = 4  # publications that later rounds bring where the first has read all hits of its searches
+NEWS = 6  # publications that a later round brings where the first has read all hits of its searches
 
 
 PRICES: Mapping[str, Price] = {
@@ -255,8 +255,8 @@ class Haul(NamedTuple):
     """Readings of the leading drugs, of which judge and report are told."""
 
 
-COMMON = Haul(publications=60, unread=0, shown=70)
-"""Of a question on which as much is found as on common diseases."""
+SCARCE, COMMON = Haul(publications=9, unread=0, shown=14), Haul(publications=60, unread=0, shown=70)
+"""Of questions on which little is found, and as much as on common diseases: nobody knows before which it is."""
 
 
 def haul_of(question: str, replies: Sequence[SourceReply]) -> Haul:
@@ -271,31 +271,42 @@ def haul_of(question: str, replies: Sequence[SourceReply]) -> Haul:
     )
 
 
-def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: int, haul: Haul = COMMON) -> str:
-    """One line on what a run takes, if it takes all of its rounds.
+def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: int, haul: Haul | None = None) -> str:
+    """One line on what a run takes, if it takes all of its rounds: from little to much found where `haul` is None.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 52,000 tokens, $0.03'
+    'up to about 18,000 to 54,000 tokens by what is found, $0.01 to $0.03'
     >>> estimate("openai/something-new", 2, LLMSettings(), 60, Haul(publications=9, unread=0, shown=20))
     'up to about 19,000 tokens, at a price that is not known'
     """
+    hauls = (SCARCE, COMMON) if haul is None else (haul,)
+    parts = [_reckoned(each, max_iterations, most_records) for each in hauls]
+    tokens = " to ".join(f"{round(sum(each.values()), -3):,}" for each in parts)
+    told = f"up to about {tokens} tokens{' by what is found' if haul is None else ''}"
+    costs = [_cost_of(prices_of(model, llm), each) for each in parts]
+    money = " to ".join(f"${cost:.2f}" for cost in costs if cost is not None)
+    return f"{told}, {money}" if money else f"{told}, at a price that is not known"
+
+
+def _reckoned(haul: Haul, max_iterations: int, most_records: int) -> dict[str, int]:
+    """Tokens by agent."""
     first = min(haul.publications, most_records)
-    later = min(max(haul.unread, NEWS), most_records - first, (max_iterations - 1) * max(first, NEWS))
-    batches = sum(-(-number // BATCH) for number in (first, later))
-    parts = {
-        READING: BATCH_TOKENS * batches + RECORD_TOKENS * (first + later),
+    rounds = max_iterations - 1
+    later = min(max(haul.unread, rounds * NEWS), most_records - first, rounds * max(first, NEWS))
+    return {
+        READING: BATCH_TOKENS * (prompts_for(first) + prompts_for(later)) + RECORD_TOKENS * (first + later),
         "judge": (ROUND_TOKENS + SHOWN_TOKENS * haul.shown) * max_iterations,
         "report": REPORT_TOKENS + WRITTEN_TOKENS * haul.shown,
         "literature": CHOICE_TOKENS,
     }
-    prices = prices_of(model, llm)
+
+
+def _cost_of(prices: Prices, tokens: Mapping[str, int]) -> float | None:
     turns = [
-        TurnUsage(agent=agent, prompt_tokens=tokens * 4 // 5, completion_tokens=tokens - tokens * 4 // 5)
-        for agent, tokens in parts.items()
+        TurnUsage(agent=agent, prompt_tokens=number * 4 // 5, completion_tokens=number - number * 4 // 5)
+        for agent, number in tokens.items()
     ]
-    told = f"up to about {round(sum(parts.values()), -3):,} tokens"
-    cost = Budget(prices).cost_of(turns)
-    return f"{told}, at a price that is not known" if cost is None else f"{told}, ${cost:.2f}"
+    return Budget(prices).cost_of(turns)
 
 
 class Alarm:

@@ -37,7 +37,7 @@ from ..ledger import Journal, Model
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE
 from ..research_team import ResearchTeam, participants_of
-from .budget import COMMON, WARN_SHARE, Alarm, Budget, Haul, estimate, haul_of, prices_of, rounds_warning
+from .budget import WARN_SHARE, Alarm, Budget, Haul, estimate, haul_of, prices_of, rounds_warning
 from .hooks import Told, ToolCall, ToolResult, TurnTaken, tell
 from .narrator import Narrator
 from .options import RunOptions
@@ -116,7 +116,7 @@ class Course:
         narrator, token, asked = self._narrator, self._token, self._settings.research
         yield AgentEvent(type="started", message=self._question)
         if self._model.name != BASELINE:
-            yield AgentEvent(type="progress", message=f"{self._model.name}: {self._estimated(COMMON)}")
+            yield AgentEvent(type="progress", message=f"{self._model.name}: {self._estimated()}")
         question = TextMessage(content=self._question, source="user")
         async with Transport(
             self._endpoints, recorder=self._memory(), policy=RetryPolicy.within(asked.search_timeout)
@@ -169,7 +169,7 @@ class Course:
             self._is_reckoned = True
             self._warnings.append(f"{counted(haul.publications, 'publication')} to read: {self._estimated(haul)}")
 
-    def _estimated(self, haul: Haul) -> str:
+    def _estimated(self, haul: Haul | None = None) -> str:
         asked = self._settings.research
         return estimate(self._model.name, asked.max_iterations, self._settings.llm, DEPTHS[asked.depth], haul)
 
