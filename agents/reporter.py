@@ -16,10 +16,10 @@ from pydantic import BaseModel
 from .analyst import Analyst, AnalystConfig, made_of
 from .approval import Approval, ApprovalMessage
 from .asking import prompt
+from .assessment import AssessmentMessage, JudgeAssessment
 from .autogen import model_name
 from .context import RunContext
 from .findings import Dossier, FindingsMessage
-from .judge import AssessmentMessage, JudgeAssessment
 from .report.assembly import assemble
 from .report.content import OTHER_CALLS, READING, TurnUsage
 from .report.material import Material

@@ -37,10 +37,10 @@ from willowbark.tools.toolbox import EvidenceTool, replies_in
 
 from .asking import reads_requests, told, without_thoughts
 from .asking.reader import Read, read, to_read
+from .assessment import AssessmentMessage
 from .autogen import AssistantAgentConfig, speaking_through, tools_of
 from .context import RunContext
 from .findings import Findings, FindingsMessage, summed_up
-from .judge import AssessmentMessage
 from .memory import CondensedContext
 from .report.wording import counted
 

@@ -8,8 +8,8 @@ from pydantic_core import to_jsonable_python
 
 if TYPE_CHECKING:
     from willowbark.agents.approval import Approval
+    from willowbark.agents.assessment import JudgeAssessment
     from willowbark.agents.findings import Findings
-    from willowbark.agents.judge import JudgeAssessment
     from willowbark.agents.report.model import ResearchReport
     from willowbark.tools.search import SourceReply
 

@@ -11,10 +11,11 @@ from autogen_core.models import ChatCompletionClient
 
 from willowbark.agents.approval import ApprovalMessage
 from willowbark.agents.approver import ApproverAgent
+from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.autogen import PolicyGroupChat, SelectorGroupChatConfig
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Joins, RunContext
-from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeLimits
+from willowbark.agents.judge import JudgeAgent, JudgeLimits
 from willowbark.agents.literature import literature_agent
 from willowbark.agents.mechanism import mechanism_agent
 from willowbark.agents.report.model import ReportMessage

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
 
 from willowbark.agents.approval import ApprovalMessage
-from willowbark.agents.judge import AssessmentMessage
+from willowbark.agents.assessment import AssessmentMessage
 
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from willowbark.agents.assessment import JudgeAssessment
 from willowbark.agents.findings import Findings
-from willowbark.agents.judge import JudgeAssessment
 from willowbark.tools.evidence import Evidence, merge
 
 from .ledger import Ledger

@@ -7,8 +7,8 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
+from willowbark.agents.assessment import AssessmentDetails, AssessmentMessage, JudgeAssessment
 from willowbark.agents.findings import Findings, FindingsMessage
-from willowbark.agents.judge import AssessmentDetails, AssessmentMessage, JudgeAssessment
 from willowbark.tools.evidence import Citation, Evidence, SourceName
 from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.reading import Passage, Reading

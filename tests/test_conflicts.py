@@ -2,7 +2,7 @@
 
 import pytest
 
-from willowbark.tools.records import Section
+from willowbark.tools.records.parts import Section
 from willowbark.tools.works.fulltext import MAX_QUOTE_CHARS, conflicts
 
 

@@ -10,16 +10,10 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from builders import asked, drug_record, findings, record, reply, scripted, verdict
 
+from willowbark.agents.assessment import SHOWN_RECORDS, AssessmentMessage, JudgeAssessment, shown_records
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
-from willowbark.agents.judge import (
-    SHOWN_RECORDS,
-    AssessmentMessage,
-    JudgeAgent,
-    JudgeAssessment,
-    JudgeLimits,
-    shown_records,
-)
+from willowbark.agents.judge import JudgeAgent, JudgeLimits
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.search import Status
 

@@ -3,7 +3,7 @@
 import pytest
 from builders import drug_record, record
 
-from willowbark.agents.judge import AssessmentRequest
+from willowbark.agents.assessment import AssessmentRequest
 from willowbark.agents.report.material import References
 from willowbark.agents.report.mechanisms import argument_section, disease_section
 from willowbark.tools.appraisal.candidates import appraise_candidates
@@ -12,7 +12,8 @@ from willowbark.tools.mechanism.graph import GAP, MOST, MechanismGraph
 from willowbark.tools.mechanism.hypotheses import assess
 from willowbark.tools.mechanism.steps import WEIGHTS, Backing, Node, Step, weight_of
 from willowbark.tools.questions.query import parse_question
-from willowbark.tools.records import Disease, Drug, Mechanism, Protein, Record
+from willowbark.tools.records import Disease, Drug, Protein, Record
+from willowbark.tools.records.parts import Mechanism
 
 ASKED = parse_question("Which existing drugs could prevent migraine attacks?")
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from willowbark.agents.judge import sources_breakdown
+from willowbark.agents.assessment import sources_breakdown
 from willowbark.agents.report.forms.links import safe_url
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply

@@ -23,9 +23,10 @@ from pydantic import BaseModel
 from test_judge import TRIAL, proposal
 
 from willowbark.agents.asking import MAX_CALLS, MAX_LOOKUPS, Aids, ask
+from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
-from willowbark.agents.judge import AssessmentMessage, JudgeAgent
+from willowbark.agents.judge import JudgeAgent
 from willowbark.agents.reporter import ReportAgent
 from willowbark.teams.config import Settings
 from willowbark.teams.faces.runs_command import without_clock

@@ -9,8 +9,8 @@ from autogen_core import CancellationToken
 from builders import QUESTION, asked, drug_record, findings, record, reply, scripted, verdict
 
 from willowbark.agents.asking.drafts import CandidateDraft, ReportDraft
+from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.judge import AssessmentMessage
 from willowbark.agents.report.claims import Claim
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.report.sections import question_as_read

@@ -14,9 +14,10 @@ from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
 from builders import QUESTION, findings, record, reply, scripted
 
+from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import FindingsMessage
-from willowbark.agents.judge import AssessmentMessage, JudgeAgent, JudgeLimits
+from willowbark.agents.judge import JudgeAgent, JudgeLimits
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.teams.research_team import ResearchTeam, default_participants

@@ -9,7 +9,7 @@ from faults.plan import Fault, FaultPlan
 from trust_sample import CLEAN_DOI, LIBRARY, RETRACTED_DOI, RETRACTED_PMID, SILENT_DOI, transport
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.records import FLAGS
+from willowbark.tools.records.parts import FLAGS
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.works.trust import TrustState, check_trust, is_unchecked, retraction_note, trust_summary
 

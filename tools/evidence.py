@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from .records import KINDS, Kind, Noted, Paper, Record, Trial, checked_identifier, read, unite
+from .records import KINDS, Kind, Noted, Paper, Record, Trial, read, unite
+from .records.parts import checked_identifier
 from .sources.card import given_kind
 
 SourceName = Literal[

@@ -91,14 +91,14 @@ class Aids:
         self.tools, self._agent = tools, agent
         self.events: list[BaseAgentEvent] = []
 
-    async def use(self, calls: list[FunctionCall], token: CancellationToken | None) -> FunctionExecutionResultMessage:
-        """Make the calls of a model, `MAX_CALLS` at most; what fails is told to it."""
+    async def use(self, calls: list[FunctionCall], token: CancellationToken | None) -> list[LLMMessage]:
+        """Make the calls of a model, `MAX_CALLS` at most, and give them with what came; what fails is told."""
         results = [await self._result(call, number, token) for number, call in enumerate(calls, 1)]
         self.events += [
             ToolCallRequestEvent(content=calls, source=self._agent),
             ToolCallExecutionEvent(content=results, source=self._agent),
         ]
-        return FunctionExecutionResultMessage(content=results)
+        return [AssistantMessage(content=calls, source="assistant"), FunctionExecutionResultMessage(content=results)]
 
     async def _result(
         self, call: FunctionCall, number: int, token: CancellationToken | None
@@ -139,8 +139,7 @@ async def ask(
         messages: the request in words.
         answer_type: what an answer must hold.
         cancellation_token: as the client takes it.
-        request: the same as data, handed as `REQUEST` to a client that reads data instead of words (`reads_requests`);
-            None where there are words alone.
+        request: the same as data, for a client that reads data instead of words (`reads_requests`); None: words alone.
         objection: what else is wrong with an answer; None where it will do.
         aids: tools that a language model may use first, `MAX_LOOKUPS` times; None offers none.
 
@@ -150,11 +149,7 @@ async def ask(
     Raises:
         ModelFailure: the client raised, or no answer was valid after `MAX_REPAIRS` repairs.
     """
-    asked, form = list(messages), _form(model_client, answer_type)
-    if form is None:
-        asked, form = [*asked, _schema_request(answer_type)], _loose_form(model_client)
-    if request is not None and reads_requests(model_client):
-        form = {**form, "extra_create_args": {REQUEST: request}}
+    asked, form = _opened(model_client, messages, answer_type, request)
     used, was_cut = RequestUsage(prompt_tokens=0, completion_tokens=0), False
     attempts, refusals = 1 + MAX_REPAIRS, 2  # of the schema, and of JSON
     lookups = MAX_LOOKUPS if aids and _uses_tools(model_client) else 0
@@ -164,37 +159,46 @@ async def ask(
             result = await model_client.create(asked, **form, **offered, cancellation_token=cancellation_token)
         except Exception as error:  # clients raise whatever their libraries raise
             if not refusals or not _refuses_schema(error, form):
-                too_long = any(word in told(error).lower() for word in _TOO_LONG)
-                raise ModelFailure(
-                    f"the model did not answer ({told(error)})", used, may_be_shorter=too_long
-                ) from error
+                raise _no_answer(error, used) from error
             refusals -= 1
-            is_typed = form.get("json_output") is not True
-            asked = [*asked, _schema_request(answer_type)] if is_typed else asked
-            form = _loose_form(model_client) if is_typed else {}
+            asked, form = _loosened(model_client, asked, form, answer_type)
             continue
         add_usage(used, result.usage)
         if aids and lookups and isinstance(result.content, list):
-            calls = AssistantMessage(content=result.content, source="assistant")
-            asked += [calls, await aids.use(result.content, cancellation_token)]
+            asked += await aids.use(result.content, cancellation_token)
             lookups -= 1
             offered = offered if lookups else {**offered, "tool_choice": "none"}
             continue
         attempts -= 1
-        said = result.content if isinstance(result.content, str) else ""
-        answer, problem = _read(said, answer_type)
-        problem = problem or (objection(answer) if answer is not None else None)
+        answer, problem = _read(_text_of(result), answer_type, objection)
         if answer is not None and problem is None:
             return answer, used
-        asked += [
-            AssistantMessage(content=said[:MAX_SHOWN_BACK] or "(empty)", source="assistant"),
-            UserMessage(content=f"{_flaw(result, problem)} Answer again, with the JSON alone.", source="user"),
-        ]
+        asked += _sent_back(result, problem)
         was_cut = result.finish_reason == "length"
-    why = f"the model gave no valid {answer_type.__name__} in {1 + MAX_REPAIRS} attempts"
-    raise ModelFailure(
-        f"{why}, cut off at the limit of an answer's length" if was_cut else why, used, may_be_shorter=was_cut
-    )
+    cut = ", cut off at the limit of an answer's length" if was_cut else ""
+    why = f"the model gave no valid {answer_type.__name__} in {1 + MAX_REPAIRS} attempts{cut}"
+    raise ModelFailure(why, used, may_be_shorter=was_cut)
+
+
+def _opened(
+    client: ChatCompletionClient, messages: Sequence[LLMMessage], answer_type: type[BaseModel], request: object
+) -> tuple[list[LLMMessage], dict[str, Any]]:
+    """The messages, and how the answer's form is told: by a schema, or in words where a client takes none."""
+    asked, form = list(messages), _form(client, answer_type)
+    if form is None:
+        asked, form = [*asked, _schema_request(answer_type)], _loose_form(client)
+    if request is not None and reads_requests(client):
+        form = {**form, "extra_create_args": {REQUEST: request}}
+    return asked, form
+
+
+def _loosened(
+    client: ChatCompletionClient, asked: list[LLMMessage], form: dict[str, Any], answer_type: type[BaseModel]
+) -> tuple[list[LLMMessage], dict[str, Any]]:
+    """The same after a schema was refused, in words; after JSON was refused as well, without either."""
+    if form.get("json_output") is True:
+        return asked, {}
+    return [*asked, _schema_request(answer_type)], _loose_form(client)
 
 
 def _form(client: ChatCompletionClient, answer_type: type[BaseModel]) -> dict[str, Any] | None:
@@ -234,25 +238,43 @@ def _refuses_schema(error: Exception, form: dict[str, Any]) -> bool:
     return typed and about_it and said.startswith(("400 ", "422 "))
 
 
-def _flaw(result: CreateResult, problem: str | None) -> str:
+def _no_answer(error: Exception, used: RequestUsage) -> ModelFailure:
+    why = told(error)
+    too_long = any(word in why.lower() for word in _TOO_LONG)
+    return ModelFailure(f"the model did not answer ({why})", used, may_be_shorter=too_long)
+
+
+def _text_of(result: CreateResult) -> str:
+    return result.content if isinstance(result.content, str) else ""
+
+
+def _sent_back(result: CreateResult, problem: str | None) -> list[LLMMessage]:
+    """An answer that will not do, and what is wrong with it."""
+    flaw = f"That is not valid: {problem}."
     if result.finish_reason == "length":
-        return "That was cut off at the limit of an answer's length: say less."
-    return f"That is not valid: {problem}."
+        flaw = "That was cut off at the limit of an answer's length: say less."
+    said = _text_of(result)[:MAX_SHOWN_BACK] or "(empty)"
+    return [
+        AssistantMessage(content=said, source="assistant"),
+        UserMessage(content=f"{flaw} Answer again, with the JSON alone.", source="user"),
+    ]
 
 
-def _read(said: str, answer_type: type[T]) -> tuple[T | None, str | None]:
-    """The first JSON in an answer that is of the type, or what is wrong with the last."""
+def _read(said: str, answer_type: type[T], objection: Callable[[T], str | None]) -> tuple[T | None, str | None]:
+    """The first JSON in an answer that is of the type, and what is said against it; or what is wrong with the last."""
     problem = "no JSON object"
     if len(said) > MAX_ANSWER:
         return None, f"longer than {MAX_ANSWER:,} characters"
     for found in _objects_in(without_thoughts(said)):
         try:
-            return answer_type.model_validate(found), None
+            answer = answer_type.model_validate(found)
         except ValidationError as error:
             problem = "; ".join(
                 f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}"
                 for item in error.errors(include_url=False, include_input=False)[:5]
             )
+        else:
+            return answer, objection(answer)
     return None, problem
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from willowbark.agents.asking.drafts import CandidateDraft, JudgeDraft, NextSearch, ReportDraft
-from willowbark.agents.judge import AssessmentRequest
+from willowbark.agents.assessment import AssessmentRequest
 from willowbark.agents.progress import readers
 from willowbark.agents.report.claims import Claim, Stance, objection
 from willowbark.agents.report.wording import capital, counted

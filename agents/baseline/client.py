@@ -31,8 +31,8 @@ from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
 from willowbark.agents.asking import REQUEST
+from willowbark.agents.assessment import AssessmentRequest, NextSearches
 from willowbark.agents.findings import summed_up
-from willowbark.agents.judge import AssessmentRequest, NextSearches
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.enclosure import disclose, restated
 from willowbark.tools.evidence import checked_identifier

@@ -16,7 +16,7 @@ from willowbark.tools.registry import title_of
 from willowbark.tools.works.sections import conflicts_of, licence_of
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
-from ..judge import sources_breakdown
+from ..assessment import sources_breakdown
 from .answers import answer_of, only_asked, section_of
 from .claims import Claim
 from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate

@@ -15,8 +15,8 @@ from willowbark.tools.works.trust_lookup import flags_of
 
 from ..approval import Approval
 from ..asking.drafts import ReportDraft
+from ..assessment import JudgeAssessment
 from ..findings import Dossier
-from ..judge import JudgeAssessment
 from ..progress import Progress
 from .claims import Verdicts
 from .content import TurnUsage

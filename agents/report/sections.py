@@ -11,7 +11,7 @@ from willowbark.tools.questions.query import ParsedQuestion
 from willowbark.tools.records import Trial
 
 from ..asking import PROMPTS_VERSION
-from ..judge import sources_breakdown
+from ..assessment import sources_breakdown
 from .claims import Claim
 from .content import EVENTS_NOTE, NOT_REPORTED, PostedResult, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, joined, paragraph, points

@@ -10,7 +10,7 @@ from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.registry import title_of
 
-from ..judge import sources_breakdown
+from ..assessment import sources_breakdown
 from .answers import Answer
 from .content import DrugCandidate, SummaryPart
 from .material import Material

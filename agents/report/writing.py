@@ -24,7 +24,7 @@ from willowbark.tools.works.sections import places
 from ..approval import Approval
 from ..asking import Aids, ModelFailure, add_usage, ask, prompt, reads_requests
 from ..asking.drafts import BorneOut, ClaimDraft, ReportDraft
-from ..judge import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
+from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
 from .claims import DroppedClaim, Verdicts, heard_from, quoted, verify
 
 PART = 11  # readings of a draft on several candidates

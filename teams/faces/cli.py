@@ -89,6 +89,21 @@ _TRACE = Annotated[Path | None, typer.Option(help="Write OpenTelemetry spans to 
 _VERBOSE = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")]
 _LOG_JSON = Annotated[bool, typer.Option("--log-json", help="Log lines of JSON; -v is implied.")]
 
+_FALLBACK = Annotated[
+    bool, typer.Option("--fallback", help="Take a report that rules wrote since the model failed for a report.")
+]
+_ROUNDS = Annotated[int | None, typer.Option(help="Rounds of search and judgement, 1 to 20.", metavar="N")]
+_DEPTH = Annotated[
+    Literal["quick", "standard", "exhaustive"] | None,
+    typer.Option(help="Read about 60, 300 or 2,000 records: quick, standard or exhaustive."),
+]
+_IN = Annotated[
+    str | None,
+    typer.Option(
+        "--in", help="Ask the evidence of an earlier run, or the last.", metavar="RUN", autocompletion=_run_ids
+    ),
+]
+
 
 @app.command(epilog=EXIT_CODES)
 def ask(
@@ -96,16 +111,9 @@ def ask(
     question: Annotated[str, typer.Argument(help='For example "Which existing drugs could prevent migraine attacks?"')],
     offline: _OFFLINE = False,
     model: _MODEL = None,
-    fallback: Annotated[
-        bool, typer.Option("--fallback", help="Take a report that rules wrote since the model failed for a report.")
-    ] = False,
-    max_iterations: Annotated[
-        int | None, typer.Option(help="Rounds of search and judgement, 1 to 20.", metavar="N")
-    ] = None,
-    depth: Annotated[
-        Literal["quick", "standard", "exhaustive"] | None,
-        typer.Option(help="Read about 60, 300 or 2,000 records: quick, standard or exhaustive."),
-    ] = None,
+    fallback: _FALLBACK = False,
+    max_iterations: _ROUNDS = None,
+    depth: _DEPTH = None,
     max_results: Annotated[int | None, typer.Option(help="Records of a page, 1 to 50.", metavar="N")] = None,
     as_json: _AS_JSON = False,
     full: _FULL = False,
@@ -122,12 +130,7 @@ def ask(
     no_ledger: Annotated[
         bool, typer.Option("--no-ledger", help="Keep nothing in .willowbark/: no resume, no replay.")
     ] = False,
-    within: Annotated[
-        str | None,
-        typer.Option(
-            "--in", help="Ask the evidence of an earlier run, or the last.", metavar="RUN", autocompletion=_run_ids
-        ),
-    ] = None,
+    within: _IN = None,
 ) -> None:
     """Answer a question with a cited report. It goes to stdout, and as files into a run folder."""
     if within is not None:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
 from willowbark.tools.registry import searchable, title_of
 
-from ..config import DEPTHS, Depth, Settings
+from ..config import DEPTHS, Depth, ResearchSettings, Settings
 from ..faces.export_command import RunRow
 from ..faces.terminal import one_line
 from .runs import LiveRun
@@ -94,7 +94,7 @@ def _question(given: Mapping[str, Sequence[str]]) -> Html:
 
 
 def _choices(settings: Settings, given: Mapping[str, Sequence[str]]) -> Html:
-    research, limits = settings.research, settings.research.limits
+    research = settings.research
     depth = _first(given, "depth") or research.depth
     depths = tag(
         "fieldset",
@@ -118,29 +118,7 @@ def _choices(settings: Settings, given: Mapping[str, Sequence[str]]) -> Html:
         note=f"{settings.llm.model} where this is empty",
         placeholder="openai/gpt-4.1-mini",
     )
-    budget = tag(
-        "fieldset",
-        tag("legend", "Budget"),
-        *(
-            field(
-                label,
-                name,
-                _first(given, name),
-                type="number",
-                note="no limit where this is empty" if default is None else f"{default:g} where this is empty",
-                min=least,
-                step=step,
-                max=most,
-            )
-            for label, name, default, least, step, most in (
-                ("Rounds", "max_iterations", research.max_iterations, 1, 1, 20),
-                ("Seconds", "max_seconds", limits.max_seconds, 1, "any", None),
-                ("Tokens", "max_tokens", limits.max_tokens, 1, 1, None),
-                ("US dollars", "max_cost_usd", limits.max_cost_usd, 0, "any", None),
-            )
-        ),
-        class_="columns",
-    )
+    budget = _budget(settings.research, given)
     approve = pick(
         "checkbox",
         "approve",
@@ -151,6 +129,29 @@ def _choices(settings: Settings, given: Mapping[str, Sequence[str]]) -> Html:
     fresh = pick("checkbox", "fresh", "yes", "Ask the sources even what a run asked lately", bool(given.get("fresh")))
     more = tag("details", tag("summary", "Sources, model, budget"), sources, model, budget, fresh, class_="more")
     return joined([depths, approve, more])
+
+
+def _budget(research: ResearchSettings, given: Mapping[str, Sequence[str]]) -> Html:
+    limits = research.limits
+    fields = (
+        field(
+            label,
+            name,
+            _first(given, name),
+            type="number",
+            note="no limit where this is empty" if default is None else f"{default:g} where this is empty",
+            min=least,
+            step=step,
+            max=most,
+        )
+        for label, name, default, least, step, most in (
+            ("Rounds", "max_iterations", research.max_iterations, 1, 1, 20),
+            ("Seconds", "max_seconds", limits.max_seconds, 1, "any", None),
+            ("Tokens", "max_tokens", limits.max_tokens, 1, 1, None),
+            ("US dollars", "max_cost_usd", limits.max_cost_usd, 0, "any", None),
+        )
+    )
+    return tag("fieldset", tag("legend", "Budget"), *fields, class_="columns")
 
 
 def under_way(live: Sequence[LiveRun]) -> Html | None:

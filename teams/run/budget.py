@@ -17,7 +17,8 @@ from autogen_core.models import RequestUsage
 
 from willowbark.agents.asking import add_usage
 from willowbark.agents.asking.reader import prompts_for, to_read
-from willowbark.agents.judge import BUDGET_RESERVE, SHOWN_CANDIDATES, SHOWN_READINGS
+from willowbark.agents.assessment import SHOWN_CANDIDATES, SHOWN_READINGS
+from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.content import OTHER_CALLS, READING, ModelCalls, TurnUsage
 from willowbark.tools.appraisal.candidates import studies
 from willowbark.tools.errors import WillowbarkError

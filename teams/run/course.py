@@ -20,10 +20,11 @@ from pydantic import BaseModel
 
 from willowbark.agents.approval import Approval, ApprovalMessage
 from willowbark.agents.approver import ApproverAgent
+from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Exhausted, RunContext
 from willowbark.agents.findings import FindingsMessage
-from willowbark.agents.judge import BUDGET_RESERVE, AssessmentMessage
+from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.report.wording import counted
 from willowbark.agents.reporter import turns_of

@@ -16,8 +16,8 @@ from autogen_agentchat.messages import (
 )
 
 from willowbark.agents.approval import ApprovalMessage
+from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.findings import FindingsMessage
-from willowbark.agents.judge import AssessmentMessage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.tools.questions.query import parse_question
 from willowbark.tools.toolbox import replies_in

@@ -30,7 +30,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 
 from willowbark import __version__
-from willowbark.agents.judge import JudgeAssessment
+from willowbark.agents.assessment import JudgeAssessment
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.transport import Exchange, Recorder

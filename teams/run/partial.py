@@ -9,10 +9,10 @@ from autogen_core import CancellationToken
 
 from willowbark.agents.approval import ApprovalMessage
 from willowbark.agents.approver import undecided
+from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import FindingsMessage
-from willowbark.agents.judge import AssessmentMessage
 from willowbark.agents.report.content import TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent

@@ -20,7 +20,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.records import PostedResults, Trial
+from willowbark.tools.records import Trial
+from willowbark.tools.records.parts import PostedResults
 
 from ..reading.design import StudyDesign
 from .direction import Direction

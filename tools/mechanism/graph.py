@@ -23,7 +23,8 @@ from ..lexicon import canonical_drug, drug_synonyms
 from ..questions.query import ParsedQuestion
 from ..reading.screening import readable
 from ..reading.text import sentence_spans
-from ..records import Disease, Drug, Mechanism, Process, Protein
+from ..records import Disease, Drug, Process, Protein
+from ..records.parts import Mechanism
 from .sentences import Names, Sentences
 from .steps import Backing, Chain, Node, Step
 

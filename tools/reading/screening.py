@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.records import Section
+from willowbark.tools.records.parts import Section
 from willowbark.tools.registry import kind_of
 
 from . import screening_words as say

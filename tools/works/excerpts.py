@@ -12,7 +12,7 @@ from ..lexicon import find_drugs
 from ..reading.numbers import P_VALUE, effect_sizes, intervals
 from ..reading.screening import readable
 from ..reading.text import sentences
-from ..records import Section
+from ..records.parts import Section
 from .sections import places, section_of
 
 RESULTS_SHOWN = 2000  # characters of a record's results in a prompt; the abstract beside them has up to 2,500

@@ -18,8 +18,8 @@ from ..http.transport import Transport
 from ..reading.numbers import EffectSize, effect_sizes
 from ..reading.screening import addressed_to_machines, set_aside
 from ..reading.text import plain, sentences
-from ..records import Conflict, Section
-from ..records import FullText as ReadText
+from ..records.parts import Conflict, Section
+from ..records.parts import FullText as ReadText
 from .jats import FullText, parse_full_text
 from .jats import Section as ArticleSection
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from ..evidence import Evidence
-from ..records import Conflict
+from ..records.parts import Conflict
 from ..registry import cards
 
 Kind = Literal["results", "limitations", "table"]

@@ -9,7 +9,8 @@ from enum import StrEnum
 
 from ..evidence import Evidence
 from ..http.transport import Transport
-from ..records import FLAGS, Noted, Paper, SaidNotice
+from ..records import Noted, Paper
+from ..records.parts import FLAGS, SaidNotice
 from ..registry import given_by, kind_of, title_of
 from ..sources.card import PAPERS
 from ..sources.studies.crossref import Notice

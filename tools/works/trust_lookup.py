@@ -11,7 +11,7 @@ from ..errors import SearchError
 from ..evidence import Evidence
 from ..http.reply import read_each
 from ..http.transport import Transport
-from ..records import Flag
+from ..records.parts import Flag
 from ..registry import given_by
 from ..sources.studies import crossref, openalex
 from ..sources.studies.europepmc import parse_page, parse_record

@@ -7,7 +7,8 @@ notice of retraction, concern or correction says of another record is noted on t
 from collections.abc import Mapping, Sequence
 
 from ..evidence import Evidence, checked_identifier
-from ..records import FLAGS, Noted, Reference
+from ..records import Noted
+from ..records.parts import FLAGS, Reference
 
 
 def settle(pool: Sequence[Evidence]) -> list[Evidence]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from ...evidence import Citation, Evidence
 from ...http.reply import at, dicts, text
-from ...records import Development, Drug, DrugWarning, Mechanism
+from ...records import Drug
+from ...records.parts import Development, DrugWarning, Mechanism
 
 Row = Mapping[str, Any]
 """One row of one of ChEMBL's lists."""

@@ -16,7 +16,8 @@ from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, dicts, entries, read_each, text
 from ...lexicon import canonical_drug
 from ...questions.naming import asked_for, words_of
-from ...records import Drug, Mechanism
+from ...records import Drug
+from ...records.parts import Mechanism
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..card import SourceCard
 

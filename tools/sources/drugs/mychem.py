@@ -16,7 +16,8 @@ from typing import Any
 from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, entries, text
 from ...lexicon import canonical_drug, same_drug
-from ...records import Development, Drug, Mechanism
+from ...records import Drug
+from ...records.parts import Development, Mechanism
 from ...search import LookUps, SourceReply
 from ..card import SourceCard
 

@@ -9,7 +9,8 @@ from typing import Any, TypeGuard
 
 from ...evidence import Citation, Evidence
 from ...http.reply import at, count, dicts, text
-from ...records import AssociatedTarget, Development, Disease, Drug, Mechanism, Pathway, Record, Signal
+from ...records import Disease, Drug, Record
+from ...records.parts import AssociatedTarget, Development, Mechanism, Pathway, Signal
 from .chembl_record import parse_warnings, warned
 
 PHASE_OF_STAGE: Mapping[str, float] = {

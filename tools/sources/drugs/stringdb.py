@@ -18,7 +18,8 @@ from ...errors import SourceRefused, UnreadableReply
 from ...evidence import Citation, Evidence
 from ...http.reply import Reply, dicts, entries, read_each, text
 from ...questions.naming import asked_for, words_of
-from ...records import Partner, Protein
+from ...records import Protein
+from ...records.parts import Partner
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..card import SourceCard
 from ..publications import redacted

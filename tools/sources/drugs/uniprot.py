@@ -24,7 +24,8 @@ from ...http.reply import Reply, at, dicts, entries, read_each
 from ...http.transport import Transport
 from ...lexicon import condition_synonyms
 from ...questions.naming import asked_for, words_of
-from ...records import Drug, Involvement, Mechanism, Pathway, Protein
+from ...records import Drug, Protein
+from ...records.parts import Involvement, Mechanism, Pathway
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..card import SourceCard
 from .chembl import ChEMBL

@@ -19,7 +19,8 @@ from ...evidence import Citation, Evidence
 from ...http.reply import dicts, read_each
 from ...lexicon import canonical_drug, common_drug_names, same_drug
 from ...questions.naming import asked_for, words_of
-from ...records import Application, Approval
+from ...records import Approval
+from ...records.parts import Application
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..card import SourceCard
 from .openfda import MAX_NAMES, any_of, day, parse_page

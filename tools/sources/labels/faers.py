@@ -13,7 +13,8 @@ from ...errors import UnreadableReply
 from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, count, entries, text
 from ...lexicon import canonical_drug, common_drug_names
-from ...records import EventCount, EventCounts
+from ...records import EventCounts
+from ...records.parts import EventCount
 from ...search import LookUps, SourceReply
 from ..card import SourceCard
 from .openfda import NO_MATCH, any_of

@@ -24,7 +24,7 @@ from ...lexicon import canonical_drug, common_drug_names, condition_synonyms, fi
 from ...questions.naming import asked_for, words_of
 from ...reading.text import sentences
 from ...records import Label as DrugLabel
-from ...records import NamedDrug
+from ...records.parts import NamedDrug
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..card import SourceCard
 from ..publications import date_of

@@ -13,7 +13,8 @@ from typing import Any
 
 from ...evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier
 from ...http.reply import at, dicts, text
-from ...records import Arm, PostedResults, Trial
+from ...records import Trial
+from ...records.parts import Arm, PostedResults
 
 UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's word for "not known"
 

@@ -18,7 +18,8 @@ from ...errors import SourceRefused, SourceUnavailable, UnreadableReply
 from ...evidence import Citation, Evidence, checked_identifier
 from ...http.reply import Reply, at, count, dicts, read_each
 from ...http.transport import Transport
-from ...records import Notice, NoticeOn, Publication
+from ...records import Notice, Publication
+from ...records.parts import NoticeOn
 from ...search import Filters, Page, Source, SourceReply, request_size
 from ..card import SourceCard
 from ..publications import (

@@ -13,7 +13,8 @@ import xmltodict
 
 from ...errors import SourceUnavailable
 from ...evidence import Citation, Evidence, checked_identifier
-from ...records import Notice, NoticeOn, Publication
+from ...records import Notice, Publication
+from ...records.parts import NoticeOn
 from ..publications import (
     NO_TITLE,
     NOTICE_TYPES,

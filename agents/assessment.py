@@ -1,0 +1,306 @@
+"""What a judge is asked and answers: the request as data and in words, the verdict, the message that bears it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Self
+
+from autogen_agentchat.messages import StructuredMessage
+from autogen_core.models import UserMessage
+from pydantic import BaseModel, ConfigDict, Field
+
+from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.enclosure import enclose_lines, new_marker, stated, unmarked
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.mechanism.hypotheses import HypothesisAssessment
+from willowbark.tools.registry import kind_of
+from willowbark.tools.search import Status
+from willowbark.tools.sources.card import ENTRIES
+
+from .asking.drafts import NextSearch
+from .progress import Progress, Search
+
+JUDGE_THRESHOLD = 0.8  # confidence from which evidence can suffice; by contract
+MIN_SCORE = 6  # of 10, for mechanism and for candidates; by contract
+SHOWN_RECORDS = 60  # best publications and trials that a model reads; the code appraises all of them
+SHOWN_ENTRIES = 20  # entries of drug databases that it reads beside them: those of the leading candidates among them
+SHOWN_CANDIDATES = 20  # in a prompt, best supported first
+SHOWN_READINGS = 5  # of a candidate, for the judge; how many there are stands in the candidate's line
+SHOWN_PASSAGES = 3  # of these, with the sentence that they rest on
+SHOWN_PASSAGE = 180  # characters of it
+SHOWN_QUERY = 200  # characters of a query
+SHOWN_LINE = 200  # characters of a candidate's line
+SHOWN_HYPOTHESES = 6  # mechanism hypotheses that a model reads
+
+StopReason = Literal[
+    "sufficient_evidence",
+    "token_budget_exceeded",
+    "max_iterations_reached",
+    "timeout",
+    "verdicts_settled",
+    "depth_reached",
+    "no_new_evidence",
+    "sources_unreachable",
+    "cancelled",
+]
+
+
+class AssessmentDetails(BaseModel):
+    """What the evidence holds, scored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    mechanism_score: int = Field(ge=0, le=10)
+    """How well the candidates' mechanisms are established, 0 to 10."""
+    mechanism_reasoning: str = Field(min_length=10)
+    clinical_evidence_score: int = Field(ge=0, le=10)
+    """How strong the clinical evidence is, 0 to 10."""
+    clinical_reasoning: str = Field(min_length=10)
+    candidates_score: int = Field(default=0, ge=0, le=10)
+    """Whether there are named candidates with evidence on the condition, 0 to 10."""
+    sources_score: int = Field(default=0, ge=0, le=10)
+    """Number and kind of the sources, 0 to 10; computed from the records."""
+    sources_breakdown: dict[str, int] = {}
+    """Counts of `peer_reviewed`, `clinical_trials`, `preprints`, `other`; computed from the records."""
+    drug_candidates: list[str] = []
+    key_findings: list[str] = []
+
+
+class JudgeAssessment(BaseModel):
+    """The judge's verdict on one round."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    details: AssessmentDetails
+    sufficient: bool = False
+    """Set by rule: confidence and scores over their thresholds."""
+    confidence: float = Field(ge=0.0, le=1.0)
+    recommendation: Literal["continue", "synthesize"] = "continue"
+    """Set by rule: synthesize when the evidence suffices or a budget is nearly used."""
+    gaps: list[str] = []
+    next_search_queries: list[str] = []
+    next_specialists: list[str] = []
+    """Who should search next: `literature`, `trials`, `mechanism`; empty leaves the choice to the team."""
+    next_searches: list[NextSearch] = []
+    """Who should search for what, to close which gap; queries and specialists stand once each in the two lists above.
+    Empty in assessments older than this field."""
+    reasoning: str = Field(min_length=20)
+    iteration: int = Field(default=1, ge=1)
+    """The round that was judged; set by code."""
+    stop_reason: StopReason | None = None
+    """Why the search ends here; None while it goes on. Set by code."""
+    progress: Progress = Progress()
+    """How much was read of what was found; computed from the searches and records."""
+    tokens_used: int = 0
+    """Tokens of the run so far; set by code."""
+    notes: list[str] = []
+    """What went wrong on the way; set by code."""
+
+
+class NextSearches(BaseModel):
+    """What a judge asks the specialists to search for, as it stands in the message that they read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    after_round: int
+    next_search_queries: list[str]
+
+
+class AssessmentMessage(StructuredMessage[JudgeAssessment]):
+    """An assessment as a message."""
+
+    def to_text(self) -> str:
+        """One line for consoles."""
+        verdict = self.content
+        return f"Round {verdict.iteration}: {verdict.recommendation} (confidence {verdict.confidence:.2f})"
+
+    def to_model_text(self) -> str:
+        """Verdict, gaps and next queries: what the specialists' models need, and the queries once more as data."""
+        verdict = self.content
+        lines = [self.to_text(), verdict.reasoning]
+        lines += [f"Gap: {gap}" for gap in verdict.gaps]
+        lines += [f"Next query{_addressed(verdict, query)}: {query}" for query in verdict.next_search_queries]
+        wanted = NextSearches(after_round=verdict.iteration, next_search_queries=verdict.next_search_queries)
+        return f"{unmarked(chr(10).join(lines))}\n{stated(wanted, new_marker())}"
+
+    def to_model_message(self) -> UserMessage:
+        """What other agents' models get: the text, not the whole content that AutoGen would send."""
+        return UserMessage(content=self.to_model_text(), source=self.source)
+
+
+class AssessmentRequest(BaseModel):
+    """What a judge asks a model: data, and the words in which a language model gets them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question: str
+    iteration: int
+    """The round to be judged, from 1."""
+    searches: list[Search]
+    """All so far, in the order of the rounds."""
+    candidates: list[Candidate]
+    """The appraisal by rule of all records, best supported first."""
+    pool: int
+    """Records found so far."""
+    progress: Progress
+    """How many of them are publications or trials, of how many that were found."""
+    records: list[Evidence]
+    """The best of the pool, which are shown; best first."""
+    hypotheses: HypothesisAssessment = Field(default_factory=HypothesisAssessment)
+    """How the leading candidates might act, with what could test that."""
+    most_rounds: int = 10
+    """After which the search ends."""
+    threshold: float = JUDGE_THRESHOLD
+    """Confidence from which evidence can suffice."""
+    gaps: list[str] = []
+    """What the judge missed in the round before."""
+    shown_before: list[tuple[str, str]] = []
+    """Record and drug of the readings that earlier rounds' requests showed, in their order."""
+    marker: str = Field(default_factory=new_marker, exclude=True)
+    """Of the block of readings."""
+
+    @property
+    def text(self) -> str:
+        """The request in words: first what stays the same from round to round, so that a provider need not read it
+        again, then what is new.
+        """
+        appraised = [f"- {candidate.line[:SHOWN_LINE]}" for candidate in self.candidates[:SHOWN_CANDIDATES]]
+        unread = [f"- {query[:SHOWN_QUERY]}" for query in self.progress.unread]
+        return "\n".join(
+            [
+                f"Question: {self.question}",
+                f"Thresholds: the search may end at confidence {self.threshold:g} with {MIN_SCORE} of 10 for mechanism "
+                f"and candidates; it ends after round {self.most_rounds}.",
+                "What was read of the candidates:",
+                enclose_lines(list(self._readings()), self.marker),
+                "Searches so far:",
+                *(self._searched or ["- none"]),
+                "Appraisal by rule (drug: records for and against, certainty):",
+                *(appraised or ["- no drug with evidence on the condition"]),
+                *(["Gaps that you named before:", *(f"- {unmarked(gap)}" for gap in self.gaps)] if self.gaps else []),
+                *(["Queries with further hits unread:", *unread] if unread else []),
+                "Mechanism hypotheses (confidence in the chain, not in the effect), with queries that could test them:",
+                *(self._hypotheses or ["- none: no mechanism is known"]),
+                f"Round: {self.iteration} of {self.most_rounds}. {self.pool} records; {self.progress.said}.",
+            ]
+        )
+
+    @property
+    def halved(self) -> Self:
+        """The same with the readings of half as many candidates, for a model that this was too long for."""
+        half = min(len(self.candidates), SHOWN_CANDIDATES) // 2
+        return self.model_copy(update={"candidates": self.candidates[:half], "shown_before": []})
+
+    @property
+    def _searched(self) -> list[str]:
+        """A line a query, with what each source had for it."""
+        found = dict[str, dict[str, tuple[int, int]]]()
+        failed = dict[tuple[str, str], str]()
+        for each in self.searches:
+            query, source = each.query[:SHOWN_QUERY], each.source
+            read, hits = found.setdefault(query, {}).get(source, (0, 0))
+            found[query][source] = read + each.read, max(hits, each.hits)
+            if each.status is not Status.OK:
+                failed[query, source] = f" ({each.status.value})"
+        return [
+            f"- {query}: "
+            + ", ".join(
+                f"{source} {read} of {hits}{failed.get((query, source), '')}" for source, (read, hits) in came.items()
+            )
+            for query, came in found.items()
+        ]
+
+    @property
+    def _hypotheses(self) -> list[str]:
+        return [
+            f"- {each.drug} on {each.target} ({each.effect}), {each.pathway}: {each.confidence:.2f}; "
+            f"{' | '.join(each.to_search_queries())}"
+            for each in self.hypotheses.hypotheses[:SHOWN_HYPOTHESES]
+        ]
+
+    @property
+    def shown(self) -> list[tuple[str, str]]:
+        """Record and drug of the readings that are shown: those of earlier rounds in their order, then new ones."""
+        leading = [
+            (each.key, candidate.drug)
+            for candidate in self.candidates[:SHOWN_CANDIDATES]
+            for each in candidate.records[:SHOWN_READINGS]
+        ]
+        return list(dict.fromkeys((*self.shown_before, *leading)))
+
+    def _readings(self) -> Iterator[dict[str, Any]]:
+        """What the leading candidates' records say of them: a judge weighs readings, and needs no abstract for that."""
+        known = {
+            (each.key, candidate.drug): (at, each)
+            for candidate in self.candidates
+            for at, each in enumerate(candidate.records)
+        }
+        for key, drug in self.shown:
+            if (key, drug) not in known:
+                continue
+            at, each = known[key, drug]
+            yield {
+                "key": key,
+                "drug": drug,
+                "says": str(each.item.direction),
+                "design": str(each.item.design),
+                **({"n": each.item.sample_size} if each.item.sample_size is not None else {}),
+                **({"retracted": True} if each.item.retracted else {}),
+                **({"disputed": each.item.disputed} if each.item.disputed else {}),
+                **({"passage": each.sentence[:SHOWN_PASSAGE]} if each.sentence and at < SHOWN_PASSAGES else {}),
+            }
+
+
+def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Evidence]:
+    """The records that a model reads, best first: studies, and of the databases what the leading candidates need."""
+    needed = [key for candidate in candidates if candidate.has_verdict for key in candidate.drug_records]
+    entries = sorted(filter(_is_entry, pool), key=lambda record: record.key not in needed and not _is_disease(record))
+    studies = [record for record in pool if not _is_entry(record)]
+    chosen = {record.key for record in (*studies[:SHOWN_RECORDS], *entries[:SHOWN_ENTRIES])}
+    return [record for record in pool if record.key in chosen]
+
+
+def _is_disease(record: Evidence) -> bool:
+    return kind_of(record) == "disease"
+
+
+def _is_entry(record: Evidence) -> bool:
+    return kind_of(record) in ENTRIES
+
+
+def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:
+    """Count the records by kind: `peer_reviewed`, `clinical_trials`, `preprints`, `other`."""
+    counts = {"peer_reviewed": 0, "clinical_trials": 0, "preprints": 0, "other": 0}
+    for record in pool:
+        if record.is_preprint:
+            counts["preprints"] += 1
+        elif kind_of(record) == "trial":
+            counts["clinical_trials"] += 1
+        elif kind_of(record) == "publication":
+            counts["peer_reviewed"] += 1
+        else:
+            counts["other"] += 1
+    return counts
+
+
+def _addressed(verdict: JudgeAssessment, query: str) -> str:
+    """For whom a query is; empty where nobody was named."""
+    names = dict.fromkeys(search.specialist for search in verdict.next_searches if search.query == query)
+    return f" for {' and '.join(names)}" if names else ""
+
+
+def as_markdown(verdict: JudgeAssessment) -> str:
+    """A verdict for people."""
+    details = verdict.details
+    counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in details.sources_breakdown.items())
+    lines = [
+        f"**Judge, round {verdict.iteration}: {verdict.recommendation}**"
+        + (f" ({verdict.stop_reason.replace('_', ' ')})" if verdict.stop_reason else ""),
+        "",
+        f"Confidence {verdict.confidence:.2f} · mechanism {details.mechanism_score}/10 · "
+        f"clinical {details.clinical_evidence_score}/10 · candidates {details.candidates_score}/10 · "
+        f"sources {details.sources_score}/10 ({counts})",
+        "",
+        verdict.reasoning,
+    ]
+    lines += [f"- Gap: {gap}" for gap in verdict.gaps]
+    lines += [f"- Next query: `{query}`" for query in verdict.next_search_queries]
+    return "\n".join(lines)
