@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import hashlib
 import json
+import lzma
 import pickle
 import random
 import sqlite3
@@ -225,7 +226,8 @@ def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -
                 journal.answered("m1", "baseline", {"content": "yes"}, (1, 1), 0.0)
                 journal.event("progress", 1, "something")
                 journal.turn({"source": "judge", "type": "AssessmentMessage"}, 1)
-        tables = [name for (name,) in ledger._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        every = ledger._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        tables = [name for (name,) in every if not name.startswith("pack")]
         ledger.forget("one")
         ledger.verify("two")
         assert isinstance(ledger.journal("two").recall("pubmed", "r1"), WireReply)
@@ -233,6 +235,59 @@ def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -
         ledger.forget("two")
         assert {ledger._database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables} == {0}
     assert [file.name for file in (path.parent / "locks").iterdir()] == []
+
+
+def finished(ledger: Ledger, run_id: str, body: bytes) -> None:
+    with started(ledger, run_id) as journal:
+        journal.exchanged(exchange(body))
+        journal.turn({"source": "judge", "type": "AssessmentMessage", "said": run_id}, 1)
+        journal.finish("complete", "no_new_evidence", json.dumps({"of": run_id}))
+
+
+def test_what_a_finished_run_holds_goes_into_packs_and_reads_as_before(path: Path) -> None:
+    body = random.Random(7).randbytes(20_000)
+    with Ledger(path) as ledger:
+        finished(ledger, "one", body)
+        ledger.verify("one")
+        replayed = ledger.journal("one")
+        assert ledger.report("one") == {"of": "one"}
+        assert [turn.message["said"] for turn in replayed.lived] == ["one"]
+        assert replayed.recall("pubmed", "r1") == WireReply(200, {"content-type": "application/json"}, body)
+        beside = [
+            ledger._database.execute(f"SELECT coalesce(sum(length({column})), 0) FROM {table}").fetchone()[0]
+            for table, column in (("body", "data"), ("turn", "message"), ("run", "report"))
+        ]
+        assert beside == [0, 0, 0]
+
+
+def test_a_pack_goes_with_the_run_and_leaves_what_others_took_over(path: Path) -> None:
+    with Ledger(path) as ledger:
+        finished(ledger, "one", b"shared")
+        with started(ledger, "two", reuse=True) as journal:
+            assert isinstance(journal.recall("pubmed", "r1"), WireReply)
+        ledger.forget("one")
+        ledger.verify("two")
+        assert isinstance(ledger.journal("two").recall("pubmed", "r1"), WireReply)
+        ledger.forget("two")
+        for table in ("pack", "packed", "body"):
+            assert ledger._database.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+
+
+def test_a_pack_that_is_not_what_was_written_is_refused(path: Path) -> None:
+    for number, edit in enumerate(
+        (
+            "UPDATE pack SET data = x'00'",
+            "UPDATE pack SET data = substr(data, 1, length(data) / 2)",
+            "UPDATE packed SET start = start + 1",
+            "UPDATE packed SET size = 'all'",
+            "DELETE FROM packed",
+        )
+    ):
+        with Ledger(path.with_name(f"{number}.db")) as ledger:
+            finished(ledger, "one", b"reply")
+            ledger._database.execute(edit)
+            with pytest.raises(LedgerError, match="not what was written"):
+                ledger.verify("one")
 
 
 def test_a_run_that_is_worked_on_is_not_forgotten(path: Path) -> None:
@@ -264,14 +319,15 @@ def test_a_run_id_is_given_once(path: Path) -> None:
 @pytest.mark.parametrize(
     "edit",
     [
-        "UPDATE body SET data = x'789c030000000001'",
-        "UPDATE body SET data = x'00'",
+        "INSERT INTO body SELECT DISTINCT body, x'789c030000000001' FROM exchange",
+        "INSERT INTO body SELECT DISTINCT body, x'00' FROM exchange",
+        "UPDATE pack SET data = x'00'",
         "UPDATE model_call SET answer = x'00'",
         "UPDATE turn SET message = x'00'",
         "UPDATE run SET report = x'00'",
         "UPDATE exchange SET url = 'https://example.org/'",
         "UPDATE exchange SET status = 404",
-        "UPDATE exchange SET body = (SELECT max(hash) FROM body), content_type = 'application/json'",
+        "UPDATE exchange SET body = (SELECT max(body) FROM exchange), content_type = 'application/json'",
         "UPDATE model_call SET prompt_tokens = 0",
         "UPDATE turn SET iteration = 1, source = 'trials'",
         "UPDATE run SET settings = json_set(settings, '$.llm.model', 'openai/gpt-4.1')",
@@ -600,7 +656,10 @@ async def test_a_key_is_nowhere_in_the_ledger(path: Path, monkeypatch: pytest.Mo
 
 def _readable(value: object) -> str:
     if isinstance(value, bytes):
-        return zlib.decompress(value).decode("utf-8", "replace")
+        packed = value.startswith(b"\xfd7zXZ")
+        return (
+            (lzma.decompress(value) if packed else zlib.decompress(value)).decode("utf-8", "replace") if value else ""
+        )
     return str(value)
 
 

@@ -93,10 +93,15 @@ def reader(
 
 
 def _to_wal(database: sqlite3.Connection, patience_s: float) -> None:
-    """Have the ledger written ahead; SQLite refuses that unwaited while another process does the same to a new file."""
+    """Have the ledger written ahead; SQLite refuses that unwaited while another process does the same to a new file.
+
+    A new file also gives the room back of what is packed; an older one keeps it for what comes.
+    """
     end = time.monotonic() + patience_s
     while True:
         try:
+            if database.execute("PRAGMA page_count").fetchone()[0] == 0:
+                database.execute("PRAGMA auto_vacuum=FULL")
             database.execute("PRAGMA journal_mode=WAL")
             return
         except sqlite3.OperationalError as error:

@@ -7,18 +7,19 @@ from typing import NamedTuple
 from willowbark.tools.http.transport import Exchange
 from willowbark.tools.registry import fresh_days
 
+from .packs import Contents
 from .rows import inserting, pack_bytes
 from .writer import Job
 
 _COLUMNS = "run, request, source, method, url, attempt, status, content_type, elapsed_s, error, body, at, sent"
 _INSERT = inserting("exchange", _COLUMNS)
 _OWN = (
-    "SELECT exchange.status, content_type, data, hash FROM exchange JOIN body ON hash = body"
+    "SELECT exchange.status, content_type, data, body FROM exchange LEFT JOIN body ON hash = body"
     " WHERE request = ? AND run = ? AND error IS NULL ORDER BY id LIMIT 1"
 )
 _FRESH = (
-    "SELECT exchange.status, content_type, data, hash, method, url, at, sent FROM exchange JOIN body ON hash = body"
-    " WHERE request = ? AND error IS NULL AND at >= ? AND exchange.status = 200 ORDER BY id DESC LIMIT 1"
+    "SELECT exchange.status, content_type, data, body, method, url, at, sent FROM exchange LEFT JOIN body"
+    " ON hash = body WHERE request = ? AND error IS NULL AND at >= ? AND exchange.status = 200 ORDER BY id DESC LIMIT 1"
 )
 
 
@@ -27,8 +28,8 @@ class Kept(NamedTuple):
 
     status: int
     content_type: str
-    data: bytes
-    """Packed."""
+    data: bytes | None
+    """Compressed; None where it is in a pack."""
     hash: str
 
 
@@ -52,7 +53,9 @@ def keep(run_id: str, exchange: Exchange) -> Job:
     return write
 
 
-def take_over(database: sqlite3.Connection, run_id: str, source: str, request: str) -> tuple[Kept, Job] | None:
+def take_over(
+    database: sqlite3.Connection, contents: Contents, run_id: str, source: str, request: str
+) -> tuple[Kept, Job] | None:
     """A fresh reply of another run, and what writes it for this one; None where there is none.
 
     It is taken over as attempt 0: a run can be replayed when the one that asked is forgotten.
@@ -62,6 +65,8 @@ def take_over(database: sqlite3.Connection, run_id: str, source: str, request: s
     if found is None:
         return None
     reply, (method, url, at, sent) = Kept(*found[:4]), found[4:]
+    if reply.data is None:  # in a pack, which is gone once the other run is forgotten
+        reply = reply._replace(data=pack_bytes(contents.bytes_of(reply.data, reply.hash))[0])
     row = (
         *(run_id, request, source, method, url, 0),
         *(reply.status, reply.content_type, 0.0, None, reply.hash, at, sent),

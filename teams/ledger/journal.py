@@ -21,7 +21,8 @@ from willowbark.tools.http.wire import WireReply
 
 from . import exchanges
 from .database import LedgerError, in_words, worded
-from .rows import inserting, pack, unpack, unpack_bytes
+from .packs import Contents
+from .rows import inserting, pack
 from .turns import Turn, turns_of
 from .writer import Job, Kept, Writer
 
@@ -49,6 +50,7 @@ class Journal:
 
     Attributes:
         failure: why the ledger can no longer be written; None while it can.
+        is_complete: whether it was told that the run is finished, and that is kept.
         lacked: hashes of the requests of a replay that the journal could not answer.
     """
 
@@ -67,11 +69,13 @@ class Journal:
         self.path = path
         self.replaying = replaying
         self.failure: LedgerError | None = None
+        self.is_complete = False
         self.lacked: list[str] = []
         self._reuse = reuse
         self._relay: Recorder | None = None
         self._on_failure: Callable[[], None] = lambda: None
         self._reading = reading
+        self._contents = Contents(reading)
         self._writer = writer
         self._kept: Kept | None = None
         """The latest that was handed to the writer."""
@@ -125,7 +129,7 @@ class Journal:
         if reply is None:
             return None
         try:
-            body = unpack_bytes(reply.data, reply.hash)
+            body = self._contents.bytes_of(reply.data, reply.hash)
         except LedgerError:
             return None
         return WireReply(reply.status, {"content-type": reply.content_type}, body)
@@ -135,7 +139,7 @@ class Journal:
             own = exchanges.kept_by(self._reading, self.run_id, request)
             if own is not None or not self._reuse:
                 return own
-            found = exchanges.take_over(self._reading, self.run_id, source, request)
+            found = exchanges.take_over(self._reading, self._contents, self.run_id, source, request)
         except sqlite3.Error as error:
             self._broke(error)
             return None
@@ -169,7 +173,7 @@ class Journal:
         row = self._row(
             "SELECT answer, hash FROM model_call WHERE request = ? AND run = ? LIMIT 1", request, self.run_id
         )
-        return None if row is None else unpack(*row)
+        return None if row is None else self._contents.of(*row)
 
     def answered(self, request: str, model: str, answer: Any, tokens: tuple[int, int], cost_usd: float | None) -> None:
         """Commit a model's answer.
@@ -240,6 +244,7 @@ class Journal:
         statement = "UPDATE run SET status = ?, stop_reason = ?, report = ?, hash = ? WHERE id = ?"
         self._write(lambda database: database.execute(statement, (status, stop_reason, data, expected, self.run_id)))
         self.flush()
+        self.is_complete = status == "complete" and self.failure is None
 
     # --- reading and writing ---
 

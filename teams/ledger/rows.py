@@ -15,8 +15,8 @@ from .database import LedgerError
 from .schema import SEALED, digest
 
 _LEVEL = 1  # of zlib: the higher ones cost more time than they save space
-_MOST_BYTES = 1 << 28  # of one row, unpacked: no source's reply comes near it
-_EDITED = "the ledger holds a row that is not what was written; forget the run, and ask again"
+MOST_BYTES = 1 << 28  # of one row, unpacked: no source's reply comes near it
+EDITED = "the ledger holds a row that is not what was written; forget the run, and ask again"
 
 
 def inserting(table: str, columns: str) -> str:
@@ -37,7 +37,7 @@ def check_seals(database: sqlite3.Connection, run_id: str) -> None:
         key = "id" if table == "run" else "run"
         edited = f"SELECT 1 FROM {table} WHERE {key} = ? AND seal IS NOT sealed({columns}) LIMIT 1"  # noqa: S608
         if database.execute(edited, (run_id,)).fetchone():
-            raise LedgerError(_EDITED)
+            raise LedgerError(EDITED)
 
 
 def pack(content: Any) -> tuple[bytes, str]:
@@ -62,23 +62,10 @@ def unpack_bytes(packed: bytes, expected: str) -> bytes:
     """
     try:
         unpacker = zlib.decompressobj()
-        data = unpacker.decompress(packed, _MOST_BYTES)
+        data = unpacker.decompress(packed, MOST_BYTES)
         whole = unpacker.eof and digest(data) == expected
     except (zlib.error, TypeError):
         whole = False
     if not whole:
-        raise LedgerError(_EDITED)
+        raise LedgerError(EDITED)
     return data
-
-
-def unpack(packed: bytes, expected: str) -> Any:
-    """What `pack` packed.
-
-    Raises:
-        LedgerError: the content is not what was written.
-    """
-    data = unpack_bytes(packed, expected)
-    try:
-        return json.loads(data.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError):
-        raise LedgerError(_EDITED) from None

@@ -1,6 +1,7 @@
 """The runs of a ledger: started, listed, opened again by one process at a time, forgotten."""
 
 import json
+import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,7 +19,8 @@ from willowbark.teams.run.workspace import RUN_ID, new_run_id
 
 from .database import BUSY_TIMEOUT_S, LedgerError, connect, in_words, reader
 from .journal import Journal
-from .rows import inserting, unpack
+from .packs import SIZE, Contents, drop_unused, packing
+from .rows import inserting
 from .schema import SEALED
 from .turns import check
 from .writer import Writer
@@ -32,6 +34,7 @@ _INSERT = inserting(
     "run",
     "id, question, status, created_at, updated_at, version, model, analyst, model_info, sandboxed, settings",
 )
+_log = logging.getLogger(__name__)
 _STATUS = "UPDATE run SET status = ?, updated_at = ? WHERE id = ?"
 
 
@@ -209,6 +212,16 @@ class Ledger:
             yield journal
         finally:
             journal.flush()
+        if self.path is not None and journal.is_complete:
+            self._pack(run_id)
+
+    def _pack(self, run_id: str) -> None:
+        """Keep what a finished run holds in less room; where that fails, it stays as it is."""
+        try:
+            for job in packing(self._reading, run_id):
+                self._writer.commit(job)
+        except (LedgerError, sqlite3.Error, OSError) as error:
+            _log.info("run %s was not packed: %s", run_id, error)
 
     def runs(self) -> list[Run]:
         """Every run, the latest first."""
@@ -239,7 +252,7 @@ class Ledger:
         self.run(run_id)
         with in_words(self.path):
             packed, expected = self._reading.execute("SELECT report, hash FROM run WHERE id = ?", (run_id,)).fetchone()
-        return None if packed is None else unpack(packed, expected)
+            return None if packed is None else Contents(self._reading).of(packed, expected)
 
     def usage(self, run_id: str) -> RequestUsage:
         """The tokens of all model calls of a run."""
@@ -346,25 +359,23 @@ _RUNS = """
     FROM run
 """
 _EDITED = f"SELECT 1 FROM run WHERE id = ? AND seal IS NOT sealed({SEALED['run']})"  # noqa: S608  names of our own
-_DROP_BODIES = "DELETE FROM body WHERE hash NOT IN (SELECT body FROM exchange)"
-_SIZE = "SELECT coalesce(sum(length(data)), 0) FROM body"
 
 
 def _forget(database: sqlite3.Connection, *, run_id: str) -> None:
     database.execute("DELETE FROM run WHERE id = ?", (run_id,))
-    database.execute(_DROP_BODIES)
+    drop_unused(database)
 
 
 def _prune(database: sqlite3.Connection, *, max_bytes: int) -> None:
     """Drop the replies that the oldest complete runs got; turns, answers and reports stay."""
-    size = database.execute(_SIZE).fetchone()[0]
+    size = database.execute(SIZE).fetchone()[0]
     if size <= max_bytes:
         return
     kept = "SELECT id FROM run WHERE status = 'complete' AND pruned_at IS NULL ORDER BY created_at"
     for (run_id,) in database.execute(kept).fetchall():
         database.execute("DELETE FROM exchange WHERE run = ?", (run_id,))
         database.execute("UPDATE run SET pruned_at = ? WHERE id = ?", (datetime.now(UTC).isoformat(), run_id))
-        database.execute(_DROP_BODIES)
-        size = database.execute(_SIZE).fetchone()[0]
+        drop_unused(database)
+        size = database.execute(SIZE).fetchone()[0]
         if size <= max_bytes * _PRUNED_SHARE:
             return

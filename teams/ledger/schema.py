@@ -66,6 +66,12 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE turn DROP COLUMN state;
     ALTER TABLE turn DROP COLUMN state_hash;
     """,
+    """
+    CREATE TABLE pack (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+    CREATE TABLE packed (
+        hash TEXT PRIMARY KEY, pack INTEGER NOT NULL REFERENCES pack(id), start INTEGER NOT NULL, size INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 """What brings the schema from each version to the next; the version is the file's `user_version`."""
 

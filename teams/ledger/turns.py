@@ -6,14 +6,15 @@ from typing import Any
 from autogen_core.models import RequestUsage
 from pydantic import BaseModel, ConfigDict
 
-from .rows import check_seals, unpack, unpack_bytes
+from .packs import Contents
+from .rows import check_seals
 
 _TURNS = (
     "SELECT iteration, source, type, message, hash, prompt_tokens, completion_tokens FROM turn"
     " WHERE run = ? ORDER BY id"
 )
-_PACKED = (
-    "SELECT data, hash FROM body WHERE hash IN (SELECT body FROM exchange WHERE run = ?)",
+_CONTENTS = (
+    "SELECT DISTINCT data, body FROM exchange LEFT JOIN body ON hash = body WHERE run = ?",
     "SELECT message, hash FROM turn WHERE run = ?",
     "SELECT answer, hash FROM model_call WHERE run = ?",
 )
@@ -45,12 +46,13 @@ def turns_of(database: sqlite3.Connection, run_id: str) -> list[Turn]:
     Raises:
         LedgerError: one is not what was written.
     """
+    contents = Contents(database)
     return [
         Turn(
             iteration=iteration,
             source=source,
             type=kind,
-            message=unpack(data, expected),
+            message=contents.of(data, expected),
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
         )
@@ -67,6 +69,7 @@ def check(database: sqlite3.Connection, run_id: str) -> None:
         LedgerError: something is not what was written.
     """
     check_seals(database, run_id)
-    for statement in _PACKED:
+    contents = Contents(database)
+    for statement in _CONTENTS:
         for data, expected in database.execute(statement, (run_id,)):
-            unpack_bytes(data, expected)
+            contents.bytes_of(data, expected)
