@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +16,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from test_provider_quirks import VERDICT, good, kind_of
+from typer.testing import CliRunner
 
 from willowbark.agents.asking import ModelFailure, ask
 from willowbark.agents.drafts import JudgeDraft
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
 from willowbark.teams.faces.ask import ExitCode, Outcome
+from willowbark.teams.faces.cli import app
 from willowbark.teams.model_clients import close, model_client, preflight
 from willowbark.teams.run.research import research
 from willowbark.tools.errors import UsageError
@@ -143,6 +146,34 @@ async def test_what_anthropic_will_not_answer_tomorrow_either_stops_a_run_in_one
         with pytest.raises(UsageError, match=f"^model 'anthropic/claude-99' cannot be asked: {status} {words[:20]}"):
             await preflight(client, "anthropic/claude-99")
         await close(client)
+
+
+@needs("anthropic")
+@pytest.mark.parametrize(
+    ("status", "words", "arguments", "code", "told"),
+    [
+        (401, "invalid x-api-key", [], 2, "cannot be asked: 401 invalid x-api-key"),
+        (529, "Overloaded", [], 4, "calls: 529 Overloaded"),
+        (529, "Overloaded", ["--fallback"], 0, "calls: 529 Overloaded"),
+    ],
+    ids=["a wrong key", "a storm of 529", "a storm, with a stand-in allowed"],
+)
+def test_on_the_command_line_a_model_that_is_not_to_be_had_is_told_by_exit_code(
+    status: int, words: str, arguments: list[str], code: int, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def answer(body: Body) -> Answer | Response:
+        is_ready = kind_of(body) == "word" and status == 529
+        return "ready" if is_ready else failure(status, words, "some_error")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-of-nobody")
+    with AnthropicServer(answer).running() as url:
+        monkeypatch.setenv("WILLOWBARK_LLM__BASE_URL", url)
+        model = ["--model", "anthropic/claude-99", "--max-iterations", "1", "--max-results", "5"]
+        result = CliRunner().invoke(app, ["ask", QUESTION, "--offline", *model, *arguments])
+    assert result.exit_code == code
+    assert told in result.stderr.splitlines()[-1] if code == 2 else told in result.stdout[:3000]
+    assert "secret-of-nobody" not in result.output
 
 
 @needs("azure.identity")
