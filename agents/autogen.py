@@ -6,7 +6,7 @@ AutoGen 0.7.5 is pinned; `tests/test_autogen.py` holds a test for each of these,
 import asyncio
 import logging
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -30,9 +30,9 @@ __all__ = [
     "PolicyGroupChat",
     "SelectorGroupChatConfig",
     "UserProxyAgentConfig",
-    "caching_prompts",
     "close_connections",
     "input_of",
+    "made_whole",
     "model_name",
     "openai_model_info",
     "openai_server",
@@ -43,6 +43,8 @@ __all__ = [
 
 RECORDS = "\n<records "
 """Before it stands what prompts of one kind have in common."""
+REFUSED = "The model refused: "
+"""Begins what a model says that answers nothing."""
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 _trace = logging.getLogger(TRACE_LOGGER_NAME)
 _events = logging.getLogger(EVENT_LOGGER_NAME)
@@ -217,16 +219,32 @@ def openai_server(client: ChatCompletionClient) -> Literal["strict", "own"] | No
     return "own" if getattr(inner, "_raw_config", {}).get("base_url") else "strict"
 
 
-def caching_prompts(client: ChatCompletionClient) -> ChatCompletionClient:
-    """Have Anthropic keep what prompts begin with: the system prompt, and what stands before the records.
+def made_whole(client: ChatCompletionClient) -> ChatCompletionClient:
+    """A provider's client with what AutoGen's leaves out.
 
-    It keeps nothing that is not marked, and AutoGen marks nothing. Other clients are left as they are: OpenAI's servers
-    keep prefixes by themselves. https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
+    Anthropic keeps of a prompt's beginning only what is marked, and counts what it kept apart from the rest: AutoGen
+    marks nothing and counts the rest alone. Both it and OpenAI tell of refusals beside an answer's text, which is all
+    that AutoGen takes: here they become the text, after `REFUSED`. Other clients are left as they are.
+    https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
     """
     if type(client).__module__.startswith("autogen_ext.models.anthropic"):
         messages = client._client.messages  # type: ignore[attr-defined]
         messages.create = _marking(messages.create)
+    elif type(client).__module__.startswith("autogen_ext.models.openai"):
+        completions = client._client.chat.completions  # type: ignore[attr-defined]
+        completions.create = _telling(completions.create)
     return client
+
+
+def _telling(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    async def told(**asked: Any) -> Any:
+        said = await create(**asked)
+        for choice in getattr(said, "choices", None) or ():
+            if words := getattr(getattr(choice, "message", None), "refusal", None):
+                choice.message.content = REFUSED + words
+        return said
+
+    return told
 
 
 def _marking(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
@@ -237,9 +255,30 @@ def _marking(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[A
         before, opening, records = str(first["content"]).partition(RECORDS)
         if isinstance(first["content"], str) and opening:
             first = {**first, "content": [_kept(before), {"type": "text", "text": opening + records}]}
-        return await create(**{**asked, "messages": [first, *rest]})
+        said = await create(**{**asked, "messages": [first, *rest]})
+        if asked.get("stream"):
+            return _counted_through(said)
+        _count_kept(said)
+        if said.stop_reason == "refusal":
+            from anthropic.types import TextBlock  # noqa: PLC0415  only with the extra
+
+            said.content = [TextBlock(type="text", text=f"{REFUSED}stop reason refusal")]
+        return said
 
     return marked
+
+
+async def _counted_through(pieces: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
+    async for piece in pieces:
+        if piece.type == "message_start":
+            _count_kept(piece.message)
+        yield piece
+
+
+def _count_kept(message: Any) -> None:
+    """Count what was kept, or is from now on, among a message's tokens."""
+    usage = message.usage
+    usage.input_tokens += (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
 
 
 def _kept(text: str) -> dict[str, Any]:

@@ -214,8 +214,8 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         used: RequestUsage,
         cancellation_token: CancellationToken,
     ) -> JudgeDraft | None:
-        """What a model says, once more with half of the readings where they were too many for it; None for nothing."""
-        for asked in (request, request.halved):
+        """What a model says, with half of the readings and half of these where they were too many; None for nothing."""
+        for asked in (request, request.halved, request.halved.halved):
             messages: list[LLMMessage] = [
                 SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
                 UserMessage(content=asked.text, source=self.name),

@@ -35,10 +35,10 @@ from willowbark.tools.questions.query import parse_question
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import EvidenceTool, replies_in
 
-from .asking import reads_requests, told, without_thoughts
+from .asking import in_a_line, reads_requests, told, without_thoughts
 from .asking.reader import Read, read, to_read
 from .assessment import AssessmentMessage
-from .autogen import AssistantAgentConfig, speaking_through, tools_of
+from .autogen import REFUSED, AssistantAgentConfig, speaking_through, tools_of
 from .context import RunContext
 from .findings import Findings, FindingsMessage, summed_up
 from .memory import CondensedContext
@@ -229,7 +229,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                 await stream.aclose()
             if self._fallback is None or client is self._fallback or not turn.asked_nobody:
                 return
-            turn.notes.append(f"{self.name}: the model asked no source; the baseline analyst asked instead")
+            why = f" ({in_a_line(turn.summary)})" if turn.summary.startswith(REFUSED) else ""
+            turn.notes.append(f"{self.name}: the model asked no source{why}; the baseline analyst asked instead")
             messages = ()
 
     def _to_config(self) -> SpecialistAgentConfig:

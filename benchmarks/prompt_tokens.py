@@ -71,7 +71,7 @@ class StandIn(ChatCompletionCache):
         await asyncio.sleep(TAKES_S)
         self._under_way -= 1
         self._answered.append(text)
-        answer = {"ReadingsDraft": self._read, "JudgeDraft": self._judge, "ReportDraft": _report}.get(kind)
+        answer = {"ReadingsDraft": self._read, "JudgeDraft": self._judge, "ReportDraft": quoting_report}.get(kind)
         if answer is None:
             chosen = await self.client.create(messages, **options)
             usage = RequestUsage(
@@ -125,7 +125,8 @@ def _drafted(reading: Reading) -> dict[str, Any]:
     return {**against, **{name: getattr(reading, name) for name in fields}}
 
 
-def _report(messages: Sequence[LLMMessage]) -> dict[str, Any]:
+def quoting_report(messages: Sequence[LLMMessage]) -> dict[str, Any]:
+    """A draft of a report whose claims are the passages that the last message shows."""
     told = [line for line in _lines(messages) if "passage" in line]
     claims = [
         {"evidence_key": line["key"], "quote": line["passage"], "drug": line["drug"], "topic": "clinical", "text": ""}

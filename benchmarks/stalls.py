@@ -42,6 +42,7 @@ _VERDICT: dict[str, Any] = {
     "confidence": 0.6,
 }
 _IDENTIFIERS = "PMID 12345678, NCT01234567, doi:10.1056/NEJMoa1, (Smith and Jones, 1999) "
+_WRITTEN_CALL = '<tool_call>{"name": "search_pubmed", "arguments": {"query": "migraine AND propranolol"}}</tool_call> '
 _NUMBERS = "propranolol 1.5 mg versus placebo 2.5 (95% CI 1.1 to 3.2; P<0.001), not 12 of 40 weeks, "
 
 
@@ -117,6 +118,8 @@ SHAPES: dict[str, dict[str, Make]] = {
         "text": lambda size: _filled(_IDENTIFIERS, size),
         "thoughts begun": lambda size: _filled("<think>", size),
         "one query": lambda size: _called(1, _filled("(migraine AND ", size)),
+        "calls written as text": lambda size: _filled(_WRITTEN_CALL, min(size, MAX_ANSWER)),
+        "braces": lambda size: _filled('{"name":', min(size, MAX_ANSWER)),
         "calls": lambda size: _called(size // 2000, _filled('"migraine ', 1900)),
     },
 }

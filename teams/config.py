@@ -199,6 +199,11 @@ class LLMSettings(BaseModel):
     """Seconds for a specialist's turn: all its searches, answers and its reflection."""
     num_ctx: Count | None = Field(default=None, ge=2048)
     """Tokens of context that Ollama is asked for; None asks for 32,768: its own default cuts prompts in silence."""
+    context_tokens: Count | None = Field(default=None, ge=2048)
+    """Tokens that a prompt and its answer may have together: what would be longer is asked in parts. None leaves it to
+    the server to refuse; Ollama, which cuts prompts instead, has `num_ctx`."""
+    streaming: bool = False
+    """Whether answers are taken piece by piece; `timeout_s` then bounds the wait for a piece, as slow models need."""
     fallback: bool = False
     """Whether a report counts as one that the baseline analyst wrote since the model failed."""
     base_url: Annotated[str, AfterValidator(_plain_address)] | None = None

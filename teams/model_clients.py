@@ -6,6 +6,7 @@ from the environment. https://microsoft.github.io/autogen/stable/user-guide/core
 
 import difflib
 import importlib
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,20 @@ _OLLAMA_CONTEXT = 32_768  # tokens; the longest prompt of a run has about half o
 _NO_KEY = "none"  # servers of one's own mostly ask for no key, but the client insists on one
 _FINAL = ("401 ", "402 ", "403 ", "404 ")  # statuses that another attempt will not change
 _NEVER = ("quota", "balance", "billing", "does not exist", "model not found", "model_not_found")
+_PROBE: Mapping[str, Any] = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "Ready",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {"word": {"type": "string", "enum": ["ready"]}},
+            "required": ["word"],
+            "additionalProperties": False,
+        },
+    },
+}
+"""A schema that an answer holds to only where a server makes it."""
 _MAX_RETRIES = 2  # by the provider's library, for 408, 409, 429 and 5xx
 
 
@@ -66,10 +81,10 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
         raise UsageError(_unknown(name))
     client_class = _client_class(prefix, provider)
     arguments = provider.arguments(model, settings.llm, environ)
-    from willowbark.agents.autogen import caching_prompts  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.autogen import made_whole  # noqa: PLC0415  agents take most of a second
 
     try:
-        return caching_prompts(client_class(**arguments))
+        return made_whole(client_class(**arguments))
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"model {name!r}: its client refuses these settings ({' '.join(str(error).split())})"
@@ -89,6 +104,12 @@ def clients_of_roles(
     return {name: model_client(name, settings, environ) for name in others}
 
 
+def context_of(name: str, llm: "LLMSettings") -> int | None:
+    """Tokens of a model's prompt and answer together, as far as it is known here; None leaves it to its server."""
+    asked = (llm.num_ctx or _OLLAMA_CONTEXT) if name.startswith("ollama/") else None
+    return llm.context_tokens or asked
+
+
 async def close(client: "ChatCompletionClient") -> None:
     """Close a client and its connections, which AutoGen's client for Ollama leaves open."""
     from willowbark.agents.autogen import close_connections  # noqa: PLC0415  agents take most of a second
@@ -97,7 +118,7 @@ async def close(client: "ChatCompletionClient") -> None:
     await close_connections(client)
 
 
-async def preflight(client: "ChatCompletionClient", name: str) -> None:
+async def preflight(client: "ChatCompletionClient", name: str, *, probes: bool = False) -> bool:
     """Ask a provider's model for one word, so that a run that could not reach it does not begin.
 
     What may pass (a full server, a slow one) does not stop it: the run meets that itself.
@@ -105,6 +126,11 @@ async def preflight(client: "ChatCompletionClient", name: str) -> None:
     Args:
         client: of the model.
         name: as `model_of` names it; models of no known provider are not asked.
+        probes: whether to see, by the same call, if a server that speaks OpenAI's protocol holds answers to a schema
+            where it is not known to; a client whose server does is told so.
+
+    Returns:
+        Whether that was seen.
 
     Raises:
         UsageError: the key is refused, the model not known, the balance empty, or nobody answers at the address.
@@ -112,17 +138,32 @@ async def preflight(client: "ChatCompletionClient", name: str) -> None:
     from autogen_core.models import UserMessage  # noqa: PLC0415  agents take most of a second
 
     from willowbark.agents.asking import told  # noqa: PLC0415
+    from willowbark.agents.autogen import openai_server  # noqa: PLC0415
 
     if name.partition("/")[0] not in PROVIDERS:
-        return
+        return False
+    looks = probes and openai_server(client) is not None and not client.model_info.get("structured_output")
+    form: dict[str, Any] = {"extra_create_args": {"response_format": _PROBE}} if looks else {}
     try:
-        await client.create([UserMessage(content="Answer with the one word: ready", source="user")])
+        answer = await client.create([UserMessage(content="Answer with the one word: ready", source="user")], **form)
     except Exception as error:  # clients raise whatever their libraries raise
         said = told(error)
         if said.startswith(_FINAL) or any(word in said.lower() for word in _NEVER):
             raise UsageError(f"model {name!r} cannot be asked: {said}; or use --model {BASELINE}") from error
         if _out_of_reach(error):
             raise UsageError(f"model {name!r} cannot be asked: nobody answers there; is it running?") from error
+        return False
+    if looks and _holds_to_it(answer.content):
+        client.model_info["structured_output"] = True
+        return True
+    return False
+
+
+def _holds_to_it(said: Any) -> bool:
+    try:
+        return bool(json.loads(said) == {"word": "ready"})
+    except (ValueError, TypeError):
+        return False
 
 
 def _out_of_reach(error: BaseException | None) -> bool:

@@ -5,13 +5,13 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 _UNSUPPORTED = frozenset(
@@ -64,9 +64,9 @@ def rote(schema: dict[str, Any], defs: dict[str, Any] | None = None) -> Any:
     kind = schema.get("type")
     if kind == "object":
         return {name: rote(field, defs) for name, field in schema["properties"].items()}
-    return {"array": lambda: [rote(schema["items"], defs)], "integer": lambda: 1, "number": lambda: 0.5}.get(
-        kind or "", lambda: "said by rote, twenty letters and more"
-    )()
+    if kind == "array":
+        return [rote(schema["items"], defs)]
+    return {"integer": 1, "number": 0.5, "boolean": False}.get(kind or "", "said by rote, twenty letters and more")
 
 
 class OpenAIServer:
@@ -86,6 +86,7 @@ class OpenAIServer:
         self.takes_bounds = takes_bounds
         self.bodies: list[dict[str, Any]] = []
         self.refused: list[str] = []
+        self.running = listening([Route("/{path:path}", self.completions, methods=["POST"])], "/v1")
 
     async def completions(self, request: Request) -> Response:
         """https://platform.openai.com/docs/api-reference/chat"""
@@ -106,26 +107,53 @@ class OpenAIServer:
             message = {"role": "assistant", "content": None, "tool_calls": made}
         reason = "tool_calls" if "tool_calls" in message else "stop"
         usage = {"prompt_tokens": len(json.dumps(body)) // 4, "completion_tokens": 7, "total_tokens": 7}
+        if body.get("stream"):
+            return _streamed(body, message, reason, usage)
         return JSONResponse(
             {"id": "x", "object": "chat.completion", "created": 1, "model": body["model"], "usage": usage}
             | {"choices": [{"index": 0, "finish_reason": reason, "message": message}]}
         )
 
+
+def _streamed(body: dict[str, Any], message: dict[str, Any], reason: str, usage: dict[str, int]) -> Response:
+    """https://platform.openai.com/docs/api-reference/chat-streaming"""
+    half = len(message["content"] or "") // 2
+    deltas = [{"content": message["content"][:half]}, {"content": message["content"][half:]}] if half else [{}]
+    if "tool_calls" in message:
+        deltas = [{"tool_calls": [{"index": at, **call} for at, call in enumerate(message["tool_calls"])]}]
+    choices: list[list[dict[str, Any]]] = [[{"index": 0, "delta": {"role": "assistant", **each}}] for each in deltas]
+    choices += [[{"index": 0, "delta": {}, "finish_reason": reason}], []]
+    head = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": body["model"]}
+    told = usage if body.get("stream_options", {}).get("include_usage") else None
+    chunks = [{**head, "choices": each, "usage": None if each else told} for each in choices]
+    lines = [json.dumps(each) for each in chunks if each["choices"] or told]
+    return events([f"data: {line}" for line in (*lines, "[DONE]")])
+
+
+def events(lines: list[str]) -> Response:
+    """Server-sent events, one after another."""
+    return StreamingResponse((f"{line}\n\n" for line in lines), media_type="text/event-stream")
+
+
+def listening(routes: list[Route], path: str = "") -> Callable[[], AbstractContextManager[str]]:
+    """Opens a server on loopback and gives its address, with a path behind it, for as long as that is open."""
+
     @contextmanager
-    def running(self) -> Iterator[str]:
-        """Its address, for as long as this is open."""
-        app = Starlette(routes=[Route("/{path:path}", self.completions, methods=["POST"])])
+    def running() -> Iterator[str]:
         listener = socket.socket()
         listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+        config = uvicorn.Config(Starlette(routes=routes), log_level="error", lifespan="off")
+        server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}{path}"
         finally:
             server.should_exit = True
             thread.join(5)
             listener.close()
+
+    return running
 
 
 def refusal(status: int, message: str, code: str | None = None) -> JSONResponse:

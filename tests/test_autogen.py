@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from willowbark.agents import autogen
 from willowbark.agents.autogen import (
     AbandonableRuntime,
     PolicyGroupChat,
-    caching_prompts,
     input_of,
+    made_whole,
     model_name,
     speaking_through,
     tools_of,
@@ -156,22 +157,25 @@ class _Messages:
     def __init__(self) -> None:
         self.asked: dict[str, Any] = {}
 
-    async def create(self, **asked: Any) -> None:
+    async def create(self, **asked: Any) -> Any:
         self.asked = asked
+        usage = SimpleNamespace(input_tokens=1, cache_creation_input_tokens=None, cache_read_input_tokens=2000)
+        return SimpleNamespace(usage=usage, stop_reason="end_turn")
 
 
-async def test_anthropic_is_told_which_beginnings_to_keep() -> None:
+async def test_anthropic_is_told_which_beginnings_to_keep_and_what_it_kept_is_counted() -> None:
     """AutoGen hands its library a system prompt and contents as plain text, by keyword."""
     messages = _Messages()
     kind = type("Client", (), {"__module__": "autogen_ext.models.anthropic._anthropic_client"})
     client = kind()
     client._client = type("Sdk", (), {"messages": messages})()
-    caching_prompts(client)
+    made_whole(client)
     said = [{"role": "user", "content": "Question: migraine?\n<records 1>\n{}\n</records 1>"}]
-    await messages.create(system="You read.", messages=said)
+    answered = await messages.create(system="You read.", messages=said)
     [first] = messages.asked["messages"]
     assert "cache_control" in messages.asked["system"][0]
     assert [(part["text"], "cache_control" in part) for part in first["content"]] == [
         ("Question: migraine?", True),
         ("\n<records 1>\n{}\n</records 1>", False),
     ]
+    assert answered.usage.input_tokens == 2001

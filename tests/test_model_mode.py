@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from willowbark.agents.asking import without_thoughts
 from willowbark.agents.autogen import openai_server
 from willowbark.teams.config import LLMSettings, Price, RoleSettings, Settings
 from willowbark.teams.faces.ask import ExitCode, Outcome
+from willowbark.teams.ledger import Ledger
 from willowbark.teams.ledger.model_calls import MAX_CALLS, JournaledClient, request_key
 from willowbark.teams.model_clients import close, model_client, preflight
 from willowbark.teams.run.budget import Budget, estimate
@@ -97,6 +99,42 @@ async def test_a_run_whose_model_failed_says_so_in_its_head_and_fails_unless_a_s
     assert KEY not in report.to_json()
     assert Outcome(report=report).exit_code is ExitCode.FAILED
     assert Outcome(report=report, may_stand_in=True).exit_code is ExitCode.REPORT
+
+
+@pytest.mark.parametrize("holds", [True, False], ids=["a server that holds to schemas", "one that passes them over"])
+async def test_whether_a_server_of_ones_own_holds_to_schemas_is_seen_by_the_call_that_is_made_anyway(
+    holds: bool, tmp_path: Path
+) -> None:
+    def answer(body: dict[str, Any]) -> Answer | Response:
+        form = (body.get("response_format") or {}).get("type")
+        return by_rote(body) if holds or form != "json_schema" else "ready"
+
+    server = OpenAIServer(answer, takes_bounds=True)
+    with server.running() as url, Ledger(tmp_path / "ledger.db") as ledger:
+        settings = Settings(llm=LLMSettings(model="openai/served", base_url=url))
+        await research(QUESTION, settings=settings, offline=True, max_iterations=1, ledger=ledger, run_id="one")
+        kept = ledger.run("one")
+    first, *others = [body.get("response_format", {}).get("type") for body in server.bodies if not body.get("tools")]
+    assert first == "json_schema"
+    assert set(others) == ({"json_schema"} if holds else {"json_object"})
+    assert kept.model_info["structured_output"] is holds
+    assert kept.settings["llm"]["structured_output"] is (True if holds else None)
+
+
+async def test_what_has_no_room_in_a_models_context_is_asked_in_parts() -> None:
+    asked: list[dict[str, Any]] = []
+
+    def answer(body: dict[str, Any]) -> Answer | Response:
+        asked.append(body)
+        return by_rote(body)
+
+    with OpenAIServer(answer, takes_bounds=True).running() as url:
+        llm = LLMSettings(model="openai/served", base_url=url, structured_output=True, context_tokens=3600)
+        report = await research(QUESTION, settings=Settings(llm=llm), offline=True, max_iterations=1)
+    assert max(len(json.dumps(body)) for body in asked) < 4 * 3600
+    readings = [body for body in asked if "ReadingsDraft" in json.dumps(body.get("response_format"))]
+    assert len(readings) > 8
+    assert [line for line in report.limitations if "not read by the model" in line] == []
 
 
 async def test_each_role_is_asked_of_its_own_model_and_paid_for_at_its_own_price(

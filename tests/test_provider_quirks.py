@@ -32,7 +32,7 @@ def kind_of(body: Body) -> str:
     form = body.get("response_format") or {}
     if form.get("type") == "json_schema":
         return str(form["json_schema"]["name"])
-    said = json.dumps(body["messages"])
+    said = json.dumps([body.get("system"), body["messages"]])
     for name, field in (
         ("ReadingsDraft", "non_inferior"),
         ("JudgeDraft", "mechanism_score"),
@@ -52,11 +52,11 @@ def good(body: Body) -> Said:
     if kind == "ReadingsDraft":
         return '{"readings": []}'
     if kind == "JudgeDraft":
-        return json.dumps(_VERDICT)
+        return json.dumps(VERDICT)
     return json.dumps({"claims": [], "candidates": []}) if kind == "ReportDraft" else "ready"
 
 
-_VERDICT = {
+VERDICT = {
     "mechanism_reasoning": "Little is known of it.",
     "mechanism_score": 3,
     "clinical_reasoning": "Some trials were found.",
@@ -94,11 +94,18 @@ def on(kind: str, quirk: Callable[[Body], Said]) -> Callable[[Body], Said]:
 
 
 def wrapped(before: str, after: str) -> Callable[[Body], Said]:
-    return on("JudgeDraft", lambda body: f"{before}{json.dumps(_VERDICT)}{after}")
+    return on("JudgeDraft", lambda body: f"{before}{json.dumps(VERDICT)}{after}")
 
 
 def judged(said: Any) -> Callable[[Body], Said]:
     return on("JudgeDraft", lambda _: said if isinstance(said, str) else json.dumps(said))
+
+
+def written(tool: Body) -> str:
+    """A search as text, as a model writes it whose server takes no calls out of what it says."""
+    name = tool["function"]["name"]
+    call = {"name": name, "arguments": {"query": "migraine"}}
+    return f"<tool_call>{json.dumps(call)}</tool_call>\n" if name.startswith("search_") else ""
 
 
 def late(_: Body) -> Said:
@@ -115,17 +122,18 @@ HARMLESS = {
     "a fence around it": wrapped("```json\n", "\n```"),
     "prose around it": wrapped("Here you are: ", "\nI hope that helps {really}!"),
     "a byte order mark before it": wrapped("\ufeff\u200b", "\u200b"),
-    "fields beside those asked for": judged({**_VERDICT, "mood": "fine", "sufficient": True}),
-    "said twice": judged(json.dumps(_VERDICT) * 2),
-    "a list far beyond its bounds": judged({**_VERDICT, "gaps": ["more"] * 5000}),
-    "a text far beyond its bounds": judged({**_VERDICT, "reasoning": "x" * 200_000}),
-    "no usage told": on("JudgeDraft", lambda _: completion({"content": json.dumps(_VERDICT)}, usage=None)),
+    "fields beside those asked for": judged({**VERDICT, "mood": "fine", "sufficient": True}),
+    "said twice": judged(json.dumps(VERDICT) * 2),
+    "a list far beyond its bounds": judged({**VERDICT, "gaps": ["more"] * 5000}),
+    "a text far beyond its bounds": judged({**VERDICT, "reasoning": "x" * 200_000}),
+    "no usage told": on("JudgeDraft", lambda _: completion({"content": json.dumps(VERDICT)}, usage=None)),
     "readings of records that were not shown": on(
         "ReadingsDraft", lambda body: json.dumps(rote(body["response_format"]["json_schema"]["schema"]))
     ),
     "thirty calls at once": on(
         "choice", lambda _: called(*[("search_pubmed", f'{{"query": "migraine AND {at}"}}') for at in range(30)])
     ),
+    "tool calls written as text": on("choice", lambda body: "".join(map(written, body["tools"]))),
     "a schema refused, taken in words": lambda body: (
         refusal(400, "response_format json_schema is not supported") if body.get("response_format") else good(body)
     ),
@@ -133,20 +141,30 @@ HARMLESS = {
 TOLD = {
     "nothing at all": (judged(""), JUDGE_FAILS),
     "an empty object": (judged({}), JUDGE_FAILS),
-    "a list": (judged([_VERDICT["gaps"]]), JUDGE_FAILS),
+    "a list": (judged([VERDICT["gaps"]]), JUDGE_FAILS),
     "prose alone": (judged("The evidence is fair, I would say."), JUDGE_FAILS),
-    "cut off": (judged(json.dumps(_VERDICT)[:200]), JUDGE_FAILS),
-    "single quotes": (judged(str(_VERDICT)), JUDGE_FAILS),
-    "scores beyond their scale": (judged({**_VERDICT, "mechanism_score": 99}), JUDGE_FAILS),
-    "confidence that is no number": (judged({**_VERDICT, "confidence": float("nan")}), JUDGE_FAILS),
+    "cut off": (judged(json.dumps(VERDICT)[:200]), JUDGE_FAILS),
+    "single quotes": (judged(str(VERDICT)), JUDGE_FAILS),
+    "scores beyond their scale": (judged({**VERDICT, "mechanism_score": 99}), JUDGE_FAILS),
+    "confidence that is no number": (judged({**VERDICT, "confidence": float("nan")}), JUDGE_FAILS),
     "a megabyte of braces": (judged("{" * 1_000_000), JUDGE_FAILS),
     "null": (on("JudgeDraft", lambda _: completion({"content": None})), "judge: the model "),
     "cut at the limit of its length": (
         on("JudgeDraft", lambda _: completion({"content": "{"}, "length")),
         "cut off at the limit of an answer's length",
     ),
-    "filtered": (on("JudgeDraft", lambda _: completion({"content": ""}, "content_filter")), "judge: the model "),
-    "a refusal": (on("JudgeDraft", lambda _: completion({"content": None, "refusal": "No."})), "judge: the model "),
+    "filtered": (
+        on("JudgeDraft", lambda _: completion({"content": ""}, "content_filter")),
+        "judge: the provider's content filter held the answer back",
+    ),
+    "a refusal": (
+        on("JudgeDraft", lambda _: completion({"content": None, "refusal": "No."})),
+        "judge: The model refused: No",
+    ),
+    "a refusal to search": (
+        on("choice", lambda _: completion({"content": None, "refusal": "Not on migraine."})),
+        "the model asked no source (The model refused: Not on migraine); the baseline analyst asked instead",
+    ),
     "no choices": (
         on("JudgeDraft", lambda _: completion({}, choices=[], usage=None)),
         "judge: the model did not answer",
@@ -165,7 +183,7 @@ TOLD = {
     ),
     "a filter against reading": (on("ReadingsDraft", lambda _: refusal(400, "content_filter")), UNREAD),
     "no tools": (on("choice", lambda _: refusal(400, "does not support tools")), "400 does not support tools"),
-    "a tool call written as text": (on("choice", lambda _: '{"name": "search_pubmed"}'), NO_SOURCE),
+    "a tool call that names no arguments": (on("choice", lambda _: '{"name": "search_pubmed"}'), NO_SOURCE),
     "arguments that are no JSON": (on("choice", lambda _: called(("search_pubmed", "{query"))), "unusable arguments"),
     "a tool that does not exist": (on("choice", lambda _: called(("search_web", "{}"))), "unusable arguments"),
     "no answer in time": (on("JudgeDraft", late), "judge: the model did not answer (APITimeoutError)"),
@@ -210,7 +228,7 @@ async def ran(answer: Callable[[Body], Said], sandbox: SandboxServer) -> tuple[R
 async def test_what_can_be_read_is_taken_as_an_answer(answer: Callable[[Body], Said], sandbox: SandboxServer) -> None:
     report, tokens = await ran(answer, sandbox)
     assert report.total_papers_reviewed
-    assert not any("judge: " in line for line in report.limitations)
+    assert not any("judge: " in line or NO_SOURCE in line for line in report.limitations)
     assert report.tokens_used == tokens
 
 
@@ -232,7 +250,7 @@ async def test_what_is_too_long_for_a_model_is_asked_again_in_halves(kind: str, 
         sizes.append(len(body["messages"][-1]["content"]))
         if len(sizes) == 1:
             return refusal(400, "This model's maximum context length is 8 tokens.")
-        return json.dumps(_VERDICT if kind == "JudgeDraft" else {"claims": [_CLAIM], "candidates": []})
+        return json.dumps(VERDICT if kind == "JudgeDraft" else {"claims": [_CLAIM], "candidates": []})
 
     report, _ = await ran(on(kind, short_of_context), sandbox)
     assert len(sizes) > 1

@@ -21,6 +21,7 @@ from autogen_core.models import (
     FunctionExecutionResultMessage,
     LLMMessage,
     RequestUsage,
+    SystemMessage,
     UserMessage,
 )
 from autogen_core.tools import BaseTool
@@ -29,7 +30,7 @@ from pydantic import BaseModel, ValidationError
 from willowbark.tools.enclosure import visible
 from willowbark.tools.errors import WillowbarkError
 
-from ..autogen import openai_server
+from ..autogen import REFUSED, openai_server
 from .drafts import strict
 
 T = TypeVar("T", bound=BaseModel)
@@ -170,6 +171,8 @@ async def ask(
             offered = offered if lookups else {**offered, "tool_choice": "none"}
             continue
         attempts -= 1
+        if refusal := refused(result):
+            raise ModelFailure(refusal, used)
         answer, problem = _read(_text_of(result), answer_type, objection)
         if answer is not None and problem is None:
             return answer, used
@@ -186,7 +189,7 @@ def _opened(
     """The messages, and how the answer's form is told: by a schema, or in words where a client takes none."""
     asked, form = list(messages), _form(client, answer_type)
     if form is None:
-        asked, form = [*asked, _schema_request(answer_type)], _loose_form(client)
+        asked, form = _told_schema(asked, answer_type), _loose_form(client)
     if request is not None and reads_requests(client):
         form = {**form, "extra_create_args": {REQUEST: request}}
     return asked, form
@@ -198,7 +201,7 @@ def _loosened(
     """The same after a schema was refused, in words; after JSON was refused as well, without either."""
     if form.get("json_output") is True:
         return asked, {}
-    return [*asked, _schema_request(answer_type)], _loose_form(client)
+    return _told_schema(asked, answer_type), _loose_form(client)
 
 
 def _form(client: ChatCompletionClient, answer_type: type[BaseModel]) -> dict[str, Any] | None:
@@ -293,6 +296,22 @@ def _objects_in(text: str) -> Iterator[dict[str, Any]]:
         at = text.find("{", end)
 
 
+def written_calls(text: str, names: Sequence[str]) -> list[FunctionCall]:
+    """The calls of tools that a model wrote down instead of making them; empty where it wrote none.
+
+    >>> written_calls('<tool_call>{"name": "get_label", "arguments": {"drugs": []}}</tool_call>', ["get_label"])
+    [FunctionCall(id='written_0', arguments='{"drugs": []}', name='get_label')]
+    """
+    objects = [] if len(text) > MAX_ANSWER else list(_objects_in(without_thoughts(text)))
+    calls = [each["function"] if isinstance(each.get("function"), dict) else each for each in objects]
+    told = [(each.get("name"), each.get("arguments", each.get("parameters"))) for each in calls]
+    return [
+        FunctionCall(id=f"written_{at}", arguments=json.dumps(given), name=str(name))
+        for at, (name, given) in enumerate(told)
+        if name in names and isinstance(given, dict)
+    ]
+
+
 def without_thoughts(text: str) -> str:
     """A model's answer without what it thought aloud before; also where the server took the opening tag away.
 
@@ -320,9 +339,22 @@ def told(error: BaseException) -> str:
         body = body.get("error", body) if isinstance(body, dict) else body
     said = body.get("message") if isinstance(body, dict) else None
     said = said or getattr(error, "message", None) or getattr(error, "error", None) or type(error).__name__
-    words = " ".join(visible(str(said)).split())
-    shown = _KEY.sub("[key]", words)
-    return f"{status} {shown[:_MAX_TOLD]}{'…' if len(shown) > _MAX_TOLD else ''}".rstrip(" .")
+    return f"{status} {in_a_line(str(said))}"
+
+
+def in_a_line(said: str) -> str:
+    """A stranger's words in a line of a report, without keys."""
+    shown = _KEY.sub("[key]", " ".join(visible(said).split()))
+    return f"{shown[:_MAX_TOLD]}{'…' if len(shown) > _MAX_TOLD else ''}".rstrip(" .")
+
+
+def refused(result: CreateResult) -> str | None:
+    """Why a model or its provider held an answer back, in their own words; None where they did not."""
+    said = result.content if isinstance(result.content, str) else ""
+    if said.startswith(REFUSED):
+        return in_a_line(said)
+    is_filtered = result.finish_reason == "content_filter" and not said.strip()
+    return "the provider's content filter held the answer back" if is_filtered else None
 
 
 def reads_requests(client: Any) -> bool:
@@ -336,11 +368,15 @@ def add_usage(total: RequestUsage, more: RequestUsage) -> None:
     total.completion_tokens += more.completion_tokens
 
 
-def _schema_request(answer_type: type[BaseModel]) -> UserMessage:
+def _told_schema(messages: Sequence[LLMMessage], answer_type: type[BaseModel]) -> list[LLMMessage]:
+    """The messages with a schema in words: in the system prompt, which providers keep, and named again at the end."""
     schema = json.dumps(answer_type.model_json_schema(), separators=(",", ":"))
-    return UserMessage(
-        content=f"Answer with one JSON object of this schema, and nothing else:\n{schema}", source="user"
-    )
+    words = f"Answer with one JSON object of this schema, and nothing else:\n{schema}"
+    first, *rest = messages
+    if not isinstance(first, SystemMessage):
+        return [*messages, UserMessage(content=words, source="user")]
+    told = SystemMessage(content=f"{first.content}\n\n{words}")
+    return [told, *rest, UserMessage(content="Answer with the JSON object alone.", source="user")]
 
 
 def prompt(file: str) -> str:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from itertools import groupby
 from typing import Any, Literal
 
@@ -14,8 +15,10 @@ from autogen_core.tools import Tool, ToolSchema
 from autogen_ext.models.cache import CHAT_CACHE_VALUE_TYPE, ChatCompletionCache
 from pydantic import BaseModel, ValidationError
 
-from willowbark.agents.asking import REQUEST, ModelUnavailable, reads_requests, told
+from willowbark.agents.asking import REQUEST, ModelUnavailable, reads_requests, told, written_calls
 from willowbark.agents.asking.drafts import strict
+from willowbark.agents.autogen import openai_server
+from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN
 from willowbark.agents.reporter import analyst_name
 from willowbark.teams.run.budget import Budget
 from willowbark.tools.enclosure import without_statements
@@ -23,6 +26,7 @@ from willowbark.tools.enclosure import without_statements
 from .journal import Journal
 
 _CLOCK = re.compile(r'(?<!\\)\\*"asked_at\\*": ?\\*"[^"\\]*\\*"')
+ANSWERS = 4  # part of a context that is left to the answer, as a divisor
 MAX_CALLS = 40  # tools that one answer may call; a model that is lost calls hundreds
 _SANDBOX = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 _MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
@@ -78,6 +82,9 @@ class JournaledClient(ChatCompletionCache):
         journal: the run's; None keeps to the budget alone.
         model: its name.
         stop: the run's; once it is cancelled, nothing is asked any more.
+        context_tokens: of prompt and answer together; a prompt that leaves no room for an answer is not asked. None
+            leaves it to the model's server to refuse.
+        streams: whether answers are taken piece by piece.
     """
 
     def __init__(
@@ -87,6 +94,9 @@ class JournaledClient(ChatCompletionCache):
         journal: Journal | None,
         model: str,
         stop: CancellationToken | None = None,
+        *,
+        context_tokens: int | None = None,
+        streams: bool = False,
     ) -> None:
         super().__init__(client, JournalStore(journal, model, budget) if journal else _Nowhere())
         self.display_name = analyst_name(client)
@@ -95,6 +105,8 @@ class JournaledClient(ChatCompletionCache):
         self._model = model
         self._journal = journal
         self._stop = stop
+        self._context_tokens = context_tokens
+        self._streams = streams and not self.reads_requests
 
     async def create(
         self,
@@ -129,7 +141,11 @@ class JournaledClient(ChatCompletionCache):
 
     async def _ask(self, key: str, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> CreateResult:
         """Ask the model itself; a failure is committed too, so that the run can meet it again."""
-        journal = self._journal
+        journal, most = self._journal, self._context_tokens
+        if most is not None and (tokens := _tokens_of(messages, arguments)) > most - most // ANSWERS:
+            raise ModelUnavailable(
+                f"its context length of {most:,} tokens has no room for a prompt of about {tokens:,}"
+            )
         if journal is not None and (kind := journal.model_failure(key)):
             self._budget.failed(kind)
             raise ModelUnavailable(kind)
@@ -137,14 +153,31 @@ class JournaledClient(ChatCompletionCache):
             await journal.settled()
         try:
             self._budget.check()
-            result = await self.client.create(messages, **arguments)
+            result = await self._answered(messages, arguments)
         except Exception as error:
             self._budget.failed(told(error))
             if journal is not None:
                 journal.model_failed(key, told(error))
             raise
-        called = result.content if isinstance(result.content, list) else []
-        return result if len(called) <= MAX_CALLS else result.model_copy(update={"content": called[:MAX_CALLS]})
+        return _with_calls(result, arguments)
+
+    async def _answered(self, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> CreateResult:
+        """What the model says, in one piece, or united from its pieces."""
+        if not self._streams:
+            return await self.client.create(messages, **arguments)
+        if openai_server(self.client) is not None:  # else it counts no tokens of a stream
+            extra = {**arguments["extra_create_args"], "stream_options": {"include_usage": True}}
+            arguments = {**arguments, "extra_create_args": extra}
+        said, result = list[str](), None
+        async with aclosing(self.client.create_stream(messages, **arguments)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, str):
+                    said.append(piece)
+                else:
+                    result = piece
+        if result is None:
+            raise ModelUnavailable("the stream of its answer ended early")
+        return result if result.content else result.model_copy(update={"content": "".join(said)})
 
     def create_stream(self, *arguments: Any, **options: Any) -> AsyncGenerator[str | CreateResult, None]:
         """Answer as a stream of one piece, from the journal where it holds the answer."""
@@ -166,6 +199,30 @@ class JournaledClient(ChatCompletionCache):
     ) -> tuple[CHAT_CACHE_VALUE_TYPE | None, str]:
         key = request_key(messages, tools, json_output, extra_create_args)
         return self.store.get(key), key
+
+
+def _with_calls(result: CreateResult, arguments: Mapping[str, Any]) -> CreateResult:
+    """An answer with the calls that a model wrote as text, and no more than `MAX_CALLS`."""
+    called = result.content
+    if isinstance(called, str) and arguments["tools"] and arguments["tool_choice"] != "none":
+        called = written_calls(called, [_schema(tool)["name"] for tool in arguments["tools"]])
+    if isinstance(called, str) or not called:
+        return result
+    return result.model_copy(update={"content": called[:MAX_CALLS], "finish_reason": "function_calls"})
+
+
+def _tokens_of(messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> int:
+    """About how many tokens a prompt has, with its tools and schema."""
+    form = arguments["json_output"]
+    schema = form.model_json_schema() if isinstance(form, type) else None  # type: ignore[attr-defined]
+    schema = schema or arguments["extra_create_args"].get("response_format")
+    offered = json.dumps([schema, *map(_schema, arguments["tools"])])
+    said = (each.content if isinstance(each.content, str) else str(each.content) for each in messages)
+    return (len(offered) + sum(map(len, said))) // CHARACTERS_PER_TOKEN
+
+
+def _schema(tool: Tool | ToolSchema) -> ToolSchema:
+    return tool.schema if isinstance(tool, Tool) else tool
 
 
 class _Nowhere(CacheStore[CHAT_CACHE_VALUE_TYPE]):
@@ -197,7 +254,7 @@ def request_key(
         schema = extra_create_args["response_format"]["json_schema"]["schema"]
     content = {
         "messages": list(_in_order(messages)),
-        "tools": [tool.schema if isinstance(tool, Tool) else tool for tool in tools],
+        "tools": [_schema(tool) for tool in tools],
         "json_output": json_output if schema is None else strict(schema),
         "typed": schema is not None,
         "extra": {name: value for name, value in extra_create_args.items() if name not in (REQUEST, "response_format")},

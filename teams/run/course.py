@@ -36,7 +36,7 @@ from ..config import DEPTHS, Settings
 from ..events import AgentEvent
 from ..ledger import Journal, Model
 from ..ledger.model_calls import JournaledClient
-from ..model_clients import BASELINE
+from ..model_clients import BASELINE, context_of
 from ..research_team import ResearchTeam, participants_of
 from .budget import WARN_SHARE, Alarm, Budget, Haul, estimate, haul_of, prices_of, rounds_warning
 from .hooks import Told, ToolCall, ToolResult, TurnTaken, tell
@@ -241,11 +241,8 @@ class Course:
     def _team(self, transport: Transport) -> ResearchTeam:
         client = self._client
         if self._journal is not None or not isinstance(client, BaselineChatCompletionClient):
-            client = JournaledClient(client, self._budget, self._journal, self._model.name, self._token)
-        kept = {
-            name: JournaledClient(other, self._budget, self._journal, name, self._token)
-            for name, other in self._others.items()
-        }
+            client = self._kept(client, self._model.name)
+        kept = {name: self._kept(other, name) for name, other in self._others.items()}
         named = self._settings.llm.roles.model_dump()
         roles = {role: kept[name] for role, name in named.items() if name in kept}
         members = participants_of(self._settings, client, self._approver, roles)
@@ -260,6 +257,18 @@ class Course:
             waiting=self._waiting,
         )
         return ResearchTeam(members, client, run=run)
+
+    def _kept(self, client: ChatCompletionClient, name: str) -> JournaledClient:
+        llm = self._settings.llm
+        return JournaledClient(
+            client,
+            self._budget,
+            self._journal,
+            name,
+            self._token,
+            context_tokens=context_of(name, llm),
+            streams=llm.streaming,
+        )
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:

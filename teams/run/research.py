@@ -118,8 +118,10 @@ async def research_stream(question: str | RunOptions, **choices: Unpack[Choices]
         if options.model_client is None:
             stack.push_async_callback(close_client, client)
         where = stack.enter_context(options.sources_at(settings))
+        probes = options.model_client is None and settings.llm.structured_output is None
+        if await preflight(client, model_of(client).name, probes=probes):  # kept with the run, which may be resumed
+            settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
         model, journal = model_of(client), None
-        await preflight(client, model.name)
         others = clients_of_roles(settings)
         for name, other in others.items():
             stack.push_async_callback(close_client, other)

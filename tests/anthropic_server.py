@@ -1,0 +1,159 @@
+"""A server on loopback that speaks Anthropic's Messages, refuses what it refuses, and keeps the beginnings it is told.
+
+https://docs.anthropic.com/en/api/messages
+"""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from openai_server import Answer, events, listening
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+_FIELDS = frozenset(
+    "model messages max_tokens system temperature tools tool_choice stream stop_sequences top_p top_k metadata".split()
+)
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_KEPT_FROM = 1024  # tokens
+_BREAKPOINTS = 4
+
+
+class AnthropicServer:
+    """Answers messages.
+
+    Args:
+        answer: what it says to a request's body; a `Response` stands for itself.
+
+    Attributes:
+        bodies: what it was asked, refused or not.
+        refused: its words for what it refused with 400.
+        kept_tokens: what it read again from what it kept.
+        tokens: of all prompts and answers, kept ones too.
+    """
+
+    def __init__(self, answer: Callable[[dict[str, Any]], Answer | Response]) -> None:
+        self.answer = answer
+        self.bodies: list[dict[str, Any]] = []
+        self.refused: list[str] = []
+        self.kept_tokens = self.tokens = 0
+        self._kept: set[str] = set()
+        self.running = listening([Route("/v1/messages", self.messages, methods=["POST"])])
+
+    async def messages(self, request: Request) -> Response:
+        """Refuse or answer."""
+        body = await request.json()
+        self.bodies.append(body)
+        if problem := _problem(body):
+            self.refused.append(problem)
+            return failure(400, problem, "invalid_request_error")
+        said = self.answer(body)
+        if isinstance(said, Response):
+            return said
+        content: list[dict[str, Any]] = [{"type": "text", "text": said}]
+        if not isinstance(said, str):
+            content = [
+                {"type": "tool_use", "id": f"toolu_{at}", "name": name, "input": given}
+                for at, (name, given) in enumerate(said.items())
+            ]
+        reason = "end_turn" if isinstance(said, str) else "tool_use"
+        whole = message(body, content, reason, self._usage(body))
+        return _streamed(whole) if body.get("stream") else JSONResponse(whole)
+
+    def _usage(self, body: dict[str, Any]) -> dict[str, int]:
+        """Tokens, those that it kept apart from those that it reads: by what stands before each mark."""
+        blocks = [{"tools": body.get("tools")}, *body.get("system", []), *_blocks(body["messages"])]
+        total, read, written = len(json.dumps(blocks)) // 4, 0, 0
+        for at, block in enumerate(blocks, 1):
+            beginning = json.dumps(blocks[:at])
+            if "cache_control" in block and (tokens := len(beginning) // 4) >= _KEPT_FROM:
+                read, written = (tokens, 0) if beginning in self._kept else (read, tokens - read)
+                self._kept.add(beginning)
+        self.kept_tokens += read
+        self.tokens += total + 7
+        usage = {"cache_read_input_tokens": read, "cache_creation_input_tokens": written}
+        return {"input_tokens": total - read - written, "output_tokens": 7, **usage}
+
+
+def message(
+    body: dict[str, Any], content: list[dict[str, Any]], reason: str, usage: dict[str, int] | None = None
+) -> dict[str, Any]:
+    """An answer as Anthropic words it."""
+    said = {"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "content": content}
+    return {
+        **said,
+        "stop_reason": reason,
+        "stop_sequence": None,
+        "usage": usage or {"input_tokens": 11, "output_tokens": 7},
+    }
+
+
+def _streamed(whole: dict[str, Any]) -> Response:
+    """https://docs.anthropic.com/en/docs/build-with-claude/streaming"""
+    begun = {**whole, "content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}
+    told: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
+    for at, block in enumerate(whole["content"]):
+        is_text = block["type"] == "text"
+        delta = {"type": "text_delta", "text": block["text"]} if is_text else {
+            "type": "input_json_delta", "partial_json": json.dumps(block["input"]),
+        }  # fmt: skip
+        empty = {**block, "text": ""} if is_text else {**block, "input": {}}
+        told += [
+            {"type": "content_block_start", "index": at, "content_block": empty},
+            {"type": "content_block_delta", "index": at, "delta": delta},
+            {"type": "content_block_stop", "index": at},
+        ]
+    stop = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    told += [{"type": "message_delta", "delta": stop, "usage": {"output_tokens": whole["usage"]["output_tokens"]}}]
+    return events([f"event: {each['type']}\ndata: {json.dumps(each)}" for each in (*told, {"type": "message_stop"})])
+
+
+def failure(status: int, words: str, kind: str) -> JSONResponse:
+    """An error as Anthropic words it."""
+    return JSONResponse({"type": "error", "error": {"type": kind, "message": words}}, status)
+
+
+def _blocks(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        block
+        for each in messages
+        for block in (each["content"] if isinstance(each["content"], list) else [{"type": "text", **each}])
+    ]
+
+
+def _problem(body: dict[str, Any]) -> str | None:
+    if extra := sorted(body.keys() - _FIELDS):
+        return f"{extra[0]}: Extra inputs are not permitted"
+    if not 0 <= body.get("temperature", 1) <= 1:
+        return "temperature: range: 0..1"
+    if not body["max_tokens"] or body["messages"][0]["role"] != "user":
+        return "messages: first message must use the user role"
+    blocks = [*(body.get("system") or []), *_blocks(body["messages"])]
+    if any(not block["text"].strip() for block in blocks if "text" in block):
+        return "messages: text content blocks must be non-empty"
+    if sum("cache_control" in block for block in blocks) > _BREAKPOINTS:
+        return "A maximum of 4 blocks with cache_control may be provided."
+    tools = [tool["name"] for tool in body.get("tools", [])]
+    if "tool_choice" in body and not tools:
+        return "tool_choice: may only be specified while providing tools"
+    if any(not _NAME.fullmatch(name) for name in tools):
+        return "tools.0.name: String should match pattern"
+    return _order_problem(body["messages"], tools)
+
+
+def _order_problem(messages: list[dict[str, Any]], tools: list[str]) -> str | None:
+    due: set[str] = set()
+    for at, each in enumerate(messages):
+        blocks = each["content"] if isinstance(each["content"], list) else []
+        given = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
+        if given != due:
+            return f"messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after"
+        used = [block for block in blocks if block["type"] == "tool_use"]
+        if used and not tools:
+            return "Requests which include `tool_use` or `tool_result` blocks must define tools"
+        if foreign := [block["name"] for block in used if block["name"] not in tools]:
+            return f"messages.{at}: tool {foreign[0]} is not among the tools of this request"
+        due = {block["id"] for block in used}
+    return None

@@ -1,0 +1,273 @@
+"""Whole runs on Anthropic's, Azure's and Ollama's protocols: AutoGen's own clients, servers on loopback."""
+
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anthropic_server import AnthropicServer, failure, message
+from autogen_core.models import SystemMessage, UserMessage
+from benchmarks.prompt_tokens import quoting_report
+from builders import QUESTION
+from openai_server import Answer, OpenAIServer, listening
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from test_provider_quirks import VERDICT, good, kind_of
+from typer.testing import CliRunner
+from willowbark.agents.drafts import JudgeDraft
+
+from willowbark.agents.asking import ModelFailure, ask
+from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
+from willowbark.teams.faces.ask import ExitCode, Outcome
+from willowbark.teams.faces.cli import app
+from willowbark.teams.model_clients import close, model_client, preflight
+from willowbark.teams.run.research import research
+from willowbark.tools.errors import UsageError
+
+pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:Resolved model mismatch")]
+Body = dict[str, Any]
+ENVIRONMENT = {"ANTHROPIC_API_KEY": "good", "AZURE_OPENAI_API_KEY": "good"}
+
+
+def needs(module: str) -> pytest.MarkDecorator:
+    try:
+        missing = find_spec(module) is None
+    except ImportError:
+        missing = True
+    return pytest.mark.skipif(missing, reason=f"{module} is not installed")
+
+
+async def ran(model: str, url: str, question: str = QUESTION, rounds: int = 2, **llm: Any) -> ResearchReport:
+    settings = Settings(
+        llm=LLMSettings(model=model, base_url=url, **llm),
+        research=ResearchSettings(max_iterations=rounds, max_results_per_tool=10),
+        tools=ToolSettings(sources=("pubmed", "clinicaltrials", "chembl")),
+    )
+    client = model_client(model, settings, ENVIRONMENT)
+    if (library := getattr(client, "_client", None)) is not None and hasattr(library, "max_retries"):
+        library.max_retries = 0  # what waits between attempts is the library's
+    try:
+        return await research(question, settings=settings, model_client=client, offline=True)
+    finally:
+        await close(client)
+
+
+def searching(body: Body) -> Answer | Response:
+    """Searches with each tool that takes a query; the judge asks for more of it."""
+    if kind_of(body) == "choice" and body["messages"][-1]["role"] == "user":
+        names = [tool.get("name") or tool["function"]["name"] for tool in body["tools"]]
+        return {name: {"query": "migraine"} for name in names if name.startswith("search_")}
+    if kind_of(body) == "JudgeDraft":
+        more = [{"closes": "x", "specialist": who, "query": "propranolol"} for who in ("literature", "mechanism")]
+        return json.dumps({**VERDICT, "next_searches": more})
+    if kind_of(body) == "ReportDraft":
+        return json.dumps(quoting_report([UserMessage(content=said_in(body), source="user")]))
+    return good(body)
+
+
+def said_in(body: Body) -> str:
+    """All that a user said."""
+    contents = [each["content"] for each in body["messages"] if each["role"] == "user"]
+    blocks = [block for each in contents for block in (each if isinstance(each, list) else [{"text": each}])]
+    return "\n".join(block.get("text", "") for block in blocks)
+
+
+@needs("anthropic")
+async def test_a_team_on_anthropic_is_never_refused_and_each_specialist_has_its_own_tools() -> None:
+    server = AnthropicServer(searching)
+    with server.running() as url:
+        report = await ran("anthropic/claude-haiku-4-5", url)
+    assert server.refused == []
+    assert not report.model_failed
+    offered = {frozenset(tool["name"] for tool in body["tools"]) for body in server.bodies if "tools" in body}
+    assert len(offered) == 3
+    assert all(len(one & other) == 0 for one in offered for other in offered if one != other)
+    drafts = {kind_of(body) for body in server.bodies} - {"choice", "word"}
+    assert drafts == {"ReadingsDraft", "JudgeDraft", "ReportDraft"}
+    assert all("cache_control" in body["system"][-1] for body in server.bodies if kind_of(body) in drafts)
+
+
+@needs("anthropic")
+async def test_what_anthropic_keeps_is_read_again_and_counted() -> None:
+    server = AnthropicServer(searching)
+    with server.running() as url:
+        report = await ran("anthropic/claude-haiku-4-5", url)
+    assert kind_of(server.bodies[0]) == "word"
+    word = len(json.dumps([{"tools": None}, *server.bodies[0]["messages"]])) // 4
+    assert server.kept_tokens > 0.15 * server.tokens
+    assert report.tokens_used == pytest.approx(server.tokens - word, abs=30)
+
+
+@needs("anthropic")
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        (lambda _: failure(529, "Overloaded", "overloaded_error"), "529 Overloaded"),
+        (lambda _: failure(429, "This request would exceed your rate limit.", "rate_limit_error"), "429 This request"),
+        (lambda body: JSONResponse(message(body, [], "refusal")), "The model refused: stop reason refusal"),
+        (lambda _: failure(400, "prompt is too long: 9 tokens > 8 maximum", "invalid_request_error"), "too long"),
+    ],
+    ids=["a storm of 529", "a limit of requests", "a refusal", "a prompt too long"],
+)
+async def test_a_run_on_anthropic_that_gets_no_answer_says_why_and_fails(
+    answer: Callable[[Body], Response], cause: str
+) -> None:
+    server = AnthropicServer(lambda body: "ready" if kind_of(body) == "word" else answer(body))
+    with server.running() as url:
+        report = await ran("anthropic/claude-haiku-4-5", url, rounds=1)
+    said = [report.analyst or "", *report.limitations]
+    assert any(cause in line for line in said), said
+    assert report.model_failed
+    assert Outcome(report=report).exit_code is ExitCode.FAILED
+    assert report.total_papers_reviewed
+
+
+@needs("anthropic")
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [
+        (401, "authentication_error", "invalid x-api-key"),
+        (403, "permission_error", "Your key may not use this model."),
+        (404, "not_found_error", "model: claude-99"),
+        (400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
+    ],
+)
+async def test_what_anthropic_will_not_answer_tomorrow_either_stops_a_run_in_one_line(
+    status: int, kind: str, words: str
+) -> None:
+    server = AnthropicServer(lambda _: failure(status, words, kind))
+    with server.running() as url:
+        settings = Settings(llm=LLMSettings(base_url=url))
+        client = model_client("anthropic/claude-99", settings, ENVIRONMENT)
+        with pytest.raises(UsageError, match=f"^model 'anthropic/claude-99' cannot be asked: {status} {words[:20]}"):
+            await preflight(client, "anthropic/claude-99")
+        await close(client)
+
+
+@needs("anthropic")
+@pytest.mark.parametrize(
+    ("status", "words", "arguments", "code", "told"),
+    [
+        (401, "invalid x-api-key", [], 2, "cannot be asked: 401 invalid x-api-key"),
+        (529, "Overloaded", [], 4, "calls: 529 Overloaded"),
+        (529, "Overloaded", ["--fallback"], 0, "calls: 529 Overloaded"),
+    ],
+    ids=["a wrong key", "a storm of 529", "a storm, with a stand-in allowed"],
+)
+def test_on_the_command_line_a_model_that_is_not_to_be_had_is_told_by_exit_code(
+    status: int, words: str, arguments: list[str], code: int, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def answer(body: Body) -> Answer | Response:
+        is_ready = kind_of(body) == "word" and status == 529
+        return "ready" if is_ready else failure(status, words, "some_error")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-of-nobody")
+    with AnthropicServer(answer).running() as url:
+        monkeypatch.setenv("WILLOWBARK_LLM__BASE_URL", url)
+        model = ["--model", "anthropic/claude-99", "--max-iterations", "1", "--max-results", "5"]
+        result = CliRunner().invoke(app, ["ask", QUESTION, "--offline", *model, *arguments])
+    assert result.exit_code == code
+    assert told in result.stderr.splitlines()[-1] if code == 2 else told in result.stdout[:3000]
+    assert "secret-of-nobody" not in result.output
+
+
+@needs("azure.identity")
+@pytest.mark.parametrize("strict", [True, False], ids=["takes schemas", "takes none"])
+async def test_a_team_on_azure_is_never_refused(strict: bool) -> None:
+    server = OpenAIServer(searching)
+    with server.running() as url:
+        report = await ran("azure/mine", url.removesuffix("/v1"), structured_output=strict)
+    assert server.refused == []
+    assert not report.model_failed
+    typed = {body["response_format"]["type"] for body in server.bodies if "response_format" in body}
+    assert typed == ({"json_schema"} if strict else {"json_object"})
+
+
+class Ollama:
+    """https://github.com/ollama/ollama/blob/main/docs/api.md"""
+
+    def __init__(self) -> None:
+        self.bodies: list[Body] = []
+        self.running = listening([Route("/api/chat", self.chat, methods=["POST"])])
+
+    async def chat(self, request: Request) -> Response:
+        body = await request.json()
+        self.bodies.append(body)
+        form = body.get("format")
+        typed = {"json_schema": {"name": named(form)}, "type": "json_schema"} if isinstance(form, dict) else None
+        said = searching({**body, "response_format": typed})
+        assert not isinstance(said, Response)
+        made: Body = {"role": "assistant", "content": said}
+        if not isinstance(said, str):
+            calls = [{"function": {"name": name, "arguments": given}} for name, given in said.items()]
+            made = {"role": "assistant", "content": "", "tool_calls": calls}
+        done = {"done": True, "done_reason": "stop", "prompt_eval_count": 5, "eval_count": 7}
+        head = {"model": body["model"], "created_at": "2026-01-01T00:00:00Z"}
+        if not body["stream"]:
+            return JSONResponse({**head, "message": made, **done})
+        end = {**head, "message": {"role": "assistant", "content": ""}, **done}
+        lines = [json.dumps(each) for each in ({**head, "message": made, "done": False}, end)]
+        return PlainTextResponse("\n".join(lines), media_type="application/x-ndjson")
+
+
+def named(schema: Body) -> str:
+    """The draft that a schema asks for."""
+    fields = {"readings": "ReadingsDraft", "mechanism_score": "JudgeDraft", "claims": "ReportDraft"}
+    return next((name for field, name in fields.items() if field in schema["properties"]), "BorneOut")
+
+
+@needs("ollama")
+async def test_a_team_on_ollama_asks_for_its_context_and_is_held_to_schemas() -> None:
+    server = Ollama()
+    with server.running() as url:
+        report = await ran("ollama/some-model", url, num_ctx=16_384, temperature=0.0, max_tokens=900)
+    assert not report.model_failed
+    options = {"num_ctx": 16_384, "temperature": 0.0, "num_predict": 900}
+    assert all(body["options"] == options for body in server.bodies)
+    asked = {named(body["format"]) for body in server.bodies if isinstance(body.get("format"), dict)}
+    assert asked == {"ReadingsDraft", "JudgeDraft", "ReportDraft"}
+    assert report.tokens_used == 12 * (len(server.bodies) - 1)  # not that of the one word before
+
+
+@needs("openai")
+@pytest.mark.parametrize("words", ["I cannot help with that", "No"])
+async def test_a_refusal_is_told_in_the_models_own_words_and_not_asked_again(words: str) -> None:
+    said = {"role": "assistant", "content": None, "refusal": words}
+    usage = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
+    choices = [{"index": 0, "finish_reason": "stop", "message": said}]
+    whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "usage": usage, "choices": choices}
+    server = OpenAIServer(lambda _: JSONResponse(whole))
+    with server.running() as url:
+        client = model_client("openai/served", Settings(llm=LLMSettings(base_url=url)), {})
+        asked = [SystemMessage(content="Judge."), UserMessage(content="Round 1", source="judge")]
+        with pytest.raises(ModelFailure, match=f"^The model refused: {words}$") as caught:
+            await ask(client, asked, JudgeDraft)
+        await close(client)
+    assert len(server.bodies) == 1
+    assert caught.value.usage.completion_tokens == 7
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param("openai/served", marks=needs("openai")),
+        pytest.param("anthropic/claude-haiku-4-5", marks=needs("anthropic")),
+        pytest.param("ollama/some-model", marks=needs("ollama")),
+    ],
+)
+async def test_answers_may_come_piece_by_piece_and_are_counted_all_the_same(model: str) -> None:
+    servers = {"anthropic": lambda: AnthropicServer(searching), "ollama": Ollama}
+    server = servers.get(model.partition("/")[0], lambda: OpenAIServer(searching, takes_bounds=True))()
+    with server.running() as url:
+        whole = await ran(model, url, rounds=1)
+        asked = len(server.bodies)
+        streamed = await ran(model, url, rounds=1, streaming=True)
+    assert all(body["stream"] for body in server.bodies[asked + 1 :])  # the one word before comes in one piece
+    assert not streamed.model_failed
+    assert streamed.drug_candidates == whole.drug_candidates
+    assert streamed.tokens_used == pytest.approx(whole.tokens_used, rel=0.05)
