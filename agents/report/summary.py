@@ -219,9 +219,11 @@ def conclusion(material: Material, candidates: Sequence[DrugCandidate], answered
 def confidence(material: Material, shown: Sequence[Candidate], answered: Answer | None = None) -> float:
     """Confidence in the answer, 0 to 1: the best candidate's certainty, less what silent sources cost.
 
-    Drugs outside a class that the question names answer it as little as none.
+    Where the question names drugs or a class, others answer it as little as none.
     """
-    levels = [c.appraisal.certainty.level.value for c in shown if c.in_asked_class is not False]
+    named = material.asked.drugs
+    answering = [c for c in shown if c.in_asked_class is not False and (not named or c.drug in named)]
+    levels = [c.appraisal.certainty.level.value for c in answering]
     best = max((CONFIDENCE[level] for level in levels), default=0.0)
     if answered and answered.confidence is not None:
         best = answered.confidence

@@ -86,7 +86,7 @@ class Candidate(BaseModel):
 def appraise_candidates(
     question: str | ParsedQuestion, pool: Sequence[Evidence], readings: Readings | None = None
 ) -> list[Candidate]:
-    """Find the drugs that the pool speaks of and appraise each; those of a class asked about first, then by support.
+    """Find the drugs that the pool speaks of and appraise each; those asked about first, then by support.
 
     A drug is a candidate when a publication or trial on the condition names it, by a name that is known or that a model
     read there; drugs that are known from drug databases alone are none, and neither are those that records have mostly
@@ -107,7 +107,10 @@ def appraise_candidates(
                 found.setdefault(drug, []).append(said)
     known = _with_rivals({drug: records for drug, records in found.items() if not _is_no_treatment(records)})
     candidates = [_candidate(drug, records, drug_records, asked) for drug, records in known.items()]
-    return sorted(candidates, key=lambda candidate: (candidate.in_asked_class is False, *_standing(candidate)))
+    return sorted(
+        candidates,
+        key=lambda each: (each.drug not in (asked.drugs or known), each.in_asked_class is False, *_standing(each)),
+    )
 
 
 def _appraised(record: Evidence, asked: ParsedQuestion, readings: Readings) -> dict[str, AppraisedRecord]:
