@@ -19,6 +19,7 @@ from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableRep
 from .evidence import SOURCE_NAMES, Evidence, SearchResult, SourceName, merge
 from .http.transport import Transport
 from .questions.naming import asked_for, words_of
+from .questions.query import ParsedQuestion
 from .ranking import rank
 from .sources.card import SourceCard
 
@@ -297,10 +298,10 @@ class Source:
 
 
 class LookUps(Source):
-    """A source that knows things by their names alone: the drugs that a query names, else its words as one name."""
+    """A source that is asked by names: by the drugs that a query names, else by its words."""
 
-    MOST_NAMES: ClassVar[int] = 8
-    """Of one query, a request each."""
+    MOST_NAMES: ClassVar[int | None] = 8
+    """Of one query, a request each; None where one request takes them all."""
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
         """Give what there is on each name.
@@ -309,10 +310,24 @@ class LookUps(Source):
             SourceRefused: filters were given, or the query holds no words.
             SearchError: no answer, or no readable one.
         """
-        SearchFilters.of(self.name, filters)
-        words = words_of(self.name, query)
-        names = (asked_for(query).drugs or (words,))[: min(max_results, self.MOST_NAMES)]
-        return await self.by_names(query, names, max_results)
+        page = SearchFilters.of(self.name, filters).page
+        asked, words = asked_for(query), words_of(self.name, query)
+        if not asked.drugs and (others := await self.without_drugs(asked, words)):
+            records, problems, url = others
+            shown = records[(page - 1) * max_results : page * max_results]
+            return self.reply(query, shown, words=words, total=len(records), problems=problems, url=url)
+        names = asked.drugs or (words,)
+        asked_for_now = names[: min(max_results, self.MOST_NAMES)] if self.MOST_NAMES else names
+        return await self.by_names(query, asked_for_now, max_results)
+
+    async def without_drugs(
+        self, asked: ParsedQuestion, words: str
+    ) -> tuple[Sequence[Evidence], Sequence[str], str] | None:
+        """All there is on a query that names no drug: records, problems, the request; None takes its words for a name.
+
+        Raises as `find`.
+        """
+        return None
 
 
 def request_size(size: int, most: int) -> int:

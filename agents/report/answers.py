@@ -21,7 +21,7 @@ from .content import NOT_REPORTED, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, paragraph, points, table
 from .forms.markdown import blocks_in_markdown
 from .material import Material, References
-from .mechanisms import bears
+from .sections import bears
 from .wording import capital, counted, listed, short
 
 LONGEST_QUOTE = 220  # characters of a sentence within the answer; the section below it has it whole

@@ -22,10 +22,16 @@ from .claims import Claim
 from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate
 from .grounding import shown_prose
 from .material import Material, References
-from .mechanisms import argument_section, disease_section
 from .model import ResearchReport
 from .safety import safety_section
-from .sections import clinical_section, mechanism_of, mechanistic_section, methodology_section
+from .sections import (
+    argument_section,
+    clinical_section,
+    disease_section,
+    mechanism_of,
+    mechanistic_section,
+    methodology_section,
+)
 from .summary import conclusion, confidence, executive_summary, title
 from .tables import evidence_table, flow, look_alikes, search_log, study_limits, trial_table
 from .wording import counted, listed

@@ -40,9 +40,8 @@ from ..model_clients import BASELINE, context_of
 from ..research_team import ResearchTeam, participants_of
 from .budget import WARN_SHARE, Alarm, Budget, Haul, estimate, haul_of, prices_of, rounds_warning
 from .hooks import Told, ToolCall, ToolResult, TurnTaken, tell
-from .narrator import Narrator
+from .narrator import Narrator, partial_report, report_of, together
 from .options import RunOptions
-from .partial import partial_report, report_of, together
 
 _TURNS = FindingsMessage | AssessmentMessage | ApprovalMessage | ReportMessage
 _log = logging.getLogger(EVENT_LOGGER_NAME)

@@ -25,8 +25,8 @@ from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
 from .budget import Budget, prices_of
 from .course import Course
+from .narrator import messages_of, partial_report
 from .options import LifeChoices, RunOptions
-from .partial import messages_of, partial_report
 from .research import approver_for, report_of
 
 _OTHERWISE = (

@@ -84,7 +84,7 @@ def candidates(report: ReportContent) -> Section:
         )
         return Section(title, "candidates", (paragraph(none),))
     overview = Table(
-        "Existing drugs with a verified verdict: those asked about, then the best supported; certainty is that of helping",
+        "Existing drugs with a verified verdict: those asked about, then the best supported; certainty is of helping",
         ("drug", "certainty", "evidence", "for", "against", "undecided", "status"),
         (Group(tuple(_overview(c, place) for place, c in enumerate(report.candidates, 1))),),
         "overview",

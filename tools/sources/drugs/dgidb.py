@@ -15,10 +15,10 @@ from ...errors import SourceRefused
 from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, dicts, entries, read_each, text
 from ...lexicon import canonical_drug
-from ...questions.naming import asked_for, words_of
+from ...questions.query import ParsedQuestion
 from ...records import Drug
 from ...records.parts import Mechanism
-from ...search import Filters, SearchFilters, Source, SourceReply
+from ...search import LookUps, SourceReply
 from ..card import SourceCard
 
 CARD = SourceCard(
@@ -52,31 +52,21 @@ DRUGS, GENES = _QUERY % ("drugs", "gene { name }"), _QUERY % ("genes", "drug { n
 Row = Mapping[str, Any]
 
 
-class DGIdb(Source):
+class DGIdb(LookUps):
     """Interactions of drugs and genes."""
 
     card = CARD
+    MOST_NAMES = None
 
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
-        """Give the genes of the drugs that a query names; else the drugs of the genes whose symbols it holds.
-
-        Raises:
-            SourceRefused: filters were given, or the query holds no words.
-            SearchError: no answer, or no readable one.
-        """
-        page = SearchFilters.of(self.name, filters).page
-        asked, words = asked_for(query), words_of(self.name, query)
-        if asked.drugs:
-            return await self.by_names(query, asked.drugs, max_results)
+    async def without_drugs(self, asked: ParsedQuestion, words: str) -> tuple[list[Evidence], list[str], str]:
+        """The drugs of the genes whose symbols a query holds; raises as `find`."""
         nodes, url = await self._ask("genes", GENES, [word.upper() for word in words.split()])
         rows = [(node, each) for node in nodes for each in dicts(node, "interactions")]
         by_drug: dict[str, list[tuple[str, Row]]] = {}
         for node, each in rows:
             if (drug := text(at(each, "drug", "name"))) and (gene := text(node.get("name"))):
                 by_drug.setdefault(drug, []).append((gene, each))
-        records = [_record(drug, given) for drug, given in by_drug.items()]
-        shown = records[(page - 1) * max_results : page * max_results]
-        return self.reply(query, shown, total=len(records), url=url)
+        return [_record(drug, given) for drug, given in by_drug.items()], [], url
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give the genes that drugs interact with, all at once, and none twice in a run; raises as `find`."""

@@ -18,9 +18,9 @@ from typing import Any
 from ...errors import SearchError, UnreadableReply
 from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, dicts, entries, read_each
-from ...questions.naming import asked_for, words_of
+from ...questions.query import ParsedQuestion
 from ...records import Process, Protein
-from ...search import Filters, SearchFilters, Source, SourceReply
+from ...search import LookUps, SourceReply
 from ..card import SourceCard
 from .uniprot import HUMAN, UniProt, mechanisms_of
 
@@ -49,32 +49,17 @@ _TAG = re.compile(r"</?[A-Za-z][^>]*>")
 _END = re.compile(r"(?<=[.!?])\s")
 
 
-class Reactome(Source):
-    """Human pathways."""
+class Reactome(LookUps):
+    """Human pathways: of the targets of drugs, or by words."""
 
     card = CARD
+    MOST_NAMES = None
 
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
-        """Give the pathways of the targets of the drugs that a query names; else those that bear its words.
-
-        Args:
-            query: words, or the boolean form that `preprocess_query` gives.
-            max_results: 1 to 50 records.
-            filters: the page.
-
-        Raises:
-            SourceRefused: filters were given, or the query holds no words.
-            SearchError: no answer, or no readable one.
-        """
-        page = SearchFilters.of(self.name, filters).page
-        asked, words = asked_for(query), words_of(self.name, query)
-        if asked.drugs:
-            return await self.by_names(query, asked.drugs, max_results)
+    async def without_drugs(self, asked: ParsedQuestion, words: str) -> tuple[list[Evidence], list[str], str]:
+        """The pathways that bear the words of a query; raises as `find`."""
         params = {"query": words, "species": HUMAN, "types": "Pathway", "cluster": "true"}
         read, url = await self.transport.get(self.name, "search/query", params=params, also=(404,), read=parse_hits)
-        records, unread = read_each(read, parse_pathway)
-        shown = records[(page - 1) * max_results : page * max_results]
-        return self.reply(query, shown, words=words, total=len(records), problems=unread, url=url)
+        return *read_each(read, parse_pathway), url
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give the pathways that drugs act in, those of most drugs first, and none twice in a run.

@@ -23,10 +23,10 @@ from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, dicts, entries, read_each
 from ...http.transport import Transport
 from ...lexicon import condition_synonyms
-from ...questions.naming import asked_for, words_of
+from ...questions.query import ParsedQuestion
 from ...records import Drug, Protein
 from ...records.parts import Involvement, Mechanism, Pathway
-from ...search import Filters, SearchFilters, Source, SourceReply
+from ...search import LookUps, SourceReply
 from ..card import SourceCard
 from .chembl import ChEMBL
 from .opentargets import OpenTargets
@@ -62,34 +62,19 @@ _CITED = re.compile(r"\s*\((?:PubMed:\d+(?:, )?)+\)|\s*\(By similarity\)")
 _GUESSED = "IEA"  # evidence that no curator looked at
 
 
-class UniProt(Source):
-    """Reviewed human proteins."""
+class UniProt(LookUps):
+    """Reviewed human proteins: those that drugs act on, or those of a condition."""
 
     card = CARD
+    MOST_NAMES = None
 
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
-        """Give the proteins that the drugs of a query act on; else those involved in the condition it names.
-
-        Args:
-            query: words, or the boolean form that `preprocess_query` gives.
-            max_results: 1 to 50 records.
-            filters: the page, of proteins for a condition.
-
-        Raises:
-            SourceRefused: filters were given, or the query holds no words.
-            SearchError: no answer, or no readable one.
-        """
-        page = SearchFilters.of(self.name, filters).page
-        asked, words = asked_for(query), words_of(self.name, query)
-        if asked.drugs:
-            return await self.by_names(query, asked.drugs, max_results)
+    async def without_drugs(self, asked: ParsedQuestion, words: str) -> tuple[list[Evidence], list[str], str]:
+        """The proteins involved in the condition that a query names; raises as `find`."""
         condition = (asked.conditions or (words,))[0]
         names = list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]
         told = " OR ".join(f'cc_disease:"{_plain(name)}"' for name in names)
         entries, url = await self._ask(f"({told}) AND {_HUMAN_ALONE}")
-        records, unread = read_each(entries, parse_protein)
-        shown = records[(page - 1) * max_results : page * max_results]
-        return self.reply(query, shown, words=words, total=len(records), problems=unread, url=url)
+        return *read_each(entries, parse_protein), url
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give the human proteins that drugs act on, all at once, and none twice in a run.
