@@ -7,11 +7,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import httpx
-
 from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 
 if TYPE_CHECKING:
+    import httpx
     import numpy as np
 
 BATCH = 64  # texts of one request
@@ -37,7 +36,7 @@ class OpenAIEmbedder:
     """
 
     def __init__(
-        self, model: str, *, base_url: str = "https://api.openai.com/v1", client: httpx.AsyncClient | None = None
+        self, model: str, *, base_url: str = "https://api.openai.com/v1", client: "httpx.AsyncClient | None" = None
     ) -> None:
         self._model, self._base_url, self._client = model, base_url.rstrip("/"), client
 
@@ -53,6 +52,8 @@ class OpenAIEmbedder:
         return found
 
     async def _batch(self, texts: list[str]) -> list[list[float]]:
+        import httpx  # noqa: PLC0415  it brings a command line with it
+
         key = os.environ.get("OPENAI_API_KEY")
         asked: dict[str, Any] = {
             "json": {"model": self._model, "input": texts},

@@ -1,17 +1,14 @@
-"""One run from question to report: the team, its events, and a report whatever happens."""
+"""One run from question to report: the team, its events, and a report whatever happens.
+
+The team and its agents are loaded with the first run, not with this module.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from functools import partial
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from autogen_agentchat.agents import UserProxyAgent
-
-from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest, Approve, NobodyToAsk
-from willowbark.agents.approver import ApproverAgent
-from willowbark.agents.autogen import input_of
-from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.questions.query import validate_question
 
@@ -21,13 +18,14 @@ from ..ledger import Ledger
 from ..model_clients import clients_of_roles, model_of, preflight
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
-from .course import Course
-from .options import Choices, RunOptions
+from .options import Asked, Choices, RunOptions
+
+if TYPE_CHECKING:
+    from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest
+    from willowbark.agents.approver import ApproverAgent
+    from willowbark.agents.report.model import ResearchReport
 
 __all__ = ["Asked", "RunFailed", "SourcesUnreachable", "ask", "research", "research_stream"]
-
-Asked = Approve | UserProxyAgent
-"""Who is asked about the candidates: a function that takes the typed request, or AutoGen's agent for a person."""
 
 
 class RunFailed(WillowbarkError):
@@ -41,7 +39,7 @@ class SourcesUnreachable(RunFailed):
         report: says what was asked, and why each source did not answer.
     """
 
-    def __init__(self, report: ResearchReport) -> None:
+    def __init__(self, report: "ResearchReport") -> None:
         asked = ", ".join(sorted({entry.source for entry in report.search_log}))
         super().__init__(
             f"no source could be reached ({asked}); `willowbark doctor` tells which can be reached from here"
@@ -49,7 +47,7 @@ class SourcesUnreachable(RunFailed):
         self.report = report
 
 
-async def research(question: str | RunOptions, **choices: Unpack[Choices]) -> ResearchReport:
+async def research(question: str | RunOptions, **choices: Unpack[Choices]) -> "ResearchReport":
     """Answer a question with a report.
 
     Args:
@@ -65,7 +63,7 @@ async def research(question: str | RunOptions, **choices: Unpack[Choices]) -> Re
     return await report_of(research_stream(options), options)
 
 
-def ask(question: str | RunOptions, **choices: Unpack[Choices]) -> ResearchReport:
+def ask(question: str | RunOptions, **choices: Unpack[Choices]) -> "ResearchReport":
     """Answer a question with a report, and wait for it: `research` for scripts that have no event loop.
 
     Takes and raises what `research` does.
@@ -82,7 +80,7 @@ def ask(question: str | RunOptions, **choices: Unpack[Choices]) -> ResearchRepor
     )
 
 
-async def report_of(stream: AsyncGenerator[AgentEvent, None], options: RunOptions) -> ResearchReport:
+async def report_of(stream: AsyncGenerator[AgentEvent, None], options: RunOptions) -> "ResearchReport":
     """Follow a run to its end.
 
     Raises:
@@ -110,6 +108,8 @@ async def research_stream(question: str | RunOptions, **choices: Unpack[Choices]
     Takes and raises what `research` does. After a failure an `error` event comes first, then `complete` with a report
     of what was found until then.
     """
+    from .course import Course  # noqa: PLC0415
+
     options = RunOptions.of(question, choices)
     asked = validate_question(options.question or "")
     settings = options.chosen()
@@ -145,7 +145,7 @@ async def research_stream(question: str | RunOptions, **choices: Unpack[Choices]
             yield event
 
 
-def approver_for(approve: Asked | bool | None, settings: Settings, via: str | None = None) -> ApproverAgent | None:
+def approver_for(approve: Asked | bool | None, settings: Settings, via: str | None = None) -> "ApproverAgent | None":
     """The agent that asks, as the settings want it; None where they ask nobody.
 
     Args:
@@ -156,6 +156,11 @@ def approver_for(approve: Asked | bool | None, settings: Settings, via: str | No
     asked = settings.research
     if not asked.approve:
         return None
+    from autogen_agentchat.agents import UserProxyAgent  # noqa: PLC0415
+
+    from willowbark.agents.approver import ApproverAgent  # noqa: PLC0415
+    from willowbark.agents.autogen import input_of  # noqa: PLC0415
+
     if isinstance(approve, ApproverAgent):
         return approve
     agent = partial(ApproverAgent, default=asked.approval_default, timeout_s=asked.approval_timeout_s)
@@ -166,5 +171,7 @@ def approver_for(approve: Asked | bool | None, settings: Settings, via: str | No
     return agent(approve=approve, via=via)
 
 
-async def _nobody(_: ApprovalRequest) -> ApprovalAnswer:
+async def _nobody(_: "ApprovalRequest") -> "ApprovalAnswer":
+    from willowbark.agents.approval import NobodyToAsk  # noqa: PLC0415
+
     raise NobodyToAsk("nobody was there to ask")
