@@ -68,6 +68,7 @@ def assemble(material: Material) -> ResearchReport:
         candidates=candidates,
         limitations=limitations(material, shown),
         gaps=gaps(material),
+        judged=judged(material),
         conclusion=conclusion(material, candidates, answered),
         references=references.listed(),
         sources_searched=material.dossier.answered,
@@ -212,6 +213,15 @@ def gaps(material: Material) -> list[str]:
     """What the judge missed, in its own words, as far as a report may show them."""
     said = material.assessments[-1].gaps if material.assessments else []
     return [shown for gap in said[:MAX_GAPS] if (shown := shown_prose(gap, material.pool))]
+
+
+def judged(material: Material) -> list[str]:
+    """The judge's reasons for its last verdict, as far as a report may show them."""
+    if not material.assessments:
+        return []
+    last = material.assessments[-1]
+    said = (last.reasoning, last.details.mechanism_reasoning)
+    return [shown for reason in said if (shown := shown_prose(reason, material.pool))]
 
 
 def _failed(material: Material) -> Iterator[str]:

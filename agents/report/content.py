@@ -336,6 +336,9 @@ class ReportContent(BaseModel):
     limitations: list[str] = []
     gaps: list[str] = []
     """What the judge found missing when the search ended."""
+    judged: list[str] = []
+    """Its reasons then, on the whole and on mechanisms, as far as a report may show a model's own words; its findings
+    are none of them, since what works is for verified claims to say."""
     conclusion: str
     references: list[dict[str, Any]] = []
     """number, key, title, authors, source, date, url and flags of each record cited; journal, journal_abbreviation,

@@ -33,7 +33,7 @@ WARN_SHARE = 0.8
 CHOICE_TOKENS = 3_300  # of the first round's searches
 BATCH_TOKENS = 1_400  # of instructions and schema, said once for each batch of publications
 RECORD_TOKENS = 330  # of a publication, and of what is read in it
-ROUND_TOKENS, SHOWN_TOKENS = 1_300, 58  # of the judge, and of each reading that is shown to it
+ROUND_TOKENS, SHOWN_TOKENS = 1_500, 58  # of the judge, and of each reading that is shown to it
 REPORT_TOKENS, WRITTEN_TOKENS = 1_000, 120  # of the report, and of each of these readings
 NEWS = 6  # publications that a later round brings where the first has read all hits of its searches
 
@@ -276,9 +276,9 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """One line on what a run takes, if it takes all of its rounds: from little to much found where `haul` is None.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 18,000 to 54,000 tokens by what is found, $0.01 to $0.03'
+    'up to about 18,000 to 55,000 tokens by what is found, $0.01 to $0.04'
     >>> estimate("openai/something-new", 2, LLMSettings(), 60, Haul(publications=9, unread=0, shown=20))
-    'up to about 19,000 tokens, at a price that is not known'
+    'up to about 20,000 tokens, at a price that is not known'
     """
     hauls = (SCARCE, COMMON) if haul is None else (haul,)
     parts = [_reckoned(each, max_iterations, most_records) for each in hauls]

@@ -251,6 +251,8 @@ def _yet_to_report(report: ReportContent) -> Iterator[str]:
 
 
 def _missing(report: ReportContent) -> Iterator[str]:
+    for reason in report.judged:
+        yield f"The judge at the end: {reason}"
     for gap in report.gaps:
         yield f"Found missing by the judge: {gap.rstrip('.')}."
 
