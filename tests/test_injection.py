@@ -182,22 +182,20 @@ def test_there_are_payloads_enough_and_no_two_alike() -> None:
 
 
 READ = ("abstract", "title")
-MOVED_BY_NOTHING = ("candidates", "claims", "references")
+MOVED_BY_NOTHING = ("candidates", "claims")
 
 
-REMNANTS = pytest.mark.xfail(
-    reason="what screening leaves of an order (labels, fragments) weighs with the learned reader as any words do"
-)
-
-
-@pytest.mark.parametrize("field", [pytest.param(f, marks=REMNANTS) if f == "title" else f for f in FIELDS])
+@pytest.mark.parametrize("field", FIELDS)
 async def test_verdicts_ranking_references_and_calls_equal_those_of_a_neutral_twin(field: str) -> None:
     texts = [payload.text for payload in PAYLOADS]
     hostile = await ran(injected(texts, field, str))
 
     if field in READ:  # whatever else stands in a text is read with it: without the orders it reads as before
-        seen, before = judged(hostile), judged(await undisturbed())
+        told = [hostile, await undisturbed()]
+        unsure = {row.key for each in told for row in each.report.evidence_table if row.leans}  # cited as undecided
+        seen, before = (judged(each) for each in told)
         assert [seen[name] for name in MOVED_BY_NOTHING] == [before[name] for name in MOVED_BY_NOTHING]
+        assert not {*seen["references"]} ^ {*before["references"]} - unsure
     else:
         assert judged(hostile) == judged(await ran(injected(texts, field, neutral)))
     assert hostile.report.candidates
@@ -258,7 +256,9 @@ def test_public_collections_of_payloads_move_no_call(public_and_twin: tuple[Ran,
     assert {reference["key"] for reference in hostile.report.references} <= set(hostile.pool)
 
 
-@REMNANTS
+@pytest.mark.xfail(
+    reason="what screening leaves of an order (labels, fragments) weighs with the learned reader as any words do"
+)
 def test_public_collections_of_payloads_move_no_verdict(public_and_twin: tuple[Ran, Ran]) -> None:
     hostile, twin = map(judged, public_and_twin)
 

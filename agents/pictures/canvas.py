@@ -11,8 +11,8 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -70,21 +70,37 @@ _SETTINGS: dict[Any, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Picture:
-    """A picture with what it shows in words; Jupyter displays it."""
+    """A picture with what it shows in words, each form drawn when it is wanted; Jupyter displays it."""
 
     name: str
     """Unique on a page: letters, digits and dashes."""
     caption: str
     description: str
     """What the picture shows, for those who don't see it."""
-    wide: str
-    """SVG for pages of 600 px and more."""
-    narrow: str
-    """The same for phones."""
-    png: Callable[[], bytes] = field(compare=False, repr=False)
-    """Draws the wide form as PNG, for documents that can't hold SVG."""
+    draw: Callable[[Axes, float], None]
+    """Draws on axes of a width in inches."""
+    heights: tuple[float, float]
+    """Of the wide and the narrow form, in inches."""
+
+    @cached_property
+    def wide(self) -> str:
+        """SVG for pages of 600 px and more."""
+        return cleaned(_svg(self.draw, WIDE, self.heights[0]), f"{self.name}-wide", self.description)
+
+    @cached_property
+    def narrow(self) -> str:
+        """The same for phones."""
+        return cleaned(_svg(self.draw, NARROW, self.heights[1]), f"{self.name}-narrow", self.description)
+
+    @cached_property
+    def png(self) -> bytes:
+        """The wide form on white, for documents that can't hold SVG."""
+        file = io.BytesIO()
+        with _figure(self.draw, WIDE, self.heights[0]) as figure:
+            figure.savefig(file, format="png", dpi=DPI, metadata={"Software": None})
+        return file.getvalue()
 
     def _repr_svg_(self) -> str:
         return self.wide.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
@@ -156,19 +172,8 @@ def _styles(style: str) -> list[tuple[str, str]]:
 
 
 def picture(plot: Plot, draw: Callable[[Axes, float], None], *, wide_height: float, narrow_height: float) -> Picture:
-    """Draw for both widths; heights are in inches."""
-    name, told = plot.name, plot.description
-    wide = cleaned(_svg(draw, WIDE, wide_height), f"{name}-wide", told)
-    narrow = cleaned(_svg(draw, NARROW, narrow_height), f"{name}-narrow", told)
-    return Picture(name, plot.caption, told, wide, narrow, partial(png, draw, wide_height))
-
-
-def png(draw: Callable[[Axes, float], None], height: float) -> bytes:
-    """Draw the wide form as PNG on white; the height is in inches."""
-    file = io.BytesIO()
-    with _figure(draw, WIDE, height) as figure:
-        figure.savefig(file, format="png", dpi=DPI, metadata={"Software": None})
-    return file.getvalue()
+    """A plot to be drawn in both widths; heights are in inches."""
+    return Picture(plot.name, plot.caption, plot.description, draw, (wide_height, narrow_height))
 
 
 def _svg(draw: Callable[[Axes, float], None], width: float, height: float) -> str:

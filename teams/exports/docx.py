@@ -14,7 +14,7 @@ from docx.oxml import OxmlElement
 from docx.shared import Length, Mm, Pt, Twips
 from docx.text.paragraph import Paragraph as WordParagraph
 
-from willowbark.agents.pictures.plots import drawn
+from willowbark.agents.pictures import plots
 from willowbark.agents.report.forms.blocks import (
     Block,
     Cite,
@@ -135,7 +135,7 @@ def _list(word: WordDocument, block: Items, depth: int = 1) -> None:
 
 def _picture(word: WordDocument, figure: Figure) -> None:
     """A picture as wide as the text, described for those who don't see it, with its caption."""
-    shape = word.add_picture(io.BytesIO(drawn(figure.plot).png()), TEXT_WIDTH)
+    shape = word.add_picture(io.BytesIO(plots.drawn(figure.plot).png), TEXT_WIDTH)
     shape._inline.docPr.set("descr", line(figure.description))
     word.paragraphs[-1].paragraph_format.keep_with_next = True
     word.add_paragraph(line(figure.caption), style="Caption")
