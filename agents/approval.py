@@ -4,7 +4,6 @@ The agent that asks is in `approver.py`. Its decision travels as a message like 
 replayed run knows it and asks nobody again.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, Self
 
@@ -19,8 +18,6 @@ from willowbark.tools.errors import WillowbarkError
 MAX_REASON_CHARACTERS = 300  # of what a person says; it goes into the report
 Default = Literal["all", "none"]
 """What holds where nobody decides: every candidate, or none."""
-
-_LIST = re.compile(r"[\s,]+")
 
 
 class NobodyToAsk(WillowbarkError):
@@ -122,8 +119,9 @@ class ApprovalRequest(BaseModel):
         if choice.casefold() in ("none", "n", "no"):
             return self.none(reason)
         names = [one.strip() for one in choice.split(",")] if "," in choice else [choice]
-        if all(one.isdecimal() for one in _LIST.split(choice) if one) and choice:
-            numbers = [int(one) for one in _LIST.split(choice) if one]
+        listed = choice.replace(",", " ").split()
+        if all(map(str.isdecimal, listed)) and choice:
+            numbers = list(map(int, listed))
             if not all(1 <= number <= len(self.candidates) for number in numbers):
                 raise ValueError(f"there are candidates 1 to {len(self.candidates)}")
             names = [self.candidates[number - 1].name for number in dict.fromkeys(numbers)]

@@ -32,7 +32,7 @@ from sklearn.linear_model import LogisticRegression
 
 from willowbark.tools.ranking import stem, stems
 from willowbark.tools.reading.features import Page, View
-from willowbark.tools.reading.sentence_features import context_of, sentence_features
+from willowbark.tools.reading.learned import context_of, sentence_features
 from willowbark.tools.reading.signs import signs
 
 FOLDS = 5

@@ -25,11 +25,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from willowbark.tools.reading import zones
+from willowbark.tools.reading import text as zones
 from willowbark.tools.reading.features import Page, View, features
 from willowbark.tools.reading.heads import Head, Trees
-from willowbark.tools.reading.learned import named, summed, telling
-from willowbark.tools.reading.sentence_features import context_of, sentence_features
+from willowbark.tools.reading.learned import context_of, named, sentence_features, summed, telling
 from willowbark.tools.reading.signs import signs
 from willowbark.tools.reading.text import Text, has_headings
 

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 from willowbark.tools.appraisal.appraised import learned_reader
 from willowbark.tools.lexicon import drug_synonyms
+from willowbark.tools.reading.design import purpose_of
 from willowbark.tools.reading.features import Page
-from willowbark.tools.reading.purpose import purpose_of
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT / "tests" / "cases"

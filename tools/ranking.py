@@ -129,3 +129,12 @@ def _counted(text: str, wanted: frozenset[str]) -> tuple[int, Mapping[str, int]]
     """How many content words a text has, and how often each wanted stem; remembered for the next round."""
     words = content_words(text)
     return len(words), dict(sorted(Counter(stems_among(words, wanted)).items()))
+
+
+def bare(name: str, kept: str = "") -> str:
+    """A name without signs that a source could take for syntax: letters, digits, underscores, blanks, and what is kept.
+
+    >>> bare("5-HT1B (human)", "-")
+    '5-HT1B human'
+    """
+    return " ".join("".join(each if each.isalnum() or each in kept or each == "_" else " " for each in name).split())

@@ -178,9 +178,7 @@ async def ask(
             return answer, used
         asked += _sent_back(result, problem)
         was_cut = result.finish_reason == "length"
-    cut = ", cut off at the limit of an answer's length" if was_cut else ""
-    why = f"the model gave no valid {answer_type.__name__} in {1 + MAX_REPAIRS} attempts{cut}"
-    raise ModelFailure(why, used, may_be_shorter=was_cut)
+    raise _none_valid(answer_type, used, was_cut=was_cut)
 
 
 def _opened(
@@ -245,6 +243,12 @@ def _no_answer(error: Exception, used: RequestUsage) -> ModelFailure:
     why = told(error)
     too_long = any(word in why.lower() for word in _TOO_LONG)
     return ModelFailure(f"the model did not answer ({why})", used, may_be_shorter=too_long)
+
+
+def _none_valid(answer_type: type[BaseModel], used: RequestUsage, *, was_cut: bool) -> ModelFailure:
+    cut = ", cut off at the limit of an answer's length" if was_cut else ""
+    why = f"the model gave no valid {answer_type.__name__} in {1 + MAX_REPAIRS} attempts{cut}"
+    return ModelFailure(why, used, may_be_shorter=was_cut)
 
 
 def _text_of(result: CreateResult) -> str:

@@ -204,7 +204,7 @@ def phase_words(trial: TrialRow) -> str:
     >>> phase_words(TrialRow(key="nct:NCT02188459", nct_id="NCT02188459", title="A trial", phases=["PHASE2", "PHASE3"]))
     'phase 2/3'
     """
-    numbers = [re.sub(r"^PHASE", "", phase) for phase in trial.phases if phase != "NA"]
+    numbers = [phase.removeprefix("PHASE") for phase in trial.phases if phase != "NA"]
     if not numbers:
         return "phase not applicable" if trial.phases else "phase not reported"
     return f"phase {'/'.join(numbers)}".replace("EARLY_PHASE", "early ")
@@ -212,14 +212,14 @@ def phase_words(trial: TrialRow) -> str:
 
 def drawn_trials(trials: Sequence[TrialRow]) -> list[TrialRow]:
     """The trials with a start, the latest if there are too many; by phase, then start."""
-    dated = [trial for trial in trials if re.match(r"\d{4}", trial.start_date or "")]
+    dated = [trial for trial in trials if _has_year(trial.start_date or "")]
     latest = sorted(dated, key=lambda trial: (trial.start_date or "", trial.nct_id), reverse=True)[:MAX_DRAWN]
     return sorted(latest, key=lambda trial: (_highest(trial), trial.start_date or "", trial.nct_id))
 
 
 def _highest(trial: TrialRow) -> float:
     """Sort key: phase 4 first, phases not applicable or not reported last."""
-    numbers = [int(digits) for phase in trial.phases for digits in re.findall(r"\d", phase)]
+    numbers = [int(each) for phase in trial.phases for each in phase if each.isdecimal()]
     return -max(numbers, default=-1)
 
 
@@ -228,6 +228,10 @@ def span_of(trial: TrialRow) -> tuple[float, float | None]:
     start, end = _year(trial.start_date), _year(trial.completion_date)
     assert start is not None
     return start, end if end is not None and end >= start else None
+
+
+def _has_year(date: str) -> bool:
+    return len(date) >= 4 and date[:4].isdecimal()
 
 
 def _year(date: str | None) -> float | None:
@@ -304,7 +308,7 @@ def count_by_year(dated: Iterable[tuple[str, str]]) -> dict[int, Counter[str]]:
     """
     found: dict[int, Counter[str]] = {}
     for date, design in dated:
-        if re.match(r"\d{4}", date):
+        if _has_year(date):
             found.setdefault(int(date[:4]), Counter())[_GROUP_OF.get(design, "other")] += 1
     return dict(sorted(found.items()))
 

@@ -33,6 +33,8 @@ MAX_SHORT_NAME = 8  # letters of a short name that a record gives to a drug
 Stance = Literal["supports", "contradicts", "neutral"]
 Topic = Literal["clinical", "mechanism"]
 
+_FOLDED = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2018\u2019\u201c\u201d\u00b7", "-------''\"\".")
+"""Dashes, quotes, and the raised points by which some journals write decimals."""
 _ORDERS = re.compile(
     r"\b(?:should|must|shall|ought|please|kindly)\b"
     r"|\b(?:asked|requested|invited|advised|urged|encouraged|instructed|required|reminded) to\b"
@@ -220,10 +222,7 @@ def plain(text: str) -> str:
     >>> plain("TNF\u2011alpha  \u201cfell\u201d")
     'tnf-alpha "fell"'
     """
-    folded = unicodedata.normalize("NFKC", visible(text))
-    folded = re.sub("[\u2010-\u2015\u2212]", "-", folded)
-    folded = folded.replace("\u00b7", ".")  # as some journals write decimals
-    folded = re.sub("[\u2018\u2019]", "'", re.sub("[\u201c\u201d]", '"', folded))
+    folded = unicodedata.normalize("NFKC", visible(text)).translate(_FOLDED)
     return " ".join(folded.split()).casefold()
 
 

@@ -88,7 +88,7 @@ def identifiers(text: str) -> set[str]:
 
 
 def _joined(kind: str, digits: str) -> str:
-    number = re.sub(r"\D", "", digits)
+    number = "".join(filter(str.isdecimal, digits))
     return number if kind in ("pmid", "pubmed") else f"{kind}{number}"
 
 

@@ -136,7 +136,7 @@ def _entry(row: Any, line: int, order: int) -> Entry | Unread:
         if value is not None and not isinstance(value, str):
             return Unread(line, f"{name} is not text")
     types = found["publication_types"] or ()
-    types = re.split(r"\s*[;|]\s*", types) if isinstance(types, str) else types
+    types = [each.strip() for each in types.replace("|", ";").split(";")] if isinstance(types, str) else types
     if not isinstance(types, list | tuple) or not all(isinstance(kind, str) for kind in types):
         return Unread(line, "publication_types is not a list of texts")
     title, text = str(found["title"] or "").strip(), str(found["text"] or "")

@@ -16,16 +16,14 @@ from willowbark.tools.registry import kind_of
 from ..evidence import Evidence, checked_identifier
 from ..lexicon import condition_synonyms, drug_synonyms
 from ..questions.query import ParsedQuestion
-from ..reading.design import RANDOMISED, StudyDesign, study_design
-from ..reading.purpose import purpose_of
+from ..reading.design import RANDOMISED, StudyDesign, purpose_of, study_design
 from ..reading.reading import Asked, Comparator, Design, Reading
 from ..reading.text import sentences
 from ..works.linking import named_trials, trial_number
 from ..works.sections import places
 from .direction import Direction, direction_of
 from .item import AppraisedItem
-from .posted import PostedFinding
-from .registered import registered_reading
+from .posted import PostedFinding, registered_reading
 
 if TYPE_CHECKING:  # the learned readers bring numpy: a run is begun before anything is read
     from ..reading.facts import Facts

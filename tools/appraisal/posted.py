@@ -24,6 +24,7 @@ from willowbark.tools.records import Trial
 from willowbark.tools.records.parts import PostedResults
 
 from ..reading.design import StudyDesign
+from ..reading.reading import Comparator, Effect, OutcomeKind, Passage, Reading
 from .direction import Direction
 from .posted_analysis import ReadAnalysis, read_analysis
 from .posted_arms import Comparison, comparison
@@ -207,3 +208,56 @@ def _has(outcome: Mapping[str, Any], reading: ReadAnalysis) -> bool:
 
 def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+_EFFECTS: Mapping[Direction, Effect] = {
+    Direction.supports: "better",
+    Direction.contradicts: "no_difference",
+    Direction.neutral: "mixed",
+    Direction.unclear: "not_reported",
+}
+_COMPARATORS: Mapping[bool | None, Comparator] = {True: "none", False: "active", None: "not_reported"}
+"""By whether the trial was against placebo or no treatment."""
+
+
+def registered_reading(
+    record: Evidence, drug: str, condition: str, synonyms: Sequence[str] = ()
+) -> tuple[Reading, PostedFinding | None]:
+    """Make the reading of a registered trial.
+
+    Args:
+        record: of ClinicalTrials.gov.
+        drug: the drug asked about.
+        condition: the condition asked about.
+        synonyms: the drug's other names.
+
+    Returns:
+        The reading, and the posted results it was made from: None where none are posted.
+    """
+    posted = posted_finding(record, drug, synonyms)
+    told = posted is not None and posted.direction is not Direction.unclear
+    kind: OutcomeKind = "efficacy" if told else "none"
+    comparator = _COMPARATORS[posted.against_nothing if posted else None]
+    reading = Reading(
+        key=record.key,
+        drug=drug,
+        condition=condition,
+        role="tested",
+        kind=kind,
+        comparator=comparator,
+        effect=_EFFECTS[posted.direction] if posted else "not_reported",
+        design="rct" if told else "protocol",
+        participants=record.trial.enrollment if record.trial else None,
+        passages=tuple(_passages(record, posted)) if posted else (),
+        reader="posted",
+        version="1",
+    )
+    return reading, posted
+
+
+def _passages(record: Evidence, posted: PostedFinding) -> list[Passage]:
+    """The posted analysis that decided; none where none did."""
+    if not posted.sentence:
+        return []
+    start = max(0, f"{record.citation.title}. {record.content}".find(posted.sentence))
+    return [Passage(text=posted.sentence, section="Registry entry", start=start, end=start + len(posted.sentence))]

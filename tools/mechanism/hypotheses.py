@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..appraisal.candidates import Candidate
 from ..evidence import Evidence
 from ..questions.query import ParsedQuestion
+from ..ranking import bare
 from .graph import MechanismGraph
 from .steps import Chain
 
@@ -69,7 +70,7 @@ def _quoted(name: str) -> str:
     parts = [part.strip() for part in name.split(",")]
     if len(parts) > 1 and all(map(_SYMBOL.fullmatch, parts)):
         return f"({' OR '.join(parts)})"
-    plain = " ".join(re.sub(r"[^\w\s'-]", " ", name).split())
+    plain = bare(name, "'-")
     return f'"{plain}"' if " " in plain else plain
 
 

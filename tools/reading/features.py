@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..lexicon import canonical_condition, canonical_drug, find_drug_classes, find_drugs, is_class_member
 from ..lexicon.conditions import find_known_conditions
-from .text import Text, Token
-from .zones import zones_of
+from .text import Text, Token, zones_of
 
 if TYPE_CHECKING:  # a run begins without the weights and their numpy
     from .heads import Head

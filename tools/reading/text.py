@@ -10,7 +10,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:  # a run begins without the weights and their numpy
+    from .heads import Head
 
 SentenceRole = Literal["title", "aim", "background", "method", "result", "conclusion"]
 
@@ -154,3 +158,37 @@ def _role_of(text: str, start: int) -> SentenceRole | None:
 def has_headings(sentences: Sequence[Sentence]) -> bool:
     """Whether a record labels its own parts: three or more of them."""
     return len({sentence.headed for sentence in sentences} - {None, "title"}) >= 3
+
+
+ZONES: dict[SentenceRole, str] = {
+    "title": "T", "aim": "A", "background": "B", "method": "M", "result": "R", "conclusion": "C",
+}  # fmt: skip
+
+
+def zone_features(words: Sequence[str], order: int, count: int) -> list[str]:
+    """The features of a sentence: its words and pairs of words, how it begins, where it stands among `count`.
+
+    Each once and always in the same order, in which a head sums their weights.
+    """
+    found = [*words, *(f"{first} {second}" for first, second in pairwise(words))]
+    found += ["^" + " ".join(words[:2]), f"#at{6 * order // count}"]
+    if order == count - 1:
+        found.append("#last")
+    if order <= 1:
+        found.append("#first")
+    if len(words) < 8:
+        found.append("#short")
+    return list(dict.fromkeys(found))
+
+
+def zones_of(text: Text, words: Sequence[str], head: "Head") -> list[str]:
+    """A letter for each sentence: T, A, B, M, R or C."""
+    sentences = text.sentences
+    headed = has_headings(sentences)
+    found = [ZONES[each.headed] if each.headed and (headed or each.headed == "title") else "" for each in sentences]
+    open_ones = [order for order, zone in enumerate(found) if not zone]
+    cut = ([word for word in words[each.first : each.last] if word] for each in map(sentences.__getitem__, open_ones))
+    cases = (zone_features(own, order, len(sentences)) for own, order in zip(cut, open_ones, strict=True))
+    for order, zone in zip(open_ones, head.best_of(cases), strict=True):
+        found[order] = zone
+    return found

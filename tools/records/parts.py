@@ -18,6 +18,7 @@ IDENTIFIERS = {
     # Crossref's recommended expression, any suffix; in those made of SICIs, one pair of angle brackets
     "doi": pattern(r"10\.[0-9]{4,9}/(?:[^\s\"<>]+|[^\s\"<>]*\([^\s\"<>]*<[^\s\"<>]*:[^\s\"<>]*>[^\s\"<>]*)"),
     "nct_id": pattern(r"NCT[0-9]{8}"),
+    "chembl_id": pattern(r"CHEMBL[1-9][0-9]{0,9}"),
 }
 _DOI_PREFIX = pattern(r"^(https?://(dx\.)?doi\.org/|doi:\s*)", IGNORECASE)
 _OPEN = with_config(ConfigDict(extra="allow"))
@@ -30,7 +31,7 @@ def checked_identifier(kind: str, value: object) -> str | None:
     """Give an identifier in its one written form, or None when it is not one.
 
     Args:
-        kind: `pmid`, `pmcid`, `doi` or `nct_id`.
+        kind: `pmid`, `pmcid`, `doi`, `nct_id` or `chembl_id`.
         value: what a source or a model wrote.
 
     >>> checked_identifier("doi", "https://doi.org/10.1000/ABC")

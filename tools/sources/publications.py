@@ -22,7 +22,7 @@ NOTICE_TYPES = frozenset(
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
 _TRIAL = re.compile(r"\bNCT\d{8}\b", re.IGNORECASE)
-_ORDINAL = re.compile(r"(?:st|nd|rd|th)", re.IGNORECASE)
+_DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[<>]*>")  # one that declares nothing; any other is refused
 _PAGES = re.compile(r"\b(?P<head>[A-Za-z]{0,2})(?P<first>\d+)-(?P<last>\d+)\b(?!\.)")
 _REDACTED = re.compile(
     r"https?://\S+"  # may hold a key
@@ -78,8 +78,24 @@ def raised(before: str, inside: str) -> str:
     ('^-5', '^2', '+', 'th', '18')
     """
     inside, last = inside.strip(), before[-1:]
-    power = any(c.isdigit() for c in inside) or (last.isdigit() and inside.isalpha() and not _ORDINAL.fullmatch(inside))
+    is_ordinal = inside.lower() in ("st", "nd", "rd", "th")
+    power = any(c.isdigit() for c in inside) or (last.isdigit() and inside.isalpha() and not is_ordinal)
     return f"^{inside}" if power and last and (last.isalnum() or last in ")]") else inside
+
+
+def without_doctype(xml: bytes) -> bytes:
+    """XML without a declaration of its type that declares nothing; any other is left, to be refused."""
+    return _DOCTYPE.sub(b"", xml[:4096], count=1) + xml[4096:]
+
+
+def leads_elsewhere(name: str) -> bool:
+    """Whether a name would name another path where it is part of one."""
+    return not {".", ".."}.isdisjoint(name.split("/"))
+
+
+def without_addresses(text: str) -> str:
+    """A source's words without the addresses among them: reports link to nothing that a source names in passing."""
+    return " ".join(word for word in text.split() if "://" not in word and "www." not in word)
 
 
 def iso_date(year: str, month: str = "", day: str = "") -> str | None:

@@ -192,9 +192,13 @@ def conflicts(abstract: str, sections: Sequence[Section]) -> list[Conflict]:
     return [*_participants(abstract, sections), *_effects(abstract, sections)][:MAX_CONFLICTS]
 
 
+def _numbers(text: str) -> set[str]:
+    return set(re.findall(r"\d+", text.replace(",", "")))
+
+
 def _participants(abstract: str, sections: Sequence[Section]) -> Iterator[Conflict]:
-    told = set(re.findall(r"\d+", " ".join(plain(each.get("text", "")) for each in sections).replace(",", "")))
-    own = set(re.findall(r"\d+", plain(abstract).replace(",", "")))
+    told = _numbers(" ".join(plain(each.get("text", "")) for each in sections))
+    own = _numbers(plain(abstract))
     for stage in _STAGES:
         said = max(_counts(stage, abstract, "Abstract"), default=None)
         found = max(

@@ -16,14 +16,13 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
 from ..errors import UnreadableReply
-from ..sources.publications import raised
+from ..sources.publications import raised, without_doctype
 from .sections import Kind
 
 MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
 MAX_SECTION_CHARS = 6000  # of one kind: what a model can read beside the other records
 _MAX_DEPTH = 100
 _MAX_ELEMENTS = 300_000
-_DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[<>]*>")  # one that declares nothing; any other is refused
 _LIMITS_TITLE = re.compile(r"\blimitations?\b|\bshortcomings?\b|\bweaknesses\b|\bcaveats?\b", re.IGNORECASE)
 _LIMITS_TEXT = re.compile(
     r"\blimitations?\b|\bshortcomings?\b|\bcaveats?\b|\binterpreted with caution\b|\bunderpowered\b"
@@ -95,7 +94,7 @@ def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
 def _root(xml: bytes) -> Element:
     if len(xml) > MAX_XML_BYTES:
         raise UnreadableReply("europepmc", f"answered with an article of more than {MAX_XML_BYTES // 1024**2} MB")
-    plain = _DOCTYPE.sub(b"", xml[:4096], count=1) + xml[4096:]
+    plain = without_doctype(xml)
     depth = elements = 0
     root: Element | None = None
     try:
@@ -150,9 +149,8 @@ def _is_results(sec: Element, title: str) -> bool:
 
 def _is_discussion(sec: Element, title: str) -> bool:
     kinds = sec.get("sec-type", "").lower()
-    return (
-        "discussion" in kinds or "conclusion" in kinds or bool(re.search(r"discussion|conclusion|comment", title, re.I))
-    )
+    heads = any(word in title.lower() for word in ("discussion", "conclusion", "comment"))
+    return heads or "discussion" in kinds or "conclusion" in kinds
 
 
 def _title(sec: Element) -> str:

@@ -14,6 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from willowbark.tools.evidence import checked_identifier
+
 from ..library import Library, Trial
 from ..matching import Document, Index
 from ..syntax import Combined, Node, QueryError, parse
@@ -99,7 +101,7 @@ def routes(library: Library) -> list[Route]:
 
     async def study(request: Request) -> Response:
         nct_id = request.path_params["nct_id"].upper()
-        if not re.fullmatch(r"NCT\d{8}", nct_id):
+        if checked_identifier("nct_id", nct_id) != nct_id:
             return PlainTextResponse(f"Incorrect format of NCT number: {nct_id}", status_code=400)
         if nct_id not in trials.by_id:
             return PlainTextResponse(f"NCT number {nct_id} not found", status_code=404)
@@ -193,7 +195,7 @@ def _parsed(query: str, name: str, index: Index, scope: str | None) -> Node | No
 
 
 def _listed(text: str) -> list[str]:
-    return [each.strip() for each in re.split(r"[|,]", text) if each.strip()]
+    return [each.strip() for each in text.replace("|", ",").split(",") if each.strip()]
 
 
 def _size(text: str) -> int:

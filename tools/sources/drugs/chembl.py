@@ -29,7 +29,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from ...errors import SearchError
-from ...evidence import Evidence
+from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, entries, read_each
 from ...lexicon import canonical_drug, condition_synonyms
 from ...questions.naming import asked_for, essence, words_of
@@ -61,7 +61,6 @@ _LIMIT = 1000  # rows of a page; the API's own limit
 _MAX_PAGES = 3  # of one list: "cancer" alone has tens of thousands of indications
 _MAX_TERMS = 4  # spellings of a condition that are asked for, two requests each
 _SHORTEST_TERM = 5  # letters; abbreviations occur inside other words
-_CHEMBL_ID = re.compile(r"CHEMBL[1-9]\d{0,9}")
 _ENDING = re.compile(r"(?<=\w{6})(?:ies|s|y)$")
 
 
@@ -122,7 +121,7 @@ class ChEMBL(Source):
         lists = {
             "pref_name__in": [name for drug in drugs for name in _preferred(drug)],
             "molecule_synonyms__molecule_synonym__in": [name for drug in drugs for name in _spelled(drug)],
-            "molecule_chembl_id__in": [name for drug in drugs if _CHEMBL_ID.fullmatch(name := drug.strip().upper())],
+            "molecule_chembl_id__in": [name for drug in drugs if (name := checked_identifier("chembl_id", drug))],
         }
         asked = {field: ",".join(dict.fromkeys(names)) for field, names in lists.items() if names}
         pages = await asyncio.gather(
@@ -281,13 +280,13 @@ def by_phase(rows: Iterable[Row], conditions: Iterable[str]) -> list[str]:
 def _preferred(drug: str) -> list[str]:
     """The preferred names that a drug may have; none for an id, or for a name that a list of names can't hold."""
     names = dict.fromkeys(name.strip().upper() for name in (drug, canonical_drug(drug)) if name)
-    return [name for name in names if "," not in name and not _CHEMBL_ID.fullmatch(name)]
+    return [name for name in names if "," not in name and not checked_identifier("chembl_id", name)]
 
 
 def _spelled(drug: str) -> list[str]:
     """A name as synonyms may spell it: a list of names is compared with its capitals; none for an id."""
     names = dict.fromkeys(name.strip() for name in (drug, canonical_drug(drug)) if name)
-    fit = [name for name in names if "," not in name and not _CHEMBL_ID.fullmatch(name.upper())]
+    fit = [name for name in names if "," not in name and not checked_identifier("chembl_id", name)]
     return [form for name in fit for form in (name, name.upper(), name.lower(), name.capitalize())]
 
 

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...evidence import Citation, Evidence
+from ...evidence import Citation, Evidence, checked_identifier
 from ...http.reply import Reply, at, entries, text
 from ...lexicon import canonical_drug, same_drug
+from ...ranking import bare
 from ...records import Drug
 from ...records.parts import Development, Mechanism
 from ...search import LookUps, SourceReply
@@ -47,7 +48,6 @@ _FIELDS = (
 _NAMES = (("chembl", "pref_name"), ("gtopdb", "name"), ("unii", "display_name"))
 _SIZE = 25
 _ID = re.compile(r"[A-Za-z0-9-]{4,40}")
-_CHEMBL_ID = re.compile(r"CHEMBL[1-9]\d{0,9}")
 Hit = Mapping[str, Any]
 
 
@@ -69,7 +69,7 @@ class MyChem(LookUps):
         }
 
     async def _ask(self, drug: str) -> Sequence[Hit]:
-        name = " ".join(re.sub(r"[^\w\s-]", " ", drug).split())
+        name = bare(drug, "-")
         params = {"q": f'"{name}"', "fields": _FIELDS, "size": _SIZE}
         return await self.transport.get(self.name, "query", params=params, read=parse_hits)
 
@@ -96,7 +96,7 @@ def told(drug: str, hits: Iterable[Hit]) -> Evidence | None:
     name = canonical_drug(drug) or drug.lower()
     record = Drug(
         drug=name,
-        chembl_id=next(filter(_CHEMBL_ID.fullmatch, chembl_ids), None),
+        chembl_id=next(filter(None, (checked_identifier("chembl_id", each) for each in chembl_ids)), None),
         molecule_type=next(filter(None, (text(at(hit, "chembl", "molecule_type")) for hit in own)), None),
         first_approval=min(years, default=None),
         mechanisms=_mechanisms(own),

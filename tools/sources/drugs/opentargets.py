@@ -29,12 +29,13 @@ from functools import partial
 from typing import Any
 
 from ...errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
-from ...evidence import Evidence
+from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, dicts, read_each
 from ...lexicon import canonical_drug, condition_synonyms, same_drug
 from ...questions.naming import asked_for, essence, words_of
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..card import SourceCard
+from ..publications import without_addresses
 from .opentargets_record import parse_disease, parse_drug
 
 CARD = SourceCard(
@@ -56,9 +57,6 @@ CARD = SourceCard(
 
 _MAX_DISEASES = 3  # entries for one condition: the disease itself and near relations
 _MAX_NAMES = 4  # of one condition that are searched for, until one is found
-_CHEMBL_ID = re.compile(r"CHEMBL[1-9]\d{0,9}")
-_ADDRESS = re.compile(r"\S*(?:://|www\.)\S*")
-_UNKNOWN_FIELD = re.compile(r"cannot query field", re.IGNORECASE)
 _AT_FAULT = re.compile(
     r"cannot query|syntax error|unknown (?:argument|type)|variable|field .* of type|validat|too (?:expensive|complex)",
     re.IGNORECASE,
@@ -175,7 +173,7 @@ class OpenTargets(Source):
 
         Gives each drug's record, None where there is none, with what could not be had of the reply.
         """
-        ids = {drug: drug.strip().upper() for drug in drugs if _CHEMBL_ID.fullmatch(drug.strip().upper())}
+        ids = {drug: number for drug in drugs if (number := checked_identifier("chembl_id", drug))}
         spelled = {
             drug: list(dict.fromkeys(filter(None, (drug.strip(), canonical_drug(drug)))))
             for drug in drugs
@@ -254,7 +252,7 @@ def _part(error: Mapping[str, Any]) -> str:
 
 def _said(*errors: Any) -> str:
     messages = [str(error.get("message", "")) if isinstance(error, dict) else str(error) for error in errors]
-    return " ".join(_ADDRESS.sub("", "; ".join(filter(None, messages))).split())[:200] or "no reason given"
+    return without_addresses("; ".join(filter(None, messages)))[:200] or "no reason given"
 
 
 def failure(source: str, status: int, errors: Any) -> SourceRefused | SourceUnavailable:
@@ -266,7 +264,7 @@ def failure(source: str, status: int, errors: Any) -> SourceRefused | SourceUnav
     SourceUnavailable('opentargets: failed on its side: Internal server error')
     """
     said = _said(*(errors if isinstance(errors, list) else [errors]))
-    if _UNKNOWN_FIELD.search(said):
+    if "cannot query field" in said.lower():
         return SchemaChanged(source, f"refused the query: {said}")
     if status == 400 or _AT_FAULT.search(said):
         return SourceRefused(source, f"refused the query: {said}")

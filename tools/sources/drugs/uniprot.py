@@ -24,6 +24,7 @@ from ...http.reply import Reply, at, dicts, entries, read_each
 from ...http.transport import Transport
 from ...lexicon import condition_synonyms
 from ...questions.query import ParsedQuestion
+from ...ranking import bare
 from ...records import Drug, Protein
 from ...records.parts import Involvement, Mechanism, Pathway
 from ...search import LookUps, SourceReply
@@ -72,7 +73,7 @@ class UniProt(LookUps):
         """The proteins involved in the condition that a query names; raises as `find`."""
         condition = (asked.conditions or (words,))[0]
         names = list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]
-        told = " OR ".join(f'cc_disease:"{_plain(name)}"' for name in names)
+        told = " OR ".join(f'cc_disease:"{name}"' for name in (bare(each, "'-") for each in names))
         entries, url = await self._ask(f"({told}) AND {_HUMAN_ALONE}")
         return *read_each(entries, parse_protein), url
 
@@ -115,10 +116,6 @@ def _any_of(names: Iterable[str]) -> str:
     """
     terms = (f"{'accession' if _ACCESSION.fullmatch(name) else 'gene_exact'}:{name}" for name in names)
     return f"({' OR '.join(terms)}) AND {_HUMAN_ALONE}"
-
-
-def _plain(name: str) -> str:
-    return " ".join(re.sub(r"[^\w\s'-]", " ", name).split())
 
 
 async def mechanisms_of(drugs: Sequence[str], transport: Transport) -> tuple[list[tuple[str, Mechanism]], list[str]]:

@@ -22,6 +22,7 @@ from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, count, entries, read_each
 from ...lexicon import canonical_drug, common_drug_names, condition_synonyms, find_drugs, same_drug
 from ...questions.naming import asked_for, words_of
+from ...ranking import bare
 from ...reading.text import sentences
 from ...records import Label as DrugLabel
 from ...records.parts import NamedDrug
@@ -153,7 +154,7 @@ def any_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
     >>> any_of(["valproic acid", 'a "b"'])
     '("valproic acid" OR "a b")'
     """
-    plain = (" ".join(re.sub(r"[^\w\s'.,+-]", " ", name).split()) for name in list(names)[:most])
+    plain = (bare(name, "'.,+-") for name in list(names)[:most])
     phrases = (f'"{name}"' for name in plain if name)
     return f"({' OR '.join(phrases)})"
 
@@ -263,8 +264,9 @@ def _set_id(label: Label) -> str | None:
 
 def day(effective: object) -> str:
     """`20250317` as a date; `Unknown` where it is none."""
-    found = re.fullmatch(r"(\d{4})(\d{2})(\d{2})", str(effective))
-    return (date_of("-".join(found.groups())) if found else None) or "Unknown"
+    told = str(effective)
+    is_one = len(told) == 8 and told.isdecimal()
+    return (date_of(f"{told[:4]}-{told[4:6]}-{told[6:]}") if is_one else None) or "Unknown"
 
 
 def _names(label: Label, field: str) -> list[str]:

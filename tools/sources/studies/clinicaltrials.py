@@ -23,7 +23,7 @@ from ...http.reply import Reply, at, count, read_each
 from ...questions.query import plain_query
 from ...search import Filters, Page, Source, SourceReply, request_size
 from ..card import SourceCard
-from ..publications import DatedFilters
+from ..publications import DatedFilters, without_addresses
 from .clinicaltrials_record import parse_study
 
 CARD = SourceCard(
@@ -88,10 +88,10 @@ FIELDS = (
 """What is read of a study; sites, contacts, eligibility and single adverse events are most of the rest."""
 _PAGE_SIZE = 100  # studies; the API gives up to 1,000, of up to 1 MB each
 _TAG = re.compile(r"\b[A-Za-z]+\[[^\]]*\]|\[[^\]]*\]")  # AREA[Phase], [tiab]: tags of this API and of PubMed
-_RESERVED = re.compile(r"[\[\],*]")
+_RESERVED = str.maketrans("[],*", "    ")
+_BRACKETS = str.maketrans("()", "  ")
 _LOOSE_ENDS = re.compile(r"(?:^|(?<=\())(?:\s*\b(?:AND|OR)\b)+|(?:\b(?:AND|OR|NOT)\b\s*)+(?:$|(?=\)))")
 _BARE_NOT = re.compile(r'("[^"]*")|(?<=[^\s(])(?<!\bAND)(?<!\bOR)\s+NOT\b')
-_ADDRESS = re.compile(r"\S*(?:://|www\.)\S*")
 
 
 def _listed(value: object) -> object:
@@ -207,17 +207,17 @@ def clean_term(query: str) -> str:
     >>> clean_term('migraine AND (timolol'), clean_term("migraine NOT (mice OR rats)")
     ('migraine AND timolol', 'migraine AND NOT (mice OR rats)')
     """
-    term = _RESERVED.sub(" ", _TAG.sub(_word_of_tag, query))
+    term = _TAG.sub(_word_of_tag, query).translate(_RESERVED)
     if term.count('"') % 2:
         term = term.replace('"', " ")
     term = re.sub(r'"([^"]*)"', _quoted, term)
     if not _balanced(term):
-        term = re.sub(r"[()]", " ", term)
+        term = term.translate(_BRACKETS)
     former = ""
     while term != former:  # each round can bare another empty pair or loose end
         former = term
         term = re.sub(r"\(\s*\)", " ", term)
-        term = re.sub(r"\s+", " ", re.sub(r"(?<=\()\s+|\s+(?=\))", "", term)).strip()
+        term = " ".join(re.sub(r"(?<=\()\s+|\s+(?=\))", "", term).split())
         term = _LOOSE_ENDS.sub("", term).strip()
     if not any(map(str.isalnum, term)):
         raise SourceRefused(ClinicalTrials.name, "the query holds no words to search for")
@@ -231,7 +231,7 @@ def _word_of_tag(tag: re.Match[str]) -> str:
 
 
 def _quoted(phrase: re.Match[str]) -> str:
-    words = " ".join(re.sub(r"[()]", " ", phrase.group(1)).split())
+    words = " ".join(phrase.group(1).translate(_BRACKETS).split())
     return f'"{words}"' if words else " "
 
 
@@ -265,5 +265,5 @@ def refusal(body: bytes) -> str:
     >>> refusal(b"Unknown area name: `X`\\nsee https://clinicaltrials.gov/x")
     'Unknown area name: `X` see'
     """
-    said = " ".join(_ADDRESS.sub("", body[:2000].decode("utf-8", "replace")).split())
+    said = without_addresses(body[:2000].decode("utf-8", "replace"))
     return said[:200] if said and not said.startswith("<") else "no reason given"

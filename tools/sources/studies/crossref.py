@@ -15,7 +15,7 @@ from ...evidence import checked_identifier
 from ...http.reply import Reply
 from ...http.transport import Transport
 from ..card import SourceCard
-from ..publications import iso_date
+from ..publications import iso_date, leads_elsewhere
 
 CARD = SourceCard(
     name="crossref",
@@ -46,7 +46,6 @@ _KINDS: Mapping[str, "NoticeKind"] = {
 """https://www.crossref.org/documentation/register-maintain-records/maintaining-your-metadata/registering-updates/ ;
 other kinds (new versions, addenda, clarifications) take nothing back."""
 _RETRACTED_TITLE = re.compile(r"\W*(?:RETRACTED|WITHDRAWN)(?: ARTICLE| CHAPTER)?\s*:")
-_DOTS = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")  # would name another path
 
 NoticeKind = Literal["retraction", "concern", "correction", "reinstatement"]
 
@@ -137,7 +136,7 @@ async def _several(dois: Sequence[str], transport: Transport) -> dict[str, Updat
 
 
 async def _one(doi: str, transport: Transport) -> dict[str, Updates]:
-    if _DOTS.search(doi):
+    if leads_elsewhere(doi):
         return {}
     params = {"mailto": transport.endpoints.email}
     return await transport.get("crossref", f"works/{quote(doi, safe='/')}", params=params, read=_work, also=(404,))

@@ -17,7 +17,16 @@ from ...http.transport import Transport
 from ...records import Publication
 from ...search import Filters, Page, Source, SourceReply
 from ..card import SourceCard
-from ..publications import NO_TITLE, DatedFilters, date_of, page_range, plain_words, trial_numbers, written
+from ..publications import (
+    NO_TITLE,
+    DatedFilters,
+    date_of,
+    leads_elsewhere,
+    page_range,
+    plain_words,
+    trial_numbers,
+    written,
+)
 
 CARD = SourceCard(
     name="openalex",
@@ -43,7 +52,6 @@ _FIELDS = (
 _MAX_PAGE = 100  # records a request
 _MAX_POSITIONS = 20_000  # words of an abstract; real ones stay below 2,000
 _TAGS = re.compile(r"\[[^\[\]]*\]|\b[A-Z_]{2,}:|\*")
-_DOTS = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")  # would name another path
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,7 @@ async def work(doi: str, transport: Transport) -> Work | None:
         SearchError: no answer, or no readable one.
     """
     checked = checked_identifier("doi", doi)
-    if checked is None or _DOTS.search(checked):
+    if checked is None or leads_elsewhere(checked):
         return None
     params = {"select": "id,doi,ids,is_retracted,cited_by_count"}
     path = f"works/doi:{quote(checked, safe='/')}"

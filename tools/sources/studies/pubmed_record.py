@@ -32,7 +32,7 @@ _LISTS = (
     "AbstractText AccessionNumber ArticleDate ArticleId Author AuthorList Chemical CommentsCorrections DataBank"
     " ELocationID Keyword KeywordList Language MeshHeading PublicationType".split()
 )
-_NO_RECORDS = re.compile(r"empty (?:result|id list)|nothing to ?do", re.IGNORECASE)
+_NO_RECORDS = ("empty result", "empty id list", "nothing to do", "nothing todo")
 _UNTRANSLATED = "[Not Available]."
 _RETRACTED = frozenset({"RetractionIn", "PartialRetractionIn"})
 _CORRECTED = frozenset({"ErratumIn", "CorrectedandRepublishedIn"})
@@ -84,7 +84,7 @@ def parse_articles(xml: bytes) -> Articles:
     []
     """
     found = cut(xml)
-    if found.error and not _NO_RECORDS.search(found.error):
+    if found.error and not any(said in found.error.lower() for said in _NO_RECORDS):
         raise SourceUnavailable("pubmed", f"reports an error: {redacted(found.error)}")
     records, unread = [], []
     for article in found.articles:

@@ -4,7 +4,6 @@ A SAX pass before `xmltodict` reads the structure: of "did <b>not</b> reduce" a 
 loses their order. Documented at https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html
 """
 
-import re
 from dataclasses import dataclass
 from io import BytesIO
 from xml.sax import SAXException
@@ -16,10 +15,9 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import create_parser
 
 from ...errors import UnreadableReply
-from ..publications import raised
+from ..publications import raised, without_doctype
 
 _MAX_DEPTH = 100  # PubMed's own records stay below 20, formulas included
-_DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[<>]*>")  # one that declares nothing; any other is refused
 
 _ARTICLES = frozenset({"PubmedArticle", "PubmedBookArticle"})
 _ROOTS = frozenset({*_ARTICLES, "PubmedArticleSet", "PubmedBookArticleSet", "eFetchResult", "ERROR"})
@@ -57,7 +55,7 @@ def cut(xml: bytes) -> ArticleSet:
     parser = create_parser(forbid_dtd=True)
     parser.setContentHandler(handler)
     try:
-        parser.parse(BytesIO(_DOCTYPE.sub(b"", xml[:4096], count=1) + xml[4096:]))
+        parser.parse(BytesIO(without_doctype(xml)))
     except (SAXException, DefusedXmlException, ValueError, LookupError) as error:
         raise UnreadableReply("pubmed", f"answered with XML that is cut or broken ({type(error).__name__})") from None
     if handler.root not in _ROOTS:
