@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 from autogen_agentchat import EVENT_LOGGER_NAME
@@ -305,9 +305,9 @@ class _Turn:
             completion_tokens=self.completion_tokens + read.completion_tokens,
         )
 
-    @property
+    @cached_property
     def said(self) -> str:
-        """What came of the turn, in a few sentences; of a turn without a search why."""
+        """What came of the turn, in a few sentences; of a turn without a search why. Asked for when it is over."""
         if self.replies:
             return summed_up(self.replies, self.read.readings)
         return self.summary or "Nothing searched: " + ("; ".join(self.notes) or "the model said nothing")

@@ -52,7 +52,8 @@ import autogen_agentchat.agents, autogen_agentchat.teams, autogen_core.models
 autogen_s, autogen_mb = time.process_time() - cpu_began, peak_mb()
 from willowbark.teams import research
 beyond_s = time.process_time() - cpu_began - autogen_s
-import httpx, willowbark.agents.baseline.client, willowbark.tools.reading.learned, willowbark.tools.reading.facts
+import httpx, networkx, willowbark.agents.baseline.client
+import willowbark.tools.reading.learned, willowbark.tools.reading.facts
 import willowbark.teams.run.course, willowbark.agents.approver
 team_s = time.process_time() - cpu_began - autogen_s - beyond_s
 from willowbark.tools.http.endpoints import Endpoints
@@ -66,7 +67,8 @@ with tempfile.TemporaryDirectory() as folder:
     ended, cpu = time.perf_counter(), time.process_time() - cpu
     size = sum(path.stat().st_size for path in pathlib.Path(folder).iterdir()) / 1e6
 print(json.dumps({
-    "import_s": imported - began, "autogen_s": autogen_s, "beyond_s": beyond_s, "team_s": team_s, "run_s": ended - started, "cpu_s": cpu,
+    "import_s": imported - began, "autogen_s": autogen_s, "beyond_s": beyond_s, "team_s": team_s,
+    "run_s": ended - started, "cpu_s": cpu,
     "requests": len(log.exchanges), "records": report.total_papers_reviewed,
     "candidates": len(report.candidates), "rounds": report.search_iterations,
     "peak_mb": peak_mb(), "autogen_mb": autogen_mb, "ledger_mb": size,

@@ -1,7 +1,9 @@
 """Trust: any source is enough to flag a record, and no answer is no clean record."""
 
+import asyncio
 from typing import Any
 
+import httpx
 import pytest
 from builders import drug_record, record
 from faults.breakage import FaultySandbox
@@ -9,6 +11,9 @@ from faults.plan import Fault, FaultPlan
 from trust_sample import CLEAN_DOI, LIBRARY, RETRACTED_DOI, RETRACTED_PMID, SILENT_DOI, transport
 
 from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Transport
+from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.records.parts import FLAGS
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.works.trust import TrustState, check_trust, is_unchecked, retraction_note, trust_summary
@@ -132,6 +137,25 @@ async def test_many_records_take_few_requests() -> None:
         "crossref": 2,
         "openalex": 30,
     }
+
+
+async def test_batches_are_asked_side_by_side() -> None:
+    under_way, most = 0, 0
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        nonlocal under_way, most
+        if "europepmc" not in request.url.path:
+            return httpx.Response(404)
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.05)
+        under_way -= 1
+        return httpx.Response(200, json={"hitCount": 0, "resultList": {"result": []}})
+
+    wire = HttpxWire(httpx.MockTransport(answer))
+    async with Transport(Endpoints.sandbox("http://x"), wires={"httpx": wire, "requests": wire}) as way:
+        await check_trust([bare(str(99990000 + i)) for i in range(100)], way)
+    assert most == 3
 
 
 async def test_checking_twice_says_the_same() -> None:

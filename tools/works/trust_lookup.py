@@ -148,7 +148,8 @@ async def _ask_europepmc(papers: Sequence[Evidence], answer: Answer, transport: 
     by_doi = _by_doi([paper for paper in papers if not paper.record.pmid])
     _note(answer, by_pmid)
     _note(answer, by_doi)
-    for query in _queries(list(by_pmid), list(by_doi)):
+
+    async def one(query: str) -> None:
         page = await transport.get(
             "europepmc",
             "search",
@@ -159,6 +160,15 @@ async def _ask_europepmc(papers: Sequence[Evidence], answer: Answer, transport: 
             if (said := record.paper) and said.retracted is not None:
                 for key in [*by_pmid.get(said.pmid or "", ()), *by_doi.get(said.doi or "", ())]:
                     answer.words[key] = Word(said.flags, cited_by_count=said.cited_by_count)
+
+    await _all_of(map(one, _queries(list(by_pmid), list(by_doi))))
+
+
+async def _all_of(asked: Iterable[Awaitable[None]]) -> None:
+    """Have all answered side by side, as fast as the source allows, before the first failure is raised."""
+    failures = await asyncio.gather(*asked, return_exceptions=True)
+    if failure := next((each for each in failures if isinstance(each, BaseException)), None):
+        raise failure
 
 
 def _queries(pmids: list[str], dois: list[str]) -> Iterator[str]:
@@ -174,11 +184,14 @@ async def _ask_crossref(papers: Sequence[Evidence], answer: Answer, transport: T
     keys = _by_doi(papers)
     _note(answer, keys)
     dois = list(keys)
-    for start in range(0, len(dois), crossref.DOIS_PER_REQUEST):
+
+    async def one(start: int) -> None:
         found = await crossref.updates(dois[start : start + crossref.DOIS_PER_REQUEST], transport)
         for doi, said in found.items():
             for key in keys.get(doi, ()):
                 answer.words[key] = Word(_flags(said), said.notices, said.notice_of)
+
+    await _all_of(map(one, range(0, len(dois), crossref.DOIS_PER_REQUEST)))
 
 
 def _flags(said: crossref.Updates) -> frozenset[Flag]:
@@ -202,8 +215,6 @@ async def _ask_openalex(papers: Sequence[Evidence], answer: Answer, transport: T
             for key in keys[doi]:
                 answer.words[key] = Word(flags, cited_by_count=said.cited_by_count)
 
-    failures = await asyncio.gather(*map(one, list(keys)[:MAX_OPENALEX]), return_exceptions=True)
-    if failure := next((each for each in failures if isinstance(each, BaseException)), None):
-        raise failure
+    await _all_of(map(one, list(keys)[:MAX_OPENALEX]))
     if len(keys) > MAX_OPENALEX:
         answer.failure = f"asked about the first {MAX_OPENALEX} records alone"
