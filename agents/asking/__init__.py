@@ -132,6 +132,7 @@ async def ask(
     request: BaseModel | None = None,
     objection: Callable[[T], str | None] = lambda _: None,
     aids: Aids | None = None,
+    divisible: bool = False,
 ) -> tuple[T, RequestUsage]:
     """Ask for an answer of a type.
 
@@ -143,6 +144,7 @@ async def ask(
         request: the same as data, for a client that reads data instead of words (`reads_requests`); None: words alone.
         objection: what else is wrong with an answer; None where it will do.
         aids: tools that a language model may use first, `MAX_LOOKUPS` times; None offers none.
+        divisible: whether the caller asks in parts what was cut off at the limit of its length: it is not mended then.
 
     Returns:
         The answer, and the tokens of all attempts.
@@ -178,8 +180,11 @@ async def ask(
             return answer, used
         asked += _sent_back(result, problem)
         was_cut = result.finish_reason == "length"
+        if was_cut and divisible:
+            break
     cut = ", cut off at the limit of an answer's length" if was_cut else ""
-    why = f"the model gave no valid {answer_type.__name__} in {1 + MAX_REPAIRS} attempts{cut}"
+    made = 1 + MAX_REPAIRS - attempts
+    why = f"the model gave no valid {answer_type.__name__} in {made} attempt{'s' if made > 1 else ''}{cut}"
     raise ModelFailure(why, used, may_be_shorter=was_cut)
 
 
