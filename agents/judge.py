@@ -201,6 +201,9 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         verdict = _decided(draft, dossier, iteration, pool, candidates, self.limits, exhausted, reading)
         if verdict.recommendation == "continue":
             self._run.look_ahead([candidate.drug for candidate in candidates if candidate.has_verdict][:MAX_DRUGS])
+        read = {candidate.drug for candidate in candidates}
+        if strange := sum(_generic(name) not in read for name in draft.drug_candidates):
+            notes.append(f"{self.name}: {strange} of the model's candidates left out, since no record was read on them")
         tokens = dossier.tokens_used + used.prompt_tokens + used.completion_tokens
         events = aids.events if aids else []
         return verdict.model_copy(update={"notes": notes, "tokens_used": tokens}), used, events

@@ -88,7 +88,9 @@ async def test_counts_come_from_the_records() -> None:
 
 async def test_candidates_that_no_record_names_are_struck() -> None:
     wish = proposal(**{"drug_candidates": ["propranolol", "migrastatin"]})
-    assert (await judged(*ROUND, answer=wish)).details.drug_candidates == ["propranolol"]
+    verdict = await judged(*ROUND, answer=wish)
+    assert verdict.details.drug_candidates == ["propranolol"]
+    assert verdict.notes == ["judge: 1 of the model's candidates left out, since no record was read on them"]
 
 
 async def test_scores_without_any_candidate_are_nil() -> None:

@@ -17,9 +17,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from test_provider_quirks import VERDICT, good, kind_of
 from typer.testing import CliRunner
-from willowbark.agents.drafts import JudgeDraft
 
 from willowbark.agents.asking import ModelFailure, ask
+from willowbark.agents.asking.drafts import JudgeDraft
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
 from willowbark.teams.faces.ask import ExitCode, Outcome

@@ -100,6 +100,26 @@ async def test_a_claim_that_stands_makes_a_candidate() -> None:
     assert "ADRB1" in candidate.mechanism
 
 
+async def test_a_claim_under_a_brand_name_is_one_on_the_drug() -> None:
+    branded = CLAIM.model_copy(update={"drug": "Inderal"})
+    report = await written(answers=(drafted(branded), BORNE_OUT))
+    assert report.drug_candidates == ["propranolol"]
+    assert [claim.drug for claim in report.candidates[0].claims] == ["propranolol"]
+
+
+async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_counted_as_shown() -> None:
+    quote = "Timolol was given to 40 patients with asthma and migraine."
+    other = record("44444444", "Timolol and migraine", quote)
+    told = {"evidence_key": "pmid:44444444", "drug": "timolol", "quote": quote, "text": quote, "stance": "neutral"}
+    beside = CLAIM.model_copy(update=told)
+    report = await written(
+        asked(), findings("literature", reply(TRIAL, other)), answers=(drafted(CLAIM, beside), BORNE_OUT)
+    )
+    assert report.drug_candidates == ["propranolol"]
+    assert report.claims_kept == 1
+    assert any("not shown for want of a verdict: timolol (pmid:44444444)." in line for line in report.limitations)
+
+
 async def test_references_are_the_cited_records_as_they_are() -> None:
     report = await written(answers=(drafted(CLAIM),))
     by_key = {reference["key"]: reference for reference in report.references}

@@ -132,6 +132,7 @@ async def ask(
     request: BaseModel | None = None,
     objection: Callable[[T], str | None] = lambda _: None,
     aids: Aids | None = None,
+    divisible: bool = False,
 ) -> tuple[T, RequestUsage]:
     """Ask for an answer of a type.
 
@@ -143,6 +144,7 @@ async def ask(
         request: the same as data, for a client that reads data instead of words (`reads_requests`); None: words alone.
         objection: what else is wrong with an answer; None where it will do.
         aids: tools that a language model may use first, `MAX_LOOKUPS` times; None offers none.
+        divisible: whether the caller asks in parts what was cut off at the limit of its length: it is not mended then.
 
     Returns:
         The answer, and the tokens of all attempts.
@@ -178,7 +180,9 @@ async def ask(
             return answer, used
         asked += _sent_back(result, problem)
         was_cut = result.finish_reason == "length"
-    raise _none_valid(answer_type, used, was_cut=was_cut)
+        if was_cut and divisible:
+            break
+    raise _none_valid(answer_type, used, attempts=1 + MAX_REPAIRS - attempts, was_cut=was_cut)
 
 
 def _opened(
@@ -245,9 +249,10 @@ def _no_answer(error: Exception, used: RequestUsage) -> ModelFailure:
     return ModelFailure(f"the model did not answer ({why})", used, may_be_shorter=too_long)
 
 
-def _none_valid(answer_type: type[BaseModel], used: RequestUsage, *, was_cut: bool) -> ModelFailure:
+def _none_valid(answer_type: type[BaseModel], used: RequestUsage, *, attempts: int, was_cut: bool) -> ModelFailure:
     cut = ", cut off at the limit of an answer's length" if was_cut else ""
-    why = f"the model gave no valid {answer_type.__name__} in {1 + MAX_REPAIRS} attempts{cut}"
+    made = f"{attempts} attempt{'s' if attempts > 1 else ''}"
+    why = f"the model gave no valid {answer_type.__name__} in {made}{cut}"
     return ModelFailure(why, used, may_be_shorter=was_cut)
 
 

@@ -222,7 +222,7 @@ async def _ask(
         UserMessage(content=head + enclose_lines([each.line for each in batch], marker), source="literature"),
     ]
     try:
-        answer, usage = await ask(client, asked, ReadingsDraft, cancellation_token)
+        answer, usage = await ask(client, asked, ReadingsDraft, cancellation_token, divisible=len(batch) > 1)
     except ModelFailure as failure:
         _log.warning("reading: %s", failure)
         add_usage(used, failure.usage)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate
-from willowbark.tools.lexicon import withdrawn
+from willowbark.tools.lexicon import canonical_drug, withdrawn
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, assess
 from willowbark.tools.mechanism.steps import Chain
@@ -81,7 +81,7 @@ def assemble(material: Material) -> ResearchReport:
         approval=material.approval,
         stop_reason=material.reason,
         confidence_score=confidence(material, shown, answered),
-        claims_kept=len(material.verdicts.kept),
+        claims_kept=len(material.verdicts.kept) - len(_unshown(material, shown)),
         claims_repaired=material.repaired,
         claims_dropped=len(material.verdicts.dropped),
         claims_unworded=len(material.verdicts.unworded),
@@ -100,6 +100,12 @@ def _shown(material: Material) -> list[Candidate]:
     return [c for c in material.candidates if c.has_verdict and c.drug in claimed][:MAX_CANDIDATES]
 
 
+def _unshown(material: Material, shown: Sequence[Candidate]) -> list[Claim]:
+    """Claims that stand, on drugs that the report does not show."""
+    names = {candidate.drug for candidate in shown}
+    return [claim for claim in material.verdicts.kept if claim.drug.casefold() not in names]
+
+
 def _candidates(
     material: Material,
     shown: list[Candidate],
@@ -108,7 +114,9 @@ def _candidates(
     references: References,
 ) -> list[DrugCandidate]:
     proposed = {
-        draft.name.casefold(): shown_prose(draft.proposed_mechanism, material.pool, draft.name.casefold())
+        (name := canonical_drug(draft.name) or draft.name.casefold()): shown_prose(
+            draft.proposed_mechanism, material.pool, name
+        )
         for draft in material.draft.candidates
     }
     kept = material.verdicts.kept
@@ -199,6 +207,7 @@ def limitations(material: Material, shown: Sequence[Candidate]) -> list[str]:
     """
     lines = [
         *_failed(material),
+        *_without_verdict(material, shown),
         *_set_aside(material),
         *_read_in_part(material),
         *_of_records(material),
@@ -238,6 +247,12 @@ def _failed(material: Material) -> Iterator[str]:
     if turned := [f"{each.claim.drug} ({each.claim.evidence_key})" for each in material.verdicts.turned]:
         told = listed(list(dict.fromkeys(turned)), most=MAX_GAPS)
         yield f"Taken for another verdict by the model than by the reader, and shown without one: {told}."
+
+
+def _without_verdict(material: Material, shown: Sequence[Candidate]) -> Iterator[str]:
+    if found := [f"{claim.drug} ({claim.evidence_key})" for claim in _unshown(material, shown)]:
+        told = listed(list(dict.fromkeys(found)), most=MAX_GAPS)
+        yield f"Claimed by the model, borne out by their records, and not shown for want of a verdict: {told}."
 
 
 def _read_in_part(material: Material) -> Iterator[str]:

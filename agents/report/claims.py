@@ -104,7 +104,8 @@ def verify(claims: Sequence[ClaimDraft], pool: Sequence[Evidence], heard: Heard)
     records: Mapping[str, Evidence] = {record.key: record for record in pool}
     verdicts = Verdicts()
     for draft in claims:
-        claim = Claim.model_validate(draft.model_dump())
+        drug = canonical_drug(draft.drug) or draft.drug.strip()
+        claim = Claim.model_validate({**draft.model_dump(), "drug": drug})
         record, direction = records.get(claim.evidence_key), heard(claim.evidence_key, claim.drug)
         reason = objection(claim, record, direction)
         if record is None or reason is not None:

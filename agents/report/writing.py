@@ -287,7 +287,14 @@ class Writing:
             return f"claims: empty, though records speak for or against {', '.join(decided[:5])}"
 
         draft, usage = await ask(
-            client, messages, ReportDraft, cancellation_token, request=request, objection=silence, aids=self.aids
+            client,
+            messages,
+            ReportDraft,
+            cancellation_token,
+            request=request,
+            objection=silence,
+            aids=self.aids,
+            divisible=is_first and len(request.candidates) > 1,
         )
         add_usage(self.usage, usage)
         wanted = (claim for claim in draft.claims if not self._held_back(claim))
