@@ -195,7 +195,7 @@ async def test_verdicts_ranking_references_and_calls_equal_those_of_a_neutral_tw
         unsure = {row.key for each in told for row in each.report.evidence_table if row.leans}  # cited as undecided
         seen, before = (judged(each) for each in told)
         assert [seen[name] for name in MOVED_BY_NOTHING] == [before[name] for name in MOVED_BY_NOTHING]
-        assert not {*seen["references"]} ^ {*before["references"]} - unsure
+        assert not ({*seen["references"]} ^ {*before["references"]}) - unsure
     else:
         assert judged(hostile) == judged(await ran(injected(texts, field, neutral)))
     assert hostile.report.candidates
