@@ -66,7 +66,8 @@ with tempfile.TemporaryDirectory() as folder:
     ended, cpu = time.perf_counter(), time.process_time() - cpu
     size = sum(path.stat().st_size for path in pathlib.Path(folder).iterdir()) / 1e6
 print(json.dumps({
-    "import_s": imported - began, "autogen_s": autogen_s, "beyond_s": beyond_s, "team_s": team_s, "run_s": ended - started, "cpu_s": cpu,
+    "import_s": imported - began, "autogen_s": autogen_s, "beyond_s": beyond_s, "team_s": team_s,
+    "run_s": ended - started, "cpu_s": cpu,
     "requests": len(log.exchanges), "records": report.total_papers_reviewed,
     "candidates": len(report.candidates), "rounds": report.search_iterations,
     "peak_mb": peak_mb(), "autogen_mb": autogen_mb, "ledger_mb": size,
