@@ -105,7 +105,9 @@ async def test_no_call_of_the_whole_team_is_refused(own: bool, monkeypatch: pyte
     assert {"ReadingsDraft", "JudgeDraft", "ReportDraft"} <= set(asked)
     assert server.refused == []
     assert own == any("maxLength" in json.dumps(body.get("response_format", {})) for body in server.bodies)
-    assert not any(line.startswith(("judge:", "literature:", "trials:", "mechanism:")) for line in report.limitations)
+    assert not any(
+        line.startswith(("judge: the model", "literature:", "trials:", "mechanism:")) for line in report.limitations
+    )
 
 
 @needs_openai
