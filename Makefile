@@ -44,7 +44,7 @@ test: dev ## Run the tests, but for those that start Willowbark as its users do
 	$(BIN)/pytest -q -n auto --dist worksteal -m "not live and not whole"
 
 .PHONY: test-whole
-test-whole: dev ## Run these: processes, servers, terminals, notebooks, and a seeded slice of each row of faults
+test-whole: dev ## Run these: whole runs, processes, servers, terminals, notebooks, a seeded slice of each row of faults
 	$(BIN)/pytest -q -n auto --dist worksteal -m whole
 
 .PHONY: faults

@@ -25,6 +25,8 @@ from willowbark.teams.run.resume import replay
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
 
+pytestmark = pytest.mark.whole
+
 DEAR = Price(input=1_000_000, output=1_000_000)
 """A dollar a token."""
 

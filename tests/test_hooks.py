@@ -37,6 +37,8 @@ from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.toolbox import SourceTool
 
+pytestmark = pytest.mark.whole
+
 TURN = TurnTaken("judge", 1, "Round 1: continue", 100, 10)
 
 

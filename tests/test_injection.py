@@ -36,6 +36,8 @@ from willowbark.tools.reading.screening import readable
 from willowbark.tools.sandbox.library import Library, Publication, Trial
 from willowbark.tools.sandbox.server import SandboxServer, SeenRequest
 
+pytestmark = pytest.mark.whole
+
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "benchmarks" / "injection"
 TOOLS = {
     *(f"search_{name}" for name in ("pubmed", "europepmc", "clinicaltrials", "chembl", "opentargets", "uniprot")),

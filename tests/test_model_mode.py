@@ -34,6 +34,7 @@ from willowbark.teams.run.research import research
 from willowbark.tools.errors import UsageError
 
 pytestmark = [
+    pytest.mark.whole,
     pytest.mark.skipif(find_spec("openai") is None, reason="willowbark[openai] is not installed"),
     pytest.mark.filterwarnings("ignore:Resolved model mismatch"),
 ]

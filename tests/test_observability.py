@@ -27,6 +27,8 @@ pytest.importorskip("opentelemetry.sdk", reason="traces need the extra `trace`")
 
 from willowbark.teams.run.observability import span_recorder, trace_file, traced
 
+pytestmark = pytest.mark.whole
+
 KEY = "canary-key-5e1f"
 QUICK = {"research.max_iterations": 1, "research.max_results_per_tool": 5}
 

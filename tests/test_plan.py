@@ -2,10 +2,13 @@
 
 from collections import Counter
 
+import pytest
 from builders import QUESTION
 
 from willowbark.teams import research
 from willowbark.tools.http.transport import ExchangeLog
+
+pytestmark = pytest.mark.whole
 
 MOST_REQUESTS = 60  # of the question that `make demo` asks
 

@@ -8,7 +8,7 @@ from benchmarks.recorded import FOLDER, Answered, RecordedClient, changes, recor
 
 from willowbark.agents.asking.drafts import JudgeDraft
 
-pytestmark = pytest.mark.filterwarnings("ignore:Resolved model mismatch")
+pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:Resolved model mismatch")]
 NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))
 
 

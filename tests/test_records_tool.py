@@ -38,6 +38,8 @@ from willowbark.teams.run.resume import replay
 from willowbark.tools.collected import CollectedEvidence
 from willowbark.tools.records_tool import SHOWN, SHOWN_CHARACTERS, AskRecords
 
+pytestmark = pytest.mark.whole
+
 MANY = [record(str(n), f"Timolol {n}", "Timolol lowered attacks in adults. " * 30) for n in range(1, 30)]
 
 

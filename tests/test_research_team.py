@@ -27,6 +27,8 @@ from willowbark.tools.http.limiter import RetryPolicy
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.sandbox.server import SandboxServer
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[SandboxServer]:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import logging
+import lzma
 import socket
 import sqlite3
 import threading
@@ -72,8 +73,15 @@ def words_of(ledger: Path) -> str:
     with contextlib.closing(sqlite3.connect(ledger)) as database:
         for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
             values = [value for row in database.execute(f"SELECT * FROM {table}") for value in row]
-            found += [zlib.decompress(v).decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in values]
+            found += [_unpacked(value) if isinstance(value, bytes) else str(value) for value in values]
     return "\n".join(found)
+
+
+def _unpacked(value: bytes) -> str:
+    if not value:
+        return ""  # what stood here is in a pack
+    opened = lzma.decompress(value) if value.startswith(b"\xfd7zXZ") else zlib.decompress(value)
+    return opened.decode("utf-8", "replace")
 
 
 async def test_keys_are_found_nowhere_they_do_not_belong(

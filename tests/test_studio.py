@@ -33,6 +33,8 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.toolbox import replies_in
 
+pytestmark = pytest.mark.whole
+
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "NCBI_API_KEY")
 
 

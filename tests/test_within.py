@@ -25,6 +25,8 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.reading.reading import Passage
 
+pytestmark = pytest.mark.whole
+
 ASKED = "What do the records say of topiramate in migraine?"
 
 

@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from willowbark.tools.ranking import beginnings, content_words, stem
 
@@ -47,11 +48,51 @@ class Document:
     """ISO dates of any precision, by field."""
 
 
+class _Held:
+    """What documents hold, by field and word.
+
+    Attributes:
+        documents: their ids, in order.
+        places: by field and word, the ids.
+        texts: by field and id, the words.
+        begun: words by their first two letters.
+        lengths: words of the default fields, by id.
+        days: by field and id, the first day that a date can mean.
+    """
+
+    def __init__(self, documents: Iterable[Document], default: Sequence[str]) -> None:
+        self.documents: list[str] = []
+        self.places: dict[str, dict[str, list[str]]] = {}
+        self.texts: dict[str, dict[str, list[str]]] = {}
+        self.begun: dict[str, set[str]] = {}
+        self.lengths: dict[str, int] = {}
+        self.days: dict[str, dict[str, str]] = {}
+        for document in sorted(documents, key=lambda each: each.id):
+            self._add(document, default)
+        for word in set().union(*self.places.values()):
+            self.begun.setdefault(word[:2], set()).add(word)
+        self.mean_length = sum(self.lengths.values()) / max(1, len(self.lengths)) or 1.0
+
+    def _add(self, document: Document, default: Sequence[str]) -> None:
+        length = 0
+        self.documents.append(document.id)
+        for name, date in document.dates.items():
+            self.days.setdefault(name, {})[document.id] = _day(date, "-01-01")
+        for name, text in document.fields.items():
+            found = _written(text)
+            self.texts.setdefault(name, {})[document.id] = found
+            places = self.places.setdefault(name, {})
+            for word in set(found):
+                places.setdefault(word, []).append(document.id)
+            length += len(found) * _weight(name) if name in default else 0
+        self.lengths[document.id] = length
+
+
 class Index:
-    """Finds documents.
+    """Finds documents; they are indexed when they are first searched.
 
     Args:
-        documents: in the order that ties keep: by id.
+        documents: each with an id of its own; by id they tie.
         default: fields that a term without a field searches.
         aliases: further names of fields, lower case, each for one or more fields; an unknown name searches the default.
     """
@@ -59,41 +100,19 @@ class Index:
     def __init__(
         self, documents: Iterable[Document], *, default: Sequence[str], aliases: Mapping[str, Sequence[str]]
     ) -> None:
-        self.documents = {document.id: document for document in sorted(documents, key=lambda each: each.id)}
+        self._documents = documents
         self._default = tuple(default)
         self._aliases = aliases
-        self._places: dict[str, dict[str, list[str]]] = {}  # field -> word -> ids
-        self._texts: dict[str, dict[str, list[str]]] = {}  # field -> id -> words
-        self._begun: dict[str, set[str]] = {}  # the first two letters -> words
         self._forms: dict[str, list[str]] = {}  # stem -> words, of the stems that were asked for
         self._stemmed: dict[tuple[str, str], str] = {}  # field, id -> stems with blanks around each, where asked for
-        self._lengths: dict[str, int] = {}
-        self._days: dict[str, dict[str, str]] = {}  # field -> id -> first day that its date can mean
-        for document in self.documents.values():
-            self._add(document)
-        for word in set().union(*self._places.values()):
-            self._begun.setdefault(word[:2], set()).add(word)
-        self._mean_length = sum(self._lengths.values()) / max(1, len(self._lengths)) or 1.0
 
-    def _add(self, document: Document) -> None:
-        length = 0
-        for name, date in document.dates.items():
-            self._days.setdefault(name, {})[document.id] = _day(date, "-01-01")
-        for name, text in document.fields.items():
-            found = _written(text)
-            self._texts.setdefault(name, {})[document.id] = found
-            places = self._places.setdefault(name, {})
-            for word in set(found):
-                if word in places:
-                    places[word].append(document.id)
-                else:
-                    places[word] = [document.id]
-            length += len(found) * _weight(name) if name in self._default else 0
-        self._lengths[document.id] = length
+    @cached_property
+    def _held(self) -> _Held:
+        return _Held(self._documents, self._default)
 
     def knows_field(self, name: str) -> bool:
         """Whether a field of that name, lower case, can be searched."""
-        return name in self._aliases or name in self._places or name in self._days
+        return name in self._aliases or name in self._held.places or name in self._held.days
 
     def search(self, node: Node | None) -> list[str]:
         """The ids of the documents that a query matches, best first; ties by id."""
@@ -111,23 +130,23 @@ class Index:
         """Ids of matching documents; None for a part that says nothing, as stop words do."""
         if isinstance(node, Term):
             return self._term(node)
-        left = self._matched(node.left) if node.left is not None else set(self.documents)
+        left = self._matched(node.left) if node.left is not None else set(self._held.documents)
         right = self._matched(node.right)
         if left is None or right is None:
-            return left if right is None else set(self.documents) - right if node.operator == "NOT" else right
+            return left if right is None else set(self._held.documents) - right if node.operator == "NOT" else right
         if node.operator == "AND":
             return left & right
         return left | right if node.operator == "OR" else left - right
 
     def _term(self, term: Term) -> set[str] | None:
         if term.text in _EVERYTHING or (term.text.upper() == "ALL" and term.field is None):
-            return set(self.documents)
+            return set(self._held.documents)
         names = self._aliases.get(term.field, (term.field,)) if term.field is not None else self._default
         if term.low is not None and term.high is not None:
             return self._within(names, term.low, term.high)
-        if any(name in self._days for name in names):
+        if any(name in self._held.days for name in names):
             return self._within(names, term.text, term.text)
-        if not any(name in self._places for name in names):
+        if not any(name in self._held.places for name in names):
             names = self._default
         if term.text.endswith("*"):
             return set().union(*(self._starting(name, term.text[:-1]) for name in names))
@@ -137,7 +156,7 @@ class Index:
         return set().union(*(self._holding(name, wanted, term.phrase or len(wanted) > 1) for name in names))
 
     def _holding(self, name: str, wanted: list[str], phrase: bool) -> set[str]:
-        places = self._places.get(name, {})
+        places = self._held.places.get(name, {})
         found = set.intersection(*(_united(places, self._words_of(stem)) for stem in wanted))
         if phrase and len(wanted) > 1:
             run = f" {' '.join(wanted)} "
@@ -148,7 +167,7 @@ class Index:
         """How often a stem stands in each document that holds it."""
         found: Counter[str] = Counter()
         for name in self._default:
-            places, texts = self._places.get(name, {}), self._texts.get(name, {})
+            places, texts = self._held.places.get(name, {}), self._held.texts.get(name, {})
             for word in self._words_of(wanted):
                 for each in places.get(word, ()):
                     found[each] += texts[each].count(word) * _weight(name)
@@ -162,25 +181,25 @@ class Index:
 
     def _beginning(self, starts: tuple[str, ...]) -> Iterator[str]:
         """The words that begin with one or two letters."""
-        return (word for start, begun in self._begun.items() if start.startswith(starts) for word in begun)
+        return (word for start, begun in self._held.begun.items() if start.startswith(starts) for word in begun)
 
     def _stems_of(self, name: str, document: str) -> str:
         """A field's stems with blanks around each."""
         if (name, document) not in self._stemmed:
-            self._stemmed[name, document] = f" {' '.join(map(stem, self._texts[name][document]))} "
+            self._stemmed[name, document] = f" {' '.join(map(stem, self._held.texts[name][document]))} "
         return self._stemmed[name, document]
 
     def _starting(self, name: str, start: str) -> set[str]:
         *before, last = words(start) or [start.lower()]
         sought = (last, start.lower())
         begun = self._beginning(tuple(letters for each in sought for letters in beginnings(each)))
-        found = _united(self._places.get(name, {}), (word for word in begun if stem(word).startswith(sought)))
+        found = _united(self._held.places.get(name, {}), (word for word in begun if stem(word).startswith(sought)))
         run = f" {' '.join([*before, last])}"
         return {each for each in found if run in self._stems_of(name, each)} if before else found
 
     def _within(self, names: Sequence[str], low: str, high: str) -> set[str]:
         first, last = _day(low, "-01-01"), _day(high, "-12-31")
-        days = (item for name in names for item in self._days.get(name, {}).items())
+        days = (item for name in names for item in self._held.days.get(name, {}).items())
         return {each for each, day in days if first <= day <= last}
 
     def _scores(self, node: Node | None, found: set[str]) -> dict[str, float]:
@@ -193,9 +212,9 @@ class Index:
         scores = dict.fromkeys(found, 0.0)
         for wanted, held in holders.items():
             counts = self._counts(wanted)
-            weight = math.log(1 + (len(self.documents) - len(counts) + 0.5) / (len(counts) + 0.5))
+            weight = math.log(1 + (len(self._held.documents) - len(counts) + 0.5) / (len(counts) + 0.5))
             for each in held & counts.keys():
-                length = 1 - _B + _B * self._lengths[each] / self._mean_length
+                length = 1 - _B + _B * self._held.lengths[each] / self._held.mean_length
                 scores[each] += weight * counts[each] / (counts[each] + _K1 * length)
         return scores
 
