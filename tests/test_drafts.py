@@ -89,6 +89,7 @@ def by_rote(body: dict[str, Any]) -> Answer | Response:
     return "Records came in."
 
 
+@pytest.mark.whole
 @needs_openai
 @pytest.mark.filterwarnings("ignore:Resolved model mismatch")
 @pytest.mark.parametrize("own", [False, True], ids=["at OpenAI's", "at an address of one's own"])

@@ -35,6 +35,8 @@ from willowbark.teams.exports import render
 from willowbark.teams.faces.terminal_report import print_report
 from willowbark.tools.registry import linked_hosts
 
+pytestmark = pytest.mark.usefixtures("pictures_once")
+
 
 def word_text(report: ResearchReport) -> str:
     word = WordDocument(io.BytesIO(render(report, "docx")))

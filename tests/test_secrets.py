@@ -84,6 +84,7 @@ def _unpacked(value: bytes) -> str:
     return opened.decode("utf-8", "replace")
 
 
+@pytest.mark.whole
 async def test_keys_are_found_nowhere_they_do_not_belong(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:

@@ -104,6 +104,7 @@ def in_terminal(arguments: list[str], folder: Path) -> tuple[bytes, pyte.History
     return sent, screen
 
 
+@pytest.mark.whole
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_a_run_ends_with_answer_table_files_and_what_comes_next(tmp_path: Path) -> None:
     asked = ["ask", QUESTION, "--offline", "--max-iterations", "1", "--depth", "quick"]
