@@ -16,6 +16,7 @@ from .syntax import Node, Term, terms
 
 _K1, _B = 1.2, 0.75  # as in tools.ranking
 _TITLE_WEIGHT = 2  # a word of the title counts as often
+_MANY = 1000  # documents, of which an index takes half a second
 _EVERYTHING = frozenset({"*", "*:*", "all[sb]"})
 
 
@@ -89,7 +90,7 @@ class _Held:
 
 
 class Index:
-    """Finds documents; they are indexed when they are first searched.
+    """Finds documents; few are indexed when they are first searched, many at once.
 
     Args:
         documents: each with an id of its own; by id they tie.
@@ -100,11 +101,13 @@ class Index:
     def __init__(
         self, documents: Iterable[Document], *, default: Sequence[str], aliases: Mapping[str, Sequence[str]]
     ) -> None:
-        self._documents = documents
+        self._documents = list(documents)
         self._default = tuple(default)
         self._aliases = aliases
         self._forms: dict[str, list[str]] = {}  # stem -> words, of the stems that were asked for
         self._stemmed: dict[tuple[str, str], str] = {}  # field, id -> stems with blanks around each, where asked for
+        if len(self._documents) > _MANY:
+            self._held  # noqa: B018  made now: a source is not waited for as long as this takes
 
     @cached_property
     def _held(self) -> _Held:
