@@ -8,9 +8,9 @@ The drug asked about, other drugs, placebo, the condition asked about and other 
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..lexicon import canonical_condition, canonical_drug, find_drug_classes, find_drugs, is_class_member
 from ..lexicon.conditions import find_known_conditions
@@ -19,6 +19,7 @@ from .text import Text, Token, zones_of
 if TYPE_CHECKING:  # a run begins without the weights and their numpy
     from .heads import Head
 
+Made = TypeVar("Made")
 _PLACEBO = frozenset({"placebo", "placebos", "sham", "vehicle", "untreated"})
 _SKIPPED = frozenset("; : , ( ) = ±".split())
 _SALTS = frozenset(
@@ -40,6 +41,19 @@ class Page:
         self.text = Text(title, text)
         self._zone = zone
         self.types = tuple(kind.lower() for kind in types if kind.lower() != "journal article")
+        self._made: dict[tuple[object, ...], Any] = {}
+
+    def once(self, make: Callable[..., Made], *of: object) -> Made:
+        """What a pure function makes of a sentence, once: most sentences look the same, whatever drug is asked about.
+
+        Args:
+            make: makes it, and never None.
+            of: its arguments, which can be hashed; what is made must not be changed.
+        """
+        made: Made | None = self._made.get((make, *of))
+        if made is None:
+            made = self._made[make, *of] = make(*of)
+        return made
 
     @cached_property
     def drugs(self) -> list[tuple[str, int, int]]:
@@ -189,9 +203,9 @@ class View:
             after += 1
 
     @cached_property
-    def sentences(self) -> list[list[str]]:
+    def sentences(self) -> list[tuple[str, ...]]:
         """The words of each sentence, signs in place, empty ones dropped."""
-        return [[word for word in self.words[first:last] if word] for first, last in self.page.spans]
+        return [tuple(filter(None, self.words[first:last])) for first, last in self.page.spans]
 
 
 def _literal(page: Page, name: str) -> Iterator[tuple[int, int]]:
@@ -227,10 +241,21 @@ def grams(words: Sequence[str], prefix: str) -> Iterator[str]:
 
 
 def _features(view: View) -> Iterator[str]:
+    for case in cases(view):
+        yield from phrases(*case)
+    yield from outline(view)
+
+
+def cases(view: View) -> Iterator[tuple[tuple[str, ...], str, bool]]:
+    """Of each sentence its words, its part of the record, and whether it closes: what `phrases` takes."""
+    zones, last = view.page.zones, len(view.sentences) - 1
+    for order, (words, zone) in enumerate(zip(view.sentences, zones, strict=True)):
+        yield words, zone, zone == "C" or order == last
+
+
+def outline(view: View) -> Iterator[str]:
+    """Who and what is named in which parts, and how often."""
     zones, sentences = view.page.zones, view.sentences
-    last = len(sentences) - 1
-    for order, words in enumerate(sentences):
-        yield from _phrases(words, zones[order], zones[order] == "C" or order == last)
     for name, needed in (("D", {"DRUG"}), ("X", {"COND"}), ("DX", {"DRUG", "COND"})):
         seen = Counter(zone for zone, words in zip(zones, sentences, strict=True) if needed <= set(words))
         for zone in "TABMRC":
@@ -243,7 +268,7 @@ def _features(view: View) -> Iterator[str]:
     yield from _counts(view)
 
 
-def _phrases(words: Sequence[str], zone: str, closing: bool) -> Iterator[str]:
+def phrases(words: Sequence[str], zone: str, closing: bool) -> Iterator[str]:
     """Words and phrases of a sentence, behind a sign for its part of the record and for whom it names."""
     drug, coarse = "DRUG" in words, "M" if zone in "ABM" else zone
     if zone == "T":
@@ -301,7 +326,7 @@ def _counts(view: View) -> Iterator[str]:
     yield f"#pbo{'PLACEBO' in view.words}"
     yield f"#len{_bin(len(view.sentences) / 3)}"
     first = view.page.text.sentences
-    title = view.sentences[0] if first and first[0].headed == "title" else []
+    title = view.sentences[0] if first and first[0].headed == "title" else ()
     signs = [w for w in title if w in ("DRUG", "OTHER")]
     yield "#title " + " ".join(signs[:3])
     if "DRUG" in title and "COND" in title:

@@ -47,13 +47,21 @@ class Head:
             np.array(stored["bias"], np.float32),
         )
 
+    def places(self, features: Iterable[str]) -> list[int]:
+        """Where the weights of features stand, each once and in their order; unknown features are left out."""
+        return [place for place in map(self._place.get, dict.fromkeys(features)) if place]
+
     def scores(self, cases: Iterable[Iterable[str]]) -> Floats:
         """The scores of cases by their features, cases × classes; unknown features count nothing."""
-        place, found, starts = self._place.get, list[int](), list[int]()
-        for features in cases:
+        return self.scores_at(map(self.places, cases))
+
+    def scores_at(self, cases: Iterable[Iterable[int]]) -> Floats:
+        """The scores of cases by the places of their features, each of which stands there once; cases × classes."""
+        found, starts = list[int](), list[int]()
+        for places in cases:
             starts.append(len(found))
             found.append(0)  # a row of zeros: no case is empty
-            found += [row for row in map(place, features) if row]
+            found += places
         if not starts:
             return np.zeros((0, len(self.classes)), np.float32)
         return np.asarray(np.add.reduceat(self._padded.take(found, axis=0), starts, axis=0) + self.bias, np.float32)
@@ -72,7 +80,11 @@ class Head:
 
 
 class Heads(Mapping[str, Head]):
-    """Linear heads over the same features, which are summed up for all of them at once."""
+    """Linear heads over the same features, which are summed up for all of them at once.
+
+    Attributes:
+        joined: all of them as one, of as many classes as all of them have.
+    """
 
     def __init__(self, heads: Mapping[str, Head]) -> None:
         self._heads = heads
@@ -84,7 +96,7 @@ class Heads(Mapping[str, Head]):
             column[[place[name] for name in head.rows]] = head.weights[list(head.rows.values())]
             columns.append(column)
         bias = np.concatenate([head.bias for head in heads.values()])
-        self._joined = Head((), place, np.hstack(columns), bias)
+        self.joined = Head((), place, np.hstack(columns), bias)
 
     def __getitem__(self, name: str) -> Head:
         return self._heads[name]
@@ -95,9 +107,9 @@ class Heads(Mapping[str, Head]):
     def __len__(self) -> int:
         return len(self._heads)
 
-    def probabilities(self, features: Iterable[str]) -> dict[str, Floats]:
-        """What each head says of one case."""
-        scores, at = self._joined.scores([features])[0], 0
+    def probabilities(self, places: Iterable[int]) -> dict[str, Floats]:
+        """What each head says of one case, by the places of its features in all of them joined."""
+        scores, at = self.joined.scores_at([places])[0], 0
         found: dict[str, Floats] = {}
         for name, head in self._heads.items():
             found[name] = softmax(scores[at : (at := at + len(head.classes))])

@@ -5,15 +5,15 @@ what the linear heads say decide on role and verdict. The other fields are those
 lead to the verdict by the one table in `reading`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import product
+from itertools import chain, product
 from typing import cast, get_args
 
 import numpy as np
 
-from .features import Page, View, features
-from .heads import Floats, Weights, softmax, weights
+from .features import Page, View, cases, outline, phrases
+from .heads import Floats, Head, Weights, softmax, weights
 from .reading import Asked, Comparator, Effect, Match, OutcomeKind, Passage, Reading, Role, Verdict, verdict_from
 from .signs import Numbers, groups, signs
 
@@ -33,14 +33,16 @@ class Seen:
     @cached_property
     def sentences(self) -> dict[int, Floats]:
         """What the sentence head says of each sentence that could carry a verdict, by its order."""
-        context, places = context_of(self.view), telling(self.view)
-        scores = self.heads.sentence.scores(sentence_features(self.view, at, context) for at in places)
-        return dict(zip(places, map(softmax, scores), strict=True))
+        view, context, told = self.view, context_of(self.view), telling(self.view)
+        places = (view.page.once(_places, self.heads.sentence, _features, *_case(view, at, context)) for at in told)
+        return dict(zip(told, map(softmax, self.heads.sentence.scores_at(places)), strict=True))
 
     @cached_property
     def fields(self) -> dict[str, Floats]:
         """What the linear heads say of each field."""
-        return self.heads.fields.probabilities(features(self.view))
+        view, joined = self.view, self.heads.fields.joined
+        of_sentences = (view.page.once(_places, joined, phrases, *case) for case in cases(view))
+        return self.heads.fields.probabilities(dict.fromkeys(chain(*of_sentences, joined.places(outline(view)))))
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -50,6 +52,11 @@ class Seen:
         for name, told in self.fields.items():
             found.update(named(name, self.heads.fields[name].classes, told))
         return found
+
+
+def _places(head: Head, features: Callable[..., Iterator[str]], *of: object) -> list[int]:
+    """Where the weights of a sentence's features stand in a head."""
+    return head.places(features(*of))
 
 
 def telling(view: View) -> list[int]:
@@ -217,7 +224,7 @@ _IN_ORDER = {"good": "+", "less": "v", "more": "^", "not": "-", "same": "=", "gu
 
 def context_of(view: View) -> str:
     """Who and what the title names: the drug, its class or others; the condition or others."""
-    title = view.sentences[0] if view.sentences else []
+    title = view.sentences[0] if view.sentences else ()
     drug = "D" if "DRUG" in title else "K" if "CLASS" in title else "O" if "OTHER" in title else "n"
     condition = "X" if "COND" in title else "E" if "ELSE" in title else "n"
     harmed = "DRUG" in title and any(word in ("induced", "caused", "associated", "toxicity", "after") for word in title)
@@ -234,17 +241,23 @@ def _signs() -> Mapping[str, str]:
 
 def sentence_features(view: View, order: int, context: str) -> list[str]:
     """The features of a sentence, each once."""
-    return list(dict.fromkeys(_features(view, order, context)))
+    return list(dict.fromkeys(_features(*_case(view, order, context))))
 
 
-def _features(view: View, order: int, context: str) -> Iterator[str]:
-    words, zone, left = view.sentences[order], view.page.zones[order], len(view.sentences) - 1 - order
+def _case(view: View, order: int, context: str) -> tuple[tuple[str, ...], str, int, bool, str]:
+    """What the features of a sentence follow from: its words, its part of the record, how many come after it, up to
+    four, whether the one before names the drug, and the title.
+    """
+    before = order > 0 and "DRUG" in view.sentences[order - 1]
+    return view.sentences[order], view.page.zones[order], min(len(view.sentences) - 1 - order, 4), before, context
+
+
+def _features(words: Sequence[str], zone: str, left: int, before: bool, context: str) -> Iterator[str]:
     coarse = "M" if zone in "ABM" else zone
     drug, condition = "DRUG" in words, "COND" in words
     who = "D" if drug else "K" if "CLASS" in words else "O" if "OTHER" in words else "n"
-    before = order > 0 and "DRUG" in view.sentences[order - 1]
     yield from (f"z{zone}", f"z{coarse}{who}", f"who{who}{condition:d}{'PLACEBO' in words:d}{'OTHER' in words:d}")
-    yield from (f"end{min(left, 4)}", f"end{min(left, 2)}{who}", f"ctx{context}", f"ctx{context}{who}")
+    yield from (f"end{left}", f"end{min(left, 2)}{who}", f"ctx{context}", f"ctx{context}{who}")
     yield from (f"ctx{context}{coarse}", f"prev{before:d}{who}")
     for at, word in enumerate(words):
         yield "u:" + word

@@ -30,6 +30,8 @@ _MEASURES: tuple[tuple[Measure, str], ...] = (
     ("RR", r"(?:adjusted |pooled )?(?:relative risks?|risk ratios?)|[ac]?RRs?"),
     ("RD", r"(?:absolute )?risk differences?|absolute risk reductions?|ARR|RDs?"),
 )
+_MAY_MEASURE = re.compile(r"MD|HR|RR|OR|RD|\b(?i:ratio|difference|risk|hedges|cohen)")
+"""A sentence without these names none of the measures: it need not be searched for each."""
 _LINK = (
     r"(?:\s*[\[(][A-Za-z]{1,6}[\])])?(?:\s*[\[(]9[059]\s*%\s*(?:CI|confidence intervals?)[\])])?\s*(?:\[|"
     r"\()?\s*(?:(?:of|was|is|were|equal to|(?:for|in|between) [\w\s-]{1,40}?(?:was|were|,))\s+)?[=:,]?\s*"
@@ -226,6 +228,8 @@ def _is_prognosis(before: str) -> bool:
 def _mentions(sentence: str) -> list[tuple[Measure, re.Match[str]]]:
     taken: list[tuple[int, int]] = []
     found: list[tuple[Measure, re.Match[str]]] = []
+    if not _MAY_MEASURE.search(sentence):
+        return found
     for measure, names in _MEASURES:
         for match in _measure_pattern(names).finditer(sentence):
             if all(match.end() <= start or match.start() >= end for start, end in taken):

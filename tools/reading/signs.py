@@ -52,22 +52,30 @@ def signs(view: View) -> Numbers:
     found: Counts = defaultdict(int)
     sentences, zones = view.sentences, view.page.zones
     last = len(sentences) - 1
-    known = groups()
     for order, words in enumerate(sentences):
-        zone = "M" if zones[order] in _ABM else zones[order]
-        kinds = [(_SIGNS[word],) if word in _SIGNS else known.get(word, ()) for word in words]
-        _sentence(found, words, kinds, zone, zones[order], order == last)
-        for at, word in enumerate(words):
-            if word == "DRUG":
-                _beside_drug(found, words, kinds, at, zone)
-            elif word == "OTHER":
-                _beside_other(found, words, kinds, at)
-            elif word in ("COND", "ELSE"):
-                _beside_condition(found, words, kinds, at, "X" if word == "COND" else "E")
-    _title(found, sentences[0] if sentences else [])
+        for name, count in view.page.once(_of_sentence, words, zones[order], order == last):
+            found[name] += count
+    _title(found, sentences[0] if sentences else ())
     result = {name: float(count) for name, count in found.items()}
     result.update(_shares(view, found))
     return result
+
+
+def _of_sentence(words: Sequence[str], exact: str, last: bool) -> list[tuple[str, int]]:
+    """What a sentence adds to the numbers."""
+    found: Counts = defaultdict(int)
+    known = groups()
+    zone = "M" if exact in _ABM else exact
+    kinds = [(_SIGNS[word],) if word in _SIGNS else known.get(word, ()) for word in words]
+    _sentence(found, words, kinds, zone, exact, last)
+    for at, word in enumerate(words):
+        if word == "DRUG":
+            _beside_drug(found, words, kinds, at, zone)
+        elif word == "OTHER":
+            _beside_other(found, words, kinds, at)
+        elif word in ("COND", "ELSE"):
+            _beside_condition(found, words, kinds, at, "X" if word == "COND" else "E")
+    return [(name, count) for name, count in found.items() if count]
 
 
 def _sentence(

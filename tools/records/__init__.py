@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_serializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_serializer
 from typing_extensions import TypedDict
 
 from .parts import (
@@ -65,20 +65,20 @@ class Fields(BaseModel):
     has_abstract: bool | None = None
     """False where a title is all there is to read."""
     is_preprint: bool | None = None
-    mesh_terms: list[str] = []
-    linked_trials: list[str] = []
+    mesh_terms: list[str] = Field(default_factory=list)
+    linked_trials: list[str] = Field(default_factory=list)
     """Keys of the trials of a pool that a paper reports."""
-    linked_papers: list[str] = []
+    linked_papers: list[str] = Field(default_factory=list)
     """Keys of the papers of a pool that report a trial."""
     fetched_as: str | None = None
     """Why it was fetched, where no search found it."""
-    found_by: list[str] = []
+    found_by: list[str] = Field(default_factory=list)
     """The way to it, where that led over another record: `cites PMID 123`, `cited by PMID 123`."""
-    found_in: list[str] = []
+    found_in: list[str] = Field(default_factory=list)
     """Names of the sources whose records were united."""
-    same_as: list[str] = []
+    same_as: list[str] = Field(default_factory=list)
     """Further identifiers of the records that were united."""
-    extra: dict[str, Any] = {}
+    extra: dict[str, Any] = Field(default_factory=dict)
     """What was said beyond the declared fields or not in their form: by hand, by another version, by another kind."""
 
     def reported(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Paper(Fields):
     license: str | None = None
     is_open_access: bool | None = None
     cited_by_count: int | None = None
-    publication_types: list[str] = []
+    publication_types: list[str] = Field(default_factory=list)
     retracted: bool | None = None
     expression_of_concern: bool | None = None
     corrected: bool | None = None
@@ -123,20 +123,20 @@ class Paper(Fields):
     """PMID or DOI of the article that a preprint became."""
     published_version_unknown: str | None = None
     """Why it could not be looked up."""
-    updated_in: list[str] = []
+    updated_in: list[str] = Field(default_factory=list)
     """Names (`pmid:…`, `doi:…`) of its later version."""
-    update_of: list[str] = []
+    update_of: list[str] = Field(default_factory=list)
     """Names of its earlier versions."""
-    notice_on: list[NoticeOn] = []
-    notice_of: list[str] = []
+    notice_on: list[NoticeOn] = Field(default_factory=list)
+    notice_of: list[str] = Field(default_factory=list)
     """DOIs of the works that it is a notice on, as Crossref says."""
-    notices: list[Reference] = []
+    notices: list[Reference] = Field(default_factory=list)
     """Notices of a pool that speak of it."""
-    preprint_versions: list[Reference] = []
-    earlier_versions: list[Reference] = []
-    keywords: list[str] = []
-    chemicals: list[str] = []
-    nct_ids: list[str] = []
+    preprint_versions: list[Reference] = Field(default_factory=list)
+    earlier_versions: list[Reference] = Field(default_factory=list)
+    keywords: list[str] = Field(default_factory=list)
+    chemicals: list[str] = Field(default_factory=list)
+    nct_ids: list[str] = Field(default_factory=list)
     """Trials that it names or is registered with."""
     trust_state: str | None = None
     """A `works.trust.TrustState`; None where it was not looked up."""
@@ -183,24 +183,24 @@ class Trial(Fields):
     acronym: str | None = None
     overall_status: str | None = None
     why_stopped: str | None = None
-    phases: list[str] = []
+    phases: list[str] = Field(default_factory=list)
     study_type: str | None = None
     enrollment: int | None = None
     """Participants."""
     start_date: str | None = None
     completion_date: str | None = None
     sponsor: str | None = None
-    conditions: list[str] = []
-    interventions: list[Intervention] = []
-    arms: list[Arm] = []
-    primary_outcomes: list[PlannedOutcome] = []
-    secondary_outcomes: list[PlannedOutcome] = []
+    conditions: list[str] = Field(default_factory=list)
+    interventions: list[Intervention] = Field(default_factory=list)
+    arms: list[Arm] = Field(default_factory=list)
+    primary_outcomes: list[PlannedOutcome] = Field(default_factory=list)
+    secondary_outcomes: list[PlannedOutcome] = Field(default_factory=list)
     allocation: str | None = None
     intervention_model: str | None = None
     masking: str | None = None
     primary_purpose: str | None = None
     results: PostedResults | None = None
-    result_pmids: list[str] = []
+    result_pmids: list[str] = Field(default_factory=list)
     """PMIDs of papers on its own results."""
     has_results: bool | None = None
 
@@ -217,15 +217,15 @@ class Drug(Fields):
     """0.5 (early phase 1) to 4 (marketed), whatever for."""
     first_approval: int | None = None
     """Year."""
-    mechanisms: list[Mechanism] = []
-    indications: list[Development] = []
-    pathways: list[Pathway] = []
+    mechanisms: list[Mechanism] = Field(default_factory=list)
+    indications: list[Development] = Field(default_factory=list)
+    pathways: list[Pathway] = Field(default_factory=list)
     rxnorm_id: str | None = None
-    ingredients: list[str] = []
+    ingredients: list[str] = Field(default_factory=list)
     """Names in lower case."""
-    brand_names: list[str] = []
-    warnings: list[DrugWarning] = []
-    signals: list[Signal] = []
+    brand_names: list[str] = Field(default_factory=list)
+    warnings: list[DrugWarning] = Field(default_factory=list)
+    signals: list[Signal] = Field(default_factory=list)
     """Those above the critical value, the strongest first."""
 
 
@@ -235,8 +235,8 @@ class Disease(Fields):
     kind: Literal["disease"] = "disease"
     disease: str | None = None
     disease_id: str | None = None
-    drugs: list[Development] = []
-    targets: list[AssociatedTarget] = []
+    drugs: list[Development] = Field(default_factory=list)
+    targets: list[AssociatedTarget] = Field(default_factory=list)
 
 
 class Protein(Fields):
@@ -246,18 +246,18 @@ class Protein(Fields):
     uniprot_id: str | None = None
     gene_symbol: str | None = None
     protein_name: str | None = None
-    other_names: list[str] = []
+    other_names: list[str] = Field(default_factory=list)
     """Further names of gene and protein."""
     organism: str | None = None
     function: str | None = None
-    processes: list[Pathway] = []
+    processes: list[Pathway] = Field(default_factory=list)
     """Of the Gene Ontology."""
-    pathways: list[Pathway] = []
+    pathways: list[Pathway] = Field(default_factory=list)
     """Of Reactome."""
-    diseases: list[Involvement] = []
+    diseases: list[Involvement] = Field(default_factory=list)
     string_id: str | None = None
     """STRING's number, such as 9606.ENSP00000288602."""
-    partners: list[Partner] = []
+    partners: list[Partner] = Field(default_factory=list)
 
 
 class Process(Fields):
@@ -278,7 +278,7 @@ class Approval(Fields):
     agency: str | None = None
     first_approved: str | None = None
     """The earliest day among the applications that are listed."""
-    applications: list[Application] = []
+    applications: list[Application] = Field(default_factory=list)
     is_sold: bool | None = None
     """Whether any of its products is not discontinued."""
 
@@ -292,7 +292,7 @@ class EventCounts(Fields):
     )
     kind: Literal["events"] = "events"
     drug: str | None = None
-    counts: list[EventCount] = []
+    counts: list[EventCount] = Field(default_factory=list)
 
 
 class Label(Fields):
@@ -301,15 +301,15 @@ class Label(Fields):
     kind: Literal["label"] = "label"
     drug: str | None = None
     """Generic name; None where the label names none."""
-    generic_names: list[str] = []
-    brand_names: list[str] = []
-    manufacturers: list[str] = []
+    generic_names: list[str] = Field(default_factory=list)
+    brand_names: list[str] = Field(default_factory=list)
+    manufacturers: list[str] = Field(default_factory=list)
     set_id: str | None = None
     """DailyMed's number."""
-    sections: list[str] = []
+    sections: list[str] = Field(default_factory=list)
     """Headings of what is quoted."""
     has_boxed_warning: bool | None = None
-    named_drugs: list[NamedDrug] = []
+    named_drugs: list[NamedDrug] = Field(default_factory=list)
     """Other drugs that its interactions and contraindications name, read from the whole sections."""
 
 
