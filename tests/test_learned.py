@@ -93,7 +93,7 @@ def test_offsets_lead_back_to_the_words() -> None:
 
 def test_a_hyphen_parts_the_drug_from_what_it_induced() -> None:
     view = View(Page(HARM_TITLE, HARM_TEXT), "cisplatin", "nausea")
-    assert view.sentences[0][:3] == ["DRUG", "induced", "COND"]
+    assert view.sentences[0][:3] == ("DRUG", "induced", "COND")
 
 
 def test_a_page_shows_the_drug_asked_about_and_hides_its_name() -> None:
@@ -143,7 +143,7 @@ def test_the_weights_name_the_classes_of_a_reading() -> None:
     heads = weights()
     assert set(heads.role.classes) == set(get_args(Role))
     for name, each in (("match", Match), ("kind", OutcomeKind), ("comparator", Comparator), ("effect", Effect)):
-        assert set(heads.fields[name].classes) == set(get_args(each))
+        assert set(heads.fields.classes[name]) == set(get_args(each))
 
 
 async def test_a_trial_with_a_clear_result_supports_and_quotes_it() -> None:

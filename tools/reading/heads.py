@@ -6,7 +6,7 @@ The weights stand in one text file, `weights.json`, made by `make train`; see `w
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -29,9 +29,8 @@ class Head:
     """
 
     def __init__(self, classes: Sequence[str], rows: Mapping[str, int], weights: Floats, bias: Floats) -> None:
-        self.classes, self.rows, self.weights, self.bias = tuple(classes), rows, weights, bias
-        self._padded = np.vstack((np.zeros((1, weights.shape[1]), np.float32), weights))
-        self._place = {name: row + 1 for name, row in rows.items()}
+        self._padded = np.vstack((weights, np.zeros((1, weights.shape[1]), np.float32)))
+        self.classes, self.rows, self.weights, self.bias = tuple(classes), rows, self._padded[:-1], bias
 
     @classmethod
     def load(cls, stored: Mapping[str, Any]) -> "Head":
@@ -48,19 +47,19 @@ class Head:
         )
 
     def places(self, features: Iterable[str]) -> list[int]:
-        """Where the weights of features stand, each once and in their order; unknown features are left out."""
-        return [place for place in map(self._place.get, dict.fromkeys(features)) if place]
+        """The rows of features, each once and in their order; unknown features are left out."""
+        return [row for row in map(self.rows.get, dict.fromkeys(features)) if row is not None]
 
     def scores(self, cases: Iterable[Iterable[str]]) -> Floats:
         """The scores of cases by their features, cases × classes; unknown features count nothing."""
         return self.scores_at(map(self.places, cases))
 
     def scores_at(self, cases: Iterable[Iterable[int]]) -> Floats:
-        """The scores of cases by the places of their features, each of which stands there once; cases × classes."""
+        """The scores of cases by the rows of their features, each of which stands there once; cases × classes."""
         found, starts = list[int](), list[int]()
         for places in cases:
             starts.append(len(found))
-            found.append(0)  # a row of zeros: no case is empty
+            found.append(len(self.weights))  # a row of zeros: no case is empty
             found += places
         if not starts:
             return np.zeros((0, len(self.classes)), np.float32)
@@ -79,15 +78,16 @@ class Head:
         return [self.classes[at] for at in self.scores(cases).argmax(axis=1).tolist()]
 
 
-class Heads(Mapping[str, Head]):
+class Heads:
     """Linear heads over the same features, which are summed up for all of them at once.
 
     Attributes:
+        classes: of each head, by its name.
         joined: all of them as one, of as many classes as all of them have.
     """
 
     def __init__(self, heads: Mapping[str, Head]) -> None:
-        self._heads = heads
+        self.classes = {name: head.classes for name, head in heads.items()}
         names = list(dict.fromkeys(name for head in heads.values() for name in head.rows))
         place = {name: row for row, name in enumerate(names)}
         columns = []
@@ -98,21 +98,12 @@ class Heads(Mapping[str, Head]):
         bias = np.concatenate([head.bias for head in heads.values()])
         self.joined = Head((), place, np.hstack(columns), bias)
 
-    def __getitem__(self, name: str) -> Head:
-        return self._heads[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._heads)
-
-    def __len__(self) -> int:
-        return len(self._heads)
-
     def probabilities(self, places: Iterable[int]) -> dict[str, Floats]:
-        """What each head says of one case, by the places of its features in all of them joined."""
+        """What each head says of one case, by the rows of its features in all of them joined."""
         scores, at = self.joined.scores_at([places])[0], 0
         found: dict[str, Floats] = {}
-        for name, head in self._heads.items():
-            found[name] = softmax(scores[at : (at := at + len(head.classes))])
+        for name, classes in self.classes.items():
+            found[name] = softmax(scores[at : (at := at + len(classes))])
         return found
 
 

@@ -50,12 +50,12 @@ class Seen:
         found = signs(self.view)
         found.update(summed(self.view, self.sentences, self.heads.sentence.classes))
         for name, told in self.fields.items():
-            found.update(named(name, self.heads.fields[name].classes, told))
+            found.update(named(name, self.heads.fields.classes[name], told))
         return found
 
 
 def _places(head: Head, features: Callable[..., Iterator[str]], *of: object) -> list[int]:
-    """Where the weights of a sentence's features stand in a head."""
+    """The rows of a sentence's features in a head."""
     return head.places(features(*of))
 
 
@@ -158,7 +158,7 @@ class LearnedReader:
         role = heads.role.probabilities(row)
         verdict, probability = self._verdict(heads.verdict.probabilities(row))
         told = {**seen.fields, "role": role}
-        classes = {**{name: head.classes for name, head in heads.fields.items()}, "role": heads.role.classes}
+        classes = {**heads.fields.classes, "role": heads.role.classes}
         fields = consistent(verdict, told, classes)
         passages = _passages(seen, verdict)
         return Reading(
