@@ -273,10 +273,10 @@ def _marking(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[A
 def _growing(text: str) -> list[dict[str, Any]]:
     """Records in a prompt, and what follows them, in parts.
 
-    A block that something follows is one that later prompts begin with and add lines to, as the judge's do from round to
+    A block that something follows is one that later prompts begin with and add lines to, as the judge's do in each
     round: it goes in pieces of as many lines each, and what stands before the end of the last whole one is kept.
     """
-    block, closing, after = text.partition(_CLOSING)
+    block, _, after = text.partition(_CLOSING)
     lines = block.split("\n") if "\n" in after else []
     pieces = ["\n".join(lines[at : at + _PIECE]) + "\n" for at in range(0, len(lines) - _PIECE, _PIECE)]
     *earlier, rest = [{"type": "text", "text": part} for part in (*pieces, text[len("".join(pieces)) :])]
