@@ -152,8 +152,8 @@ class AssessmentRequest(BaseModel):
     """Confidence from which evidence can suffice."""
     gaps: list[str] = []
     """What the judge missed in the round before."""
-    shown_before: list[tuple[str, str]] = []
-    """Record and drug of the readings that earlier rounds' requests showed, in their order."""
+    shown_before: list[tuple[str, str, bool]] = []
+    """Record and drug of the readings that earlier rounds' requests showed, in their order; whether with a passage."""
     marker: str = Field(default_factory=new_marker, exclude=True)
     """Of the block of readings."""
 
@@ -217,26 +217,22 @@ class AssessmentRequest(BaseModel):
         ]
 
     @property
-    def shown(self) -> list[tuple[str, str]]:
-        """Record and drug of the readings that are shown: those of earlier rounds in their order, then new ones."""
+    def shown(self) -> list[tuple[str, str, bool]]:
+        """The readings that are shown, as `shown_before`: those of earlier rounds as they were, then new ones."""
+        before = {(key, drug) for key, drug, _ in self.shown_before}
         leading = [
-            (each.key, candidate.drug)
+            (each.key, candidate.drug, at < SHOWN_PASSAGES)
             for candidate in self.candidates[:SHOWN_CANDIDATES]
-            for each in candidate.records[:SHOWN_READINGS]
+            for at, each in enumerate(candidate.records[:SHOWN_READINGS])
         ]
-        return list(dict.fromkeys((*self.shown_before, *leading)))
+        return [*self.shown_before, *(each for each in leading if each[:2] not in before)]
 
     def _readings(self) -> Iterator[dict[str, Any]]:
         """What the leading candidates' records say of them: a judge weighs readings, and needs no abstract for that."""
-        known = {
-            (each.key, candidate.drug): (at, each)
-            for candidate in self.candidates
-            for at, each in enumerate(candidate.records)
-        }
-        for key, drug in self.shown:
-            if (key, drug) not in known:
+        known = {(each.key, candidate.drug): each for candidate in self.candidates for each in candidate.records}
+        for key, drug, is_quoted in self.shown:
+            if (each := known.get((key, drug))) is None:
                 continue
-            at, each = known[key, drug]
             yield {
                 "key": key,
                 "drug": drug,
@@ -245,7 +241,7 @@ class AssessmentRequest(BaseModel):
                 **({"n": each.item.sample_size} if each.item.sample_size is not None else {}),
                 **({"retracted": True} if each.item.retracted else {}),
                 **({"disputed": each.item.disputed} if each.item.disputed else {}),
-                **({"passage": each.sentence[:SHOWN_PASSAGE]} if each.sentence and at < SHOWN_PASSAGES else {}),
+                **({"passage": each.sentence[:SHOWN_PASSAGE]} if each.sentence and is_quoted else {}),
             }
 
 

@@ -43,6 +43,8 @@ __all__ = [
 
 RECORDS = "\n<records "
 """Before it stands what prompts of one kind have in common."""
+_CLOSING = "\n</records "
+_PIECE = 10  # lines; what a prompt adds must be fewer than 20 pieces, so far back Anthropic looks for what it kept
 REFUSED = "The model refused: "
 """Begins what a model says that answers nothing."""
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
@@ -254,7 +256,7 @@ def _marking(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[A
         first, *rest = asked["messages"]
         before, opening, records = str(first["content"]).partition(RECORDS)
         if isinstance(first["content"], str) and opening:
-            first = {**first, "content": [_kept(before), {"type": "text", "text": opening + records}]}
+            first = {**first, "content": [_kept(before), *_growing(opening + records)]}
         said = await create(**{**asked, "messages": [first, *rest]})
         if asked.get("stream"):
             return _counted_through(said)
@@ -266,6 +268,19 @@ def _marking(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[A
         return said
 
     return marked
+
+
+def _growing(text: str) -> list[dict[str, Any]]:
+    """Records in a prompt, and what follows them, in parts.
+
+    A block that something follows is one that later prompts begin with and add lines to, as the judge's do in each
+    round: it goes in pieces of as many lines each, and what stands before the end of the last whole one is kept.
+    """
+    block, _, after = text.partition(_CLOSING)
+    lines = block.split("\n") if "\n" in after else []
+    pieces = ["\n".join(lines[at : at + _PIECE]) + "\n" for at in range(0, len(lines) - _PIECE, _PIECE)]
+    *earlier, rest = [{"type": "text", "text": part} for part in (*pieces, text[len("".join(pieces)) :])]
+    return [*earlier[:-1], *map(_kept, pieces[-1:]), rest]
 
 
 async def _counted_through(pieces: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:

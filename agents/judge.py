@@ -83,8 +83,8 @@ class JudgeState(BaseModel):
     """Records that were read then."""
     gaps: list[str] = []
     """What it missed in the latest round."""
-    shown: list[tuple[str, str]] = []
-    """Record and drug of the readings that its model was shown, in their order."""
+    told: list[tuple[str, str, bool]] = []
+    """Record and drug of the readings that its model was shown, in their order; whether with a passage."""
 
 
 class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
@@ -148,7 +148,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
     def _forget(self) -> None:
         self._assessed, self._changed_at = 0, 0
         self._gaps: list[str] = []
-        self._shown: list[tuple[str, str]] = []
+        self._shown: list[tuple[str, str, bool]] = []
         self._verdicts: dict[str, str] = {}
 
     def _progress(self, pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> Progress:
@@ -249,7 +249,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             verdicts=self._verdicts,
             changed_at=self._changed_at,
             gaps=self._gaps,
-            shown=self._shown,
+            told=self._shown,
         )
         return state.model_dump(mode="json")
 
@@ -258,7 +258,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         loaded = JudgeState.model_validate(state)
         self._dossier, self._assessed = loaded.dossier, loaded.assessed
         self._verdicts, self._changed_at = loaded.verdicts, loaded.changed_at
-        self._gaps, self._shown = loaded.gaps, loaded.shown
+        self._gaps, self._shown = loaded.gaps, loaded.told
 
     def _to_config(self) -> JudgeAgentConfig:
         return JudgeAgentConfig(**self._configured(), limits=self.limits)

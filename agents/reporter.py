@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from .analyst import Analyst, AnalystConfig, made_of
 from .approval import Approval, ApprovalMessage
-from .asking import prompt
+from .asking import prompt, reads_requests
 from .assessment import AssessmentMessage, JudgeAssessment
 from .autogen import model_name
 from .context import RunContext
@@ -186,7 +186,8 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         approval = self._approval or Approval.not_asked()
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
         candidates = [candidate for candidate in appraised if candidate not in aside]
-        writing = Writing(self.name, self._system_message, self._dossier.question, pool, candidates, approval)
+        findings = self._assessments[-1].details.key_findings if self._assessments else []
+        writing = Writing(self.name, self._system_message, self._dossier.question, pool, candidates, approval, findings)
         writing.aids = self._aids(self._run, pool, max(1, self._dossier.iteration))
         if not aside or any(candidate.has_verdict for candidate in candidates):
             await writing.run(self._clients, cancellation_token)
@@ -203,6 +204,9 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
                 pool=pool,
                 candidates=candidates,
                 draft=writing.draft,
+                summaries=writing.summaries,
+                borne_out=writing.borne_out,
+                by_model=failure is None and not reads_requests(self._model_client),
                 verdicts=writing.verdicts,
                 repaired=writing.repaired,
                 notes=[*writing.notes, *self._early()],

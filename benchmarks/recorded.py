@@ -142,7 +142,9 @@ class RecordedClient(ReplayChatCompletionClient):
             ]
             is_known = {each["evidence_key"] for each in mine} >= set(keys) or (mine and field == "claims")
             about = [each for one in former for each in one.answer.get("candidates", []) if each["name"] in drugs]
-            more = {"candidates": about} if field == "claims" else {}
+            of_mine = [each for each in former if any(one in mine for one in each.answer[field])]
+            summary = " ".join(each.answer.get("summary", "") for each in of_mine)
+            more = {"candidates": about, "summary": summary} if field == "claims" else {}
             answer = {field: mine, **more} if is_known else None
         if answer is None:
             return None

@@ -19,6 +19,7 @@ _FIELDS = frozenset(
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _KEPT_FROM = 1024  # tokens
 _BREAKPOINTS = 4
+_LOOKS_BACK = 20  # parts of a prompt, from a mark, for what it kept up to an earlier mark
 
 
 class AnthropicServer:
@@ -32,6 +33,7 @@ class AnthropicServer:
         refused: its words for what it refused with 400.
         kept_tokens: what it read again from what it kept.
         tokens: of all prompts and answers, kept ones too.
+        shares: what it was asked and answered, and the part of it that it read again from what it kept.
     """
 
     def __init__(self, answer: Callable[[dict[str, Any]], Answer | Response]) -> None:
@@ -39,6 +41,7 @@ class AnthropicServer:
         self.bodies: list[dict[str, Any]] = []
         self.refused: list[str] = []
         self.kept_tokens = self.tokens = 0
+        self.shares: list[tuple[dict[str, Any], float]] = []
         self._kept: set[str] = set()
         self.running = listening([Route("/v1/messages", self.messages, methods=["POST"])])
 
@@ -65,16 +68,22 @@ class AnthropicServer:
     def _usage(self, body: dict[str, Any]) -> dict[str, int]:
         """Tokens, those that it kept apart from those that it reads: by what stands before each mark."""
         blocks = [{"tools": body.get("tools")}, *body.get("system", []), *_blocks(body["messages"])]
-        total, read, written = len(json.dumps(blocks)) // 4, 0, 0
+        total, read, written, before = len(json.dumps(blocks)) // 4, 0, 0, frozenset(self._kept)
         for at, block in enumerate(blocks, 1):
-            beginning = json.dumps(blocks[:at])
-            if "cache_control" in block and (tokens := len(beginning) // 4) >= _KEPT_FROM:
-                read, written = (tokens, 0) if beginning in self._kept else (read, tokens - read)
-                self._kept.add(beginning)
+            if "cache_control" in block and (tokens := len(json.dumps(blocks[:at])) // 4) >= _KEPT_FROM:
+                earlier = [_unmarked(blocks[:place]) for place in range(at, max(0, at - _LOOKS_BACK), -1)]
+                found = next((len(each) // 4 for each in earlier if each in before), 0)
+                read, written = max(read, found), tokens - max(read, found)
+                self._kept.add(earlier[0])
         self.kept_tokens += read
+        self.shares.append((body, read / total))
         self.tokens += total + 7
         usage = {"cache_read_input_tokens": read, "cache_creation_input_tokens": written}
         return {"input_tokens": total - read - written, "output_tokens": 7, **usage}
+
+
+def _unmarked(blocks: list[dict[str, Any]]) -> str:
+    return json.dumps([{name: said for name, said in block.items() if name != "cache_control"} for block in blocks])
 
 
 def message(

@@ -179,3 +179,26 @@ async def test_anthropic_is_told_which_beginnings_to_keep_and_what_it_kept_is_co
         ("\n<records 1>\n{}\n</records 1>", False),
     ]
     assert answered.usage.input_tokens == 2001
+
+
+async def test_of_records_that_a_later_prompt_adds_to_whole_pieces_are_kept() -> None:
+    messages = _Messages()
+    kind = type("Client", (), {"__module__": "autogen_ext.models.anthropic._anthropic_client"})
+    client = kind()
+    client._client = type("Sdk", (), {"messages": messages})()
+    made_whole(client)
+
+    async def parts(lines: int) -> list[tuple[str, bool]]:
+        block = "".join(f'{{"key": {at}}}\n' for at in range(lines))
+        said = f"Question: migraine?\n<records 1>\n{block}</records 1>\nRound: {lines}"
+        await messages.create(system="You judge.", messages=[{"role": "user", "content": said}])
+        [first] = messages.asked["messages"]
+        told = [(part["text"], "cache_control" in part) for part in first["content"]]
+        assert "".join(text for text, _ in told) == said
+        return told
+
+    once, again, short = await parts(25), await parts(45), await parts(5)
+    assert [is_kept for _, is_kept in once] == [True, False, True, False]
+    assert [is_kept for _, is_kept in again] == [True, False, False, False, True, False]
+    assert [text for text, _ in again[:3]] == [text for text, _ in once[:3]]
+    assert [is_kept for _, is_kept in short] == [True, False]

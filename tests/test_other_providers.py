@@ -99,6 +99,9 @@ async def test_what_anthropic_keeps_is_read_again_and_counted() -> None:
     assert kind_of(server.bodies[0]) == "word"
     word = len(json.dumps([{"tools": None}, *server.bodies[0]["messages"]])) // 4
     assert server.kept_tokens > 0.15 * server.tokens
+    first, second = (share for body, share in server.shares if kind_of(body) == "JudgeDraft")
+    assert first < 0.1
+    assert second > 0.5, "the judge's readings are read anew in each round"
     assert report.tokens_used == pytest.approx(server.tokens - word, abs=30)
 
 

@@ -224,14 +224,14 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.2",
+    "2026.11.3",
     {
         "entailment": "1654e18f",
         "judge": "7be607f8",
         "literature": "10030bcb",
         "mechanism": "b089bbec",
         "reader": "8b60d387",
-        "report": "e71c5ddc",
+        "report": "bf7eb9e6",
         "trials": "19cd6110",
     },
 )

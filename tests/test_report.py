@@ -205,6 +205,37 @@ async def test_nothing_that_a_hostile_model_writes_stands_in_a_report() -> None:
     assert (report.gaps, report.claims_kept) == ([], 1)
 
 
+async def test_a_models_own_words_stand_where_they_claim_nothing_or_what_a_claim_says() -> None:
+    judged = verdict("synthesize", stop_reason="sufficient_evidence")
+    found = [
+        "Propranolol reduced migraine attacks compared with placebo.",
+        "Propranolol reduced migraine attacks in children.",
+        "Propranolol halves attacks.",
+        "The trials of propranolol are old.",
+    ]
+    judged.content.details.key_findings[:] = found
+    summary = "The trials contradict each other. Cyclandelate is superior to placebo."
+    answer = drafted(CLAIM, summary=summary)
+    report = await written(*THREAD[:-1], judged, answers=(answer, '{"borne_out": [1, 2]}'))
+    assert report.key_findings == [
+        "Propranolol reduced migraine attacks compared with placebo (PMID 11111111).",
+        "The trials of propranolol are old.",
+    ]
+    assert report.model_summary == ["The trials contradict each other."]
+    assert any("in the model's own words not shown" in line for line in report.limitations)
+    shown = report.to_markdown()
+    assert "The judge found: The trials of propranolol are old." in shown
+    assert all(kept not in shown for kept in (*found[1:3], "Cyclandelate is superior"))
+
+
+async def test_what_the_second_look_does_not_find_is_no_finding() -> None:
+    judged = verdict("synthesize", stop_reason="sufficient_evidence")
+    judged.content.details.key_findings[:] = ["Propranolol reduced migraine attacks compared with placebo."]
+    report = await written(*THREAD[:-1], judged, answers=(drafted(CLAIM), BORNE_OUT))
+    assert report.key_findings == []
+    assert any("in the model's own words not shown" in line for line in report.limitations)
+
+
 async def test_a_model_that_says_nothing_leaves_no_candidate() -> None:
     report = await written(answers=(drafted(),))
     assert report.candidates == []

@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from willowbark.tools.http.requests_wire import RequestsWire
 from willowbark.tools.http.wire import (
     MAX_BODY_BYTES,
     BrokenBody,
     HttpxWire,
-    RequestsWire,
     TooSlow,
     Wire,
     WireError,

@@ -117,7 +117,7 @@ class Evidence(BaseModel):
     ('1', '1', 'publication')
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, defer_build=True)
 
     content: str = Field(min_length=1)
     """Title and text; a record without an abstract holds its title alone and has `has_abstract` False."""
@@ -230,7 +230,7 @@ class Evidence(BaseModel):
 class SearchResult(BaseModel):
     """What one search over several sources gave."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     query: str
     evidence: list[Evidence] = []

@@ -7,10 +7,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
-
-import snowballstemmer
+from typing import TYPE_CHECKING
 
 from .evidence import Evidence
+
+if TYPE_CHECKING:
+    import snowballstemmer
 
 BM25_SHARE = 0.7
 """Weight of the word match; the rest is the source's own order, which knows fields and synonyms that words don't."""
@@ -28,6 +30,8 @@ _stemming = threading.Lock()  # a stemmer works in place, and the sandbox search
 
 @lru_cache(maxsize=1)
 def _stemmer() -> "snowballstemmer.EnglishStemmer":
+    import snowballstemmer  # noqa: PLC0415  it brings every language, and a run is told before anything is ranked
+
     return snowballstemmer.stemmer("english")
 
 

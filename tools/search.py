@@ -98,7 +98,7 @@ class Status(StrEnum):
 class SourceReply(BaseModel):
     """What one source said to one query."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     source: SourceName
     query: str

@@ -55,12 +55,13 @@ class Draft(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """The schema as it goes to a model: no other fields, no titles."""
+        """The schema as it goes to a model: all fields demanded, no others, no titles."""
         schema = handler.resolve_ref_schema(handler(core))
         for about in ("title", "description"):
             schema.pop(about, None)
         for field in schema["properties"].values():
             field.pop("title", None)
+            field.pop("default", None)
         schema["required"] = list(schema["properties"])
         schema["additionalProperties"] = False
         return schema
@@ -164,6 +165,7 @@ class ReportDraft(Draft):
 
     claims: Annotated[list[ClaimDraft], UpTo(120)]
     candidates: Annotated[list[CandidateDraft], UpTo(40)]
+    summary: Annotated[str, UpTo(600)] = Field(default="", description="At most 300 characters.")
 
 
 class BorneOut(Draft):

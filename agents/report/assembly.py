@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate
-from willowbark.tools.lexicon import canonical_drug, withdrawn
+from willowbark.tools.lexicon import withdrawn
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, assess
 from willowbark.tools.mechanism.steps import Chain
@@ -20,9 +20,9 @@ from ..assessment import sources_breakdown
 from .answers import answer_of, only_asked, section_of
 from .claims import Claim
 from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate
-from .grounding import shown_prose
 from .material import Material, References
 from .model import ResearchReport
+from .own_words import MAX_GAPS, OwnWords, own_words
 from .safety import safety_section
 from .sections import (
     argument_section,
@@ -50,7 +50,8 @@ def assemble(material: Material) -> ResearchReport:
     clinical = clinical_section(material, shown, material.verdicts.kept, references)
     mechanistic = mechanistic_section(shown, references)
     disease = disease_section(graph, references)
-    candidates = _candidates(material, shown, chains, graph, references)
+    own = own_words(material)
+    candidates = _candidates(material, shown, chains, graph, references, own.proposed)
     parts = executive_summary(material, shown, candidates, answered)
     return ResearchReport(
         title=title(material),
@@ -66,9 +67,11 @@ def assemble(material: Material) -> ResearchReport:
         clinical_findings=clinical,
         drug_candidates=[candidate.name for candidate in candidates],
         candidates=candidates,
-        limitations=limitations(material, shown),
-        gaps=gaps(material),
-        judged=judged(material),
+        limitations=limitations(material, shown, own),
+        gaps=own.gaps,
+        judged=own.judged,
+        key_findings=own.findings,
+        model_summary=own.summary,
         conclusion=conclusion(material, candidates, answered),
         references=references.listed(),
         sources_searched=material.dossier.answered,
@@ -112,13 +115,8 @@ def _candidates(
     chains: Mapping[str, Chain],
     graph: MechanismGraph,
     references: References,
+    proposed: Mapping[str, str],
 ) -> list[DrugCandidate]:
-    proposed = {
-        (name := canonical_drug(draft.name) or draft.name.casefold()): shown_prose(
-            draft.proposed_mechanism, material.pool, name
-        )
-        for draft in material.draft.candidates
-    }
     kept = material.verdicts.kept
     told = [_drug_candidate(c, _claims_on(c, kept), proposed.get(c.drug, ""), material) for c in shown]
     return [
@@ -195,18 +193,19 @@ def _tested(found: HypothesisAssessment, shown: Sequence[Candidate]) -> list[dic
 _NOT_ABSENCE = (
     "Absence of evidence here is not its absence. Harms and interactions are listed, not weighed; doses were not read."
 )
-MAX_GAPS = 10  # of a judge
 
 
-def limitations(material: Material, shown: Sequence[Candidate]) -> list[str]:
+def limitations(material: Material, shown: Sequence[Candidate], own: OwnWords) -> list[str]:
     """One line each, what failed first.
 
     Args:
         material: what the report is made of.
         shown: the candidates of the report.
+        own: a model's words in it.
     """
     lines = [
         *_failed(material),
+        *_held_back(material, own),
         *_without_verdict(material, shown),
         *_set_aside(material),
         *_read_in_part(material),
@@ -216,21 +215,6 @@ def limitations(material: Material, shown: Sequence[Candidate]) -> list[str]:
         *_reading_note(material),
     ]
     return list(dict.fromkeys(line.replace("..", ".") for line in lines if line))
-
-
-def gaps(material: Material) -> list[str]:
-    """What the judge missed, in its own words, as far as a report may show them."""
-    said = material.assessments[-1].gaps if material.assessments else []
-    return [shown for gap in said[:MAX_GAPS] if (shown := shown_prose(gap, material.pool))]
-
-
-def judged(material: Material) -> list[str]:
-    """The judge's reasons for its last verdict, as far as a report may show them."""
-    if not material.assessments:
-        return []
-    last = material.assessments[-1]
-    said = (last.reasoning, last.details.mechanism_reasoning)
-    return [shown for reason in said if (shown := shown_prose(reason, material.pool))]
 
 
 def _failed(material: Material) -> Iterator[str]:
@@ -247,6 +231,14 @@ def _failed(material: Material) -> Iterator[str]:
     if turned := [f"{each.claim.drug} ({each.claim.evidence_key})" for each in material.verdicts.turned]:
         told = listed(list(dict.fromkeys(turned)), most=MAX_GAPS)
         yield f"Taken for another verdict by the model than by the reader, and shown without one: {told}."
+
+
+def _held_back(material: Material, own: OwnWords) -> Iterator[str]:
+    if material.by_model and own.held_back:
+        yield (
+            f"{counted(own.held_back, 'sentence')} in the model's own words not shown: with a figure or reference, or "
+            "saying what works or fails beyond the claims that stand."
+        )
 
 
 def _without_verdict(material: Material, shown: Sequence[Candidate]) -> Iterator[str]:

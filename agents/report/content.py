@@ -337,8 +337,13 @@ class ReportContent(BaseModel):
     gaps: list[str] = []
     """What the judge found missing when the search ended."""
     judged: list[str] = []
-    """Its reasons then, on the whole and on mechanisms, as far as a report may show a model's own words; its findings
-    are none of them, since what works is for verified claims to say."""
+    """Its reasons then, on the whole, on mechanisms and on clinical evidence, as far as a report may show a model's own
+    words; so with the next two."""
+    key_findings: list[str] = []
+    """What it found most telling then. What works or fails stands there only as a claim of the report says it, with the
+    record's name."""
+    model_summary: list[str] = []
+    """What the model that wrote makes of its drafts, each on some of the candidates."""
     conclusion: str
     references: list[dict[str, Any]] = []
     """number, key, title, authors, source, date, url and flags of each record cited; journal, journal_abbreviation,

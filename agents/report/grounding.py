@@ -6,17 +6,18 @@ letters of other scripts hide nothing.
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from willowbark.tools.appraisal import addressed_to_machines
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import find_conditions, find_drugs
+from willowbark.tools.lexicon import find_conditions, find_drug_classes, find_drugs
 from willowbark.tools.reading.screening import folded
 from willowbark.tools.reading.text import sentences
 
-from .alignment import words
+from .alignment import Word, words
 
 _ADDRESS = re.compile(
     r"\w\s?:\s?//|\bwww\.|\S@\w|\]\s{0,9}[(\[]|<\s{0,9}/?\s{0,9}[a-z]|\bclinicaltrials\.gov/"
@@ -55,8 +56,16 @@ _WORKS = frozenset(
     "prove proven establish evidence demonstrate success tolerate".split()
 )
 """Forms (`alignment`) of words that say that something works."""
+_DOES = frozenset("affect affects affected beat beats beaten outperforms outperformed fail fails failed".split())
+"""What a drug does, beside changes, where a sentence on the evidence names one."""
+_OF_TRIALS = frozenset("more longer shorter same different difference compare compares comparing comparison".split())
+"""Changes that are as well said of trials."""
 _OPEN = frozenset("may could might whether unknown unclear expect insufficient unlikely hypothesis miss need".split())
 """Forms of words after which a sentence leaves open what it says."""
+_FOUND_OUT = frozenset("evidence establish prove proven demonstrate recommend should safe".split())
+"""Those of `_WORKS` that leave open what they say where they are denied: what was not shown may still be so."""
+_DENIED_WITHIN = {"neither": 6, "not": 3, "never": 3, "cannot": 3, "nor": 3, "unable": 3, "n't": 3}
+"""Words from a negation to what it denies; other negations stand right before it."""
 _OBJECT_WITHIN = 6  # words from a verb to what it acts on
 _OF_PEOPLE = frozenset("attack symptom pain score surviv death trial relaps placebo patient outcom diseas".split())
 
@@ -101,28 +110,40 @@ def _decoded(text: str) -> str:
     return folded(html.unescape(unquote(text)))
 
 
-def shown_prose(text: str, pool: Sequence[Evidence], drug: str | None = None) -> str:
-    """What a report shows of a model's free text: whole sentences, 300 characters at most; empty where none is fit.
+class Prose(NamedTuple):
+    """A model's free text, as a report shows it."""
+
+    shown: str
+    """Whole sentences, 300 characters at most; empty where none is fit."""
+    held_back: tuple[str, ...]
+    """Those that are not fit, or for which there is no room."""
+
+
+def prose(text: str, pool: Sequence[Evidence], drug: str | None = None) -> Prose:
+    """Sort a model's free text into what a report shows and what it does not.
 
     A sentence is unfit that names a reference or an address of its own, a figure, another drug than the one it is on,
-    or that says as a fact that something works: what works is for verified claims to say.
+    or that says as a fact that something works, or does not: that is for verified claims to say. Where a text is on no
+    drug of its own, it is on the evidence, and what it says that a drug changes is such a fact too.
 
     Args:
         text: as the model wrote it.
         pool: the records whose references it may name.
         drug: the only one that it may name; None lets it name any.
 
-    >>> shown_prose("It blocks beta-1 receptors. It cures migraine. It cut attacks by 44%.", [], "propranolol")
-    'It blocks beta-1 receptors.'
-    >>> shown_prose("Whether it prevents attacks in children is unknown.", [])
+    >>> prose("It blocks beta-1 receptors. It cures migraine.", [], "propranolol")
+    Prose(shown='It blocks beta-1 receptors.', held_back=('It cures migraine.',))
+    >>> prose("Whether it prevents attacks in children is unknown.", []).shown
     'Whether it prevents attacks in children is unknown.'
     """
-    shown = ""
+    shown, held_back = "", list[str]()
     for sentence in sentences(text):
         longer = f"{shown} {sentence}".strip()
         if len(longer) <= MAX_PROSE and not _unfit(sentence, pool, drug):
             shown = longer
-    return shown
+        else:
+            held_back.append(sentence)
+    return Prose(shown, tuple(held_back))
 
 
 def _unfit(sentence: str, pool: Sequence[Evidence], drug: str | None) -> bool:
@@ -136,11 +157,35 @@ def _unfit(sentence: str, pool: Sequence[Evidence], drug: str | None) -> bool:
         return True
     of_people = {part for each in find_conditions(sentence) for part in each.text.casefold().split()} | _OF_PEOPLE
     told = [word for word in said if word.kind != "mark"]
+    claims = [_claims(told, at, of_people) for at in range(len(told))]
+    if drug is None and (named or find_drug_classes(sentence)):
+        claims = [is_one or _is_done(word) for is_one, word in zip(claims, told, strict=True)]
     for at, word in enumerate(told):
-        if word.form in _OPEN or word.kind == "neg":
+        if word.form in _OPEN:
             return False
-        after = told[at + 1 : at + _OBJECT_WITHIN]
-        on_people = any({each.form, each.written.casefold()} & of_people for each in after)
-        if word.form in _WORKS or (on_people and word.kind in ("dir", "share")):
+        if claims[at]:
             return True
+        if word.kind == "neg":
+            denied = range(at + 1, min(len(told), at + 1 + _reach(word)))
+            return any(
+                (claims[each] and told[each].form not in _FOUND_OUT) or told[each].form == "effect" for each in denied
+            )
     return False
+
+
+def _claims(told: Sequence[Word], at: int, of_people: Set[str]) -> bool:
+    """Whether a word says that something works, or changes what people have."""
+    after = told[at + 1 : at + _OBJECT_WITHIN]
+    on_people = any({each.form, each.written.casefold()} & of_people for each in after)
+    return told[at].form in _WORKS or (on_people and told[at].kind in ("dir", "share"))
+
+
+def _is_done(word: Word) -> bool:
+    """Whether it may be what a drug does."""
+    written = word.written.casefold()
+    return written in _DOES or (word.kind == "dir" and written not in _OF_TRIALS)
+
+
+def _reach(negation: Word) -> int:
+    """Words after a negation that it denies."""
+    return _DENIED_WITHIN.get(negation.written.casefold(), 1)

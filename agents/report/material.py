@@ -18,7 +18,7 @@ from ..asking.drafts import ReportDraft
 from ..assessment import JudgeAssessment
 from ..findings import Dossier
 from ..progress import Progress
-from .claims import Verdicts
+from .claims import Claim, Verdicts
 from .content import TurnUsage
 from .forms.blocks import Cite
 
@@ -57,6 +57,12 @@ class Material:
     approval: Approval = field(default_factory=Approval.not_asked)
     aside: Sequence[Candidate] = ()
     """Candidates that the report does not deal with, by decision."""
+    summaries: Sequence[str] = ()
+    """What the model wrote on its drafts as a whole."""
+    borne_out: Mapping[str, Claim] = field(default_factory=dict)
+    """Sentences of the model's own that say what the quote of a claim says."""
+    by_model: bool = False
+    """Whether a language model wrote: what is held back of its own words is told then."""
     usage: Sequence[TurnUsage] = ()
     readings: Readings = field(default_factory=Readings)
     """Of the run."""

@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from autogen_agentchat import EVENT_LOGGER_NAME
@@ -15,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import GUIDANCE, enclose_lines, new_marker
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.lexicon import canonical_drug, find_drugs
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.registry import kind_of
 from willowbark.tools.works.excerpts import excerpted
@@ -25,7 +26,8 @@ from ..approval import Approval
 from ..asking import Aids, ModelFailure, add_usage, ask, prompt, reads_requests
 from ..asking.drafts import BorneOut, ClaimDraft, ReportDraft
 from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
-from .claims import DroppedClaim, Verdicts, heard_from, quoted, verify
+from .claims import Claim, DroppedClaim, Verdicts, heard_from, quoted, verify, wording_objection
+from .grounding import prose
 
 PART = 11  # readings of a draft on several candidates
 MAX_DRAFTED = 12  # candidates that a model writes on; the report shows no more
@@ -127,10 +129,13 @@ class Writing:
         pool: the records that claims may quote.
         candidates: what the report deals with.
         approval: names the drugs on which nothing is written.
+        findings: the judge's, in its own words.
 
     Attributes:
-        draft: what the model wrote.
+        draft: what the model wrote, but for its summaries.
+        summaries: these, one of each part.
         verdicts: which of its claims stand.
+        borne_out: sentences of findings and summaries that say what the quote of a claim says, with that claim.
         failure: why the draft is not by the first client; None where some of it is, or none was asked.
         repaired: claims that stand since they were mended.
         notes: what went wrong, for the report's limitations.
@@ -146,8 +151,10 @@ class Writing:
         pool: list[Evidence],
         candidates: list[Candidate],
         approval: Approval,
+        findings: Sequence[str] = (),
     ) -> None:
         self._name = name
+        self._findings = findings
         self._system_message = f"{system_message}\n\n{GUIDANCE}"
         self._approval = approval
         self._pool = pool
@@ -161,7 +168,9 @@ class Writing:
         )
         self._free = asyncio.Semaphore(AT_ONCE)
         self.draft = ReportDraft(claims=[], candidates=[])
+        self.summaries: list[str] = []
         self.verdicts = Verdicts()
+        self.borne_out: dict[str, Claim] = {}
         self.failure: str | None = None
         self.repaired = 0
         self.notes: list[str] = []
@@ -225,6 +234,7 @@ class Writing:
             claims=[claim for part in good for claim in part.draft.claims],
             candidates=[each for part in good for each in part.draft.candidates],
         )
+        self.summaries = [part.draft.summary for part in good if part.draft.summary.strip()]
         self.repaired = sum(part.repaired for part in good)
         for part in parts:
             self.verdicts.dropped += part.verdicts.dropped
@@ -331,10 +341,12 @@ class Writing:
     async def _ask_about_wording(self, client: ChatCompletionClient, cancellation_token: CancellationToken) -> None:
         """Show a language model each quote alone with what was made of it: what it doesn't find there is left out."""
         worded = [claim for claim in self.verdicts.kept if claim.text != quoted(claim).text]
-        if not worded or reads_requests(client):
+        told = list(self._told())
+        if not (worded or told) or reads_requests(client):
             return
         pairs = [
-            {"number": number, "passage": claim.quote, "sentence": claim.text} for number, claim in enumerate(worded, 1)
+            {"number": number, "passage": claim.quote, "sentence": claim.text}
+            for number, claim in enumerate([*worded, *told], 1)
         ]
         asked: list[LLMMessage] = [
             SystemMessage(content=prompt("entailment.md")),
@@ -348,8 +360,19 @@ class Writing:
             usage = failure.usage
             self.notes.append(f"{self._name}: the second look at claims failed, their quotes stand alone: {failure}")
         add_usage(self.usage, usage)
+        self.borne_out = {claim.text: claim for number, claim in enumerate(told, len(worded) + 1) if number in said}
         bare = [claim for number, claim in enumerate(worded, 1) if number not in said]
         reason = "was not found in its quote by the model that was shown the quote alone"
         self.verdicts.unworded += [DroppedClaim(claim=claim, reason=reason) for claim in bare]
         kept = [quoted(claim) if claim in bare else claim for claim in self.verdicts.kept]
         self.verdicts.kept = [claim for order, claim in enumerate(kept) if claim not in kept[:order]]
+
+    def _told(self) -> Iterator[Claim]:
+        """Claims that stand, worded as a sentence of findings or summaries that only such a claim may say."""
+        records = {record.key: record for record in self._pool}
+        held_back = [one for text in (*self._findings, *self.summaries) for one in prose(text, self._pool).held_back]
+        for sentence in dict.fromkeys(held_back):
+            named = {each.name for each in find_drugs(sentence)}
+            worded = (each.model_copy(update={"text": sentence}) for each in self.verdicts.kept if each.drug in named)
+            stands = (each for each in worded if wording_objection(each, records[each.evidence_key]) is None)
+            yield from islice(stands, 1)

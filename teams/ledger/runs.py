@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from autogen_core.models import RequestUsage
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from willowbark import __version__
@@ -24,6 +23,9 @@ from .rows import inserting
 from .schema import SEALED
 from .turns import check
 from .writer import Writer
+
+if TYPE_CHECKING:
+    from autogen_core.models import RequestUsage
 
 DEFAULT_PATH = Path(".willowbark") / "ledger.db"
 """Below the current folder, which is the workspace."""
@@ -254,8 +256,10 @@ class Ledger:
             packed, expected = self._reading.execute("SELECT report, hash FROM run WHERE id = ?", (run_id,)).fetchone()
             return None if packed is None else Contents(self._reading).of(packed, expected)
 
-    def usage(self, run_id: str) -> RequestUsage:
+    def usage(self, run_id: str) -> "RequestUsage":
         """The tokens of all model calls of a run."""
+        from autogen_core.models import RequestUsage  # noqa: PLC0415  AutoGen takes a while
+
         used = (
             "SELECT coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0) FROM model_call WHERE run = ?"
         )

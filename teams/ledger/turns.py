@@ -3,7 +3,6 @@
 import sqlite3
 from typing import Any
 
-from autogen_core.models import RequestUsage
 from pydantic import BaseModel, ConfigDict
 
 from .packs import Contents
@@ -33,11 +32,6 @@ class Turn(BaseModel):
     """The message as AutoGen dumps it."""
     prompt_tokens: int
     completion_tokens: int
-
-    @property
-    def usage(self) -> RequestUsage:
-        """The turn's tokens, as AutoGen counts them."""
-        return RequestUsage(prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens)
 
 
 def turns_of(database: sqlite3.Connection, run_id: str) -> list[Turn]:

@@ -33,7 +33,7 @@ from .limiter import (
 )
 from .reply import Reply
 from .shelf import Shelf
-from .wire import HttpxWire, RequestsWire, TooSlow, Wire, WireError, WireReply, WireRequest
+from .wire import HttpxWire, TooSlow, Wire, WireError, WireReply, WireRequest
 
 __all__ = ["Exchange", "ExchangeLog", "Memory", "Recorder", "RetryPolicy", "Transport"]
 
@@ -134,9 +134,7 @@ class Transport:
         self.policy = policy or RetryPolicy()
         self.recorder: Recorder = recorder or ExchangeLog()
         self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
-        self._wires: dict[str, Wire] = (
-            dict(wires) if wires is not None else {"httpx": HttpxWire(), "requests": RequestsWire()}
-        )
+        self._wires = dict(wires) if wires is not None else _wires()
         self._sleep = sleep
         self.shelf = Shelf()
         self.marks: dict[tuple[str, str, int], dict[int, tuple[str | None, int]]] = {}
@@ -407,3 +405,9 @@ class _Call(Generic[T]):
         if status in _RETRIED_STATUS:
             raise SourceUnavailable(self.source, f"is not available ({status})")
         raise SourceRefused(self.source, f"refused the request ({status})")
+
+
+def _wires() -> dict[str, Wire]:
+    from .requests_wire import RequestsWire  # noqa: PLC0415  requests takes a while, and a run is told before it asks
+
+    return {"httpx": HttpxWire(), "requests": RequestsWire()}

@@ -1,37 +1,27 @@
-"""One request, one reply, over httpx or requests: capped, complete, without redirects.
+"""One request, one reply: capped, complete, without redirects; here over httpx, in `requests_wire.py` over requests.
 
 Both libraries hand out a cut gzip body as a good reply and decode whatever encoding a server names, so bodies are read
 raw here and decoded under a cap, and the compressed stream's end is required.
-
-The timeouts of requests are for one read of the socket, so a server that drips its headers or its body would keep a
-thread for hours: a `Cutoff` shuts the socket down from another thread, which ends the read, and with it the thread.
 """
 
 import asyncio
-import contextlib
 import json
 import logging
 import mmap
-import socket
 import ssl
-import threading
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
-
-import requests
-import urllib3
-from requests.adapters import HTTPAdapter
 
 if TYPE_CHECKING:
     import httpx  # loaded with the first request: it brings a command line with it
 
 MAX_BODY_BYTES = 32 * 1024 * 1024  # 200 PubMed records with reference lists take about 6 MB
 USER_AGENT = "willowbark/0.1 (drug repurposing research)"
-_HEADERS = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"}
-_CHUNK_BYTES = 64 * 1024
+HEADERS = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"}
+CHUNK_BYTES = 64 * 1024
 _MAX_MEMBERS = 1024  # of a gzip stream: 32 MB in the 64 kB members that block gzip writes, twice over
 _INFLATED_BYTES = 1024 * 1024  # decoded at a time, so that a small bomb takes little room before it is refused
 
@@ -136,7 +126,7 @@ class HttpxWire:
         if (client := self._clients.get(url.scheme == "https")) is None:  # here and not above, for the time it takes
             client = self._clients[url.scheme == "https"] = httpx.AsyncClient(
                 transport=self._transport,
-                headers=_HEADERS,
+                headers=HEADERS,
                 follow_redirects=False,
                 verify=True if url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),  # trusts nobody
             )
@@ -156,7 +146,7 @@ class HttpxWire:
         except TimeoutError as error:
             raise TooSlow(f"no whole answer within {timeout_s:.3g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise _translated(error) from None
+            raise translated(error) from None
 
     async def close(self) -> None:
         """Close the connections."""
@@ -164,64 +154,7 @@ class HttpxWire:
             await self._clients.popitem()[1].aclose()
 
 
-class RequestsWire:
-    """requests in a thread."""
-
-    def __init__(self) -> None:
-        self._session: requests.Session | None = None
-
-    async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
-        """Exchange one request for one whole reply; see `Wire.send`."""
-        if self._session is None:
-            self._session = requests.Session()
-            self._session.headers.update(_HEADERS)
-            for scheme in ("https://", "http://"):
-                self._session.mount(scheme, CutoffAdapter())
-        cutoff = Cutoff()
-        try:
-            async with asyncio.timeout(timeout_s):
-                try:
-                    return await asyncio.to_thread(self._exchange, self._session, request, timeout_s, cutoff)
-                except asyncio.CancelledError:
-                    cutoff.cut()
-                    raise
-        except TimeoutError as error:
-            raise TooSlow(f"no whole answer within {timeout_s:.3g} s") from error
-        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            raise _translated(error) from None
-
-    def _exchange(
-        self, session: requests.Session, request: WireRequest, timeout_s: float, cutoff: "Cutoff"
-    ) -> WireReply:
-        with (
-            cutoff.watching(),
-            session.request(
-                request.method,
-                request.url,
-                params=dict(request.params) or None,
-                data=dict(request.form) if request.form else request.text,
-                json=request.json,
-                headers=request.headers,
-                timeout=timeout_s,
-                allow_redirects=False,
-                stream=True,
-            ) as reply,
-            closing(_Decoder(reply.headers.get("content-encoding", ""))) as decoder,
-        ):
-            # Chunks as they come: a larger read would wait for a dripping server past any timeout.
-            while chunk := reply.raw.read1(_CHUNK_BYTES, decode_content=False):
-                cutoff.check()
-                decoder.feed(chunk)
-            return WireReply(reply.status_code, {k.lower(): v for k, v in reply.headers.items()}, decoder.finish())
-
-    async def close(self) -> None:
-        """Close the connections."""
-        if self._session is not None:
-            self._session.close()
-            self._session = None
-
-
-class _Decoder:
+class Decoder:
     """Takes raw chunks, gives the decoded body, refuses what is cut, too large or strangely encoded.
 
     Closed after use: the frames of whatever error ended the reading would keep the body until the collector comes by.
@@ -237,6 +170,11 @@ class _Decoder:
         self._room_raw = MAX_BODY_BYTES  # a stream that decodes to nothing could go on for ever
 
     def feed(self, chunk: bytes) -> None:
+        """Take the next chunk, as it came.
+
+        Raises:
+            BrokenBody: a broken stream, or too much of it.
+        """
         self._room_raw -= len(chunk)
         if self._gzip is None:
             self._keep(chunk)
@@ -246,11 +184,17 @@ class _Decoder:
             self._inflate(chunk)
 
     def finish(self) -> bytes:
+        """The whole body, decoded.
+
+        Raises:
+            BrokenBody: the compressed stream did not end.
+        """
         if self._gzip is not None and not self._gzip.eof:
             raise BrokenBody("the answer's gzip stream was cut")
         return self._body[: self._body.tell()]
 
     def close(self) -> None:
+        """Give the room back."""
         self._body.close()
         self._gzip = None
 
@@ -284,13 +228,13 @@ def _too_large() -> BrokenBody:
 async def _body(reply: "httpx.Response") -> bytes:
     if reply.is_stream_consumed:  # a transport handed in gave a reply that is read already
         return reply.content
-    with closing(_Decoder(reply.headers.get("content-encoding", ""))) as decoder:
-        async for chunk in reply.aiter_raw(_CHUNK_BYTES):
+    with closing(Decoder(reply.headers.get("content-encoding", ""))) as decoder:
+        async for chunk in reply.aiter_raw(CHUNK_BYTES):
             decoder.feed(chunk)
         return decoder.finish()
 
 
-def _translated(error: Exception) -> WireError:
+def translated(error: Exception) -> WireError:
     """Say what broke in words of ours: the libraries' own messages hold addresses, and those can hold keys."""
     kinds: Mapping[str, WireError] = {
         "ConnectTimeout": TooSlow("no connection in time"),
@@ -309,95 +253,3 @@ def _translated(error: Exception) -> WireError:
         if kind.__name__ in kinds:
             return kinds[kind.__name__]
     return WireError(f"the exchange failed ({type(error).__name__})")
-
-
-class Cutoff:
-    """Knows the socket of one exchange, and can end it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._socket: socket.socket | None = None
-        self._over = False
-
-    @contextlib.contextmanager
-    def watching(self) -> Iterator[None]:
-        """Take note of the sockets that this thread reads from until the end of the block."""
-        _here.cutoff = self
-        try:
-            yield
-        finally:
-            _here.cutoff = None
-            with self._lock:
-                self._socket = None  # the next exchange may have it already
-
-    def cut(self) -> None:
-        """End the exchange, now or as soon as it has a socket; called from any thread."""
-        with self._lock:
-            self._over = True
-            self._shut()
-
-    def check(self) -> None:
-        """Go on reading, unless it is over: what the system had received already would still come.
-
-        Raises:
-            OSError: the exchange was cut off.
-        """
-        if self._over:
-            raise ConnectionAbortedError("cut off")
-
-    def note(self, found: socket.socket | None) -> None:
-        """Take note of the socket that is read from now on."""
-        with self._lock:
-            self._socket = found
-            if self._over:
-                self._shut()
-
-    def _shut(self) -> None:
-        if self._socket is not None:
-            with contextlib.suppress(OSError):
-                # The plain socket's method: TLS's own would touch what the other thread is using.
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-
-
-class CutoffAdapter(HTTPAdapter):
-    """The adapter of requests, on connections that tell the thread's `Cutoff` which socket they use."""
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """Set up connections without a proxy."""
-        super().init_poolmanager(*args, **kwargs)
-        self.poolmanager.pool_classes_by_scheme = _POOLS
-
-    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> urllib3.ProxyManager:
-        """Set up connections through a proxy."""
-        manager: urllib3.ProxyManager = super().proxy_manager_for(*args, **kwargs)
-        manager.pool_classes_by_scheme = _POOLS
-        return manager
-
-
-class _Here(threading.local):
-    cutoff: Cutoff | None = None
-
-
-_here = _Here()
-
-
-class _Connection(urllib3.connection.HTTPConnection):
-    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]  # as in urllib3 itself
-        if _here.cutoff:
-            _here.cutoff.note(self.sock)
-        return super().getresponse()
-
-
-class _TLSConnection(_Connection, urllib3.connection.HTTPSConnection):
-    pass
-
-
-class _Pool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _Connection
-
-
-class _TLSPool(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _TLSConnection
-
-
-_POOLS = {"http": _Pool, "https": _TLSPool}

@@ -4,7 +4,7 @@ from ..errors import SourceRefused
 from ..ranking import stems
 from .query import ParsedQuestion, parse_question, plain_query
 
-_SAYS_LITTLE = frozenset(stems("disease diseases disorder disorders syndrome syndromes"))
+_SAYS_LITTLE = "disease diseases disorder disorders syndrome syndromes"
 
 
 def asked_for(query: str) -> ParsedQuestion:
@@ -38,4 +38,4 @@ def essence(name: str) -> frozenset[str]:
     >>> essence("Migraine Disorders") == essence("migraine")
     True
     """
-    return frozenset(stems(name)) - _SAYS_LITTLE
+    return frozenset(stems(name)).difference(stems(_SAYS_LITTLE))

@@ -52,7 +52,7 @@ def _identifier(kind: str) -> BeforeValidator:
 class Fields(BaseModel):
     """What records of every kind may report."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)  # built with the first record
 
     kind: str
     """Narrowed by each kind to its own."""

@@ -211,12 +211,14 @@ def publications(report: ReportContent) -> Section:
 def conclusion(report: ReportContent) -> Section:
     """What follows from it all, and what would change that."""
     changes = [*_held_down(report), *_held_up(report), *_yet_to_report(report), *_missing(report)]
-    lead = paragraph(report.conclusion, look="lead")
+    lead: tuple[Block, ...] = (paragraph(report.conclusion, look="lead"),)
+    if said := [*report.model_summary, *(f"The judge found: {finding}" for finding in report.key_findings)]:
+        lead = (*lead, Section("In the model's own words", "own-words", (points(said),)))
     if report.answer and not changes:
-        return Section("Conclusion", "conclusion", (lead,))
+        return Section("Conclusion", "conclusion", lead)
     none = paragraph("Any verifiable record on an existing drug: none was found.")
     change = Section("What would change the conclusion", "change", (points(changes) if changes else none,))
-    return Section("Conclusion", "conclusion", (lead, change))
+    return Section("Conclusion", "conclusion", (*lead, change))
 
 
 def _held_down(report: ReportContent) -> Iterator[str]:
