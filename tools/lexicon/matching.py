@@ -193,7 +193,7 @@ def split_names(cell: str) -> tuple[str, ...]:
 
 
 _BETWEEN = r"[^\w.;!?]+"  # words of a cue: blanks, hyphens, commas, brackets, within a sentence
-_PLACES = {"^": r"\A\W*", "_": rf"(?:\w+{_BETWEEN}){{0,3}}?", "..": r"[^.;!?]*?(?<!\w)"}
+_PLACES = {"^": r"\A\W*", "#": rf"\d+{_BETWEEN}", "_": rf"(?:\w+{_BETWEEN}){{0,3}}?", "..": r"[^.;!?]*?(?<!\w)"}
 
 
 def cues(cell: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
@@ -201,7 +201,7 @@ def cues(cell: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
 
     The words of a cue stand one after the other. `a/b` is either word and `a?` one that may be missing; `*` ends a
     beginning of words, and before an ending it stands for three letters or more. `_` is at most three words, `..` any
-    number in the same sentence, `^` the beginning of the text.
+    number in the same sentence, `#` a number in digits, `^` the beginning of the text.
 
     >>> cues("no _ benefit/effect*|^ *itis").findall("Neuritis: no clear, lasting effects")
     ['Neuritis', 'no clear, lasting effects']
@@ -220,11 +220,13 @@ def _word(word: str) -> str:
 
 
 def _either(word: str) -> str:
-    return f"(?:{'|'.join(map(_open_ended, word.split('/')))})"
-
-
-def _open_ended(word: str) -> str:
-    return r"[^\W\d_]{3,}" * word.startswith("*") + re.escape(word.strip("*")) + r"\w*" * word.endswith("*")
+    """Any of the words; the letters before their endings are looked for once, since it is done at every word."""
+    whole, ends = list[str](), list[str]()
+    for each in word.split("/"):
+        (ends if each.startswith("*") else whole).append(re.escape(each.strip("*")) + r"\w*" * each.endswith("*"))
+    if ends:
+        whole.append(rf"[^\W\d_]{{3,}}(?:{'|'.join(ends)})")
+    return f"(?:{'|'.join(whole)})"
 
 
 @cache
