@@ -12,8 +12,10 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
+from ..lexicon.matching import cued
 from .posted_arms import Comparison
 from .posted_outcome import events_are_good, more_is_better
 
@@ -25,24 +27,18 @@ RATIO_BOUNDS = (0.75, 1.25)  # GRADE: a quarter less or more
 STANDARD_BOUND = 0.2  # standard deviations; a small effect, Cochrane Handbook 15.5.3
 LEANING = 0.5  # p below which an estimate in the drug's favour leans its way: less likely than not by chance alone
 
+_said = partial(cued, package=__package__)
+_COUNTED = frozenset(
+    "participant participants patient patients subject subjects people persons individuals event events attack "
+    "attacks".split()
+)
 _P = re.compile(
     r"^(?:p\s*)?(?P<sign>[<>≤≥=]{0,2})\s*(?P<value>\d*\.?\d+(?:e-?\d+)?)(?:\s*[*†a-z]{0,2})?$", re.IGNORECASE
 )
-_RATIO = re.compile(r"\bratio\b|^(?:HR|OR|RR|IRR)\b", re.IGNORECASE)
-_EVENT_RATIO = re.compile(
-    r"\b(?:hazards?|odds|risk|rate|relative)\b.*\bratio\b|\brelative risk\b|^(?:HR|OR|RR|IRR)\b|\((?:HR|OR|RR)\)",
-    re.IGNORECASE,
-)
-_DIFFERENCE = re.compile(r"\bdifferences?\b|\bmean\b|\bslope\b|\breduction\b|\bchange\b|\bestimate\b", re.IGNORECASE)
-_ONE_SIDED = re.compile(r"\b(?:1|one)[- ]?(?:sided|tailed)\b", re.IGNORECASE)
 _THRESHOLD = re.compile(
     r"(?:signific\w*|alpha|α|threshold|level)\D{0,60}?(?P<value>0?\.0\d+)|(?:≤|<=|<)\s*(?P<below>0?\.0\d+)\D{0,40}?signific",
     re.IGNORECASE,
 )
-_COUNT = re.compile(
-    r"^\W*(?:participants?|patients?|subjects?|people|persons|individuals|events?|attacks?)\W*$", re.IGNORECASE
-)
-_BASELINE = re.compile(r"^\W*(?:baseline|screening|day 0|week 0)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +117,7 @@ def _p_value(analysis: Mapping[str, Any]) -> tuple[bool | None, float] | None:
 def _alpha(analysis: Mapping[str, Any]) -> float:
     """The threshold: 0.05, half for one-sided tests, or less where the record names its own."""
     told = " ".join(str(analysis.get(name) or "") for name in ("method", "p_comment", "about", "comment"))
-    one_sided = bool(_ONE_SIDED.search(told)) or bool(analysis.get("one_sided"))
+    one_sided = bool(_said("one-sided").search(told)) or bool(analysis.get("one_sided"))
     named = [
         float(found["value"] or found["below"]) for found in _THRESHOLD.finditer(str(analysis.get("p_comment") or ""))
     ]
@@ -131,7 +127,7 @@ def _alpha(analysis: Mapping[str, Any]) -> float:
 def _no_effect(analysis: Mapping[str, Any]) -> float | None:
     """The value of no effect: 1 for ratios, 0 for differences, None for test statistics and what is not named."""
     effect = str(analysis.get("effect") or "")
-    return 1.0 if _RATIO.search(effect) else 0.0 if _DIFFERENCE.search(effect) else None
+    return 1.0 if _said("ratio").search(effect) else 0.0 if _said("difference").search(effect) else None
 
 
 def _interval(analysis: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -185,7 +181,7 @@ def _favours(
     by_values = _larger(outcome, pair)
     drug_first = next(iter(analysis.get("groups", ())), None) == pair.drug
     by_ratio = None
-    if null == 1.0 and _EVENT_RATIO.search(effect) and value is not None and value != 1 and drug_first:
+    if null == 1.0 and _said("ratio of events").search(effect) and value is not None and value != 1 and drug_first:
         good = events_are_good(outcome, effect)
         by_ratio = None if good is None else (value > 1) == good
     by_value = None if by_values is None or better is None else by_values == better
@@ -209,11 +205,12 @@ def _larger(outcome: Mapping[str, Any], pair: Comparison) -> bool | None:
 def _comparable(outcome: Mapping[str, Any], group: str) -> dict[str, float]:
     """A group's values by category, counts as shares; baseline values are left out."""
     size = _size(outcome, group)
-    counted = bool(_COUNT.match(str(outcome.get("unit") or "")))
+    counted = str(outcome.get("unit") or "").strip(" ()").lower() in _COUNTED
     found = {
         str(each.get("category") or ""): value
         for each in _of_group(outcome, group)
-        if (value := number(each.get("value"))) is not None and not _BASELINE.match(str(each.get("category") or ""))
+        if (value := number(each.get("value"))) is not None
+        and not _said("baseline").search(str(each.get("category") or ""))
     }
     return {key: value / size for key, value in found.items()} if counted and size else {} if counted else found
 

@@ -7,24 +7,18 @@ protocol (https://clinicaltrials.gov/data-api/about-api/study-data-structure).
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from willowbark.tools.lexicon import find_drugs
 
+from ..lexicon.matching import cued
+
 Against = Literal["nothing", "active"]
 
+_said = partial(cued, package=__package__)
 _INERT = r"(?:placebos?|sham|dummy|vehicle)"
 _IN_PLACEBO = rf"\b{_INERT}\b(?:(?!\b(?:and|plus|with|then|followed|in addition)\b(?! placebo))[^,;.+&/]){{0,40}}?"
-_NOTHING = re.compile(
-    rf"\b{_INERT}\b|\bsaline\b|\buntreated\b|\bcontrols?\b|\bwait(?:ing)?[- ]?list\b|\btreatment as usual\b|"
-    r"\bno (?:\w+ )?(?:treatment|intervention|drug|medication|prophylaxis|therapy)\b|\bstandard of care\b|"
-    r"\b(?:usual|standard)[- ](?:of[- ])?(?:medical )?(?:care|treatment|therapy)\b|"
-    r"\bobservation(?:al)?(?: only| group| arm)?$",
-    re.IGNORECASE,
-)
-_SEQUENCE = re.compile(
-    r"\b(?:then|followed by|cross(?:ed)?[- ]?over to|switch\w* to)\b|→|->|\bsequence\b", re.IGNORECASE
-)
 _FILLERS = re.compile(r"\b(?:arm|group|cohort|part|phase)\b(?:\s+[0-9ivab]{1,3}\b)?|[^a-z0-9.]+", re.IGNORECASE)
 
 
@@ -77,7 +71,7 @@ def comparison(
         return "neither group is said to have had the drug"
     ours, theirs = (first, second) if first.has_drug else (second, first)
     drug, other = groups if first.has_drug else tuple(reversed(groups))
-    if _SEQUENCE.search(drug) or _SEQUENCE.search(other):
+    if any(_said("sequence").search(title) or "→" in title or "->" in title for title in (drug, other)):
         return "the groups are sequences of treatments"
     if extra := sorted(ours.others - theirs.others):
         return f"given together with {', '.join(extra)}, which the other group had not"
@@ -96,13 +90,13 @@ def _given(title: str, described: str, arms: Sequence[Mapping[str, Any]], names:
     arm = _arm_of(title, arms)
     told = [title, *(arm.get("interventions", ()) if arm else ())]
     text = _without_placebo(" ; ".join(told), names)
-    if not arm and not _holds(text, names) and not _NOTHING.search(text) and not find_drugs(text):
+    if not arm and not _holds(text, names) and not _said("nothing").search(text) and not find_drugs(text):
         text = _without_placebo(f"{title} ; {described}", names)
     own = {each.name for name in names for each in find_drugs(name)}
     others = frozenset(each.name for each in find_drugs(text)) - own
     return _Given(
         text=text,
-        inert=bool(_NOTHING.search(text)),
+        inert=bool(_said("nothing").search(text)),
         others=others - {"sodium chloride"},
         has_drug=_holds(text, names),
         kind=str(arm.get("type") or "") if arm else "",

@@ -4,12 +4,22 @@ Questions also name them without their names: "help smokers quit", "lose weight"
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
-from ..patterns import pattern
-from .matching import Match, PhraseIndex, abbreviated, apart, long_forms, phrase_key, read_table, split_names
+from .matching import (
+    Match,
+    PhraseIndex,
+    abbreviated,
+    apart,
+    cued,
+    cues,
+    long_forms,
+    phrase_key,
+    read_table,
+    split_names,
+)
 
 # Known names that say little without the words before them: "adrenal cancer" is more than cancer.
 _GENERIC = frozenset(
@@ -24,48 +34,23 @@ _SUPPRESSED = (
     "st depression|st segment depression|stroke volume|stroke work|stroke index|heat stroke|myocardial depression|"
     "tumor suppressor|anti inflammatory|anti epileptic|anti hypertensive|pain relief"
 )
-_DISEASE_WORD = pattern(
-    r"\b[A-Za-z]{3,}(?:itis|opath(?:y|ies)|algia|a?emia|penia|uria|plegia|paresis|osis|oses|omas?|megaly|trophy|rrho?ea|"
-    r"rrhagia|phobia|toxicity|kinesias?|rrhythmias?|plasia|ectasia|ischa?emia|dynia|phasia|esthesia|spasms?|edema)\b"
-)
-_NO_DISEASE = pattern(
-    r"(?i)(?:\w*diagnos[ei]s|purposes|normo\w+|prognosis|prognoses|apoptosis|hypnosis|mitosis|meiosis|anastomosis|anastomoses|osmosis|"
-    r"\w*cytosis|symbiosis|metamorphosis|narcosis|aroma|diploma|stoma|hybridomas?|academia|doses|overdoses|an(?:a|ae)sthesia|"
-    r"euthyroidosis|ketosis|homeostasis|morphosis|chemia|syntrophy|\w*genosis)"
-)
-_HEAD = (
-    r"(?:diseases?|disorders?|syndromes?|failure|cancers?|dysfunction|deficienc(?:y|ies)|infections?|injur(?:y|ies)|damage|"
-    r"toxicit(?:y|ies)|impairments?|insufficiency|h(?:a?)emorrhages?|tumou?rs?|carcinomas?|lesions?|fibrosis|necrosis|"
-    r"thrombosis|neuropathy|obstruction|stenosis|occlusion|calcification|abnormalit(?:y|ies)|malformations?|defects?|"
-    r"(?:o?edema)|hyperplasia|atrophy|ischa?emia|pain|spasms?|rupture|ulcers?|ulceration|reactions?)"
-)
-_MODIFIER = (
-    r"(?:[A-Za-z]+(?:al|ic|ar|ary|ous|oid|eal|ian|'s|\u2019s)|uterine|endocrine|liver|kidney|heart|"
-    r"lung|brain|bone|bone marrow|muscle|skin|"
-    r"eye|bladder|prostate|breast|colon|thyroid|valve|nerve|artery|vein|vessel|joint|spinal cord|white matter|memory|"
-    r"attention|learning|sleep|mood|eating|movement|gait|speech|bowel|gastric|tubulo\w+|papillary)"
-)
-_NOT_A_MODIFIER = (
-    r"(?!(?:clinical|several|medical|typical|general|historical|potential|critical|additional|special|other|particular|"
-    r"similar|serious|various|previous|chronic|specific|basic|primary|secondary|final|initial|total|possible|normal|real|"
-    r"residual|physical|individual|substantial|experimental|usual|pharmacological|biological|statistical|animal|annual|"
-    r"therapeutic|hospital|natural|obvious|dangerous|symptomatic|characteristic|systemic|adverse|local|regional|fatal|"
-    r"intravenous|oral|regular|ordinary|necessary|classical|logical|analytical)\b)"
-)
-_DISEASE_PHRASE = pattern(rf"\b(?:{_NOT_A_MODIFIER}{_MODIFIER}[\s-]){{1,3}}{_HEAD}\b", re.IGNORECASE)
-_ASKED_FOR = pattern(
-    r"\b(?:treat(?:ing|s|ed)?|treatments? (?:of|for)|therap(?:y|ies) (?:of|for)|"
-    r"(?:patients|people|adults|children|those) with|"
-    r"prevent(?:ing|ion of)?|prophylaxis of|manag(?:e|ing|ement of)|relieve|reduce|cure|against|suffer(?:ing|s)? from|"
-    r"(?:drugs?|medicines?|medications?|help|work|promise|options?|useful|effective) (?:for|in|with|against))\s+"
-    r"(?:(?:the|a|an|my|their|his|her|people with|patients with|symptoms of)\s+)*"
-    r"(?P<phrase>[^\W\d_][\w'\u2019-]*(?:\s+(?!(?:with|using|by|and|or|in|on|for|to|that|which|who|from|when|after|before|be|is|"
-    r"are|other|better|than|versus|vs|AND|OR|NOT)\b)[\w'\u2019-]+){0,4})",
-)
-_NO_CONDITION = pattern(
-    r"(?i)(?:it|them|this|that|these|those|us|me|people|patients|adults|children|humans|women|men|which|what|drugs?|be|"
-    r"condition|conditions|disease|diseases|placebo|controls?|and|or|not|with|to)\b"
-)
+_said = partial(cued, package=__package__)
+
+
+@cache
+def _forms() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """One to three modifiers before a head, as in "chronic kidney disease"; a word that ends like a disease's name."""
+    no, modifier, head = (_said(name).pattern for name in ("no modifier", "modifier", "disease head"))
+    phrase = re.compile(rf"\b(?:(?!{no}){modifier}[\s-]){{1,3}}{head}\b", re.IGNORECASE)
+    return phrase, re.compile(_said("disease").pattern)
+
+
+@cache
+def _asking() -> re.Pattern[str]:
+    """What a question asks to treat, up to five words; "AND" and the like stand in capitals there."""
+    asked, whom, end = (_said(name).pattern for name in ("asked for", "asked of whom", "end of what is asked"))
+    word = r"[\w'\u2019-]"
+    return re.compile(rf"{asked}\s+(?:{whom}\s+)*(?P<phrase>[^\W\d_]{word}*(?:\s+(?!{end}){word}+){{0,4}})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +93,9 @@ def find_conditions(text: str) -> list[ConditionMention]:
     named = _named(text, known)
     formed = [
         Match(known.index.get(found.group()) or found.group().lower(), found.start(), found.end())
-        for form in (_DISEASE_PHRASE, _DISEASE_WORD)
+        for form in _forms()
         for found in form.finditer(text)
-        if not _NO_DISEASE.fullmatch(found.group())
+        if not _said("no disease").fullmatch(found.group())
     ]
     firm = [match for match in named if match.value not in _GENERIC and match.value]
     found = apart(apart(firm, _outermost(formed)), [match for match in named if match.value in _GENERIC])
@@ -203,8 +188,8 @@ def _outermost(matches: list[Match[str]]) -> list[Match[str]]:
 
 
 def _asked_for(text: str) -> list[Match[str]]:
-    for found in _ASKED_FOR.finditer(text):
-        if not _NO_CONDITION.match(found["phrase"]):
+    for found in _asking().finditer(text):
+        if not _said("no condition").match(found["phrase"]):
             return [Match(found["phrase"].lower(), found.start("phrase"), found.end("phrase"))]
     return []
 
@@ -247,23 +232,9 @@ def _patterns() -> tuple[_Patterns, _Patterns]:
     """For each condition what is done about it, and who has it."""
     deeds, people = [], []
     for row in read_table("asked_as.tsv"):
-        who, verbs, things = (_any(split_names(row[column])) for column in ("people", "verbs", "things"))
-        if verbs:
-            orders = [f"{verbs}{_WITHIN}{things}", f"{who}{_WITHIN}{verbs}(?:{_WITHIN}{things})?"]
-            deeds.append((row["name"], _words("|".join(orders))))
-        people.append((row["name"], _words(who)))
+        who, verbs, things = (cues(row[column]).pattern for column in ("people", "verbs", "things"))
+        if row["verbs"]:
+            orders = f"{verbs}{_WITHIN}{things}|{who}{_WITHIN}{verbs}(?:{_WITHIN}{things})?"
+            deeds.append((row["name"], re.compile(orders, re.IGNORECASE)))
+        people.append((row["name"], re.compile(who, re.IGNORECASE)))
     return tuple(deeds), tuple(people)
-
-
-def _words(choices: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{choices})\b", re.IGNORECASE)
-
-
-def _any(names: Iterable[str]) -> str:
-    """A pattern for any of the names, the longest first; empty for none."""
-    spelled = sorted(names, key=len, reverse=True)
-    return f"(?:{'|'.join(_spelled(name) for name in spelled)})" if spelled else ""
-
-
-def _spelled(name: str) -> str:
-    return r"[\s-]+".join(map(re.escape, phrase_key(name).split(" ")))

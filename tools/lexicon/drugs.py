@@ -12,45 +12,26 @@ import pickle
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..whole_file import compiled
-from .matching import Match, PhraseIndex, abbreviated, apart, phrase_key, read_table, split_names
+from .matching import Match, PhraseIndex, abbreviated, apart, cued, phrase_key, read_table, split_names
 
 PACKAGE = "drug_named_entity_recognition"
 DICTIONARY = "drug_ner_dictionary.pkl.bz2"
 _HERE = Path(__file__).parent
-_RULES = [_HERE / name for name in ("drugs.py", "matching.py", "drugs.tsv", "not_drugs.tsv", "drug_classes.tsv")]
+_RULES = [
+    _HERE / name for name in ("drugs.py", "matching.py", "cues.tsv", "drugs.tsv", "not_drugs.tsv", "drug_classes.tsv")
+]
 SHORTEST_NAME = 4  # letters; shorter ones ("he", "2, 3", "at 10") are mostly not drugs
 
 # MeSH trees (https://meshb.nlm.nih.gov/treeView): amino acids, hormones, enzymes, nucleotides, lipids, inorganic
 # chemicals, proteins and biological factors are kept as drugs only under a drug's name.
 _OF_THE_BODY = ("D01", "D06", "D08", "D10", "D12.125", "D12.776", "D13", "D23")
-# Stems of international nonproprietary names for biologicals:
-# https://www.who.int/teams/health-product-and-policy-standards/inn/stembook
-_BIOLOGICAL_STEM = re.compile(
-    r"(mab|cept|parin|relin|pressin|stim|poetin|teplase|sulfase|sidase|plermin|tocog|kinra|rubicin|mycin|micin|tide|"
-    r"vastatin|glutide|ersen|siran|insulin \w+|interferon.*|\w+ vaccine)"
-    r"( (alfa|alpha|beta|gamma|delta|pegol|vedotin)\b.*)?$"
-)
-_SALT = (
-    "acetate|arginine|benzoate|besilate|besylate|bitartrate|bromide|calcium|carbonate|chloride|cilexetil|citrate|"
-    "dihydrochloride|dimesylate|dipropionate|disodium|fumarate|furoate|gluconate|hemifumarate|hydrobromide|hydrochloride|"
-    "hcl|hydrate|iodide|lactate|lysine|magnesium|maleate|medoxomil|mesilate|mesylate|mofetil|monohydrate|nitrate|"
-    "orotate|phosphate|potassium|propionate|sodium|succinate|sulfate|sulphate|tartrate|tosylate|tromethamine|trihydrate|"
-    "valerate"
-)
-_FORM = (
-    "buccal|capsules?|cream|ear drops|extended release|eye drops|drops|foam|gel|implants?|inhalation|inhalers?|"
-    "injections?|intramuscular|intravenous|lotion|lozenges?|nasal|ointment|ophthalmic|oral|otic|patch|patches|pessar(?:y|ies)|"
-    "powder|rectal|solution|spray|subcutaneous|sublingual|suppositor(?:y|ies)|syrup|tablets?|topical|transdermal|urogenital|"
-    "vaginal|viscous"
-)
-_SALT_OR_FORM = re.compile(rf"[ -](?:{_SALT}|{_FORM})(?: and)?$", re.IGNORECASE)
-_SALT_BEFORE = re.compile(r"^(?:sodium|potassium|calcium|disodium|low-dose|oral) ", re.IGNORECASE)
+_said = partial(cued, package=__package__)
 _IN_PARENTHESES = re.compile(r"\s*\([^)]*\)|,$")
 _BIOLOGIC_SUFFIX = re.compile(r"-[a-z]{4}$")  # "ibalizumab-uiyk"
 _NO_NAME = frozenset(
@@ -118,9 +99,31 @@ def chemical_names() -> DrugNames:
 def strip_salt(name: str) -> str:
     """A drug's name without its salt, ester or route: "enalapril maleate" is enalapril."""
     bare = _BIOLOGIC_SUFFIX.sub("", _IN_PARENTHESES.sub("", name).strip())
-    while (shorter := _SALT_BEFORE.sub("", _SALT_OR_FORM.sub("", bare))) != bare:
+    before, after = _salts()
+    while (shorter := before.sub("", after.sub("", bare))) != bare:
         bare = shorter
     return bare
+
+
+@cache
+def _salts() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Salts, esters and routes, before a drug's name and after it."""
+    return (
+        re.compile(rf"^{_said('before the salt').pattern} ", re.IGNORECASE),
+        re.compile(rf"[ -](?:{_said('salt').pattern}|{_said('form').pattern})(?: and)?$", re.IGNORECASE),
+    )
+
+
+@cache
+def _biological() -> re.Pattern[str]:
+    """Stems of international nonproprietary names for biologicals.
+
+    https://www.who.int/teams/health-product-and-policy-standards/inn/stembook
+    """
+    return re.compile(
+        rf"(?:{_said('biological').pattern}|insulin \w+|\w+ vaccine)"
+        r"( (alfa|alpha|beta|gamma|delta|pegol|vedotin)\b.*)?$"
+    )
 
 
 @cache
@@ -167,7 +170,7 @@ def _is_drug(name: str, record: Mapping[str, Any], under_own_name: bool) -> bool
         return not trees and "/" in name and not name.startswith("template:")  # pages of the wiki it was read from
     if not under_own_name:
         return False
-    return not any(tree.startswith(_OF_THE_BODY) for tree in trees) or _BIOLOGICAL_STEM.search(name) is not None
+    return not any(tree.startswith(_OF_THE_BODY) for tree in trees) or _biological().search(name) is not None
 
 
 def _ordered(
@@ -239,19 +242,6 @@ _SALT_AFTER = re.compile(
     r"[ -](?:mono|di|bi|hemi)?(?:hydrochloride|hydrobromide|maleate|malate|mesylate|mesilate|besylate|besilate|"
     r"tartrate|fumarate|succinate|citrate|sulph?ate|phosphate|nitrate|tosylate|carbonate|HCl|hcl)\b"
 )
-# "insulin resistance", "aldosterone antagonist", "nicotine dependence" speak of a body's substance, of another drug or
-# of a condition, not of the drug as given.
-_NOT_THE_DRUG_AFTER = re.compile(
-    r"[\s-]+(?:like|receptors?|transporters?|synthases?|antagonis\w*|agonis\w*|blockers?|inhibit(?:or|ors|ion)|analog(?:ue)?s?|"
-    r"antibod\w+|kinases?|resistan\w+|sensitivity|sensiti[sz]\w+|secretion|signal\w*|deficien\w+|dependen\w+|addict\w*|abuse\w*|"
-    r"misuse|use disorders?|withdrawal|craving|smok\w+|poisoning)\b",
-    re.IGNORECASE,
-)
-_LEVEL_AFTER = re.compile(r"\s+(?:levels?|concentrations?|status|intake)\b", re.IGNORECASE)
-_LEVEL_BEFORE = re.compile(
-    r"\b(?:serum|plasma|urinary|urine|blood|fasting|endogenous|circulating|dietary)\s+$", re.IGNORECASE
-)
-_CAUSE_AFTER = re.compile(r"[-\u2010\u2011 ](?:induced|associated|related|evoked)\b", re.IGNORECASE)
 # Measured in the body as often as given as a drug.
 _ALSO_OF_THE_BODY = frozenset(
     (
@@ -348,14 +338,36 @@ def _withdrawn() -> dict[str, str]:
     }
 
 
+class _Beside(NamedTuple):
+    """What words beside a name say of it."""
+
+    another: re.Pattern[str]
+    """After it: "insulin resistance", "aldosterone antagonist", "nicotine dependence" speak of a body's substance, of
+    another drug or of a condition, not of the drug as given."""
+    level: re.Pattern[str]
+    measured: re.Pattern[str]
+    """Before it."""
+    cause: re.Pattern[str]
+
+
+@cache
+def _beside() -> _Beside:
+    another, level, measured, cause = (
+        _said(name).pattern for name in ("not the drug", "level", "measured in", "cause")
+    )
+    told = (rf"[\s-]+{another}", rf"\s+{level}", rf"{measured}\s+$", rf"[-\u2010\u2011 ]{cause}")
+    return _Beside(*(re.compile(each, re.IGNORECASE) for each in told))
+
+
 def _is_meant(match: Match[str], text: str) -> bool:
     written = text[match.start : match.end]
     # Short brand names are also common words; in lower case only a short form of the generic name counts.
     if len(written) < 6 and written.islower() and not match.value.startswith(written[:4]):
         return False
-    if _NOT_THE_DRUG_AFTER.match(text, match.end):
+    beside = _beside()
+    if beside.another.match(text, match.end):
         return False
-    measured = _LEVEL_AFTER.match(text, match.end) or _LEVEL_BEFORE.search(text[: match.start][-14:])
+    measured = beside.level.match(text, match.end) or beside.measured.search(text[: match.start][-14:])
     return not (measured and match.value in _ALSO_OF_THE_BODY)
 
 
@@ -369,5 +381,5 @@ def _mention(names: DrugNames, match: Match[str], text: str) -> DrugMention:
         end=end,
         drugbank_id=names.drugbank_ids.get(match.value),
         mesh_id=names.mesh_ids.get(match.value),
-        as_cause=_CAUSE_AFTER.match(text, end) is not None,
+        as_cause=_beside().cause.match(text, end) is not None,
     )

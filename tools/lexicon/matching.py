@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Generic, NamedTuple, TypeVar
 
@@ -190,3 +190,50 @@ def read_table(name: str, package: str = __package__) -> list[dict[str, str]]:
 def split_names(cell: str) -> tuple[str, ...]:
     """The names in a table cell, which parts them by a bar."""
     return tuple(name for name in cell.split("|") if name)
+
+
+_BETWEEN = r"[^\w.;!?]+"  # words of a cue: blanks, hyphens, commas, brackets, within a sentence
+_PLACES = {"^": r"\A\W*", "#": rf"\d+{_BETWEEN}", "_": rf"(?:\w+{_BETWEEN}){{0,3}}?", "..": r"[^.;!?]*?(?<!\w)"}
+
+
+def cues(cell: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
+    """A pattern for the cues in a table cell, which parts them by a bar.
+
+    The words of a cue stand one after the other. `a/b` is either word and `a?` one that may be missing; `*` ends a
+    beginning of words, and before an ending it stands for three letters or more. `_` is at most three words, `..` any
+    number in the same sentence, `#` a number in digits, `^` the beginning of the text.
+
+    >>> cues("no _ benefit/effect*|^ *itis").findall("Neuritis: no clear, lasting effects")
+    ['Neuritis', 'no clear, lasting effects']
+    """
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(_cue, split_names(cell)))})(?!\w)", flags)
+
+
+def _cue(cue: str) -> str:
+    *words, last = cue.replace("-", " ").split()
+    return "".join(_PLACES.get(word) or _word(word) for word in words) + _either(last)
+
+
+def _word(word: str) -> str:
+    told = f"{_either(word.rstrip('?'))}{_BETWEEN}"
+    return f"(?:{told})?" if word.endswith("?") else told
+
+
+def _either(word: str) -> str:
+    """Any of the words; the letters before their endings are looked for once, since it is done at every word."""
+    whole, ends = list[str](), list[str]()
+    for each in word.split("/"):
+        (ends if each.startswith("*") else whole).append(re.escape(each.strip("*")) + r"\w*" * each.endswith("*"))
+    if ends:
+        whole.append(rf"[^\W\d_]{{3,}}(?:{'|'.join(ends)})")
+    return f"(?:{'|'.join(whole)})"
+
+
+@cache
+def cued(name: str, package: str) -> re.Pattern[str]:
+    """The cues of one name in a package's `cues.tsv`.
+
+    Raises:
+        KeyError: the table has no such name.
+    """
+    return cues({row["name"]: row["cues"] for row in read_table("cues.tsv", package)}[name])

@@ -9,6 +9,7 @@ do with each other, or only supposes it, is told by a few words; everything else
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from willowbark.tools.registry import kind_of
@@ -16,24 +17,13 @@ from willowbark.tools.registry import kind_of
 from ..appraisal.appraised import condition_names
 from ..evidence import Evidence
 from ..lexicon import find_drugs
+from ..lexicon.matching import cued
 from ..questions.query import ParsedQuestion
 from ..ranking import content_words, stems, stems_among
 from ..reading.text import sentence_spans
 from .steps import Backing
 
-_DENIES = re.compile(
-    r"\b(?:no|not|neither|nor|without|lack of|unlikely)\b[^.;]{0,40}?"
-    r"\b(?:roles?|involv\w+|associat\w+|relat(?:ed|ion)\w*|link\w*|contribut\w+|correlat\w+|mediat\w+|implicat\w+)",
-    re.IGNORECASE,
-)
-_HEDGES = re.compile(
-    r"\b(?:may|might|could|possib\w+|suggest\w*|hypothesi\w+|speculat\w+|putative\w*|presum\w+|unclear|whether)\b",
-    re.IGNORECASE,
-)
-_TREATS = re.compile(
-    r"\b(?:inhibitors?|blockers?|blockade|(?:ant)?agonists?|modulators?|antibod\w+|treat\w*|therap\w+|prophyla\w+)\b",
-    re.IGNORECASE,
-)
+_said = partial(cued, package=__package__)
 _SYMBOL = re.compile(r"[A-Z][A-Z0-9]{2,9}")
 _ENGLISH = frozenset("ACE AIDS CAT IMPACT MAX MET REST SET TANK".split())
 """Gene symbols that texts also write for something else; ACE is one, and is found by the enzyme's name."""
@@ -50,7 +40,7 @@ class Spoken(NamedTuple):
     @property
     def treats(self) -> bool:
         """Whether it speaks of a treatment."""
-        return bool(_TREATS.search(self.text) or find_drugs(self.text))
+        return bool(_said("treats").search(self.text) or find_drugs(self.text))
 
 
 class Names:
@@ -108,8 +98,8 @@ class Sentences:
                     source=sentence.source,
                     basis="sentence",
                     quote=" ".join(sentence.text.split()),
-                    denies=bool(_DENIES.search(sentence.text)),
-                    hedged=bool(_HEDGES.search(sentence.text)),
+                    denies=bool(_said("denies").search(sentence.text)),
+                    hedged=bool(_said("supposes").search(sentence.text)),
                 )
         return list(told.values())
 

@@ -1,11 +1,11 @@
 """Which kind of question is asked, told by cues in a table over the question with its names masked."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import groupby
 from typing import Literal, NamedTuple, get_args
 
-from ..lexicon.matching import read_table, split_names, tokens
+from ..lexicon.matching import cues, read_table, tokens
 
 Kind = Literal["treat", "prevent", "harm", "avoid", "safety", "compare", "mechanism", "status", "negative", "other"]
 """`harm`: does a drug cause something. `avoid`: which drugs should not be given in a condition. `safety`: is a named
@@ -30,7 +30,6 @@ PLACES: Mapping[str, str] = {
 }
 
 DRUG, ASKED_FOR, CONDITION = "DRUG", "DRUGS", "COND"
-_GAP = 3  # words that `_` stands for, at most
 _ASKING = frozenset("which what list name any whose other".split())
 _DRUGS_IN_GENERAL = frozenset(
     "drug drugs medicine medicines medication medications pill pills treatment treatments therapy therapies painkiller "
@@ -50,7 +49,7 @@ class Name(NamedTuple):
 class _Row(NamedTuple):
     kind: Kind
     needs: str
-    cues: tuple[tuple[str, ...], ...]
+    cues: re.Pattern[str]
 
 
 def kind_of(text: str, names: Sequence[Name]) -> Kind:
@@ -66,9 +65,9 @@ def kind_of(text: str, names: Sequence[Name]) -> Kind:
     words = masked(text, names)
     named = words.count(DRUG)
     fits = {"": True, "drug": named > 0, "two": named > 1, "open": named == 0}
-    known = {*words}
+    said = " ".join(words)
     for row in _rows():
-        if fits[row.needs] and any(_may_be(known, cue) and _has(words, cue) for cue in row.cues):
+        if fits[row.needs] and row.cues.search(said):
             return row.kind
     return "treat" if {DRUG, CONDITION} <= set(words) or words[1:2] == [] or words[1] not in _OPENINGS else "other"
 
@@ -92,51 +91,9 @@ def masked(text: str, names: Sequence[Name]) -> list[str]:
     return words
 
 
-def _may_be(known: Set[str], cue: Sequence[str]) -> bool:
-    """Whether the words of a question allow a cue: most don't, and need not be looked for."""
-    return all(each in known or each in ("_", "..") or each.endswith("*") for each in cue)
-
-
-def _has(words: Sequence[str], cue: Sequence[str]) -> bool:
-    """Whether a cue's parts stand one after the other: of each the first, since any number of words may lie between."""
-    at = 0
-    for is_gap, part in groupby(cue, key="..".__eq__):
-        if not is_gap:
-            wanted = tuple(part)
-            ends = (_end(words, start, wanted) for start in _starts(words, at, wanted[0]))
-            at = next((end for end in ends if end is not None), -1)
-            if at < 0:
-                return False
-    return True
-
-
-def _starts(words: Sequence[str], at: int, first: str) -> Iterable[int]:
-    """Where a part may begin: in a long text at few places, which a look at the single words finds."""
-    places = range(at, len(words))
-    if first == "_":
-        return places
-    if first.endswith("*"):
-        return (place for place in places if words[place].startswith(first[:-1]))
-    return (place for place in places if words[place] == first)
-
-
-def _end(words: Sequence[str], at: int, part: Sequence[str]) -> int | None:
-    """Where a part ends that begins at a word; None where it does not stand there."""
-    if not part:
-        return at
-    if part[0] == "_":
-        ends = (_end(words, place, part[1:]) for place in range(at, min(at + _GAP, len(words)) + 1))
-        return next((end for end in ends if end is not None), None)
-    return _end(words, at + 1, part[1:]) if at < len(words) and _is(words[at], part[0]) else None
-
-
-def _is(word: str, wanted: str) -> bool:
-    return word.startswith(wanted[:-1]) if wanted.endswith("*") else word == wanted
-
-
 @cache
 def _rows() -> tuple[_Row, ...]:
     return tuple(
-        _Row(row["kind"], row["needs"], tuple(tuple(cue.split()) for cue in split_names(row["cues"])))  # type: ignore[arg-type]
+        _Row(row["kind"], row["needs"], cues(row["cues"], re.NOFLAG))  # type: ignore[arg-type]
         for row in read_table("kinds.tsv", __package__)
     )

@@ -3,11 +3,12 @@
 Pregnant women, children, older people; "without triptans or opioids", "that are not beta blockers", "steroid-free".
 """
 
+import re
 from collections.abc import Callable, Sequence, Set
 from functools import cache
 from typing import NamedTuple
 
-from ..lexicon.matching import Match, Token, read_table, split_names, tokens
+from ..lexicon.matching import Match, Token, cues, read_table, tokens
 
 # They exclude whatever comes next, and the other ones the names of drugs alone.
 _OF_ANYTHING = (("but", "not"), ("and", "not"), ("other", "than"), ("apart", "from"), ("except",), ("excluding",))
@@ -147,18 +148,9 @@ def find_population(text: str) -> str | None:
 
 def speaks_of(text: str, population: str) -> bool:
     """Whether a text names a population of the table."""
-    said = f" {' '.join(token.key for token in tokens(text))} "
-    return any(f" {word}" in said for word in _words()[population])
+    return _words()[population].search(text) is not None
 
 
 @cache
-def _words() -> dict[str, tuple[str, ...]]:
-    """For each population the beginnings of its words, as tokens are written; whole words end in a blank."""
-    return {
-        row["name"]: tuple(map(_stem, split_names(row["words"]))) for row in read_table("populations.tsv", __package__)
-    }
-
-
-def _stem(word: str) -> str:
-    key = " ".join(token.key for token in tokens(word))
-    return key if word.endswith("*") else f"{key} "
+def _words() -> dict[str, re.Pattern[str]]:
+    return {row["name"]: cues(row["words"]) for row in read_table("populations.tsv", __package__)}

@@ -11,9 +11,10 @@ where the drug is named: in the title, and in the sentences that name it.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
+from ..lexicon.matching import cued
 from .reading import Design
 from .text import plain, sentences
 
@@ -90,16 +91,7 @@ _DESIGNS: Mapping[Design, StudyDesign] = {
     "guideline": StudyDesign.guideline,
     "other": StudyDesign.unknown,
 }
-_BLINDED = re.compile(
-    r"\b(?:double|single|triple|observer|assessor|investigator|rater|evaluator|patient)s?[- ]?(?:blind\w*|mask\w*)"
-    r"|\bblinded\b|\bdouble[- ]dummy\b|\bmasked (?:trial|study)",
-    re.IGNORECASE,
-)
-_OPEN = re.compile(
-    r"\bopen[- ]?(?:label\w*|trial|study|randomi[sz]ed)|\bunblinded\b|\bnon-?blinded\b|\bnot blinded\b|"
-    r"\bunmasked\b|\bnon-?masked\b",
-    re.IGNORECASE,
-)
+_said = partial(cued, package=__package__)
 _BLIND_METHODS = frozenset({"double-blind method", "single-blind method"})
 
 
@@ -124,7 +116,7 @@ def study_design(
     if _BLIND_METHODS & {term.split("/")[0].lower().strip("* ") for term in mesh_terms}:
         return StudyDesign.rct_blinded
     whole = plain(text)
-    opened, blinded = _OPEN.search(whole), _BLINDED.search(whole)
+    opened, blinded = _said("open").search(whole), _said("blinded").search(whole)
     if opened and (not blinded or opened.start() < blinded.start()):
         return StudyDesign.rct_open
     return StudyDesign.rct_blinded if blinded else StudyDesign.rct
@@ -132,30 +124,6 @@ def study_design(
 
 Purpose = Literal["prevention", "relief", "unknown"]
 
-_PREVENTS = re.compile(
-    r"\bprevent\w*|\bprophyla\w*|\bmaintenance\b|\b(?:attack|seizure|relapse|episode|headache|migraine|exacerbation) "
-    r"(?:frequency|rates?|days|index|free)|\bfrequency of (?:\S+ ){0,4}(?:attacks?|episodes?|headaches?|migraines?|"
-    r"seizures?|exacerbations?)|\bnumber of (?:\S+ ){0,3}(?:attacks|headaches|migraines|episodes|exacerbations|"
-    r"relapses|"
-    r"days with)|\b(?:attacks|days|episodes|headaches|migraines|relapses|exacerbations) (?:per|a|each|every|/)\s?"
-    r"(?:month|year|week|4 weeks|28 days)|\bmonthly (?:\w+ )?(?:attacks|migraines?|headaches?|days|frequency)|"
-    r"(?<!headache )\brecurren\w*|\brelaps\w*|\brebleed\w*|\breblee?d\w*|\bfirst (?:\w+ ){0,2}(?:ble\w+|"
-    r"h(?:a)?emorrhage|episode|event)|\bincidence\b|\brisk of\b|\btime to (?:first|next)|"
-    r"\bsecondary (?:prevention|prophylaxis)|"
-    r"\b(?:fewer|number of) (?:\w+ )?(?:attacks|episodes|headaches|migraines|relapses|seizures)|-free days\b",
-    re.IGNORECASE,
-)
-_RELIEVES = re.compile(
-    r"\bacute(?:ly)?\b(?! (?:coronary|myocardial|kidney|lymph|myel|leuk|stress|care))|\babort\w*|\brescue\b|"
-    r"\b(?:treatment|relief|therapy|management) of (?:an? |the |single |established |moderate |severe )*"
-    r"(?:attacks?|episodes?|migraine pain|headache pain|exacerbations?)|"
-    r"\battacks? (?:was |were )?(?:\w+ )?treated\b|\btreat(?:ed|ing)? (?:\w+ ){0,3}(?:attacks?|episodes?)|"
-    r"\bwithin \w+ (?:hours?|minutes?|h|min)\b|\b(?:at|after|by) (?:\d+|two|four|one) (?:hours?|h|minutes?|min)\b|"
-    r"\b(?:pain|headache)[- ](?:free|relief|response)\b|\bheadache (?:recurrence|relief|response)|"
-    r"\bduring (?:the |an? )?(?:\w+ )?(?:attacks?|aura|episode)\b|\bearly treatment\b|\bpain relief\b|"
-    r"\bonset of action\b",
-    re.IGNORECASE,
-)
 _TITLE_WEIGHT = 3  # a title that names the drug says what it was used for
 _SHORT = 5  # letters: a name so short stands as a whole word only
 _BOTH = 2.0  # how much one purpose must outweigh the other
@@ -174,22 +142,24 @@ def purpose_of(title: str, text: str, names: tuple[str, ...]) -> Purpose:
     'relief'
     """
     whole = f"{title}\n{text}".lower()
-    body, named = (
-        sentences(text),
-        _pattern(tuple(each for each in names if not each.isascii() or each.lower() in whole)),
-    )
-    if named.search(title) and _RELIEVES.search(title) and not _PREVENTS.search(title):
+    named = _pattern(tuple(each for each in names if not each.isascii() or each.lower() in whole))
+    in_title, body = named.search(title), sentences(text)
+    if in_title and _says("relief", title) and not _says("prevention", title):
         return "relief"
     spoken: Sequence[str] = [s for s in body if named.search(s)] or body
-    of_title = _TITLE_WEIGHT if named.search(title) else 1
-    prevents = of_title * bool(_PREVENTS.search(title)) + sum(bool(_PREVENTS.search(s)) for s in spoken)
-    relieves = of_title * bool(_RELIEVES.search(title)) + sum(bool(_RELIEVES.search(s)) for s in spoken)
+    of_title = _TITLE_WEIGHT if in_title else 1
+    prevents, relieves = (
+        of_title * _says(use, title) + sum(_says(use, s) for s in spoken) for use in ("prevention", "relief")
+    )
     if not prevents and not relieves:
-        prevents = sum(bool(_PREVENTS.search(s)) for s in body)
-        relieves = sum(bool(_RELIEVES.search(s)) for s in body)
+        prevents, relieves = (sum(_says(use, s) for s in body) for use in ("prevention", "relief"))
     if relieves and relieves >= _BOTH * prevents:
         return "relief"
     return "prevention" if prevents else "unknown"
+
+
+def _says(use: str, text: str) -> bool:
+    return _said(use).search(_said(f"not {use}").sub(" ", text)) is not None
 
 
 @lru_cache(maxsize=512)

@@ -5,13 +5,14 @@ CONSORT abstract checklist: https://www.equator-network.org/reporting-guidelines
 """
 
 import re
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from willowbark.tools.lexicon import find_drugs
 
+from ..lexicon.matching import cued
 from .reading import Passage, Statistic
 from .text import plain, sentences
 
@@ -19,6 +20,7 @@ Measure = Literal["OR", "RR", "HR", "MD", "WMD", "SMD", "RD", "IRR"]
 RATIOS: frozenset[str] = frozenset({"OR", "RR", "HR", "IRR"})
 """Measures whose value of no effect is 1; of the others it is 0 (Cochrane Handbook 6.4-6.5)."""
 
+_said = partial(cued, package=__package__)
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))"
 _MEASURES: tuple[tuple[Measure, str], ...] = (
     ("SMD", r"standardi[sz]ed mean differences?|SMDs?|Hedges'? g|Cohen'?s d"),
@@ -49,12 +51,6 @@ _BARE_CI = re.compile(
 )
 _SEVERAL = re.compile(rf"^\s*(?:,\s*{_NUMBER}\s*,?\s*)*(?:and|or)\s+{_NUMBER}(?![\d.]*\s*(?:%|[a-z]))", re.IGNORECASE)
 """Values in a row, of which it cannot be told whose each is: "odds ratios 1.52 and 1.58"."""
-_FACTORS = re.compile(
-    r"\b(?:associated with|correlated with|predict(?:s|ed|ing|ive|ors?)?|risk factors?)\b", re.IGNORECASE
-)
-_TREATMENT = re.compile(
-    r"\b(?:treat(?:ment|ed)|therap(?:y|ies)|drugs?|use|users|administration|prophylaxis|intervention)\b", re.IGNORECASE
-)
 P_VALUE = re.compile(
     r"\bp(?:[-\s]?values?)?(?:\s+(?:for|of)\s+[\w\s-]{1,30}?)?\s*[,:]?\s*(?P<sign><=|>=|=|<|>|≤|≥|of|"
     r"was|is|:)\s*(?P<value>0?\.\d+|0|1(?:\.0+)?)"
@@ -96,14 +92,6 @@ class EffectSize(BaseModel):
     p: float | None = None
     """The p value, or the bound where only a bound is given; None means that it is not reported."""
     sentence: str
-
-    @property
-    def excludes_no_effect(self) -> bool | None:
-        """Whether the interval lies on one side of no effect (1 for ratios, else 0); None without an interval."""
-        if self.ci_low is None or self.ci_high is None:
-            return None
-        null = 1.0 if self.measure in RATIOS else 0.0
-        return not self.ci_low <= null <= self.ci_high
 
 
 def _p_value(match: re.Match[str]) -> float:
@@ -221,8 +209,8 @@ def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
 
 def _is_prognosis(before: str) -> bool:
     """Whether a value is of what patients had beforehand: "failure was associated with encephalopathy (OR 4.0)"."""
-    subject = (found := _FACTORS.search(before)) and before[: found.start()]
-    return bool(subject) and not _TREATMENT.search(str(subject)) and not find_drugs(str(subject))
+    subject = (found := _said("factors").search(before)) and before[: found.start()]
+    return bool(subject) and not _said("treatment").search(str(subject)) and not find_drugs(str(subject))
 
 
 def _mentions(sentence: str) -> list[tuple[Measure, re.Match[str]]]:

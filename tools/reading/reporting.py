@@ -2,6 +2,7 @@
 
 import re
 
+from ..lexicon.matching import cued
 from .numbers import Number
 from .text import sentences
 
@@ -24,7 +25,6 @@ _MONTHS = {
 }
 """Months in each unit; a month is a twelfth of 365.25 days."""
 _UNIT = r"(?P<unit>day|week|month|year|yr|wk)s?"
-_TIME = re.compile("day|week|month|year|yr|wk", re.IGNORECASE)  # a sentence without these gives no span
 _SPAN = rf"(?P<count>\d+(?:\.\d+)?|{_SPELLED})[\s-]*(?:full\s+)?{_UNIT}\b"
 _FOLLOW_UPS = (
     re.compile(
@@ -44,7 +44,6 @@ _FOLLOW_UPS = (
         re.IGNORECASE,
     ),
 )
-_AGE = re.compile(r"\b(?:aged?|old|ago|history of)\b", re.IGNORECASE)
 
 
 def spelled_number(text: str) -> int | None:
@@ -77,13 +76,14 @@ def followup_months(text: str) -> Number | None:
     >>> followup_months("Median follow-up was 2.6 years.").value
     31.2
     """
-    said = [sentence for sentence in sentences(text) if _TIME.search(sentence)]
+    said = [sentence for sentence in sentences(text) if any(unit in sentence.lower() for unit in _MONTHS)]
+    aged = cued("age", __package__)
     for i, pattern in enumerate(_FOLLOW_UPS):
         spans = [
             Number(value=months, sentence=sentence)
             for sentence in said
             for match in pattern.finditer(sentence)
-            if not _AGE.search(sentence[max(0, match.start() - 12) : match.end() + 8]) and (months := _months(match))
+            if not aged.search(sentence[max(0, match.start() - 12) : match.end() + 8]) and (months := _months(match))
         ]
         if spans:
             return spans[0] if i < 2 else max(spans, key=lambda span: span.value)

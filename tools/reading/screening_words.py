@@ -6,8 +6,27 @@ Patterns named OPENING are matched at the start of a sentence, the others are se
 """
 
 import re
+from typing import Any, cast
 
-from ..patterns import pattern
+
+def pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    """As `re.compile`, at the first use: a start need not wait for it, and a mistake in the text shows only then.
+
+    >>> pattern("a+").fullmatch("aaa").group()
+    'aaa'
+    """
+    return cast("re.Pattern[str]", _Later(text, flags))
+
+
+class _Later:
+    def __init__(self, text: str, flags: int) -> None:
+        self._written = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        compiled = re.compile(*self._written)
+        for method in ("search", "match", "fullmatch", "finditer", "findall", "sub", "split", "pattern", "flags"):
+            setattr(self, method, getattr(compiled, method))  # from now on nothing stands between
+        return getattr(compiled, name)
 
 
 def _any(*patterns: str) -> re.Pattern[str]:

@@ -4,11 +4,12 @@ CONSORT 2010 names what a report's limitations are about (items 20 and 21: sourc
 generalisability), https://www.equator-network.org/reporting-guidelines/consort/.
 """
 
-import re
+from functools import partial
 from typing import NamedTuple
 
 from ..evidence import Evidence
 from ..lexicon import find_drugs
+from ..lexicon.matching import cued
 from ..reading.numbers import P_VALUE, effect_sizes, intervals
 from ..reading.screening import readable
 from ..reading.text import sentences
@@ -20,18 +21,8 @@ LIMITS_SHOWN = 800  # characters of its limitations in a prompt
 ROWS_SHOWN = 600  # characters of its tables' rows in a prompt
 MAX_LIMITS = 2  # quoted of one study
 MIN_LIMIT_CHARACTERS, MAX_LIMIT_CHARACTERS = 30, 400  # shorter ones announce, longer ones discuss
+_said = partial(cued, package=__package__)
 GAP = "\n[…]\n"  # stands where sentences were left out, so that no quote runs across
-_LIMIT = re.compile(
-    r"\blimit(?:ed|ation|ations|s)?\b|\bshortcomings?\b|\bcaveats?\b|\bweakness(?:es)?\b|\bunderpowered\b|\bcaution\b",
-    re.IGNORECASE,
-)
-_ABOUT = re.compile(
-    r"\b(?:small|sample|underpowered|power|short|duration|follow-?up|placebo|control(?:led)?|blind(?:ed|ing)?|masked"
-    r"|open-label|random\w*|uncontrolled|single[- ]cent(?:er|re)|drop-?outs?|attrition|lost|missing|bias\w*|confound\w*"
-    r"|self-?report\w*|recall|retrospective|observational|generali[sz]\w*|heterogene\w*|dose|adherence"
-    r"|compliance|subgroups?|exploratory|post[- ]hoc|multiple|surrogate|selection|selected)\b",
-    re.IGNORECASE,
-)
 
 
 class Passage(NamedTuple):
@@ -49,9 +40,9 @@ def stated_limits(record: Evidence) -> list[Passage]:
     """
     found: list[tuple[int, int, Passage]] = []
     for place in places(readable(record), "limitations"):
-        own = bool(_LIMIT.search(place.title))
+        own = bool(_said("limit").search(place.title))
         for sentence in sentences(place.text):
-            named, about = bool(_LIMIT.search(sentence)), bool(_ABOUT.search(sentence))
+            named, about = bool(_said("limit").search(sentence)), bool(_said("about").search(sentence))
             fits = MIN_LIMIT_CHARACTERS <= len(sentence) <= MAX_LIMIT_CHARACTERS
             if fits and about and (named or own) and section_of(record, sentence) == place.title:
                 found.append((not named, len(found), Passage(place.title, sentence)))
@@ -94,7 +85,7 @@ def _telling(text: str, room: int) -> str:
 
 def _weight(sentence: str) -> int:
     """What a sentence tells: of a drug, and by how much."""
-    return bool(find_drugs(sentence)) + tells_figures(sentence) + bool(_LIMIT.search(sentence))
+    return bool(find_drugs(sentence)) + tells_figures(sentence) + bool(_said("limit").search(sentence))
 
 
 def tells_figures(sentence: str) -> bool:

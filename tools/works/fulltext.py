@@ -8,6 +8,7 @@ reads it.
 import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ..enclosure import visible
@@ -15,6 +16,7 @@ from ..errors import SearchError, SourceRefused, UnreadableReply
 from ..evidence import Evidence, checked_identifier
 from ..http.reply import Reply
 from ..http.transport import Transport
+from ..lexicon.matching import cued
 from ..reading.numbers import EffectSize, effect_sizes
 from ..reading.screening import addressed_to_machines, set_aside
 from ..reading.text import plain, sentences
@@ -25,8 +27,9 @@ from .jats import Section as ArticleSection
 
 FULL_TEXT_LIMIT = 12  # articles a run, 0.1 to 1 MB each: one or two for every candidate that a report shows
 DEADLINE_S = 15.0  # for all of them; Europe PMC answers one in about a second
+_said = partial(cued, package=__package__)
 _AT_ONCE = 4  # requests; half of the pace at which Europe PMC is asked
-_OPEN = re.compile(r"CC0|CC BY\b")
+_OPEN = ("CC0", "CC BY")
 """Licences that let a passage be shown with its source: every Creative Commons licence, https://creativecommons.org/licenses/."""
 
 
@@ -111,7 +114,7 @@ def _unread(record: Evidence, reason: str) -> Evidence:
 def extended(record: Evidence, found: FullText) -> Evidence:
     """A record with the sections of its full text, where its licence is open and it has any."""
     licence = found.licence or _named(record.paper.license if record.paper else None)
-    if licence is None or not _OPEN.match(licence):
+    if licence is None or not licence.startswith(_OPEN):
         return _unread(record, "its licence is not open" if licence else "it states no licence")
     every = [Section(kind=each.kind, title=_clean(each.title), text=_text(each)) for each in found.sections]
     sections = [each for each in every if each["text"]]
@@ -164,12 +167,6 @@ _AT = {
     )
     for stage, said in _STAGES.items()
 }
-_ARM = re.compile(r"\s*(?:to|into)\b", re.IGNORECASE)
-_ARMS = re.compile(r"\bor\b|\beither\b|\bone of\b|\b(?:groups|arms)\b", re.IGNORECASE)
-_PART = re.compile(
-    r"\bsub-?(?:stud|set|group|sample)|\bextension\b|\bsubanalys|\bof whom\b|\bof these\b", re.IGNORECASE
-)
-_PRIMARY = re.compile(r"\bprimary (?:outcome|end ?-?point|efficacy|measure|analysis)", re.IGNORECASE)
 
 
 class _Count(NamedTuple):
@@ -214,11 +211,11 @@ def _participants(abstract: str, sections: Sequence[Section]) -> Iterator[Confli
 def _counts(stage: str, text: str, section: str) -> Iterator[_Count]:
     """How many people a text has at a stage; single arms and parts of a study are left out."""
     for sentence in sentences(text):
-        if _PART.search(sentence):
+        if _said("part").search(sentence):
             continue
         for hit in _AT[stage].finditer(sentence):
             after = hit["after"] or hit["then"] or ""
-            if not _ARM.match(after) or _ARMS.search(after):
+            if not after.lstrip().lower().startswith(("to ", "into ")) or _said("arms").search(after):
                 yield _Count(int((hit["n"] or hit["m"]).replace(",", "")), sentence, section)
 
 
@@ -249,7 +246,9 @@ def _is_slip(one: EffectSize, other: EffectSize) -> bool:
 
 def _is_primary_twice(one: EffectSize, other: EffectSize, own: list[EffectSize], found: list[EffectSize]) -> bool:
     """Whether each text gives one effect size of its primary outcome, of one measure."""
-    primary = [[e for e in each if e.measure == one.measure and _PRIMARY.search(e.sentence)] for each in (own, found)]
+    primary = [
+        [e for e in each if e.measure == one.measure and _said("primary").search(e.sentence)] for each in (own, found)
+    ]
     return primary == [[one], [other]]
 
 

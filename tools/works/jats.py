@@ -9,6 +9,7 @@ then stands in each of them. What is larger than any table that people read is c
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from xml.etree.ElementTree import Element, ParseError
 
@@ -16,6 +17,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
 from ..errors import UnreadableReply
+from ..lexicon.matching import cued
 from ..sources.publications import raised, without_doctype
 from .sections import Kind
 
@@ -23,12 +25,7 @@ MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references tak
 MAX_SECTION_CHARS = 6000  # of one kind: what a model can read beside the other records
 _MAX_DEPTH = 100
 _MAX_ELEMENTS = 300_000
-_LIMITS_TITLE = re.compile(r"\blimitations?\b|\bshortcomings?\b|\bweaknesses\b|\bcaveats?\b", re.IGNORECASE)
-_LIMITS_TEXT = re.compile(
-    r"\blimitations?\b|\bshortcomings?\b|\bcaveats?\b|\binterpreted with caution\b|\bunderpowered\b"
-    r"|\b(?:study|trial|analysis|findings|results) (?:is|are|was|were) limited\b",
-    re.IGNORECASE,
-)
+_said = partial(cued, package=__package__)
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
 
@@ -114,18 +111,19 @@ def _root(xml: bytes) -> Element:
 
 def _sections(parent: Element, above: tuple[str, ...]) -> Iterator[Section]:
     """The results, and what is said of limits, wherever in the article they stand."""
+    limits = _said("heading of limits")
     for sec in parent.findall("sec"):
         title = _title(sec)
         path = (*above, title) if title else above
         heading = " > ".join(path) or "untitled"
-        if _LIMITS_TITLE.search(title):
+        if limits.search(title):
             yield Section("limitations", heading, tuple(_paragraphs(sec)))
         elif _is_results(sec, title):
-            yield Section("results", heading, tuple(_paragraphs(sec, leave=_LIMITS_TITLE)))
+            yield Section("results", heading, tuple(_paragraphs(sec, leave=limits)))
             yield from _limits_below(sec, path)
         elif _is_discussion(sec, title):
             yield from _limits_below(sec, path)
-            said = tuple(text for text in _paragraphs(sec, leave=_LIMITS_TITLE) if _LIMITS_TEXT.search(text))
+            said = tuple(text for text in _paragraphs(sec, leave=limits) if _said("speaks of limits").search(text))
             yield Section("limitations", heading, said)
         else:
             yield from _sections(sec, path)
@@ -135,7 +133,7 @@ def _limits_below(sec: Element, above: tuple[str, ...]) -> Iterator[Section]:
     """Subsections on limits, at any depth."""
     for each in sec.findall("sec"):
         path = (*above, _title(each))
-        if _LIMITS_TITLE.search(_title(each)):
+        if _said("heading of limits").search(_title(each)):
             yield Section("limitations", " > ".join(path), tuple(_paragraphs(each)))
         else:
             yield from _limits_below(each, path)
@@ -143,7 +141,7 @@ def _limits_below(sec: Element, above: tuple[str, ...]) -> Iterator[Section]:
 
 def _is_results(sec: Element, title: str) -> bool:
     return "results" in sec.get("sec-type", "").lower() or bool(
-        re.match(r"[\divx.\s]*(?:\w+\s+){0,2}(?:results|findings)\b", title, re.IGNORECASE)
+        _said("heading of results").search(title.lstrip("0123456789ivxIVX. "))
     )
 
 
