@@ -117,6 +117,11 @@ train-twice: dev ## Learn twice from a tenth of the records, under two seeds of 
 	for seed in 1 2; do OMP_NUM_THREADS=1 PYTHONHASHSEED=$$seed $(BIN)/python benchmarks/train.py --sample 10 $(ARGS) | \
 		grep -o 'SHA-256 [0-9a-f]*' || exit 1; done | uniq -c | awk '{print} END {exit NR != 1}'
 
+.PHONY: train-encoder
+train-encoder: dev ## Tune the careful reader's encoder (ARGS="path/to/abstracts.jsonl.gz BASE --heads FILE", FILE by train's --told)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1 torch==2.13.0 transformers==4.57.1
+	$(BIN)/python benchmarks/train_encoder.py $(ARGS)
+
 .PHONY: bench-gold
 bench-gold: dev ## What the reader's signs are worth on public gold sets (ARGS="path/to/folder")
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1

@@ -46,7 +46,7 @@ async def checked(
         texts of the best that are open, and what became of preprints. And the candidates, best supported first.
     """
     settled, readings = link(settle(pool)), readings or Readings()
-    candidates = appraise_candidates(question, settled, readings)
+    candidates = await asyncio.to_thread(appraise_candidates, question, settled, readings)
     if transport is None:
         return settled, candidates
     cited = _rested_on(candidates, settled)
@@ -61,7 +61,7 @@ async def checked(
     if articles:
         known = sorted([*known, *await check_trust(articles, transport)], key=lambda record: -record.relevance)
     known = link(settle(known))
-    return known, appraise_candidates(question, known, readings)
+    return known, await asyncio.to_thread(appraise_candidates, question, known, readings)
 
 
 def _worth_reading(candidates: Sequence[Candidate], pool: Sequence[Evidence]) -> list[Evidence]:

@@ -4,6 +4,7 @@ A model proposes the assessment; code disposes: counts come from the records, sc
 whether to go on follows from rules and budgets.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -166,7 +167,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         dossier = self._dossier
         pool = dossier.pool()
         self._run.readings.take(dossier.readings)
-        candidates = appraise_candidates(dossier.question, pool, self._run.readings)
+        candidates = await asyncio.to_thread(appraise_candidates, dossier.question, pool, self._run.readings)
         iteration = max(dossier.iteration, self._assessed + 1)
         reading = self._progress(pool, candidates)
         known = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms]

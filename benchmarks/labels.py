@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "labels"
+EARLIER = 29
+"""The heads' weights are learnt from the batches up to this one; the encoder's from all of them."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +34,23 @@ class Label:
     """False where a colleague could disagree."""
 
     @property
+    def key(self) -> str:
+        """Who labelled what, in one line."""
+        return "|".join((str(self.who), *self.triple))
+
+    @property
     def triple(self) -> tuple[str, str, str]:
         """What was labelled."""
         return self.pmid, self.drug, self.condition
 
 
-def labels(folder: Path = FOLDER) -> Sequence[Label]:
-    """All labels, reader by reader."""
+def labels(last: int | None = None, folder: Path = FOLDER) -> Sequence[Label]:
+    """The labels of all batches, or of those up to the last one named, batch by batch."""
     found: list[Label] = []
     for path in sorted(folder.glob("reader_*.tsv")):
         who = int(path.stem.removeprefix("reader_"))
+        if last is not None and who > last:
+            continue
         with path.open(encoding="utf-8") as file:
             for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
                 number = {name: int(row[name]) if row[name] else None for name in ("n", "start", "end")}

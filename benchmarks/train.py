@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from labels import Label, labels
+from labels import EARLIER, Label, labels
 from scipy.sparse import csr_matrix
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -403,8 +403,22 @@ def finished(cases: Cases, told: dict[int, dict[str, float]], rows: Any) -> tupl
     return first, second, columns
 
 
-def main() -> None:
-    """Learn, print, write."""
+def keep(
+    path: Path, cases: Cases, told: Mapping[int, Mapping[str, float]], found: Mapping[str, tuple[list[str], Any]]
+) -> None:
+    """Write what is said of each label by what had not learnt from it, for `train_encoder.py`: a matrix a field."""
+    kept: dict[str, Any] = {name: chances for name, (_, chances) in found.items()}
+    for field in FIELDS:
+        if field not in kept:
+            classes = sorted(set(cases.truth[field]))
+            kept[field] = [
+                [told[at].get(f"p:{field}:{each}", 0.0) for each in classes] for at in range(len(cases.labels))
+            ]
+    np.savez(path, key=[each.key for each in cases.labels], **kept)
+
+
+def asked() -> argparse.Namespace:
+    """What the command line says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("abstracts", type=Path)
     parser.add_argument("--check", action="store_true", help="cross-validation by condition as well; write nothing")
@@ -412,7 +426,15 @@ def main() -> None:
     parser.add_argument(
         "--sample", type=int, metavar="N", help="learn from an Nth of the records, print the hash alone"
     )
-    options = parser.parse_args()
+    parser.add_argument(
+        "--told", type=Path, metavar="FILE", help="write what is said of each label out of fold, and nothing else"
+    )
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Learn, print, write."""
+    options = asked()
     began = time.monotonic()
     warnings.simplefilter("ignore", ConvergenceWarning)  # stopped early on purpose: it costs nothing on other folds
     with gzip.open(options.abstracts, "rt", encoding="utf-8") as file:
@@ -420,7 +442,7 @@ def main() -> None:
     if options.sample:
         records = {pmid: each for pmid, each in records.items() if bucket(f"sample{pmid}", options.sample) == 0}
     zone = zone_head(records.values()).stored()
-    cases = Cases(labels(), records, Head.load(zone))
+    cases = Cases(labels(EARLIER), records, Head.load(zone))
     apart = np.array([bucket("fold" + each.pmid, 20) >= 16 or each.condition in APART for each in cases.labels])
     print(f"{len(cases.labels)} labels, {apart.sum()} kept apart; {time.monotonic() - began:.0f} s", flush=True)
     everything = np.zeros(len(apart), bool)
@@ -430,6 +452,7 @@ def main() -> None:
     inside = folds >= 0
     classes, chances = found["verdict"]
     sharpness = calibration(classes, chances[inside], cases.truth["verdict"][inside], cases.heed[inside])
+    raw = dict(found)
     found["verdict"] = classes, sharpened(chances, sharpness)
     sure, figures = sure_from(classes, found["verdict"][1][inside], cases.truth["verdict"][inside])
     print(f"sharpness {sharpness}; {time.monotonic() - began:.0f} s")
@@ -439,6 +462,9 @@ def main() -> None:
     for name, (names, each) in found.items():
         report(f"{name}, by PMID", names, each[inside], cases.truth[name][inside], LEAN)
         print("    folds", spread(names, each, cases.truth[name], folds), flush=True)
+    if options.told:
+        keep(options.told, cases, told, raw)
+        return
     if options.check:
         folds = folds_of(cases, lambda each: each.condition, kept)
         for name, (names, each) in crossed(cases, folds)[1].items():

@@ -114,6 +114,9 @@ def ask(
     fallback: _FALLBACK = False,
     max_iterations: _ROUNDS = None,
     depth: _DEPTH = None,
+    careful: Annotated[
+        bool, typer.Option("--careful", help="Read with the encoder too: more often right, and a minute more or two.")
+    ] = False,
     max_results: Annotated[int | None, typer.Option(help="Records of a page, 1 to 50.", metavar="N")] = None,
     as_json: _AS_JSON = False,
     full: _FULL = False,
@@ -148,6 +151,7 @@ def ask(
             fallback=fallback or None,
             max_iterations=max_iterations,
             depth=depth,
+            reader="careful" if careful else None,
             max_results=max_results,
             approve=approve,
             ledger=None if no_ledger else DEFAULT_PATH,
@@ -404,15 +408,19 @@ def read(
     out: Annotated[
         Path | None, typer.Option(help="Write here; goes on where an earlier call stopped.", metavar="FILE")
     ] = None,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Read many times as fast, without the encoder, and be wrong more often.")
+    ] = False,
     quiet: _QUIET = False,
 ) -> None:
     """Tell what the records of a file say of their drugs. Role, verdict, design, the sentence; a line a reading."""
     with _one_line():
-        from willowbark.tools.reading.learned import LearnedReader  # noqa: PLC0415
+        from willowbark.tools.appraisal.appraised import page_reader  # noqa: PLC0415
 
         from .read_command import Options, read_file  # noqa: PLC0415
 
-        read_file(Options(file, form, condition, to, out, quiet), LearnedReader())
+        reader = page_reader("learned" if fast else "careful")
+        read_file(Options(file, form, condition, to, out, quiet), reader)
 
 
 @studio.command("export")

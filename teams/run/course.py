@@ -28,6 +28,7 @@ from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.report.wording import counted
 from willowbark.agents.reporter import turns_of
+from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Recorder, RetryPolicy, Transport
 from willowbark.tools.toolbox import replies_in
@@ -254,6 +255,7 @@ class Course:
             calls=lambda: self._budget.calls,
             decided=Approval.model_validate(decided[-1]) if decided else None,
             waiting=self._waiting,
+            readings=Readings(self._settings.research.reader),
         )
         return ResearchTeam(members, client, run=run)
 

@@ -26,6 +26,7 @@ from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.report.content import TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
+from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.questions.query import parse_question
 from willowbark.tools.toolbox import replies_in
@@ -171,7 +172,8 @@ async def partial_report(
         analyst.display_name += f", since the run ended before {model} wrote"
     agent = ReportAgent("report", analyst)
     account = account or account_of(prices_of(model, settings.llm))
-    agent.join(RunContext(account=None if model == BASELINE else account, stopped=stop_reason))
+    account = None if model == BASELINE else account
+    agent.join(RunContext(account=account, readings=Readings(asked.reader), stopped=stop_reason))
     async for event in agent.on_messages_stream(messages, CancellationToken()):
         if isinstance(event, Response) and isinstance(event.chat_message, ReportMessage):
             return event.chat_message.content

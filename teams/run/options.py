@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.reading.reading import ReaderName
 
 from ..config import Depth, Settings, nearest
 
@@ -83,6 +84,8 @@ class RunOptions(BaseModel):
     """Rounds, 1 to 20, over the settings' `research.max_iterations`."""
     depth: Depth | None = None
     """How much is read: `quick`, `standard` or `exhaustive`, over the settings' `research.depth`."""
+    reader: ReaderName | None = None
+    """Who reads records where no model does: `learned`, or `careful` with the encoder too, over `research.reader`."""
     max_results: int | None = None
     """Records of a page of a search, 1 to 50, over the settings' `research.max_results_per_tool`."""
     sources: Sequence[str] | None = None
@@ -168,6 +171,7 @@ class RunOptions(BaseModel):
                 "llm.fallback": self.fallback,
                 "research.max_iterations": self.max_iterations,
                 "research.depth": self.depth,
+                "research.reader": self.reader,
                 "research.max_results_per_tool": self.max_results,
                 "research.limits.max_tokens": self.max_tokens,
                 "research.limits.max_seconds": self.max_seconds,
@@ -222,6 +226,7 @@ class Choices(LifeChoices, total=False):
     fallback: bool | None
     max_iterations: int | None
     depth: Depth | None
+    reader: ReaderName | None
     max_results: int | None
     sources: Sequence[str] | None
     include_rag: bool | None

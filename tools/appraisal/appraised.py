@@ -17,7 +17,7 @@ from ..evidence import Evidence, checked_identifier
 from ..lexicon import condition_synonyms, drug_synonyms
 from ..questions.query import ParsedQuestion
 from ..reading.design import RANDOMISED, StudyDesign, purpose_of, study_design
-from ..reading.reading import Asked, Comparator, Design, Reading
+from ..reading.reading import Asked, Comparator, Design, ReaderName, Reading
 from ..reading.text import sentences
 from ..works.linking import named_trials, trial_number
 from ..works.sections import places
@@ -63,12 +63,12 @@ class Readings:
     """What readers say in one run; each record is read once for a drug and a condition, while its text stays the same.
 
     Args:
-        learned: reads what no other reader has read; None takes the learned reader.
+        reader: reads what no model has read; one of the package's by its name, and loaded when it is needed.
         given: readings of a model, which go before it.
     """
 
-    def __init__(self, learned: PageReader | None = None, given: Iterable[Reading] = ()) -> None:
-        self._reader = learned
+    def __init__(self, reader: PageReader | ReaderName = "learned", given: Iterable[Reading] = ()) -> None:
+        self._reader = reader
         self._given: dict[str, dict[str, Reading]] = {}
         self._read: dict[Asked, Reading] = {}
         self._cut: tuple[tuple[str, str], Page, Facts] | None = None
@@ -109,7 +109,7 @@ class Readings:
         """
         if asked not in self._read:
             page, facts = self._page(asked)
-            reader = self._reader or learned_reader()
+            reader = page_reader(self._reader) if isinstance(self._reader, str) else self._reader
             reading = reader.read_page(page, asked.drug, asked.condition, asked.key)
             told: dict[str, object] = {"design": facts.design, "participants": facts.participants}
             self._read[asked] = reading.model_copy(update=told)
@@ -156,9 +156,13 @@ def _page_of(asked: Asked) -> "tuple[Page, Facts]":
     return page, facts_of(page)
 
 
-@lru_cache(maxsize=1)
-def learned_reader() -> "LearnedReader":
-    """The learned reader; its weights are loaded once."""
+@lru_cache(maxsize=2)
+def page_reader(name: ReaderName = "learned") -> "LearnedReader":
+    """A reader that came with the package; its weights are loaded once."""
+    if name == "careful":
+        from ..reading.encoder import CarefulReader  # noqa: PLC0415
+
+        return CarefulReader()
     from ..reading.learned import LearnedReader  # noqa: PLC0415
 
     return LearnedReader()

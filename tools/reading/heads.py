@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,6 +138,17 @@ class Trees:
         return softmax(self._value[at].reshape(-1, len(self.classes)).sum(axis=0) + self._bias)
 
 
+class Settled(NamedTuple):
+    """How probabilities of verdicts become a verdict that is shown."""
+
+    sharpness: float
+    """The exponent that calibrates the probabilities."""
+    lean: Mapping[str, float]
+    """What is added to the score of each verdict before the best is taken."""
+    sure: Mapping[str, float]
+    """The probability from which on a verdict counts; chosen on records that were not learnt from."""
+
+
 @dataclass(frozen=True)
 class Weights:
     """All heads of the learned reader.
@@ -148,9 +159,7 @@ class Weights:
         sentence: whether a sentence carries a verdict, and which.
         fields: a linear head for each field of a reading, and for the verdict.
         role, verdict: trees over the signs of a view and what the other heads say; they have the same columns.
-        sharpness: the exponent that calibrates the verdict's probability.
-        lean: what is added to the score of each verdict before the best is taken.
-        sure: the probability from which on a verdict counts; chosen on records that were not learnt from.
+        settled: how probabilities become a verdict.
     """
 
     version: str
@@ -159,9 +168,7 @@ class Weights:
     fields: Heads
     role: Trees
     verdict: Trees
-    sharpness: float
-    lean: Mapping[str, float]
-    sure: Mapping[str, float]
+    settled: Settled
 
 
 def softmax(scores: Floats) -> Floats:
@@ -182,7 +189,5 @@ def weights() -> Weights:
         fields=Heads({name: Head.load(head) for name, head in stored["fields"].items()}),
         role=Trees(stored["role"]),
         verdict=Trees(stored["verdict"]),
-        sharpness=stored["sharpness"],
-        lean=stored["lean"],
-        sure=stored["sure"],
+        settled=Settled(stored["sharpness"], stored["lean"], stored["sure"]),
     )

@@ -8,12 +8,12 @@ lead to the verdict by the one table in `reading`.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain, product
-from typing import cast, get_args
+from typing import NamedTuple, cast, get_args
 
 import numpy as np
 
 from .features import Page, View, cases, outline, phrases
-from .heads import Floats, Head, Weights, softmax, weights
+from .heads import Floats, Head, Settled, Weights, softmax, weights
 from .reading import Asked, Comparator, Effect, Match, OutcomeKind, Passage, Reading, Role, Verdict, verdict_from
 from .signs import Numbers, groups, signs
 
@@ -128,6 +128,16 @@ def consistent(verdict: Verdict, told: Mapping[str, Floats], classes: Mapping[st
     return cast(Combination, tuple(each[int(at)] for each, at in zip(named, places, strict=True)))
 
 
+class Judged(NamedTuple):
+    """What a reader thinks of a view before it decides: probabilities."""
+
+    verdict: Floats
+    role: Floats
+    fields: Mapping[str, Floats]
+    sentences: Mapping[int, Floats]
+    """Of each sentence that could carry a verdict, by its order."""
+
+
 class LearnedReader:
     """Reads by weights that were learnt from labels made by reading; the default where there is no model.
 
@@ -140,6 +150,7 @@ class LearnedReader:
     def __init__(self, heads: Weights | None = None) -> None:
         self._heads = heads or weights()
         self.version = self._heads.version
+        self._classes = {**self._heads.fields.classes, "role": self._heads.role.classes}
 
     async def read(self, asked: Sequence[Asked]) -> list[Reading]:
         """Read each record for its drug and condition, in the same order. A record asked about twice is cut once."""
@@ -152,15 +163,11 @@ class LearnedReader:
 
     def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record that is cut already."""
-        heads = self._heads
-        seen = Seen(View(page, drug, condition), heads)
-        row = heads.role.row(seen.numbers)
-        role = heads.role.probabilities(row)
-        verdict, probability = self._verdict(heads.verdict.probabilities(row))
-        told = {**seen.fields, "role": role}
-        classes = {**heads.fields.classes, "role": heads.role.classes}
-        fields = consistent(verdict, told, classes)
-        passages = _passages(seen, verdict)
+        view = View(page, drug, condition)
+        judged = self._judged(view)
+        verdict, probability = self._verdict(judged.verdict)
+        fields = consistent(verdict, {**judged.fields, "role": judged.role}, self._classes)
+        passages = _passages(view, judged.sentences, verdict, self._heads.sentence.classes)
         return Reading(
             key=key,
             drug=drug,
@@ -175,21 +182,31 @@ class LearnedReader:
             non_inferior=fields[6],
             passages=passages,
             probability=probability,
-            sure=probability >= heads.sure.get(verdict, 0.0),
+            sure=probability >= self._settled.sure.get(verdict, 0.0),
             reader=self.name,
             version=self.version,
         )
+
+    @property
+    def _settled(self) -> Settled:
+        """How probabilities become a verdict."""
+        return self._heads.settled
+
+    def _judged(self, view: View) -> Judged:
+        seen, heads = Seen(view, self._heads), self._heads
+        row = heads.role.row(seen.numbers)
+        return Judged(heads.verdict.probabilities(row), heads.role.probabilities(row), seen.fields, seen.sentences)
 
     def _read(self, page: Page, asked: Asked) -> Reading:
         return self.read_page(page, asked.drug, asked.condition, asked.key)
 
     def _verdict(self, told: Floats) -> tuple[Verdict, float]:
         """The verdict that leads once precision is weighed in, and its calibrated probability."""
-        heads = self._heads
-        sharp = told**heads.sharpness
+        settled = self._settled
+        sharp = told**settled.sharpness
         sharp = sharp / sharp.sum()
-        names: tuple[Verdict, ...] = heads.verdict.classes  # type: ignore[assignment]
-        best = max(range(len(names)), key=lambda at: float(np.log(sharp[at] + 1e-9)) + heads.lean[names[at]])
+        names: tuple[Verdict, ...] = self._heads.verdict.classes  # type: ignore[assignment]
+        best = max(range(len(names)), key=lambda at: float(np.log(sharp[at] + 1e-9)) + settled.lean[names[at]])
         return names[best], min(1.0, float(sharp[best]))
 
 
@@ -201,16 +218,16 @@ def _page(asked: Asked) -> Page:
     return Page(asked.title, asked.text, asked.publication_types)
 
 
-def _passages(seen: Seen, verdict: Verdict) -> tuple[Passage, ...]:
+def _passages(view: View, told: Mapping[int, Floats], verdict: Verdict, classes: Sequence[str]) -> tuple[Passage, ...]:
     """The sentence that carries the verdict best: no aim, no background, the title only if nothing else is there."""
-    if verdict == "none" or not seen.sentences:
+    if verdict == "none" or not told:
         return ()
-    column = seen.heads.sentence.classes.index(_CARRIES[verdict])
-    zones, text = seen.view.page.zones, seen.view.page.text
+    column = classes.index(_CARRIES[verdict])
+    zones, text = view.page.zones, view.page.text
     for allowed in ("RC", "T", "MRCT"):
-        able = [at for at in seen.sentences if zones[at] in allowed]
+        able = [at for at in told if zones[at] in allowed]
         if able:
-            sentence = text.sentences[max(able, key=lambda at: float(seen.sentences[at][column]))]
+            sentence = text.sentences[max(able, key=lambda at: float(told[at][column]))]
             section = "Title" if sentence.headed == "title" else "Abstract"
             quote = text.quote(sentence.start, sentence.end)
             return (Passage(text=quote, section=section, start=sentence.start, end=sentence.end),)

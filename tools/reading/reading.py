@@ -37,6 +37,8 @@ Design = Literal[
     "guideline",
     "other",
 ]
+ReaderName = Literal["learned", "careful"]
+"""A reader that needs no model: small heads alone, or with a tuned encoder, which takes many times as long."""
 Verdict = Literal["supports", "contradicts", "neutral", "none"]
 """`none`: the record says nothing of the drug's efficacy in the condition."""
 

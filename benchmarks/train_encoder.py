@@ -1,0 +1,338 @@
+"""Tune the careful reader's encoder on labels and abstracts, and write its weights.
+
+`make train-encoder ARGS="ABSTRACTS BASE"`: the abstracts as for `train.py`, and the folder of a BERT model as Hugging
+Face's `transformers` stores it (all-MiniLM-L6-v2, Apache-2.0). Learnt is what `train.py` does not keep apart; a quarter
+of that, by PMID, is left out too and looked at after each pass: the shares of the two readers are chosen on it. Sums of
+several threads differ in the last digit, so two trainings give the same figures, not the same bytes.
+"""
+
+import argparse
+import gzip
+import json
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from labels import Label, labels
+from torch import nn
+from torch.nn import functional
+from train import APART, CARRIED, LEAN, UNSURE, _carrier, bucket, calibration, report, sharpened, sure_from
+from transformers import BertModel
+
+from willowbark.tools.reading.encoder import FIELDS, LONGEST, SIGNS, Encoder, Pieces, Shown, shown
+from willowbark.tools.reading.encoder import SENTENCES as SENTENCES_CARRY
+from willowbark.tools.reading.features import Page, View
+
+SHARE = {"verdict": 1.0, "role": 0.5, "effect": 0.3, "kind": 0.3, "match": 0.2, "comparator": 0.15}
+SENTENCES = 0.5
+WEIGHTS = Path(__file__).parents[1] / "tools" / "reading" / "encoder.npz"
+TINY = 1e-9
+BATCH = 16
+HIDDEN = 0.08  # of the word pieces, in training
+SMOOTH = 0.05
+CHECKPOINT = 100
+
+
+class Case(NamedTuple):
+    """A label as the encoder sees it."""
+
+    label: Label
+    shown: Shown
+    carrier: int | None
+    """The sentence that carries the verdict."""
+
+
+class Tuned(nn.Module):
+    """The encoder and its heads: fields from its first state, the drug's and the condition's; sentences from theirs."""
+
+    def __init__(self, base: Path) -> None:
+        super().__init__()
+        self.body = BertModel.from_pretrained(
+            base, add_pooling_layer=False, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.0,
+            hidden_act="gelu_pytorch_tanh", attn_implementation="sdpa",
+        )  # fmt: skip
+        self.body.embeddings.word_embeddings.weight.requires_grad_(False)
+        width = self.body.config.hidden_size
+        self.dropped = nn.Dropout(0.2)
+        self.heads = nn.ModuleDict({name: nn.Linear(3 * width, len(classes)) for name, classes in FIELDS.items()})
+        self.sentence = nn.Linear(width, 1 + len(CARRIED))
+
+    def forward(self, pieces: torch.Tensor, places: Sequence[Sequence[int]]) -> tuple[dict[str, Any], torch.Tensor]:
+        """The scores of each field, cases × classes, and of all sentences, one after another."""
+        states = self.body(input_ids=pieces, attention_mask=(pieces > 0).long()).last_hidden_state
+
+        def mean(sign: str) -> torch.Tensor:
+            mine = (pieces == SIGNS[sign]).unsqueeze(-1).to(states.dtype)
+            return (states * mine).sum(1) / mine.sum(1).clamp(min=1)
+
+        seen = self.dropped(torch.cat([states[:, 0], mean("DRUG"), mean("COND")], -1))
+        told = self.sentence(torch.cat([states[at, list(each)] for at, each in enumerate(places)]))
+        return {name: head(seen) for name, head in self.heads.items()}, told
+
+
+def batches(cases: Sequence[Case], which: Sequence[int], *, shuffled: bool) -> list[list[int]]:
+    """Cases of about the same length together."""
+    which = list(which)
+    if shuffled:
+        random.shuffle(which)
+    chunks = [sorted(which[at : at + 20 * BATCH], key=lambda each: len(cases[each].shown.pieces))
+              for at in range(0, len(which), 20 * BATCH)]  # fmt: skip
+    found = [chunk[at : at + BATCH] for chunk in chunks for at in range(0, len(chunk), BATCH)]
+    if shuffled:
+        random.shuffle(found)
+    return found
+
+
+def padded(cases: Sequence[Case], batch: Sequence[int]) -> torch.Tensor:
+    longest = max(len(cases[each].shown.pieces) for each in batch)
+    found = torch.zeros(len(batch), -(-longest // 16) * 16, dtype=torch.long)
+    for at, each in enumerate(batch):
+        found[at, : len(cases[each].shown.pieces)] = torch.tensor(cases[each].shown.pieces)
+    return found
+
+
+def tune(model: Tuned, cases: Sequence[Case], learnt: Sequence[int], options: argparse.Namespace, look: Any) -> None:
+    """Learn for some passes, the rate falling to nothing."""
+    own = [each for name, each in model.named_parameters() if name.startswith("body.") and each.requires_grad]
+    heads = [each for name, each in model.named_parameters() if not name.startswith("body.")]
+    rates = [{"params": own, "lr": options.rate}, {"params": heads, "lr": 6 * options.rate}]
+    optimizer = torch.optim.AdamW(rates, weight_decay=0.01)
+    steps = options.passes * -(-len(learnt) // BATCH)
+    fall = torch.optim.lr_scheduler.LambdaLR(
+        optimizer,
+        lambda step: min(
+            (step + 1) / (0.05 * steps), options.end + (1 - options.end) * (steps - step) / (0.95 * steps)
+        ),
+    )
+    began, step = time.monotonic(), 0
+    heed = torch.tensor([1.0 if each.label.sure else UNSURE for each in cases])
+    place = {name: {told: at for at, told in enumerate(classes)} for name, classes in FIELDS.items()}
+    signs = ("", *CARRIED)
+    for turn in range(options.passes):
+        model.train()
+        for batch in batches(cases, learnt, shuffled=True):
+            pieces = padded(cases, batch)
+            pieces[(torch.rand(pieces.shape) < HIDDEN) & (pieces > max(SIGNS.values()))] = Pieces.UNKNOWN
+            with torch.autocast("cpu", torch.bfloat16):
+                told, sentences = model(pieces, [cases[each].shown.places for each in batch])
+            loss = torch.zeros(())
+            for name, share in SHARE.items():
+                truth = torch.tensor([place[name][getattr(cases[each].label, name)] for each in batch])
+                wrong = functional.cross_entropy(told[name].float(), truth, reduction="none", label_smoothing=SMOOTH)
+                loss = loss + share * (wrong * heed[batch]).mean()
+            carried = [
+                signs.index(cases[each].label.verdict) if order == cases[each].carrier else 0
+                for each in batch
+                for order in cases[each].shown.orders
+            ]
+            loss = loss + SENTENCES * functional.cross_entropy(sentences.float(), torch.tensor(carried))
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            fall.step()
+            step += 1
+            if step % CHECKPOINT == 0:
+                print(f"{step} of {steps} steps, {(time.monotonic() - began) / step:.2f} s a step", flush=True)
+        look(f"pass {turn + 1}")
+
+
+def told_of(model: Tuned, cases: Sequence[Case], which: Sequence[int]) -> dict[str, Any]:
+    """What the encoder says of each field of some cases."""
+    model.eval()
+    found = {name: np.zeros((len(which), len(classes)), np.float32) for name, classes in FIELDS.items()}
+    row = {each: at for at, each in enumerate(which)}
+    with torch.no_grad():
+        for batch in batches(cases, which, shuffled=False):
+            with torch.autocast("cpu", torch.bfloat16):
+                told, _ = model(padded(cases, batch), [cases[each].shown.places for each in batch])
+            for name, scores in told.items():
+                found[name][[row[each] for each in batch]] = scores.float().softmax(-1).numpy()
+    return found
+
+
+def stored(model: Tuned, pieces: Pieces, seen: set[int], settled: dict[str, Any]) -> dict[str, Any]:
+    """The weights as whole numbers of a byte, a scale for each row; word pieces that no abstract has are left out."""
+    kept = sorted(at for at in range(len(pieces.names)) if at in seen or at <= Pieces.LAST_SPECIAL)
+    found: dict[str, Any] = {
+        "vocabulary": "\n".join(pieces.names[at] for at in kept), "joined": json.dumps(settled)
+    }  # fmt: skip
+    state = {name: each.detach().float().numpy() for name, each in model.state_dict().items()}
+    body = {name.removeprefix("body."): each for name, each in state.items() if name.startswith("body.")}
+    put(found, "words", body["embeddings.word_embeddings.weight"][kept])
+    places = body["embeddings.position_embeddings.weight"] + body["embeddings.token_type_embeddings.weight"][0]
+    found["places"] = places[:LONGEST].astype(np.float16)
+    for end in ("weight", "bias"):
+        found[f"norm.{end}"] = body[f"embeddings.LayerNorm.{end}"]
+    for at in range(model.body.config.num_hidden_layers):
+        layer = f"encoder.layer.{at}."
+        asked = [layer + f"attention.self.{name}" for name in ("query", "key", "value")]
+        put(found, f"{at}.asked", np.concatenate([body[f"{name}.weight"] for name in asked]))
+        found[f"{at}.asked.bias"] = np.concatenate([body[f"{name}.bias"] for name in asked])
+        for short, name in (
+            ("heard", "attention.output.dense"),
+            ("wide", "intermediate.dense"),
+            ("narrow", "output.dense"),
+        ):
+            put(found, f"{at}.{short}", body[f"{layer}{name}.weight"])
+            found[f"{at}.{short}.bias"] = body[f"{layer}{name}.bias"]
+        for short, name in (("heard", "attention.output"), ("narrow", "output")):
+            for end in ("weight", "bias"):
+                found[f"{at}.{short}.norm.{end}"] = body[f"{layer}{name}.LayerNorm.{end}"]
+    for name in FIELDS:
+        put(found, f"field.{name}", state[f"heads.{name}.weight"])
+        found[f"field.{name}.bias"] = state[f"heads.{name}.bias"]
+    order = [("0", *CARRIED.values()).index(sign) for sign in SENTENCES_CARRY]
+    put(found, "sentence", state["sentence.weight"][order])
+    found["sentence.bias"] = state["sentence.bias"][order]
+    return found
+
+
+def put(found: dict[str, Any], name: str, weights: Any) -> None:
+    """Write a matrix as whole numbers and a scale for each row."""
+    scale = np.abs(weights).max(axis=1, keepdims=True) / 127 + 1e-12
+    found[name] = np.round(weights / scale).astype(np.int8)
+    found[f"{name}.scale"] = scale.astype(np.float32)
+
+
+class Beside:
+    """What the heads say out of fold of some cases, as `train.py --told` writes it, and the encoder beside them."""
+
+    def __init__(self, kept: Path, told: Mapping[str, Any], cases: Sequence[Case], which: Sequence[int]) -> None:
+        heads = np.load(kept)
+        row = {str(key): at for at, key in enumerate(heads["key"])}
+        both = [at for at, each in enumerate(which) if cases[each].label.key in row]
+        self.labels = [cases[which[at]].label for at in both]
+        rows = [row[each.key] for each in self.labels]
+        self._said = {name: (np.log(heads[name][rows] + TINY), np.log(told[name][both] + TINY)) for name in FIELDS}
+
+    def truth(self, name: str) -> Any:
+        return np.array([getattr(each, name) for each in self.labels])
+
+    def pooled(self, name: str, share: float) -> Any:
+        heads, encoder = self._said[name]
+        return sharpened(np.exp((1 - share) * heads + share * encoder), 1.0)
+
+    def share(self, name: str) -> float:
+        """How much the encoder has to count for the labels to be most probable."""
+        place = [FIELDS[name].index(each) for each in self.truth(name)]
+
+        def loss(share: float) -> float:
+            return float(-np.log(self.pooled(name, share)[np.arange(len(place)), place] + TINY).mean())
+
+        best = float(min(np.arange(0, 1.01, 0.05), key=loss).round(2))
+        print(f"{name}: the encoder counts {best}; loss {loss(0):.3f} and {loss(1):.3f}, joined {loss(best):.3f}")
+        return best
+
+    def settle(self) -> dict[str, Any]:
+        """Choose the shares, the sharpness and from where on a verdict counts."""
+        share = {name: self.share(name) for name in FIELDS}
+        names, told = list(FIELDS["verdict"]), self.pooled("verdict", share["verdict"])
+        heed = np.array([1.0 if each.sure else UNSURE for each in self.labels])
+        sharpness = calibration(names, told, self.truth("verdict"), heed)
+        sure, _ = sure_from(names, sharpened(told, sharpness), self.truth("verdict"))
+        return {"share": {**share, "sentence": 0.5}, "sharpness": sharpness, "lean": LEAN, "sure": sure}
+
+    def look(self, title: str, settled: Mapping[str, Any]) -> None:
+        """Print the figures of the heads, of the encoder and of both."""
+        for name in ("verdict", "role", "match", "effect"):
+            sharpness = settled["sharpness"] if name == "verdict" else 1.0
+            for who, share in (("heads", 0.0), ("encoder", 1.0), ("joined", settled["share"][name])):
+                told = sharpened(self.pooled(name, share), sharpness if who == "joined" else 1.0)
+                report(f"{title}, {name}, {who}", FIELDS[name], told, self.truth(name), LEAN)
+        told = sharpened(self.pooled("verdict", settled["share"]["verdict"]), settled["sharpness"])
+        truth = self.truth("verdict")
+        for name, least in settled["sure"].items():
+            chance = told[:, FIELDS["verdict"].index(name)]
+            shown = (chance >= least) & (chance == told.max(axis=1))
+            right = truth[shown] == name
+            recall = right.sum() / (truth == name).sum()
+            figures = f"{shown.sum()} shown, {100 * right.mean():.0f} % right, recall {100 * recall:.0f}"
+            print(f"{name} from {least} on: {figures}")
+
+
+def cases_of(found: Sequence[Label], records: dict[str, dict[str, str]], pieces: Pieces) -> Iterator[Case]:
+    """Labels as the encoder sees them."""
+    pages: dict[str, Page] = {}
+    for label in found:
+        record = records[label.pmid]
+        page = pages.setdefault(label.pmid, Page(record["title"], record["abstract"]))
+        view = View(page, label.drug, label.condition)
+        yield Case(label, shown(view, pieces), None if label.verdict == "none" else _carrier(label, view))
+
+
+def asked() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("abstracts", type=Path)
+    parser.add_argument("base", type=Path)
+    parser.add_argument("--start", type=Path, help="go on from the state of an earlier training")
+    parser.add_argument("--state", type=Path, default=Path("encoder.pt"), help="written after each pass")
+    parser.add_argument("--passes", type=int, default=3)
+    parser.add_argument("--rate", type=float, default=1.5e-4)
+    parser.add_argument("--end", type=float, default=0.02, help="what the rate falls to, as a share of it")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--closing", action="store_true", help="look at the part kept apart")
+    parser.add_argument(
+        "--heads", type=Path, help="what the heads say out of fold (`train.py --told`): join both, write the weights"
+    )
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Tune, print, write."""
+    options = asked()
+    torch.manual_seed(0)
+    random.seed(0)
+    torch.set_num_threads(options.threads)
+    with gzip.open(options.abstracts, "rt", encoding="utf-8") as file:
+        records = {record["pmid"]: record for record in map(json.loads, file)}
+    pieces = Pieces((options.base / "vocab.txt").read_text(encoding="utf-8").splitlines())
+    cases = list(cases_of([each for each in labels() if each.pmid in records], records, pieces))
+    apart = [bucket("fold" + x.label.pmid, 20) >= 16 or x.label.condition in APART for x in cases]
+    hidden = {x.label.pmid for x, away in zip(cases, apart, strict=True) if away}
+    rest = [at for at, x in enumerate(cases) if not apart[at] and x.label.pmid not in hidden]
+    left_out = [at for at in rest if bucket("fold" + cases[at].label.pmid, 4) == 0]
+    learnt = sorted(set(rest) - set(left_out))
+    print(f"{len(cases)} labels: {len(learnt)} learnt, {len(left_out)} left out, {sum(apart)} kept apart", flush=True)
+    model = Tuned(options.base)
+    if options.start:
+        model.load_state_dict(torch.load(options.start))
+
+    def look(title: str, which: Sequence[int] = left_out) -> None:
+        told = told_of(model, cases, which)
+        for name in ("verdict", "role", "match"):
+            truth = np.array([getattr(cases[at].label, name) for at in which])
+            report(f"{title}, {name}", FIELDS[name], told[name], truth)
+        torch.save(model.state_dict(), options.state)
+
+    if options.passes:
+        tune(model, cases, learnt, options, look)
+    if not options.heads:
+        return
+    beside = Beside(options.heads, told_of(model, cases, left_out), cases, left_out)
+    settled = beside.settle()
+    beside.look("left out", settled)
+    if options.closing:
+        away = [at for at, away in enumerate(apart) if away]
+        Beside(options.heads, told_of(model, cases, away), cases, away).look("kept apart", settled)
+    seen = {piece for case in cases for piece in case.shown.pieces}
+    np.savez(WEIGHTS, **stored(model, pieces, seen, settled))
+    print(f"{WEIGHTS.stat().st_size / 1e6:.1f} MB")
+    few = left_out[:100]
+    told, run = told_of(model, cases, few)["verdict"], Encoder.load(WEIGHTS.read_bytes())
+    pages = (records[cases[at].label.pmid] for at in few)
+    views = (
+        View(Page(x["title"], x["abstract"]), cases[at].label.drug, cases[at].label.condition)
+        for at, x in zip(few, pages, strict=True)
+    )
+    apart_by = np.abs(np.array([run.told(view).fields["verdict"] for view in views]) - told).max(axis=1)
+    print(f"as the package runs it: probabilities differ by {np.median(apart_by):.3f}, at most {apart_by.max():.3f}")
+
+
+if __name__ == "__main__":
+    main()

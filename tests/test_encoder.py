@@ -1,0 +1,102 @@
+"""The careful reader: word pieces, what is shown of a record, the encoder beside the heads."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from willowbark.teams.faces.cli import app
+from willowbark.tools.reading import encoder as module
+from willowbark.tools.reading.encoder import FIELDS, LONGEST, SENTENCES, CarefulReader, Encoder, Pieces, encoder, shown
+from willowbark.tools.reading.features import Page, View
+from willowbark.tools.reading.heads import weights
+from willowbark.tools.reading.learned import LearnedReader
+
+TITLE = "Propranolol in migraine: a placebo-controlled trial"
+TEXT = (
+    "AIM: We examined whether propranolol prevents migraine attacks. "
+    "METHODS: Ninety adults with migraine were randomly assigned to propranolol 160 mg or placebo for 12 weeks. "
+    "RESULTS: Attacks fell from 6.1 to 2.9 a month with propranolol and from 6.0 to 5.4 with placebo (P < 0.001). "
+    "CONCLUSIONS: Propranolol was significantly more effective than placebo in the prevention of migraine."
+)
+LETTERS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12)
+
+
+@given(st.lists(LETTERS, min_size=1, max_size=30, unique=True), LETTERS)
+def test_pieces_put_together_are_the_word_or_it_is_unknown(names: list[str], word: str) -> None:
+    blank = [f"[{at}]" for at in range(Pieces.LAST_SPECIAL + 1)]
+    pieces = Pieces([*blank, *names, *(f"##{name}" for name in names)])
+    cut = pieces.of(word)
+    assert cut == (Pieces.UNKNOWN,) or "".join(pieces.names[at].removeprefix("##") for at in cut) == word
+
+
+def test_the_longest_piece_is_taken_first() -> None:
+    pieces = Pieces([*("" for _ in range(104)), "a", "ab", "##b", "##c", "##bc"])
+    assert [pieces.names[at] for at in pieces.of("abc")] == ["ab", "##c"]
+
+
+@given(st.integers(0, 60), st.integers(1, 40))
+def test_of_a_long_record_title_and_end_are_kept_and_the_room_is_not_exceeded(count: int, words: int) -> None:
+    middle = " ".join(f"Patients {'improved ' * words}in week {at}." for at in range(count))
+    view = View(Page(TITLE, f"{middle} Propranolol prevents migraine."), "propranolol", "migraine")
+    seen = shown(view, encoder().pieces)
+    assert len(seen.pieces) <= LONGEST
+    assert seen.orders == sorted(seen.orders)
+    assert {0, len(view.sentences) - 1} <= set(seen.orders)
+    assert len(seen.places) == len(seen.orders)
+
+
+def test_nothing_is_learnt_of_a_name() -> None:
+    one = encoder().told(View(Page(TITLE, TEXT), "propranolol", "migraine"))
+    renamed = {"propranolol": "metoprolol", "Propranolol": "Metoprolol", "migraine": "epilepsy"}
+    title, text = TITLE, TEXT
+    for name, other_name in renamed.items():
+        title, text = title.replace(name, other_name), text.replace(name, other_name)
+    other = encoder().told(View(Page(title, text), "metoprolol", "epilepsy"))
+    for name in FIELDS:
+        np.testing.assert_allclose(one.fields[name], other.fields[name], atol=1e-5)
+
+
+def test_heads_and_encoder_tell_the_same_things_in_the_same_order() -> None:
+    heads = weights()
+    assert heads.sentence.classes == SENTENCES
+    assert {name: heads.fields.classes[name] for name in FIELDS} == FIELDS
+    assert (heads.verdict.classes, heads.role.classes) == (FIELDS["verdict"], FIELDS["role"])
+
+
+def test_a_clear_trial_is_read_and_quoted_by_a_whole_sentence() -> None:
+    reading = CarefulReader().read_page(Page(TITLE, TEXT), "propranolol", "migraine", "1")
+    assert (reading.role, reading.verdict, reading.reader) == ("tested", "supports", "careful")
+    assert reading.sure
+    assert reading.passages[0].text in TEXT
+    assert reading.passages[0].text.endswith(("(P < 0.001).", "prevention of migraine."))
+
+
+def test_the_version_names_both_weights() -> None:
+    assert CarefulReader().version == f"{LearnedReader().version}+{encoder().version}"
+
+
+def test_where_the_heads_find_no_verdict_beyond_doubt_the_encoder_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(_: Encoder, view: View) -> None:
+        raise AssertionError(view.drug)
+
+    monkeypatch.setattr(Encoder, "told", asked)
+    page = Page("Aspirin prescriptions in a town", "We counted prescriptions. Costs rose. Asthma was common.")
+    monkeypatch.setattr(module, "BEYOND_DOUBT", 0.5)
+    reading = CarefulReader().read_page(page, "aspirin", "asthma")
+    assert reading.verdict == "none"
+
+
+def test_a_file_is_read_with_care_unless_it_should_be_fast(tmp_path: Path) -> None:
+    file = tmp_path / "in.jsonl"
+    record = {"id": 1, "title": TITLE, "text": TEXT, "drug": "propranolol", "condition": "migraine"}
+    file.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    told = [
+        json.loads(CliRunner().invoke(app, ["read", str(file), "--quiet", *more]).stdout) for more in ([], ["--fast"])
+    ]
+    assert [each["reader"] for each in told] == ["careful", "learned"]
+    assert [each["verdict"] for each in told] == ["supports", "supports"]
