@@ -1,19 +1,29 @@
 """How long runs take at the real sources' pace: five questions over a sandbox that answers as slowly as they do.
 
+The sandbox works in a process of its own, so that its searching is no work of the run's.
+
 Each source is asked no more often than its public one may be asked without a key, and answers after the time that its
 card calls typical (`--times 4` rehearses a slow day). Printed for each run: requests by source, seconds that they
-waited for the limits, how long the sources were waited for, wall time, and a lower bound, which no order of the same
-requests could beat: the largest of all sources' requests at their limits, with one reply time, and of the rounds, one
-after another, with the longest chain of replies that each needs. `make rehearse ARGS="--depth quick --library DIR"`.
+waited for the limits, how long the sources were waited for, the critical path (who answered last in each round, then
+judge and report), wall time, and a lower bound, which no order of the same requests could beat: the largest of all
+sources' requests at their limits, with one reply time, and of the rounds, one after another, with the longest chain of
+replies that each needs. `make rehearse ARGS="--depth quick --library DIR"`.
 """
 
 import argparse
 import asyncio
+import multiprocessing
+import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 
-from willowbark.teams.run.research import research
+from willowbark.agents.findings import Findings
+from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.run.research import research_stream
 from willowbark.tools.http.endpoints import LIMIT_SHARE, Endpoints
 from willowbark.tools.http.transport import Exchange
 from willowbark.tools.registry import cards, title_of
@@ -72,11 +82,30 @@ def lower_bound_s(requests: Counter[str], rounds: int, times: float) -> float:
     return max(*by_limit, in_turns)
 
 
+async def lived(question: str, depth: str, url: str, watch: Watch) -> tuple[ResearchReport, Counter[str]]:
+    """The report of one run, and whom it waited for how many seconds, one after another."""
+    path: Counter[str] = Counter()
+    last, answered = time.monotonic(), ""
+    stream = research_stream(
+        question, endpoints=Endpoints.sandbox(url, live_like=True), recorder=watch, depth=depth, ledger=None
+    )
+    async for event in stream:
+        if isinstance(event.data, Findings):
+            answered, at = event.data.specialist, time.monotonic()
+        if event.type in ("judge_complete", "complete"):
+            if answered:
+                path[answered] += at - last
+                last, answered = at, ""
+            path["judge" if event.type == "judge_complete" else "report"] += time.monotonic() - last
+            last = time.monotonic()
+    assert isinstance(event.data, ResearchReport)
+    return event.data, path
+
+
 def rehearse(question: str, depth: str, url: str, times: float) -> float:
     """Live one run, print its account, and give its wall time."""
     watch, began, worked = Watch(), time.monotonic(), time.process_time()
-    endpoints = Endpoints.sandbox(url, live_like=True)
-    report = asyncio.run(research(question, endpoints=endpoints, recorder=watch, depth=depth))
+    report, path = asyncio.run(lived(question, depth, url, watch))
     wall_s, own_s = time.monotonic() - began, time.process_time() - worked
     by_source = ", ".join(f"{title_of(name)} {count}" for name, count in watch.requests.most_common())
     waits = {name: sum(each.waited_s for _, each in watch.seen if each.source == name) for name in watch.requests}
@@ -88,8 +117,30 @@ def rehearse(question: str, depth: str, url: str, times: float) -> float:
     print(f"  requests: {watch.requests.total()} ({by_source}), {watch.asked_twice} of them asked before")
     print(f"  waited for limits, all requests added up: {longest} s")
     print(f"  sources waited for: {watch.busy_s:.1f} s; processor: {own_s:.1f} s")
+    print(f"  critical path: {', '.join(f'{who} {seconds:.1f}' for who, seconds in path.most_common())} s")
     print(f"  wall: {wall_s:.1f} s; lower bound: {bound_s:.1f} s", flush=True)
     return wall_s
+
+
+def serve(library: Path | None, times: float, told: Connection) -> None:
+    """Serve a library at the sources' pace, and tell where, until told to stop."""
+    with SandboxServer(Library.load(library), latency_s=lambda source: times * typical_s(source)) as server:
+        told.send(server.url)
+        threading.Event().wait()
+
+
+@contextmanager
+def served(library: Path | None, times: float) -> Iterator[str]:
+    """The address of a sandbox in a process of its own."""
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(library, times, there), daemon=True)
+    process.start()
+    there.close()
+    try:
+        yield here.recv()
+    finally:
+        process.kill()
+        process.join()
 
 
 def main() -> None:
@@ -100,9 +151,8 @@ def main() -> None:
     parser.add_argument("--times", type=float, default=1.0, help="how much slower than on an ordinary day")
     parser.add_argument("--question", action="append", help="instead of the five; may be repeated")
     asked = parser.parse_args()
-    library = Library.load(asked.library)
-    with SandboxServer(library, latency_s=lambda source: asked.times * typical_s(source)) as server:
-        walls = [rehearse(each, asked.depth, server.url, asked.times) for each in asked.question or QUESTIONS]
+    with served(asked.library, asked.times) as url:
+        walls = [rehearse(each, asked.depth, url, asked.times) for each in asked.question or QUESTIONS]
     print(f"longest wall: {max(walls):.1f} s")
 
 

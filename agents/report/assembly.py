@@ -309,11 +309,11 @@ def _of_classes(material: Material) -> Iterator[str]:
 
 
 def _sandbox_line() -> str:
-    from willowbark.tools.sandbox.library import Library  # noqa: PLC0415  only offline reports need it
+    from willowbark.tools.sandbox.library import summary  # noqa: PLC0415  only offline reports need it
 
     return (
         "Answered offline, by Willowbark's sandbox and not the public sources. The library that comes with it holds "
-        f"{Library.load().summary()} Its abstracts and full texts are told in Willowbark's own words. Ask again "
+        f"{summary()} Its abstracts and full texts are told in Willowbark's own words. Ask again "
         "without --offline to search the public sources."
     )
 

@@ -104,19 +104,23 @@ def packing(reading: sqlite3.Connection, run_id: str) -> Iterator[Job]:
         LedgerError: a content is not what was written.
     """
     for group in _GROUPS:
-        contents: dict[str, bytes] = {}
+        compressor = lzma.LZMACompressor(filters=_FORM)
+        sizes: dict[str, int] = {}
+        data: list[bytes] = []
         for table, column, of_run in group:
             found = (
                 f"SELECT hash, {column} FROM {table} WHERE {column} <> x'' AND {of_run}"  # noqa: S608  our own names
                 " AND hash NOT IN (SELECT hash FROM packed)"
             )
-            contents |= {expected: unpack_bytes(data, expected) for expected, data in reading.execute(found, (run_id,))}
-        tables = [table for table, _, _ in group]
-        if contents:
-            compressor = lzma.LZMACompressor(filters=_FORM)
-            data = b"".join([*map(compressor.compress, contents.values()), compressor.flush()])
-            sizes = {expected: len(content) for expected, content in contents.items()}
-            yield partial(_keep, run_id=run_id, tables=tables, data=data, sizes=sizes)
+            for expected, held in reading.execute(found, (run_id,)):
+                if expected not in sizes:  # one at a time: together they are as large as all that was read
+                    content = unpack_bytes(held, expected)
+                    sizes[expected] = len(content)
+                    data.append(compressor.compress(content))
+        if sizes:
+            whole = b"".join([*data, compressor.flush()])
+            tables = [table for table, _, _ in group]
+            yield partial(_keep, run_id=run_id, tables=tables, data=whole, sizes=sizes)
 
 
 def _keep(

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..whole_file import compiled
+from ..whole_file import Table, compiled
 from .matching import Match, PhraseIndex, abbreviated, apart, cued, phrase_key, read_table, split_names
 
 PACKAGE = "drug_named_entity_recognition"
@@ -48,7 +48,8 @@ class DrugNames:
 
     phrases: Mapping[str, str]
     """Each name in the form of `phrase_key`, with the generic name it stands for."""
-    synonyms: Mapping[str, Sequence[str]]
+    synonyms: Mapping[str, str]
+    """By generic name, which leads them: a name a line. As lists they would take twice the memory."""
     common: Mapping[str, Sequence[str]]
     """Of the synonyms, those of our own table: few and in wide use."""
     drugbank_ids: Mapping[str, str]
@@ -66,7 +67,17 @@ def drug_names() -> DrugNames:
 
     Pruning takes most of a second, so its outcome is kept in the user's cache until the dictionary or the rules change.
     """
-    return DrugNames(**compiled("drug-names", [_dictionary_file(), *_RULES], lambda: asdict(_drugs_alone())))
+    table = compiled("drug-names", [_dictionary_file(), *_RULES], lambda: _by_generic(_drugs_alone()))
+    phrases = {phrase: name for name, spelled in table["phrases"].items() for phrase in spelled.split("\n")}
+    return DrugNames(**{**table, "phrases": phrases})
+
+
+def _by_generic(names: DrugNames) -> Table:
+    """The names as they are kept: each generic name once, with its phrases a line each."""
+    phrases: dict[str, list[str]] = {}
+    for phrase, name in names.phrases.items():
+        phrases.setdefault(name, []).append(phrase)
+    return {**asdict(names), "phrases": {name: "\n".join(spelled) for name, spelled in phrases.items()}}
 
 
 def _drugs_alone() -> DrugNames:
@@ -199,7 +210,7 @@ def _ordered(
         for ids, column in ((drugbank_ids, "drugbank_id"), (mesh_ids, "mesh_id")):
             if row[column]:
                 ids[row["name"]] = row[column]
-    synonyms = {name: (name, *(other for other in others if other != name)) for name, others in spelled.items()}
+    synonyms = {name: "\n".join(dict.fromkeys((name, *others))) for name, others in spelled.items()}
     return DrugNames(found, synonyms, common, drugbank_ids, mesh_ids)
 
 
@@ -303,7 +314,7 @@ def canonical_drug(name: str) -> str | None:
 def drug_synonyms(name: str) -> tuple[str, ...]:
     """All known names of a drug, the generic one first; only the name as given when it is not known."""
     generic = canonical_drug(name)
-    return (name,) if generic is None else tuple(drug_names().synonyms[generic])
+    return (name,) if generic is None else tuple(drug_names().synonyms[generic].split("\n"))
 
 
 def common_drug_names(name: str) -> tuple[str, ...]:

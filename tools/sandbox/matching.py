@@ -106,6 +106,8 @@ class Index:
         self._aliases = aliases
         self._forms: dict[str, list[str]] = {}  # stem -> words, of the stems that were asked for
         self._stemmed: dict[tuple[str, str], str] = {}  # field, id -> stems with blanks around each, where asked for
+        self._found: dict[Term, set[str] | None] = {}  # pages of one query, and rounds of one run, ask the same terms
+        self._counted: dict[str, Counter[str]] = {}
         if len(self._documents) > _MANY:
             self._held  # noqa: B018  made now: a source is not waited for as long as this takes
 
@@ -142,6 +144,12 @@ class Index:
         return left | right if node.operator == "OR" else left - right
 
     def _term(self, term: Term) -> set[str] | None:
+        """What holds a term; not to be changed."""
+        if term not in self._found:
+            self._found[term] = self._looked_up(term)
+        return self._found[term]
+
+    def _looked_up(self, term: Term) -> set[str] | None:
         if term.text in _EVERYTHING or (term.text.upper() == "ALL" and term.field is None):
             return set(self._held.documents)
         names = self._aliases.get(term.field, (term.field,)) if term.field is not None else self._default
@@ -167,8 +175,10 @@ class Index:
         return found
 
     def _counts(self, wanted: str) -> Counter[str]:
-        """How often a stem stands in each document that holds it."""
-        found: Counter[str] = Counter()
+        """How often a stem stands in each document that holds it; not to be changed."""
+        if wanted in self._counted:
+            return self._counted[wanted]
+        found = self._counted[wanted] = Counter()
         for name in self._default:
             places, texts = self._held.places.get(name, {}), self._held.texts.get(name, {})
             for word in self._words_of(wanted):

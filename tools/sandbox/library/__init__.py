@@ -7,7 +7,7 @@ trial summaries are not their publishers' text. `provenance` says where each rec
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -238,19 +238,19 @@ class Library(BaseModel):
         except (OSError, ValidationError, ValueError, KeyError, TypeError) as error:
             raise UsageError(f"the sandbox library in {place} cannot be read: {error}") from error
 
-    @cached_property
-    def topics(self) -> tuple[str, ...]:
-        """What it is about, in words, the best covered first."""
-        named = [*(each.topic for each in self.publications), *(each.topic for each in self.trials)]
-        found = Counter(topic for topic in named if topic != "other")
-        return tuple(topic.replace("_", " ") for topic, _ in found.most_common())
 
-    def summary(self) -> str:
-        """Say in one line what it covers, for whoever asks about something else."""
-        *some, last = self.topics or ("nothing",)
-        topics = f"{', '.join(some)} and {last}" if some else last
-        publications = sum(publication.number is not None for publication in self.publications)
-        return f"{publications} publications and {len(self.trials)} trials on {topics}; {len(self.drugs)} drugs."
+@cache
+def summary(folder: Path | None = None) -> str:
+    """Say in one line what a library covers, for whoever asks about something else; see `Library.load`."""
+    place: Traversable = folder or resources.files(__name__)
+    publications = list(_read(place, "publications_"))
+    trials = [each["willowbark"] for each in _read(place, "trials.")]
+    found = Counter(each["topic"].replace("_", " ") for each in (*publications, *trials) if each["topic"] != "other")
+    *some, last = [topic for topic, _ in found.most_common()] or ["nothing"]
+    topics = f"{', '.join(some)} and {last}" if some else last
+    served = sum((each.get("pmid") or each.get("ppr_id")) is not None for each in publications)
+    drugs = sum(1 for _ in _read(place, "mechanisms."))
+    return f"{served} publications and {len(trials)} trials on {topics}; {drugs} drugs."
 
 
 def _others(folder: Traversable) -> list[str]:
