@@ -8,6 +8,8 @@ import logging
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from autogen_agentchat import TRACE_LOGGER_NAME
@@ -41,6 +43,19 @@ __all__ = [
     "typed_by",
 ]
 
+
+@dataclass
+class Kept:
+    """Tokens of a prompt that its provider charges at prices of their own."""
+
+    read: int = 0
+    """Which it had kept from an earlier prompt."""
+    written: int = 0
+    """Which it keeps from now on, where that has a price."""
+
+
+KEPT: ContextVar[Kept | None] = ContextVar("KEPT", default=None)
+"""Filled in by the call of a client made whole; AutoGen's count of tokens has no room for it."""
 RECORDS = "\n<records "
 """Before it stands what prompts of one kind have in common."""
 _CLOSING = "\n</records "
@@ -225,8 +240,9 @@ def made_whole(client: ChatCompletionClient) -> ChatCompletionClient:
     """A provider's client with what AutoGen's leaves out.
 
     Anthropic keeps of a prompt's beginning only what is marked, and counts what it kept apart from the rest: AutoGen
-    marks nothing and counts the rest alone. Both it and OpenAI tell of refusals beside an answer's text, which is all
-    that AutoGen takes: here they become the text, after `REFUSED`. Other clients are left as they are.
+    marks nothing and counts the rest alone. What was kept is noted in `KEPT`, for its price; from OpenAI not where
+    answers are streamed. Both it and OpenAI tell of refusals beside an answer's text, which is all that AutoGen takes:
+    here they become the text, after `REFUSED`. Other clients are left as they are.
     https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
     """
     if type(client).__module__.startswith("autogen_ext.models.anthropic"):
@@ -241,6 +257,8 @@ def made_whole(client: ChatCompletionClient) -> ChatCompletionClient:
 def _telling(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def told(**asked: Any) -> Any:
         said = await create(**asked)
+        details = getattr(getattr(said, "usage", None), "prompt_tokens_details", None)
+        _note_kept(getattr(details, "cached_tokens", None), 0)
         for choice in getattr(said, "choices", None) or ():
             if words := getattr(getattr(choice, "message", None), "refusal", None):
                 choice.message.content = REFUSED + words
@@ -293,7 +311,13 @@ async def _counted_through(pieces: AsyncIterator[Any]) -> AsyncGenerator[Any, No
 def _count_kept(message: Any) -> None:
     """Count what was kept, or is from now on, among a message's tokens."""
     usage = message.usage
+    _note_kept(usage.cache_read_input_tokens, usage.cache_creation_input_tokens)
     usage.input_tokens += (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
+
+
+def _note_kept(read: int | None, written: int | None) -> None:
+    if (kept := KEPT.get()) is not None:
+        kept.read, kept.written = kept.read + (read or 0), kept.written + (written or 0)
 
 
 def _kept(text: str) -> dict[str, Any]:

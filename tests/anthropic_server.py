@@ -33,6 +33,7 @@ class AnthropicServer:
         refused: its words for what it refused with 400.
         kept_tokens: what it read again from what it kept.
         tokens: of all prompts and answers, kept ones too.
+        cost_usd: of them at Claude Haiku 4.5's prices.
         shares: what it was asked and answered, and the part of it that it read again from what it kept.
     """
 
@@ -41,6 +42,7 @@ class AnthropicServer:
         self.bodies: list[dict[str, Any]] = []
         self.refused: list[str] = []
         self.kept_tokens = self.tokens = 0
+        self.cost_usd = 0.0
         self.shares: list[tuple[dict[str, Any], float]] = []
         self._kept: set[str] = set()
         self.running = listening([Route("/v1/messages", self.messages, methods=["POST"])])
@@ -77,6 +79,7 @@ class AnthropicServer:
                 self._kept.add(earlier[0])
         self.kept_tokens += read
         self.shares.append((body, read / total))
+        self.cost_usd += (total - read - written + 0.1 * read + 1.25 * written + 5 * 7) / 1e6
         self.tokens += total + 7
         usage = {"cache_read_input_tokens": read, "cache_creation_input_tokens": written}
         return {"input_tokens": total - read - written, "output_tokens": 7, **usage}

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from willowbark.agents.asking import ModelFailure, ask
 from willowbark.agents.asking.drafts import JudgeDraft
+from willowbark.agents.report.content import KEPT
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
 from willowbark.teams.faces.ask import ExitCode, Outcome
@@ -99,6 +100,10 @@ async def test_what_anthropic_keeps_is_read_again_and_counted() -> None:
     assert kind_of(server.bodies[0]) == "word"
     word = len(json.dumps([{"tools": None}, *server.bodies[0]["messages"]])) // 4
     assert server.kept_tokens > 0.15 * server.tokens
+    [kept] = [turn for turn in report.usage if turn.agent == KEPT]
+    assert kept.tokens == 0
+    assert kept.cost_usd is not None
+    assert sum(turn.cost_usd or 0.0 for turn in report.usage) == pytest.approx(server.cost_usd, rel=0.02)
     first, second = (share for body, share in server.shares if kind_of(body) == "JudgeDraft")
     assert first < 0.1
     assert second > 0.5, "the judge's readings are read anew in each round"

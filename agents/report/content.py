@@ -25,6 +25,7 @@ EVENTS_NOTE = "numbers alone; that the drug caused them is not said"
 READING = "reading"
 """In the account of tokens, stands for what specialists had read, beside what they chose themselves."""
 OTHER_CALLS = "other"
+KEPT = "kept"
 """In the account of tokens, stands for what belongs to no turn: the choice of speakers, answers that were lost."""
 Stance = Literal["supports", "contradicts", "undecided", "excluded"]
 
@@ -277,13 +278,13 @@ class TurnUsage(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     agent: str
-    """Name of the agent, or `OTHER_CALLS`."""
+    """Name of the agent, or `OTHER_CALLS`; `KEPT` is what providers' caches took off the price of them all."""
     iteration: int | None = None
     """The round, from 1; None is all rounds."""
     prompt_tokens: int = Field(default=0, ge=0)
     completion_tokens: int = Field(default=0, ge=0)
     cost_usd: float | None = None
-    """US dollars at the model's list price; None where the price is not known."""
+    """US dollars at the model's list price, as though nothing was kept; None where the price is not known."""
 
     @property
     def tokens(self) -> int:

@@ -70,12 +70,13 @@ def show_costs(run_id: str, path: Path = DEFAULT_PATH) -> None:
     Raises:
         LedgerError: no such run, or damaged content.
     """
-    from ..run.budget import beside  # noqa: PLC0415  agents take most of a second
+    from ..run.budget import beside, saved  # noqa: PLC0415  agents take most of a second
 
     with Ledger.existing(path) as ledger:
         run, total = ledger.run(run_id), ledger.usage(run_id)
         used = [each for turn in ledger.journal(run_id).lived for each in _usage_of(turn)]
     turns = _account_of(run)([*used, *beside(used, total)])
+    turns = [*turns, *saved(turns, run.cost_usd)]
     rows: list[tuple[str, ...]] = [_HEAD]
     for agent in dict.fromkeys(turn.agent for turn in turns):
         own = [turn for turn in turns if turn.agent == agent]

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from willowbark.agents.asking import REQUEST, ModelUnavailable, reads_requests, told, written_calls
 from willowbark.agents.asking.drafts import strict
-from willowbark.agents.autogen import openai_server
+from willowbark.agents.autogen import KEPT, Kept, openai_server
 from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN
 from willowbark.agents.reporter import analyst_name
 from willowbark.teams.run.budget import Budget
@@ -30,6 +30,12 @@ ANSWERS = 4  # part of a context that is left to the answer, as a divisor
 MAX_CALLS = 40  # tools that one answer may call; a model that is lost calls hundreds
 _SANDBOX = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 _MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
+
+
+class Answer(CreateResult):
+    """A model's answer, with what its provider kept of the prompt."""
+
+    kept: Kept = Kept()
 
 
 class JournalStore(CacheStore[CHAT_CACHE_VALUE_TYPE]):
@@ -48,7 +54,7 @@ class JournalStore(CacheStore[CHAT_CACHE_VALUE_TYPE]):
         """The answer to a request, or `default`."""
         content = self._journal.answer(key)
         try:
-            return default if content is None else CreateResult.model_validate(content)
+            return default if content is None else Answer.model_validate(content)
         except ValidationError:
             return default
 
@@ -57,7 +63,7 @@ class JournalStore(CacheStore[CHAT_CACHE_VALUE_TYPE]):
         result = value if isinstance(value, CreateResult) else value[-1]
         if isinstance(result, CreateResult):
             usage = result.usage
-            cost = self._budget.cost_usd(usage, self._model)
+            cost = self._budget.cost_usd(usage, self._model, _kept_of(result))
             tokens = (usage.prompt_tokens, usage.completion_tokens)
             self._journal.answered(key, self._model, result.model_dump(mode="json"), tokens, cost)
 
@@ -131,15 +137,15 @@ class JournaledClient(ChatCompletionCache):
         known, key = self._looked_up(messages, **arguments)
         if isinstance(known, CreateResult):
             known.cached = True
-            self._budget.used(known.usage, self._model)
+            self._budget.used(known.usage, self._model, _kept_of(known))
             return known
         arguments |= {"tool_choice": tool_choice, "cancellation_token": cancellation_token}
         result = await self._ask(key, messages, arguments)
         self.store.set(key, result)
-        self._budget.used(result.usage, self._model)
+        self._budget.used(result.usage, self._model, result.kept)
         return result
 
-    async def _ask(self, key: str, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> CreateResult:
+    async def _ask(self, key: str, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> Answer:
         """Ask the model itself; a failure is committed too, so that the run can meet it again."""
         journal, most = self._journal, self._context_tokens
         if most is not None and (tokens := _tokens_of(messages, arguments)) > most - most // ANSWERS:
@@ -151,6 +157,8 @@ class JournaledClient(ChatCompletionCache):
             raise ModelUnavailable(kind)
         if journal is not None:
             await journal.settled()
+        kept = Kept()
+        noting = KEPT.set(kept)
         try:
             self._budget.check()
             result = await self._answered(messages, arguments)
@@ -159,7 +167,9 @@ class JournaledClient(ChatCompletionCache):
             if journal is not None:
                 journal.model_failed(key, told(error))
             raise
-        return _with_calls(result, arguments)
+        finally:
+            KEPT.reset(noting)
+        return Answer.model_construct(**dict(_with_calls(result, arguments)), kept=kept)
 
     async def _answered(self, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> CreateResult:
         """What the model says, in one piece, or united from its pieces."""
@@ -199,6 +209,10 @@ class JournaledClient(ChatCompletionCache):
     ) -> tuple[CHAT_CACHE_VALUE_TYPE | None, str]:
         key = request_key(messages, tools, json_output, extra_create_args)
         return self.store.get(key), key
+
+
+def _kept_of(result: CreateResult) -> Kept | None:
+    return result.kept if isinstance(result, Answer) else None
 
 
 def _with_calls(result: CreateResult, arguments: Mapping[str, Any]) -> CreateResult:

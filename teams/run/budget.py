@@ -18,8 +18,9 @@ from autogen_core.models import RequestUsage
 from willowbark.agents.asking import add_usage
 from willowbark.agents.asking.reader import prompts_for, to_read
 from willowbark.agents.assessment import SHOWN_CANDIDATES, SHOWN_READINGS
+from willowbark.agents.autogen import Kept
 from willowbark.agents.judge import BUDGET_RESERVE
-from willowbark.agents.report.content import OTHER_CALLS, READING, ModelCalls, TurnUsage
+from willowbark.agents.report.content import KEPT, OTHER_CALLS, READING, ModelCalls, TurnUsage
 from willowbark.tools.appraisal.candidates import studies
 from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.evidence import merge
@@ -29,6 +30,7 @@ from willowbark.tools.search import SourceReply
 from ..config import LLMSettings, Price, RoleSettings
 
 WARN_SHARE = 0.8
+CENT_FRACTION = 1e-7  # US dollars: less is what adding in another order comes to
 # Measured by benchmarks/estimates.py, prompts and answers:
 CHOICE_TOKENS = 3_300  # of the first round's searches
 BATCH_TOKENS = 1_400  # of instructions and schema, said once for each batch of publications
@@ -39,23 +41,24 @@ NEWS = 6  # publications that a later round brings where the first has read all 
 
 
 PRICES: Mapping[str, Price] = {
-    # List prices, US dollars for a million tokens, without caching, batches or priority; newer ones go into
-    # `[llm.prices]`. They change, and a model that is not listed is counted in tokens alone.
+    # List prices, US dollars for a million tokens, without batches or priority; newer ones go into `[llm.prices]`. They
+    # change, and a model that is not listed is counted in tokens alone. What is kept of prompts: a tenth to a half of
+    # the price on reading, and with Anthropic a quarter more on keeping it for five minutes; the same pages and dates.
     "baseline": Price(input=0, output=0),
     # OpenAI (https://developers.openai.com/api/docs/pricing): not read there, but the same in several public price
     # lists dated March to November 2026.
-    "openai/gpt-4.1": Price(input=2.0, output=8.0),
-    "openai/gpt-4.1-mini": Price(input=0.4, output=1.6),
-    "openai/gpt-4.1-nano": Price(input=0.1, output=0.4),
-    "openai/gpt-4o": Price(input=2.5, output=10.0),
-    "openai/gpt-4o-mini": Price(input=0.15, output=0.6),
+    "openai/gpt-4.1": Price(input=2.0, output=8.0, cached=0.5),
+    "openai/gpt-4.1-mini": Price(input=0.4, output=1.6, cached=0.1),
+    "openai/gpt-4.1-nano": Price(input=0.1, output=0.4, cached=0.025),
+    "openai/gpt-4o": Price(input=2.5, output=10.0, cached=1.25),
+    "openai/gpt-4o-mini": Price(input=0.15, output=0.6, cached=0.075),
     # Anthropic, from its own pages: the first three https://docs.anthropic.com/en/docs/about-claude/pricing as of late
     # 2025, the others https://platform.claude.com/docs/en/about-claude/pricing as of 2026.
-    "anthropic/claude-opus-4-20250514": Price(input=15.0, output=75.0),
-    "anthropic/claude-sonnet-4-20250514": Price(input=3.0, output=15.0),
-    "anthropic/claude-3-5-haiku-20241022": Price(input=0.8, output=4.0),
-    "anthropic/claude-opus-4-5": Price(input=5.0, output=25.0),
-    "anthropic/claude-haiku-4-5": Price(input=1.0, output=5.0),
+    "anthropic/claude-opus-4-20250514": Price(input=15.0, output=75.0, cached=1.5, kept=18.75),
+    "anthropic/claude-sonnet-4-20250514": Price(input=3.0, output=15.0, cached=0.3, kept=3.75),
+    "anthropic/claude-3-5-haiku-20241022": Price(input=0.8, output=4.0, cached=0.08, kept=1.0),
+    "anthropic/claude-opus-4-5": Price(input=5.0, output=25.0, cached=0.5, kept=6.25),
+    "anthropic/claude-haiku-4-5": Price(input=1.0, output=5.0, cached=0.1, kept=1.25),
 }
 """By the model's name in the settings. A model on one's own machine costs nothing: see `price_of`."""
 
@@ -160,9 +163,9 @@ class Budget:
         """Whether what is left belongs to the report."""
         return self.share > 1 - BUDGET_RESERVE
 
-    def cost_usd(self, usage: RequestUsage, model: str | None = None) -> float | None:
+    def cost_usd(self, usage: RequestUsage, model: str | None = None, kept: Kept | None = None) -> float | None:
         """US dollars of one call of a model, None the main one; None where its price is not known."""
-        return _cost_usd(self._prices.of(model), usage.prompt_tokens, usage.completion_tokens)
+        return _cost_usd(self._prices.of(model), usage.prompt_tokens, usage.completion_tokens, kept)
 
     def cost_of(self, turns: Sequence[TurnUsage]) -> float | None:
         """US dollars of turns; None where a price is not known."""
@@ -178,11 +181,11 @@ class Budget:
         if self.share >= 1:
             raise BudgetExceeded(f"the run's budget is used up: {self}")
 
-    def used(self, usage: RequestUsage, model: str | None = None) -> None:
-        """Count one call that a model answered; None is the main one."""
+    def used(self, usage: RequestUsage, model: str | None = None, kept: Kept | None = None) -> None:
+        """Count one call that a model answered; None is the main one. What was kept of its prompt has its own price."""
         self.calls = self.calls.model_copy(update={"made": self.calls.made + 1})
         add_usage(self._used, usage)
-        self._cost_usd += self.cost_usd(usage, model) or 0.0
+        self._cost_usd += self.cost_usd(usage, model, kept) or 0.0
         if self.share >= WARN_SHARE and not self._warned:
             self._warned = True
             self._warn(f"{self.share:.0%} of the budget is used up: {self}")
@@ -194,8 +197,9 @@ class Budget:
             self.calls = ModelCalls(made=made, failed=failed, reason=reason)
 
     def account(self, turns: Sequence[TurnUsage]) -> list[TurnUsage]:
-        """The turns with what they cost, by round and agent; what was used beside them comes last."""
-        return account_of(self._prices)([*turns, *beside(turns, self._used)])
+        """The turns with what they cost, by round and agent; what was used beside them, and saved, comes last."""
+        told = account_of(self._prices)([*turns, *beside(turns, self._used)])
+        return [*told, *saved(told, self.spent_usd)]
 
     def __str__(self) -> str:
         tokens = f"{self.tokens:,} tokens" + (f" of {self._max_tokens:,}" if self._max_tokens is not None else "")
@@ -214,6 +218,20 @@ def beside(turns: Sequence[TurnUsage], total: RequestUsage) -> list[TurnUsage]:
     return [TurnUsage(agent=OTHER_CALLS, **rest)] if any(rest.values()) else []
 
 
+def saved(turns: Sequence[TurnUsage], cost_usd: float | None) -> list[TurnUsage]:
+    """What providers' caches took off the price of turns, as one entry; empty where nothing, or no price is known.
+
+    Args:
+        turns: all of a run, and what was used beside them.
+        cost_usd: of the run.
+    """
+    costs = [turn.cost_usd for turn in turns]
+    if cost_usd is None or None in costs:
+        return []
+    less = cost_usd - sum(cost or 0.0 for cost in costs)
+    return [TurnUsage(agent=KEPT, cost_usd=less)] if abs(less) > CENT_FRACTION else []
+
+
 def account_of(prices: Prices) -> Callable[[Sequence[TurnUsage]], list[TurnUsage]]:
     """What turns tokens into a report's account: by round and agent, with US dollars where the price is known."""
 
@@ -229,10 +247,17 @@ def account_of(prices: Prices) -> Callable[[Sequence[TurnUsage]], list[TurnUsage
     return account
 
 
-def _cost_usd(price: Price | None, prompt_tokens: int, completion_tokens: int) -> float | None:
+def _cost_usd(
+    price: Price | None, prompt_tokens: int, completion_tokens: int, kept: Kept | None = None
+) -> float | None:
     if price is None:
         return None
-    return (prompt_tokens * price.input + completion_tokens * price.output) / 1e6
+    whole = prompt_tokens * price.input + completion_tokens * price.output
+    if kept is not None and price.cached is not None:
+        whole -= kept.read * (price.input - price.cached)
+    if kept is not None and price.kept is not None:
+        whole -= kept.written * (price.input - price.kept)
+    return whole / 1e6
 
 
 def rounds_warning(iteration: int, most: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from willowbark.tools.registry import gives, title_of
 from willowbark.tools.sources.card import ENTRIES
 
-from ..content import NOT_REPORTED, OTHER_CALLS, ReportContent, ReportSection, SearchLogEntry, TurnUsage
+from ..content import KEPT, NOT_REPORTED, OTHER_CALLS, ReportContent, ReportSection, SearchLogEntry, TurnUsage
 from ..wording import counted
 from .blocks import (
     Block,
@@ -32,6 +32,11 @@ from .blocks import (
 from .links import named, safe_url, url_of
 
 _MAX_AUTHORS = 6  # of a reference; further ones are `et al.`
+_BESIDE = {
+    OTHER_CALLS: "choice of speakers, answers that were lost",
+    KEPT: "less for what the provider had kept",
+}
+"""What is told of tokens and money that are no agent's."""
 
 
 def methods(report: ReportContent) -> Section:
@@ -174,7 +179,7 @@ def _account(report: ReportContent) -> Iterator[Section]:
     rows = []
     for agent in dict.fromkeys(turn.agent for turn in report.usage):
         own = [turn for turn in report.usage if turn.agent == agent]
-        name = "choice of speakers, answers that were lost" if agent == OTHER_CALLS else agent
+        name = _BESIDE.get(agent, agent)
         rows += [_spent(Text(name), str(turn.iteration or "all"), [turn]) for turn in own]
         rows += [_spent(Text(name), "all", own)] if len(own) > 1 else []
     rows.append(_spent(Text("total", "strong"), "all", report.usage))
