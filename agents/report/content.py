@@ -3,8 +3,9 @@
 Counts, grades and references are computed by code (`assembly`); the agent that has it written is in `reporter`.
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, Field
 
@@ -14,6 +15,7 @@ from willowbark.tools.mechanism.steps import Chain
 from ..approval import Approval
 from .claims import Claim
 from .forms.blocks import Block
+from .forms.markdown import blocks_in_markdown
 
 DISCLAIMER = (
     "This report sums up published records for research. It is no medical advice: nobody should start, stop or change "
@@ -39,6 +41,12 @@ class ReportSection(BaseModel, extra="forbid"):
     """Keys of the records cited, in the order of their first mention."""
     blocks: list[Block] = []
     """The same content as renderers take it; empty in reports older than this field."""
+
+    @classmethod
+    def of(cls, title: str, blocks: Iterable[Block], citations: Iterable[str] = ()) -> Self:
+        """A section as blocks, and the same as Markdown."""
+        given = list(blocks)
+        return cls(title=title, content=blocks_in_markdown(given), citations=list(citations), blocks=given)
 
 
 class SummaryPart(BaseModel, extra="forbid"):
