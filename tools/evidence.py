@@ -151,6 +151,14 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
         rest = {name: value for name, value in data.items() if name not in ("metadata", "record")}
         return {**rest, "record": read(kind, fields)}
 
+    @classmethod
+    def entry(
+        cls, source: SourceName, title: str, said: Iterable[str], record: Record, url: str, date: str = UNKNOWN_DATE
+    ) -> Self:
+        """The entry of a database: below its title a line for each thing said."""
+        citation = Citation(source=source, title=title, url=url, date=date)
+        return cls(content="\n".join([title, "", *said]), citation=citation, record=record)
+
     @property
     def metadata(self) -> Mapping[str, Any]:
         """The reported fields of the record by name, read-only; a missing key means that no source reported it."""
