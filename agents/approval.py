@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from autogen_agentchat.messages import StructuredMessage
 from autogen_core.models import UserMessage
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import Candidate
@@ -24,10 +24,8 @@ class NobodyToAsk(WillowbarkError):
     """No person can be asked; the message says why, in a few words for the report."""
 
 
-class Proposal(BaseModel):
+class Proposal(BaseModel, frozen=True, extra="forbid"):
     """A candidate as it is put before a person."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     supporting: int = Field(ge=0)
@@ -39,17 +37,15 @@ class Proposal(BaseModel):
     evidence_quality: Quality
 
 
-class SetAside(Proposal):
+class SetAside(Proposal, frozen=True):
     """A candidate that the report does not deal with, by decision."""
 
     reason: str = ""
     """In the words of who decided; empty where none was given."""
 
 
-class ApprovalAnswer(BaseModel):
+class ApprovalAnswer(BaseModel, frozen=True, extra="forbid"):
     """What a person, or whoever stands for one, answers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     accepted: tuple[str, ...] = ()
     """Names of candidates; all others are set aside."""
@@ -57,10 +53,8 @@ class ApprovalAnswer(BaseModel):
     """Why the others are set aside; may be empty."""
 
 
-class ApprovalRequest(BaseModel):
+class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
     """What a person is asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     question: str
     candidates: tuple[Proposal, ...]
@@ -135,10 +129,8 @@ Approve = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer]]
 """Asks somebody; raises `NobodyToAsk` where there is nobody."""
 
 
-class Approval(BaseModel):
+class Approval(BaseModel, frozen=True, extra="forbid"):
     """What was decided on the candidates, and by whom."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     decided_by: Literal["person", "program", "default", "nobody"]
     """person: asked and answered; program: a function answered; default: nobody answered, so what is configured holds;

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from autogen_agentchat.messages import StructuredMessage
 from autogen_core.models import UserMessage
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import enclose_lines, new_marker, stated, unmarked
@@ -43,10 +43,8 @@ StopReason = Literal[
 ]
 
 
-class AssessmentDetails(BaseModel):
+class AssessmentDetails(BaseModel, extra="forbid"):
     """What the evidence holds, scored."""
-
-    model_config = ConfigDict(extra="forbid")
 
     mechanism_score: int = Field(ge=0, le=10)
     """How well the candidates' mechanisms are established, 0 to 10."""
@@ -64,10 +62,8 @@ class AssessmentDetails(BaseModel):
     key_findings: list[str] = []
 
 
-class JudgeAssessment(BaseModel):
+class JudgeAssessment(BaseModel, extra="forbid"):
     """The judge's verdict on one round."""
-
-    model_config = ConfigDict(extra="forbid")
 
     details: AssessmentDetails
     sufficient: bool = False
@@ -95,10 +91,8 @@ class JudgeAssessment(BaseModel):
     """What went wrong on the way; set by code."""
 
 
-class NextSearches(BaseModel):
+class NextSearches(BaseModel, frozen=True, extra="forbid"):
     """What a judge asks the specialists to search for, as it stands in the message that they read."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     after_round: int
     next_search_queries: list[str]
@@ -126,10 +120,8 @@ class AssessmentMessage(StructuredMessage[JudgeAssessment]):
         return UserMessage(content=self.to_model_text(), source=self.source)
 
 
-class AssessmentRequest(BaseModel):
+class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     """What a judge asks a model: data, and the words in which a language model gets them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     question: str
     iteration: int

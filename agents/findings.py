@@ -10,7 +10,7 @@ from functools import cached_property
 
 from autogen_agentchat.messages import BaseChatMessage, StructuredMessage, TextMessage
 from autogen_core.models import UserMessage
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal.candidates import named_drugs
 from willowbark.tools.enclosure import unmarked
@@ -28,10 +28,8 @@ MAX_NAMED = 6  # drugs of a summary
 _FAILED = (Status.UNAVAILABLE, Status.BAD_QUERY)
 
 
-class Findings(BaseModel):
+class Findings(BaseModel, extra="forbid"):
     """What one specialist found in one round."""
-
-    model_config = ConfigDict(extra="forbid")
 
     specialist: str
     iteration: int = Field(ge=1)
@@ -77,10 +75,8 @@ class FindingsMessage(StructuredMessage[Findings]):
         return UserMessage(content=self.to_model_text(), source=self.source)
 
 
-class Dossier(BaseModel):
+class Dossier(BaseModel, extra="forbid"):
     """The question, and everything that was found on it so far."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: str = ""
     asked_at: datetime = Field(default_factory=lambda: datetime.now(UTC))

@@ -9,7 +9,7 @@ promises no recall; a report that stopped says of how many hits it read how many
 
 from collections.abc import Iterable, Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence, SourceName
@@ -21,10 +21,8 @@ STANDARD = 300  # publications and trials of a run of which nothing else is said
 SETTLED_AFTER = 100  # records in a row that changed no verdict
 
 
-class Search(BaseModel):
+class Search(BaseModel, frozen=True, extra="forbid"):
     """A search that was made."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: SourceName
     query: str
@@ -36,10 +34,8 @@ class Search(BaseModel):
     """Records that the source says it has; 0 where a later page does not say it again."""
 
 
-class Progress(BaseModel):
+class Progress(BaseModel, frozen=True, extra="forbid"):
     """What was read of what was found."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     read: int = Field(default=0, ge=0)
     """Publications and trials, each once."""

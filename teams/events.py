@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_serializer
+from pydantic import AwareDatetime, BaseModel, Field, field_serializer
 from pydantic_core import to_jsonable_python
 
 if TYPE_CHECKING:
@@ -64,14 +64,12 @@ else:  # agents take most of a second, and an event takes what it is given
     EventData = Any
 
 
-class AgentEvent(BaseModel):
+class AgentEvent(BaseModel, frozen=True, extra="forbid"):
     """One thing that happened in a run; the last one is `complete` or `error`.
 
     >>> AgentEvent(type="searching", message="PubMed: migraine prevention", iteration=1).to_markdown()
     '🔍 **searching** (round 1): PubMed: migraine prevention'
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     type: EventType
     message: str

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, Field
 
 from willowbark.agents.assessment import JudgeAssessment
 from willowbark.agents.findings import Findings
@@ -11,10 +11,8 @@ from willowbark.tools.evidence import Evidence, merge
 from .ledger import Ledger
 
 
-class ResearchState(BaseModel):
+class ResearchState(BaseModel, frozen=True, extra="forbid"):
     """Where a run stands."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     query_id: str
     """The run's id."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from .embedding import Embedder, Vectors
 from .enclosure import visible
@@ -60,10 +60,8 @@ _WINDOWS = "SELECT rowid, record FROM part WHERE part MATCH ? ORDER BY bm25(part
 _RECORDS = "SELECT rowid, -bm25(whole) FROM whole WHERE whole MATCH ? ORDER BY bm25(whole), rowid LIMIT ?"
 
 
-class Passage(BaseModel):
+class Passage(BaseModel, frozen=True, extra="forbid"):
     """Some sentences of a record, as they stand there, and where they are from."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
     title: str
@@ -82,10 +80,8 @@ class Passage(BaseModel):
     is_preprint: bool
 
 
-class Answer(BaseModel):
+class Answer(BaseModel, frozen=True, extra="forbid"):
     """The best passages on a question."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     query: str
     passages: list[Passage] = Field(default_factory=list)

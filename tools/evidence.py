@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, get_args
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from .records import KINDS, Kind, Noted, Paper, Record, Trial, read, unite
 from .records.parts import checked_identifier
@@ -64,10 +64,8 @@ _TITLE_LIMIT = 500  # characters, by contract
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
 
 
-class Citation(BaseModel):
+class Citation(BaseModel, frozen=True, extra="forbid"):
     """Who said it, where, when."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     MAX_AUTHORS_IN_CITATION: ClassVar[int] = 3
 
@@ -105,7 +103,7 @@ class Citation(BaseModel):
         return f"{shown} ({self.date}). {self.title}{end} {self.url}"
 
 
-class Evidence(BaseModel):
+class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, defer_build=True):
     """One record of one or more sources, as the agents see it.
 
     Made with a typed `record`, or with `metadata`: a mapping of its fields, whose kind is the one that it names as
@@ -116,8 +114,6 @@ class Evidence(BaseModel):
     >>> found.metadata["pmid"], found.record.pmid, found.record.kind
     ('1', '1', 'publication')
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, defer_build=True)
 
     content: str = Field(min_length=1)
     """Title and text; a record without an abstract holds its title alone and has `has_abstract` False."""
@@ -154,6 +150,14 @@ class Evidence(BaseModel):
         kind = told if told in KINDS else _kind_of_source(data.get("citation"))
         rest = {name: value for name, value in data.items() if name not in ("metadata", "record")}
         return {**rest, "record": read(kind, fields)}
+
+    @classmethod
+    def entry(
+        cls, source: SourceName, title: str, said: Iterable[str], record: Record, url: str, date: str = UNKNOWN_DATE
+    ) -> Self:
+        """The entry of a database: below its title a line for each thing said."""
+        citation = Citation(source=source, title=title, url=url, date=date)
+        return cls(content="\n".join([title, "", *said]), citation=citation, record=record)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -227,10 +231,8 @@ class Evidence(BaseModel):
         )
 
 
-class SearchResult(BaseModel):
+class SearchResult(BaseModel, extra="forbid", defer_build=True):
     """What one search over several sources gave."""
-
-    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     query: str
     evidence: list[Evidence] = []

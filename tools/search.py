@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from .collected import CollectedEvidence
 from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
@@ -27,13 +27,11 @@ Filters = Mapping[str, Any]
 MAX_PAGE = 100
 
 
-class SearchFilters(BaseModel):
+class SearchFilters(BaseModel, frozen=True, extra="forbid"):
     """What narrows a search: the filters of a source, which are also arguments of its tool.
 
     A source that knows more of them than the page declares its own in a subclass.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     page: int = Field(default=1, ge=1, le=MAX_PAGE, description="1 for the first hits, 2 for those after them, …")
 
@@ -69,10 +67,8 @@ class Page:
     url: str = ""
 
 
-class ToolMetadata(BaseModel):
+class ToolMetadata(BaseModel, frozen=True, extra="forbid"):
     """What a search tool says of itself."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     description: str
@@ -95,10 +91,8 @@ class Status(StrEnum):
     """The source refused the query."""
 
 
-class SourceReply(BaseModel):
+class SourceReply(BaseModel, frozen=True, extra="forbid", defer_build=True):
     """What one source said to one query."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     source: SourceName
     query: str

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool, ToolSchema
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, ValidationError, create_model
 
 from .enclosure import disclose, enclose, new_marker
 from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
@@ -53,10 +53,8 @@ def source_class(name: str) -> type[Source]:
     return next(each for each in classes if each.card is module.CARD)
 
 
-class SearchArgs(BaseModel):
+class SearchArgs(BaseModel, extra="forbid"):
     """What a model may ask of a source."""
-
-    model_config = ConfigDict(extra="forbid")
 
     query: Annotated[
         str,
@@ -76,18 +74,14 @@ def search_args(name: str) -> type[SearchArgs]:
     return found
 
 
-class PaperArgs(BaseModel):
+class PaperArgs(BaseModel, extra="forbid"):
     """A publication by its PubMed number."""
-
-    model_config = ConfigDict(extra="forbid")
 
     pmid: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,8}$", description="PubMed identifier, digits only")]
 
 
-class CitationsArgs(BaseModel):
+class CitationsArgs(BaseModel, extra="forbid"):
     """A publication by its PubMed number."""
-
-    model_config = ConfigDict(extra="forbid")
 
     citations_of: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,8}$", description="PubMed identifier, digits only")]
 
@@ -101,20 +95,16 @@ def citations_query(pmid: str) -> str:
     return f"citations of PMID {pmid}"
 
 
-class TrialArgs(BaseModel):
+class TrialArgs(BaseModel, extra="forbid"):
     """A trial by its registry number."""
-
-    model_config = ConfigDict(extra="forbid")
 
     nct_id: Annotated[
         str, Field(pattern=r"^NCT[0-9]{8}$", description="ClinicalTrials.gov identifier, NCT and 8 digits")
     ]
 
 
-class DrugArgs(BaseModel):
+class DrugArgs(BaseModel, extra="forbid"):
     """Drugs by their generic names."""
-
-    model_config = ConfigDict(extra="forbid")
 
     drugs: Annotated[
         list[Annotated[str, Field(pattern=_DRUG_NAME)]],

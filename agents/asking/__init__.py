@@ -157,7 +157,7 @@ async def ask(
     attempts, refusals = 1 + MAX_REPAIRS, 2  # of the schema, and of JSON
     lookups = MAX_LOOKUPS if aids and _uses_tools(model_client) else 0
     offered: dict[str, Any] = {"tools": aids.tools} if aids and lookups else {}
-    while attempts:
+    while attempts and not (was_cut and divisible):
         try:
             result = await model_client.create(asked, **form, **offered, cancellation_token=cancellation_token)
         except Exception as error:  # clients raise whatever their libraries raise
@@ -173,15 +173,11 @@ async def ask(
             offered = offered if lookups else {**offered, "tool_choice": "none"}
             continue
         attempts -= 1
-        if refusal := refused(result):
-            raise ModelFailure(refusal, used)
-        answer, problem = _read(_text_of(result), answer_type, objection)
+        answer, problem = _taken(result, used, answer_type, objection)
         if answer is not None and problem is None:
             return answer, used
         asked += _sent_back(result, problem)
         was_cut = result.finish_reason == "length"
-        if was_cut and divisible:
-            break
     raise _none_valid(answer_type, used, attempts=1 + MAX_REPAIRS - attempts, was_cut=was_cut)
 
 
@@ -270,6 +266,15 @@ def _sent_back(result: CreateResult, problem: str | None) -> list[LLMMessage]:
         AssistantMessage(content=said, source="assistant"),
         UserMessage(content=f"{flaw} Answer again, with the JSON alone.", source="user"),
     ]
+
+
+def _taken(
+    result: CreateResult, used: RequestUsage, answer_type: type[T], objection: Callable[[T], str | None]
+) -> tuple[T | None, str | None]:
+    """What `_read` gives of an answer; raises `ModelFailure` where the model refused to give one."""
+    if refusal := refused(result):
+        raise ModelFailure(refusal, used)
+    return _read(_text_of(result), answer_type, objection)
 
 
 def _read(said: str, answer_type: type[T], objection: Callable[[T], str | None]) -> tuple[T | None, str | None]:

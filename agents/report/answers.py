@@ -19,7 +19,6 @@ from willowbark.tools.registry import kind_of
 
 from .content import NOT_REPORTED, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, paragraph, points, table
-from .forms.markdown import blocks_in_markdown
 from .material import Material, References
 from .sections import bears
 from .wording import capital, counted, listed, short
@@ -50,8 +49,7 @@ def section_of(answer: Answer | None) -> ReportSection | None:
     """The section below the summary: the whole answer, and what it rests on; None where help is asked for."""
     if answer is None:
         return None
-    blocks = [*map(paragraph, answer.sentences), *answer.blocks]
-    return ReportSection(title="What was asked", content=blocks_in_markdown(blocks), blocks=blocks)
+    return ReportSection.of("What was asked", [*map(paragraph, answer.sentences), *answer.blocks])
 
 
 def only_asked(material: Material, shown: Sequence[Candidate]) -> list[Candidate]:

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from willowbark.tools.appraisal import Direction, addressed_to_machines, set_aside
 from willowbark.tools.appraisal.candidates import Candidate
@@ -50,10 +50,8 @@ _HEADED = re.compile(rf"^[a-z][a-z /&,-]{{2,{MAX_HEADING_CHARACTERS}}}?\s*:\s+")
 _NO_RESULT = frozenset("AB")  # zones of a page: aim, background
 
 
-class Claim(ClaimDraft):
+class Claim(ClaimDraft, extra="forbid"):
     """One sentence on one drug, and the passage it rests on."""
-
-    model_config = ConfigDict(extra="forbid")
 
     topic: Topic = "clinical"
     stance: Stance = "neutral"

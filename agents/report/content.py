@@ -3,10 +3,11 @@
 Counts, grades and references are computed by code (`assembly`); the agent that has it written is in `reporter`.
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal import EffectSize, Level, Quality, SeriousEvents
 from willowbark.tools.mechanism.steps import Chain
@@ -14,6 +15,7 @@ from willowbark.tools.mechanism.steps import Chain
 from ..approval import Approval
 from .claims import Claim
 from .forms.blocks import Block
+from .forms.markdown import blocks_in_markdown
 
 DISCLAIMER = (
     "This report sums up published records for research. It is no medical advice: nobody should start, stop or change "
@@ -30,10 +32,8 @@ KEPT = "kept"
 Stance = Literal["supports", "contradicts", "undecided", "excluded"]
 
 
-class ReportSection(BaseModel):
+class ReportSection(BaseModel, extra="forbid"):
     """A part of the report."""
-
-    model_config = ConfigDict(extra="forbid")
 
     title: str
     content: str
@@ -43,11 +43,15 @@ class ReportSection(BaseModel):
     blocks: list[Block] = []
     """The same content as renderers take it; empty in reports older than this field."""
 
+    @classmethod
+    def of(cls, title: str, blocks: Iterable[Block], citations: Iterable[str] = ()) -> Self:
+        """A section as blocks, and the same as Markdown."""
+        given = list(blocks)
+        return cls(title=title, content=blocks_in_markdown(given), citations=list(citations), blocks=given)
 
-class SummaryPart(BaseModel):
+
+class SummaryPart(BaseModel, extra="forbid"):
     """One sentence or two of the summary."""
-
-    model_config = ConfigDict(extra="forbid")
 
     label: str = ""
     """What the part is on: `Why`, `Against`, …; empty for the answer and what needs no name."""
@@ -59,10 +63,8 @@ class SummaryPart(BaseModel):
         return f"{self.label}: {self.text}" if self.label else self.text
 
 
-class StudyLimit(BaseModel):
+class StudyLimit(BaseModel, extra="forbid"):
     """What a study says itself that limits it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     key: str
     section: str
@@ -71,10 +73,8 @@ class StudyLimit(BaseModel):
     """To the letter."""
 
 
-class LookAlike(BaseModel):
+class LookAlike(BaseModel, extra="forbid"):
     """Two records with nearly the same title that may be one study; they are counted apart, since nothing proves it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     keys: tuple[str, str]
     titles: tuple[str, str]
@@ -84,10 +84,8 @@ class LookAlike(BaseModel):
     """Surnames in lower case; empty where either record names no authors."""
 
 
-class DrugCandidate(BaseModel):
+class DrugCandidate(BaseModel, extra="forbid"):
     """A drug with evidence on the condition, for or against."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str
     generic_name: str | None = None
@@ -134,10 +132,8 @@ class DrugCandidate(BaseModel):
         return "contradicts" if row.key in self.contradicting_citations else "undecided"
 
 
-class Pico(BaseModel):
+class Pico(BaseModel, extra="forbid"):
     """Whom a record studied, what was given, against what, and what came of it, in words; None is not reported."""
-
-    model_config = ConfigDict(extra="forbid")
 
     population: str | None = None
     """The conditions of a registered trial; of a publication, how those it studied relate to the condition asked
@@ -151,10 +147,8 @@ class Pico(BaseModel):
     """How the drug did against the comparator."""
 
 
-class EvidenceRow(BaseModel):
+class EvidenceRow(BaseModel, extra="forbid"):
     """What one record says of one drug: a row of the supports/contradicts table."""
-
-    model_config = ConfigDict(extra="forbid")
 
     key: str
     drug: str
@@ -193,10 +187,8 @@ class EvidenceRow(BaseModel):
     """The question that the record answers; None in reports older than this field."""
 
 
-class PostedResult(BaseModel):
+class PostedResult(BaseModel, extra="forbid"):
     """What a trial's posted results say of one drug."""
-
-    model_config = ConfigDict(extra="forbid")
 
     drug: str
     direction: str
@@ -211,10 +203,8 @@ class PostedResult(BaseModel):
     """Participants with serious adverse events by group: numbers alone, no claim that the drug caused them."""
 
 
-class TrialRow(BaseModel):
+class TrialRow(BaseModel, extra="forbid"):
     """A registered trial on the condition."""
-
-    model_config = ConfigDict(extra="forbid")
 
     key: str
     nct_id: str
@@ -234,10 +224,8 @@ class TrialRow(BaseModel):
     """What its posted results say of each of its drugs; empty where none are posted."""
 
 
-class SearchLogEntry(BaseModel):
+class SearchLogEntry(BaseModel, extra="forbid"):
     """One query to one source, and what came of it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     source: str
     query: str
@@ -256,10 +244,8 @@ class SearchLogEntry(BaseModel):
     """The query as the source says that it understood it; empty where it doesn't say."""
 
 
-class Flow(BaseModel):
+class Flow(BaseModel, extra="forbid"):
     """How many records came and went (PRISMA 2020, https://doi.org/10.1136/bmj.n71)."""
-
-    model_config = ConfigDict(extra="forbid")
 
     identified: dict[str, int] = {}
     """Records by source, before duplicates are united."""
@@ -272,10 +258,8 @@ class Flow(BaseModel):
     """Records appraised for a candidate."""
 
 
-class TurnUsage(BaseModel):
+class TurnUsage(BaseModel, extra="forbid"):
     """What an agent's turn used up of the language model."""
-
-    model_config = ConfigDict(extra="forbid")
 
     agent: str
     """Name of the agent, or `OTHER_CALLS`; `KEPT` is what providers' caches took off the price of them all."""
@@ -292,10 +276,8 @@ class TurnUsage(BaseModel):
         return self.prompt_tokens + self.completion_tokens
 
 
-class ModelCalls(BaseModel):
+class ModelCalls(BaseModel, frozen=True, extra="forbid"):
     """How a run's calls of its model went."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     made: int = 0
     failed: int = 0
@@ -308,10 +290,8 @@ class ModelCalls(BaseModel):
         return f"failed {self.failed} of {self.made} calls: {self.reason}" if self.failed else ""
 
 
-class ReportContent(BaseModel):
+class ReportContent(BaseModel, extra="forbid"):
     """Everything that the answer to a question holds."""
-
-    model_config = ConfigDict(extra="forbid")
 
     title: str
     executive_summary: str = Field(min_length=100, max_length=1000)

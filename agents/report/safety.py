@@ -22,7 +22,6 @@ from willowbark.tools.sources.drugs.opentargets_record import signalled
 
 from .content import EVENTS_NOTE, NOT_REPORTED, ReportSection
 from .forms.blocks import Block, Flow, Pairs, Section, flow, joined, paragraph
-from .forms.markdown import blocks_in_markdown
 from .material import Material, References
 from .wording import counted, listed, short
 
@@ -64,12 +63,7 @@ def safety_section(material: Material, shown: Sequence[Candidate], references: R
         told = Pairs(tuple(_told(candidate, names, about, material, references)))
         warning = _warned(candidate.drug, about.get(candidate.drug, []))
         blocks.append(Section(candidate.drug, f"safety-{place}", (told,), warning, "folded"))
-    return ReportSection(
-        title="Safety and regulation",
-        content=blocks_in_markdown(blocks),
-        citations=references.cited[start:],
-        blocks=blocks,
-    )
+    return ReportSection.of("Safety and regulation", blocks, references.cited[start:])
 
 
 def _warned(drug: str, records: Sequence[Evidence]) -> str:

@@ -1,6 +1,6 @@
 """The report's sections in sentences: what the records say, how drugs act, how the search went."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
@@ -18,7 +18,6 @@ from ..assessment import sources_breakdown
 from .claims import Claim
 from .content import EVENTS_NOTE, NOT_REPORTED, PostedResult, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, joined, paragraph, points, table
-from .forms.markdown import blocks_in_markdown
 from .material import Material, References, as_asked
 from .tables import posted_results
 from .wording import capital, counted, designs_in_words, listed, short
@@ -53,13 +52,6 @@ _HOW = (
 )
 
 
-def _section(title: str, blocks: Sequence[Block], citations: Iterable[str] = ()) -> ReportSection:
-    """A section as blocks, and the same as Markdown."""
-    return ReportSection(
-        title=title, content=blocks_in_markdown(blocks), citations=list(citations), blocks=list(blocks)
-    )
-
-
 def clinical_section(
     material: Material, shown: Sequence[Candidate], kept: Sequence[Claim], references: References
 ) -> ReportSection:
@@ -74,7 +66,7 @@ def clinical_section(
     verdicts = [_verdict(candidate, kept, references) for candidate in shown]
     nothing = paragraph(f"No record on {material.topic} speaks for or against an existing drug.")
     parts = [points(verdicts) if verdicts else nothing, *_trials(material, references), *_others(material, shown)]
-    return _section("Clinical findings", parts, references.cited)
+    return ReportSection.of("Clinical findings", parts, references.cited)
 
 
 def _verdict(candidate: Candidate, kept: Sequence[Claim], references: References) -> Flow:
@@ -173,7 +165,7 @@ def mechanistic_section(shown: Sequence[Candidate], references: References) -> R
     if missing := [candidate.drug for candidate in shown if not candidate.mechanisms]:
         lines.append(flow(f"No mechanism was found for {listed(missing, most=len(missing))}."))
     block = points(lines) if lines else paragraph("No mechanism of a candidate was found.")
-    return _section("Mechanistic findings", [block], references.cited[start:])
+    return ReportSection.of("Mechanistic findings", [block], references.cited[start:])
 
 
 def mechanism_of(candidate: Candidate) -> str:
@@ -196,7 +188,7 @@ def methodology_section(material: Material) -> ReportSection:
         f"{f': {one.reason}' if one.reason else ''}"
         for one in material.approval.set_aside
     ]
-    return _section("Methodology", [*map(paragraph, said), *([points(aside)] if aside else [])])
+    return ReportSection.of("Methodology", [*map(paragraph, said), *([points(aside)] if aside else [])])
 
 
 def question_as_read(asked: ParsedQuestion) -> str:
@@ -271,7 +263,7 @@ def disease_section(graph: MechanismGraph, references: References) -> ReportSect
             f"No record at hand connects a target or a process with {name}. That is a gap of these sources, no finding."
         )
         blocks = [paragraph(said)]
-    return _section("Disease mechanism", blocks, references.cited[start:])
+    return ReportSection.of("Disease mechanism", blocks, references.cited[start:])
 
 
 def _involved(step: Step, graph: MechanismGraph, references: References) -> Flow:
@@ -299,7 +291,7 @@ def argument_section(chain: Chain, graph: MechanismGraph, references: References
         caption = f"Each step from {chain.drug} to {graph.disease.name}, and what says it"
         blocks.append(table(caption, ("step", "relation", "said by", "in its words"), rows))
     blocks.append(paragraph(_confidence(chain), look="small"))
-    return _section("From drug to disease", blocks, references.cited[start:])
+    return ReportSection.of("From drug to disease", blocks, references.cited[start:])
 
 
 def _acts(chain: Chain, references: References) -> Flow:

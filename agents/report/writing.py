@@ -11,7 +11,7 @@ from typing import Any
 from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import GUIDANCE, enclose_lines, new_marker
@@ -37,10 +37,8 @@ SHOWN_RESULTS = 500  # characters of a full text's results
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
-class DraftRequest(BaseModel):
+class DraftRequest(BaseModel, frozen=True, extra="forbid"):
     """What a report agent asks a model: data, and the words in which a language model gets them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     question: str
     candidates: list[Candidate]

@@ -23,7 +23,7 @@ from mcp.server.fastmcp.prompts.base import PromptArgument
 from mcp.types import ContentBlock, TextContent, ToolAnnotations
 from mcp.types import Resource as ListedResource
 from mcp.types import Tool as ListedTool
-from pydantic import AnyUrl, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AnyUrl, BaseModel, Field, ValidationError
 
 from willowbark import __version__
 from willowbark.agents.autogen import tools_of
@@ -75,10 +75,8 @@ what could not be found. Add nothing that the report does not hold."""
 Answer = Callable[[Any, Context[Any, Any, Any]], Awaitable[str]]
 
 
-class AppraiseArgs(BaseModel):
+class AppraiseArgs(BaseModel, extra="forbid"):
     """What is to be appraised."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: Annotated[str, Field(min_length=1, max_length=2000, description="Names the condition, perhaps a drug")]
     records: Annotated[
@@ -87,10 +85,8 @@ class AppraiseArgs(BaseModel):
     ]
 
 
-class ResearchArgs(BaseModel):
+class ResearchArgs(BaseModel, extra="forbid"):
     """A run that is to be begun, or gone on with."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: Annotated[
         str | None, Field(max_length=2000, description="Such as: Which existing drugs could prevent migraine?")

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, Field
 
 from willowbark import __version__
 from willowbark.teams.run.workspace import RUN_ID, new_run_id
@@ -52,10 +52,8 @@ class Model:
     """What it can do, as AutoGen tells it: requests are worded by that."""
 
 
-class Run(BaseModel):
+class Run(BaseModel, frozen=True, extra="forbid"):
     """One line of the list of runs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run_id: str
     question: str

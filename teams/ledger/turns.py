@@ -3,7 +3,7 @@
 import sqlite3
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from .packs import Contents
 from .rows import check_seals
@@ -19,10 +19,8 @@ _CONTENTS = (
 )
 
 
-class Turn(BaseModel):
+class Turn(BaseModel, frozen=True, extra="forbid"):
     """What one speaker handed to the team."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     iteration: int
     source: str

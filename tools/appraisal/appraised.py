@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from willowbark.tools.registry import kind_of
 
@@ -168,10 +168,8 @@ def page_reader(name: ReaderName = "learned") -> "LearnedReader":
     return LearnedReader()
 
 
-class AppraisedRecord(BaseModel):
+class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
     """What one record says of one drug."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     item: AppraisedItem
     sentence: str

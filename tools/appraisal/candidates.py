@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache, partial
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from willowbark.tools.registry import kind_of
 from willowbark.tools.sources.card import STUDIES
@@ -31,20 +31,16 @@ _TESTED = frozenset({"tested", "combined", "comparator"})
 APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitbook.io/chembl-interface-documentation
 
 
-class Indication(BaseModel):
+class Indication(BaseModel, frozen=True, extra="forbid"):
     """What a drug is or was developed for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     max_phase: float | None = None
     """4 is marketed; None is not reported."""
 
 
-class Candidate(BaseModel):
+class Candidate(BaseModel, frozen=True, extra="forbid"):
     """A drug that the records speak of, with all that they say."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     drug: str
     """Generic name in lower case."""

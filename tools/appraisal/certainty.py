@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from ..reading.design import RANDOMISED, StudyDesign
 from .direction import Direction
@@ -65,10 +65,8 @@ REFUTED_COUNT = 3  # records that refute without a randomised trial among them
 REFUTED_WITH_TRIAL = 2  # records that refute with one among them: a single trial can fail by chance or by its size
 
 
-class Certainty(BaseModel):
+class Certainty(BaseModel, frozen=True, extra="forbid"):
     """A level of certainty with each step that led to it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     level: CertaintyLevel
     steps: list[str] = []
@@ -76,10 +74,8 @@ class Certainty(BaseModel):
     """Reasons of those steps that lowered the level."""
 
 
-class CandidateAppraisal(BaseModel):
+class CandidateAppraisal(BaseModel, frozen=True, extra="forbid"):
     """What the evidence on a candidate amounts to: the supports/contradicts table, its certainty and its quality."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     certainty: Certainty
     quality: Quality

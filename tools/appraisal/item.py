@@ -1,6 +1,6 @@
 """One record as the appraisal sees it: what is rated together, which trials are folded, and what it weighs."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from ..reading.design import StudyDesign
 from .direction import Direction
@@ -11,10 +11,8 @@ _OPEN_WEIGHT = 12  # a randomised trial that is open, or does not say: risk of b
 _STOPPED_WEIGHT = 12  # a trial stopped for harm or futility: randomised as a rule, reported by its sponsor alone
 
 
-class AppraisedItem(BaseModel):
+class AppraisedItem(BaseModel, frozen=True, extra="forbid"):
     """One record as the appraisal sees it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
     design: StudyDesign

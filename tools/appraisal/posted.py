@@ -17,7 +17,7 @@ on selective reporting). The rule, for randomised trials of treatment or prevent
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.records import Trial
@@ -35,10 +35,8 @@ _OTHER_PURPOSES = frozenset(
 )
 
 
-class SeriousEvents(BaseModel):
+class SeriousEvents(BaseModel, frozen=True, extra="forbid"):
     """Participants of a group with serious adverse events: numbers alone, no claim that the drug caused them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     group: str
     affected: int
@@ -46,10 +44,8 @@ class SeriousEvents(BaseModel):
     """None is not reported."""
 
 
-class PostedFinding(BaseModel):
+class PostedFinding(BaseModel, frozen=True, extra="forbid"):
     """What a trial's posted results say of a drug."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     direction: Direction
     reason: str

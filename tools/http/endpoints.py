@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr
 
 from ..errors import UsageError
 from ..registry import cards, offered
@@ -21,10 +21,8 @@ LIMIT_SHARE = 0.8
 """Share of a published limit that is used: requests bunch up on their way, and others may share the address."""
 
 
-class Endpoint(BaseModel):
+class Endpoint(BaseModel, frozen=True, extra="forbid"):
     """One source's address and limits."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     base_url: str
     """Ends without a slash."""
@@ -66,10 +64,8 @@ class Endpoint(BaseModel):
         return urlsplit(self.base_url).netloc.lower()
 
 
-class Endpoints(BaseModel):
+class Endpoints(BaseModel, frozen=True, extra="forbid"):
     """The addresses of all sources; the hosts named here are the only ones that tools talk to."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     by_source: dict[str, Endpoint] = Field(default_factory=lambda: _public({}))
     email: str | None = None

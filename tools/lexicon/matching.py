@@ -199,9 +199,9 @@ _PLACES = {"^": r"\A\W*", "#": rf"\d+{_BETWEEN}", "_": rf"(?:\w+{_BETWEEN}){{0,3
 def cues(cell: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
     """A pattern for the cues in a table cell, which parts them by a bar.
 
-    The words of a cue stand one after the other. `a/b` is either word and `a?` one that may be missing; `*` ends a
-    beginning of words, and before an ending it stands for three letters or more. `_` is at most three words, `..` any
-    number in the same sentence, `#` a number in digits, `^` the beginning of the text.
+    The words of a cue stand one after the other. `a/b` is either word, and `a?` one that may be missing, which the last
+    may not; `*` ends a beginning of words, and before an ending it stands for three letters or more. `_` is at most
+    three words, `..` any number in the same sentence, `#` a number in digits, `^` the beginning of the text.
 
     >>> cues("no _ benefit/effect*|^ *itis").findall("Neuritis: no clear, lasting effects")
     ['Neuritis', 'no clear, lasting effects']

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from ..appraisal.candidates import Candidate
 from ..evidence import Evidence
@@ -18,10 +18,8 @@ MAX_EFFECT = 3  # mechanisms of action in a hypothesis
 _SYMBOL = re.compile(r"[A-Z][A-Za-z0-9-]{1,11}")
 
 
-class MechanismHypothesis(BaseModel):
+class MechanismHypothesis(BaseModel, extra="forbid"):
     """How a drug might act on the condition."""
-
-    model_config = ConfigDict(extra="forbid")
 
     drug: str
     target: str
@@ -49,10 +47,8 @@ class MechanismHypothesis(BaseModel):
         return list(dict.fromkeys([*(f"{self.drug} AND {_quoted(part)}" for part in paths), *self.search_suggestions]))
 
 
-class HypothesisAssessment(BaseModel):
+class HypothesisAssessment(BaseModel, extra="forbid"):
     """The hypotheses on a question, best first."""
-
-    model_config = ConfigDict(extra="forbid")
 
     hypotheses: list[MechanismHypothesis] = []
     primary_hypothesis: MechanismHypothesis | None = None

@@ -18,7 +18,7 @@ Of several kinds the heaviest counts, since databases copy each other; each reco
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 NodeKind = Literal["drug", "target", "process", "disease"]
 Basis = Literal[
@@ -48,10 +48,8 @@ class Node(NamedTuple):
     """Its identifier: CHEMBL27, P08588, R-HSA-390696, GO:0042310; empty where none is known."""
 
 
-class Backing(BaseModel):
+class Backing(BaseModel, frozen=True, extra="forbid"):
     """One thing that says a step, or denies it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
     """Of the record."""
@@ -68,10 +66,8 @@ class Backing(BaseModel):
     """Of an association, an interaction or a shared protein; None for the others."""
 
 
-class Step(BaseModel):
+class Step(BaseModel, frozen=True, extra="forbid"):
     """A step from one node to the next."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     start: Node
     end: Node
@@ -116,10 +112,8 @@ def weight_of(backings: Iterable[Backing]) -> float:
     return round(max(found) * _DENIED**denying, 4)
 
 
-class Chain(BaseModel):
+class Chain(BaseModel, frozen=True, extra="forbid"):
     """The best way from a drug to the condition, with what says each step and what nothing says."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     drug: str
     steps: list[Step]

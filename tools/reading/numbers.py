@@ -8,7 +8,7 @@ import re
 from functools import cache, partial
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from willowbark.tools.lexicon import find_drugs
 
@@ -69,19 +69,15 @@ _FIGURES = re.compile(
 )
 
 
-class Number(BaseModel):
+class Number(BaseModel, frozen=True, extra="forbid"):
     """A number with the sentence that reports it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     value: float
     sentence: str
 
 
-class EffectSize(BaseModel):
+class EffectSize(BaseModel, frozen=True, extra="forbid"):
     """An effect size, with its interval and p value where the same sentence gives them beside it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     measure: Measure
     value: float

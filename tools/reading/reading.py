@@ -6,7 +6,7 @@ Everything after a reader works on readings alone. The verdict is derived by one
 from collections.abc import Sequence
 from typing import Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 Role = Literal[
     "tested", "comparator", "combined", "background", "cause", "outcome", "mentioned", "other_use", "not_a_drug_here"
@@ -43,10 +43,8 @@ Verdict = Literal["supports", "contradicts", "neutral", "none"]
 """`none`: the record says nothing of the drug's efficacy in the condition."""
 
 
-class Passage(BaseModel):
+class Passage(BaseModel, frozen=True, extra="forbid"):
     """A whole sentence, or several in a row, of a record."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str = Field(min_length=1)
     """To the letter."""
@@ -58,10 +56,8 @@ class Passage(BaseModel):
     """Character offset after the last letter."""
 
 
-class Statistic(BaseModel):
+class Statistic(BaseModel, frozen=True, extra="forbid"):
     """A figure as the record writes it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str
     """`p`, `OR`, `RR`, `HR`, `MD`, `percent`, … as written."""
@@ -74,10 +70,8 @@ class Statistic(BaseModel):
     end: int = Field(ge=0)
 
 
-class Reading(BaseModel):
+class Reading(BaseModel, frozen=True, extra="forbid"):
     """What one record says of one drug in one condition."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
     """The record's key."""
@@ -175,10 +169,8 @@ class Reader(Protocol):
         """Read each record for its drug and condition, in the same order."""
 
 
-class Asked(BaseModel):
+class Asked(BaseModel, frozen=True, extra="forbid"):
     """One thing to read: a record, a drug, a condition."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
     title: str

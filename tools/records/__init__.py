@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_serializer
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_serializer
 from typing_extensions import TypedDict
 
 from .parts import (
@@ -49,10 +49,8 @@ def _identifier(kind: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-class Fields(BaseModel):
+class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built with the first record
     """What records of every kind may report."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)  # built with the first record
 
     kind: str
     """Narrowed by each kind to its own."""
@@ -98,7 +96,7 @@ class Fields(BaseModel):
         return {**self.reported(), "kind": self.kind}
 
 
-class Paper(Fields):
+class Paper(Fields, frozen=True):
     """What publications, notices and pages share."""
 
     ppr_id: str | None = None
@@ -158,25 +156,25 @@ class Paper(Fields):
         return frozenset(name for name, raised in said if raised)
 
 
-class Publication(Paper):
+class Publication(Paper, frozen=True):
     """An article, book chapter or preprint."""
 
     kind: Literal["publication"] = "publication"
 
 
-class Notice(Paper):
+class Notice(Paper, frozen=True):
     """A notice on another article: of retraction, concern or correction. It reports no study."""
 
     kind: Literal["notice"] = "notice"
 
 
-class Page(Paper):
+class Page(Paper, frozen=True):
     """A page of the web, or a record of a source of the user's own."""
 
     kind: Literal["page"] = "page"
 
 
-class Trial(Fields):
+class Trial(Fields, frozen=True):
     """A trial's record in a registry; codes are the registry's (`TERMINATED`, `PHASE3`, `RANDOMIZED`)."""
 
     kind: Literal["trial"] = "trial"
@@ -205,7 +203,7 @@ class Trial(Fields):
     has_results: bool | None = None
 
 
-class Drug(Fields):
+class Drug(Fields, frozen=True):
     """A drug in a drug database."""
 
     kind: Literal["drug"] = "drug"
@@ -229,7 +227,7 @@ class Drug(Fields):
     """Those above the critical value, the strongest first."""
 
 
-class Disease(Fields):
+class Disease(Fields, frozen=True):
     """A disease in a database of targets."""
 
     kind: Literal["disease"] = "disease"
@@ -239,7 +237,7 @@ class Disease(Fields):
     targets: list[AssociatedTarget] = Field(default_factory=list)
 
 
-class Protein(Fields):
+class Protein(Fields, frozen=True):
     """A protein in a protein database; human where `organism` does not say otherwise."""
 
     kind: Literal["protein"] = "protein"
@@ -260,7 +258,7 @@ class Protein(Fields):
     partners: list[Partner] = Field(default_factory=list)
 
 
-class Process(Fields):
+class Process(Fields, frozen=True):
     """A pathway in a pathway database."""
 
     kind: Literal["process"] = "process"
@@ -269,7 +267,7 @@ class Process(Fields):
     summary: str | None = None
 
 
-class Approval(Fields):
+class Approval(Fields, frozen=True):
     """What an agency approved of a drug."""
 
     kind: Literal["approval"] = "approval"
@@ -283,7 +281,7 @@ class Approval(Fields):
     """Whether any of its products is not discontinued."""
 
 
-class EventCounts(Fields):
+class EventCounts(Fields, frozen=True):
     """Adverse events reported most after a drug: counts of reports, no measure of risk."""
 
     NOT_CAUSE: ClassVar[str] = (
@@ -295,7 +293,7 @@ class EventCounts(Fields):
     counts: list[EventCount] = Field(default_factory=list)
 
 
-class Label(Fields):
+class Label(Fields, frozen=True):
     """The label of a drug product."""
 
     kind: Literal["label"] = "label"

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from ..records import Kind
 
@@ -39,10 +39,8 @@ settings name it; `looked_up`, asked about records at hand alone."""
 Specialist = Literal["literature", "trials", "mechanism"]
 
 
-class SourceCard(BaseModel):
+class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """What a source is, where it answers, how it may be asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-z]+$")
     """The module's own; tools, endpoints, settings and the sandbox know it by this name."""

@@ -194,7 +194,7 @@ def redacted(said: object) -> str:
     return line if len(line) <= 120 else line[:119] + "…"
 
 
-class DatedFilters(SearchFilters):
+class DatedFilters(SearchFilters, frozen=True):
     """Filters by date: of a paper's publication, of a trial's start; both ends included.
 
     >>> DatedFilters.of("pubmed", {"mindate": 2019, "maxdate": "2020-02"}).maxdate

@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from willowbark.tools.errors import UsageError
 
@@ -24,10 +24,8 @@ OWN_WORDS = "Summary in Willowbark's own words, not the publisher's abstract."
 """Stands beside every served abstract where its protocol has a place for it."""
 
 
-class Publication(BaseModel):
+class Publication(BaseModel, frozen=True, extra="ignore"):
     """An article of PubMed, or a preprint."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     pmid: str | None = Field(pattern=r"^\d{1,8}$")
     """None for preprints."""
@@ -74,10 +72,8 @@ class Publication(BaseModel):
         return self.pmid or self.ppr_id
 
 
-class FullText(BaseModel):
+class FullText(BaseModel, frozen=True):
     """What an open-access article says in some of its sections, told in the project's own words."""
-
-    model_config = ConfigDict(frozen=True)
 
     pmcid: str = Field(pattern=r"^PMC\d+$")
     licence: str = Field(pattern=r"^CC (BY \d\.\d|0 1\.0)$")
@@ -88,10 +84,8 @@ class FullText(BaseModel):
     provenance: str
 
 
-class Trial(BaseModel):
+class Trial(BaseModel, frozen=True):
     """A study of ClinicalTrials.gov, as its API writes it."""
-
-    model_config = ConfigDict(frozen=True)
 
     nct_id: str = Field(pattern=r"^NCT\d{8}$")
     study: dict[str, Any] = Field(repr=False)
@@ -100,19 +94,15 @@ class Trial(BaseModel):
     provenance: str
 
 
-class Pathway(BaseModel):
+class Pathway(BaseModel, frozen=True):
     """A pathway of Reactome."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str = Field(pattern=r"^R-HSA-\d+$")
     name: str
 
 
-class Mechanism(BaseModel):
+class Mechanism(BaseModel, frozen=True, extra="ignore"):
     """What a drug does to one target; None is "not confirmed" throughout."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     mechanism_of_action: str
     action_type: str | None = None
@@ -127,10 +117,8 @@ class Mechanism(BaseModel):
     """Those that all of the targets take part in; others are not confirmed."""
 
 
-class Indication(BaseModel):
+class Indication(BaseModel, frozen=True, extra="ignore"):
     """A condition that a drug is approved or was tried for; None is "not confirmed" throughout."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     mesh_id: str | None = None
     mesh_heading: str | None = None
@@ -140,10 +128,8 @@ class Indication(BaseModel):
     """0.5 to 4; 4 is approved."""
 
 
-class Drug(BaseModel):
+class Drug(BaseModel, frozen=True, extra="ignore"):
     """A drug with its mechanisms and indications."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     name: str
     """In capitals, as ChEMBL writes it."""
@@ -158,30 +144,24 @@ class Drug(BaseModel):
     provenance: str
 
 
-class DiseaseDrug(BaseModel):
+class DiseaseDrug(BaseModel, frozen=True, extra="ignore"):
     """A drug of a disease's list."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     name: str
     molecule_chembl_id: str | None = None
     max_phase: float | None = None
 
 
-class DiseaseTarget(BaseModel):
+class DiseaseTarget(BaseModel, frozen=True, extra="ignore"):
     """A target associated with a disease."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     symbol: str
     ensembl_id: str
     score: float = Field(ge=0, le=1)
 
 
-class Disease(BaseModel):
+class Disease(BaseModel, frozen=True, extra="ignore"):
     """A disease of Open Targets' ontology."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     id: str = Field(pattern=r"^(EFO|MONDO|HP|DOID|Orphanet)_\d+$")
     name: str
@@ -192,10 +172,8 @@ class Disease(BaseModel):
     provenance: str
 
 
-class Library(BaseModel):
+class Library(BaseModel, frozen=True):
     """All records, in the order of their files."""
-
-    model_config = ConfigDict(frozen=True)
 
     publications: tuple[Publication, ...] = ()
     full_texts: tuple[FullText, ...] = ()

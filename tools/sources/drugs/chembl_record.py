@@ -6,7 +6,7 @@ The fields are defined at https://chembl.gitbook.io/chembl-interface-documentati
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...evidence import Citation, Evidence
+from ...evidence import Evidence
 from ...http.reply import at, dicts, text
 from ...records import Drug
 from ...records.parts import Development, DrugWarning, Mechanism
@@ -66,13 +66,8 @@ def parse_drug(
         warnings=parse_warnings(warnings),
     )
     shown = name if name == chembl_id.lower() else f"{name.capitalize()} ({chembl_id})"
-    return Evidence(
-        content="\n".join([shown, "", *_sentences(name.capitalize(), record)]),
-        citation=Citation(
-            source="chembl", title=shown, url=f"https://www.ebi.ac.uk/chembl/explore/compound/{chembl_id}"
-        ),
-        record=record,
-    )
+    url = f"https://www.ebi.ac.uk/chembl/explore/compound/{chembl_id}"
+    return Evidence.entry("chembl", shown, _sentences(name.capitalize(), record), record, url)
 
 
 def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Mechanism]:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...errors import SourceRefused
-from ...evidence import Citation, Evidence
+from ...evidence import Evidence
 from ...http.reply import Reply, at, dicts, entries, read_each, text
 from ...lexicon import canonical_drug
 from ...questions.query import ParsedQuestion
@@ -39,6 +39,7 @@ CARD = SourceCard(
     by_condition=False,
     specialist="mechanism",
 )
+_SHOWN = "https://dgidb.org/results?searchType=drug&searchTerms="
 MOST_GENES = 10  # of one drug that a record keeps, those with an action and the best score first
 _SHAPE = "interactionScore interactionTypes { type directionality } publications { pmid } sources { sourceDbName }"
 _QUERY = (
@@ -119,13 +120,8 @@ def _record(name: str, given: Sequence[tuple[str, Row]]) -> Evidence:
         f"{drug.capitalize()} and {gene}: {told.get('action_type', 'action not named')}."
         for gene, told in found.items()
     ]
-    return Evidence(
-        content="\n".join([title, "", *(said or ["No gene is listed."])]),
-        citation=Citation(
-            source="dgidb", title=title, url=f"https://dgidb.org/results?searchType=drug&searchTerms={quote(name)}"
-        ),
-        record=Drug(drug=drug, mechanisms=list(found.values())),
-    )
+    record, url = Drug(drug=drug, mechanisms=list(found.values())), f"{_SHOWN}{quote(name)}"
+    return Evidence.entry("dgidb", title, said or ["No gene is listed."], record, url)
 
 
 def _types(row: Row) -> list[str]:

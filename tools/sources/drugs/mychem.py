@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...evidence import Citation, Evidence, checked_identifier
+from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, entries, text
 from ...lexicon import canonical_drug, same_drug
 from ...ranking import bare
@@ -103,11 +103,8 @@ def told(drug: str, hits: Iterable[Hit]) -> Evidence | None:
         indications=_indications(own),
     )
     title = f"{name.capitalize()} (MyChem.info)"
-    return Evidence(
-        content="\n".join([title, "", *_sentences(name.capitalize(), record)]),
-        citation=Citation(source="mychem", title=title, url=f"https://mychem.info/v1/chem/{number}"),
-        record=record,
-    )
+    said = _sentences(name.capitalize(), record)
+    return Evidence.entry("mychem", title, said, record, f"https://mychem.info/v1/chem/{number}")
 
 
 def many(value: Any) -> list[dict[str, Any]]:

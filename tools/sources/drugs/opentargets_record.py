@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
-from ...evidence import Citation, Evidence
+from ...evidence import Evidence
 from ...http.reply import at, count, dicts, text
 from ...records import Disease, Drug, Record
 from ...records.parts import AssociatedTarget, Development, Mechanism, Pathway, Signal
@@ -118,13 +118,8 @@ def _is_figure(value: Any) -> TypeGuard[float]:
 
 
 def _evidence(title: str, said: Iterable[str], record: Record, identifier: str) -> Evidence:
-    return Evidence(
-        content="\n".join([title, "", *said]),
-        citation=Citation(
-            source="opentargets", title=title, url=f"https://platform.opentargets.org/{record.kind}/{identifier}"
-        ),
-        record=record,
-    )
+    url = f"https://platform.opentargets.org/{record.kind}/{identifier}"
+    return Evidence.entry("opentargets", title, said, record, url)
 
 
 def _mechanism(row: Mapping[str, Any]) -> Mechanism:

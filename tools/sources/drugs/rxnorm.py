@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import UnreadableReply
-from ...evidence import Citation, Evidence
+from ...evidence import Evidence
 from ...http.reply import Reply, at, dicts, entries
 from ...lexicon import canonical_drug
 from ...records import Drug
@@ -105,10 +105,6 @@ def parse_names(name: str, number: str, groups: Sequence[Mapping[str, Any]]) -> 
     said = [f"Ingredients of {name}: {', '.join(ingredients) or 'not given'}."]
     said += [f"Brands: {', '.join(brands)}."] if brands else []
     only = ingredients[0] if len(ingredients) == 1 else name.lower()
-    return Evidence(
-        content="\n".join([shown, "", *said]),
-        citation=Citation(
-            source="rxnorm", title=shown, url=f"https://mor.nlm.nih.gov/RxNav/search?searchBy=RXCUI&searchTerm={number}"
-        ),
-        record=Drug(drug=canonical_drug(only) or only, rxnorm_id=number, ingredients=ingredients, brand_names=brands),
-    )
+    record = Drug(drug=canonical_drug(only) or only, rxnorm_id=number, ingredients=ingredients, brand_names=brands)
+    url = f"https://mor.nlm.nih.gov/RxNav/search?searchBy=RXCUI&searchTerm={number}"
+    return Evidence.entry("rxnorm", shown, said, record, url)

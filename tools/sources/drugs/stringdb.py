@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...errors import SourceRefused, UnreadableReply
-from ...evidence import Citation, Evidence
+from ...evidence import Evidence
 from ...http.reply import Reply, dicts, entries, read_each, text
 from ...questions.naming import asked_for, words_of
 from ...records import Protein
@@ -143,11 +143,9 @@ def protein(gene: str, number: str, partners: Iterable[Partner]) -> Evidence:
     """A protein with its partners, the likeliest first."""
     ranked = sorted(partners, key=lambda each: (-each["score"], each["symbol"]))
     title = f"{gene}: partners ({number})"
-    return Evidence(
-        content="\n".join([title, "", *(sentence(gene, each) for each in ranked)]),
-        citation=Citation(source="stringdb", title=title, url=f"https://string-db.org/network/{number}"),
-        record=Protein(gene_symbol=gene, string_id=number, partners=ranked),
-    )
+    record = Protein(gene_symbol=gene, string_id=number, partners=ranked)
+    said = (sentence(gene, each) for each in ranked)
+    return Evidence.entry("stringdb", title, said, record, f"https://string-db.org/network/{number}")
 
 
 def sentence(gene: str, partner: Partner) -> str:

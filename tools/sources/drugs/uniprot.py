@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...errors import SearchError
-from ...evidence import Citation, Evidence
+from ...evidence import Evidence
 from ...http.reply import Reply, at, dicts, entries, read_each
 from ...http.transport import Transport
 from ...lexicon import condition_synonyms
@@ -191,11 +191,8 @@ def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
         diseases=[each for comment in comments if (each := _involvement(comment))],
     )
     title = f"{record.protein_name or record.gene_symbol or accession} ({record.gene_symbol or 'no gene'}, {accession})"
-    return Evidence(
-        content="\n".join([title, "", *_sentences(record)]),
-        citation=Citation(source="uniprot", title=title, url=f"https://www.uniprot.org/uniprotkb/{accession}/entry"),
-        record=record,
-    )
+    url = f"https://www.uniprot.org/uniprotkb/{accession}/entry"
+    return Evidence.entry("uniprot", title, _sentences(record), record, url)
 
 
 def _sentences(record: Protein) -> list[str]:

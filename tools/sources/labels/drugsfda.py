@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ...evidence import Citation, Evidence
+from ...evidence import Evidence
 from ...http.reply import dicts, read_each
 from ...lexicon import canonical_drug, common_drug_names, same_drug
 from ...questions.naming import asked_for, words_of
@@ -109,17 +109,14 @@ def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence 
     ]
     number = (_NUMBER.fullmatch(first["number"]) or ["", ""])[1]
     address = f"https://www.accessdata.fda.gov/scripts/cder/daf/index.cfm?event=overview.process&ApplNo={number}"
-    return Evidence(
-        content="\n".join([title, "", *said]),
-        citation=Citation(source="drugsfda", title=title, url=address, date=first.get("approved") or "Unknown"),
-        record=Approval(
-            drug=name,
-            agency="FDA",
-            first_approved=dated[0]["approved"] if dated else None,
-            applications=found,
-            is_sold=bool(sold),
-        ),
+    record = Approval(
+        drug=name,
+        agency="FDA",
+        first_approved=dated[0]["approved"] if dated else None,
+        applications=found,
+        is_sold=bool(sold),
     )
+    return Evidence.entry("drugsfda", title, said, record, address, first.get("approved") or "Unknown")
 
 
 def _holds_alone(result: Mapping[str, Any], drug: str) -> bool:

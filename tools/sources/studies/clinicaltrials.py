@@ -100,7 +100,7 @@ def _listed(value: object) -> object:
     return [str(each).strip().upper().replace(" ", "_") for each in asked]
 
 
-class TrialFilters(DatedFilters):
+class TrialFilters(DatedFilters, frozen=True):
     """What narrows a search of trials; without any, interventional trials of every status are given."""
 
     status: Annotated[list[OverallStatus], BeforeValidator(_listed)] = Field(

@@ -102,7 +102,7 @@ _PIECE = re.compile(
 )
 
 
-class EuropePMCFilters(DatedFilters):
+class EuropePMCFilters(DatedFilters, frozen=True):
     """What narrows a search of Europe PMC, or widens it."""
 
     preprints: Literal["only", "none"] | None = Field(

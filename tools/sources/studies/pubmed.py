@@ -69,7 +69,7 @@ class Hits:
     """What PubMed made of the query: terms mapped to headings, phrases that it does not know taken apart."""
 
 
-class PubMedFilters(DatedFilters):
+class PubMedFilters(DatedFilters, frozen=True):
     """What narrows a search of PubMed."""
 
     publication_types: Annotated[
