@@ -42,8 +42,9 @@ NEWS = 6  # publications that a later round brings where the first has read all 
 
 PRICES: Mapping[str, Price] = {
     # List prices, US dollars for a million tokens, without batches or priority; newer ones go into `[llm.prices]`. They
-    # change, and a model that is not listed is counted in tokens alone. What is kept of prompts: a tenth to a half of
-    # the price on reading, and with Anthropic a quarter more on keeping it for five minutes; the same pages and dates.
+    # change, and a model that is not listed is counted in tokens alone. What is kept of prompts has its own price: with
+    # Anthropic a tenth on reading and a quarter more on keeping it for five minutes, by its documentation; with OpenAI
+    # a quarter for gpt-4.1-mini in those lists, taken for its sisters too, and half for the older gpt-4o.
     "baseline": Price(input=0, output=0),
     # OpenAI (https://developers.openai.com/api/docs/pricing): not read there, but the same in several public price
     # lists dated March to November 2026.
