@@ -24,7 +24,7 @@ from willowbark.tools.lexicon import (
     same_drug,
     withdrawn,
 )
-from willowbark.tools.lexicon.matching import read_table, split_names
+from willowbark.tools.lexicon.matching import cued, cues, read_table, split_names
 
 SENTENCES = st.lists(
     st.sampled_from(
@@ -318,3 +318,38 @@ def test_probes_and_diagnostic_agents_are_no_drugs() -> None:
 def test_withdrawn_drugs_are_known_under_their_generic_names() -> None:
     assert withdrawn("terfenadine") == "US, 1998: arrhythmia; not yet checked, ask the regulator"
     assert [row["name"] for row in read_table("withdrawn.tsv") if canonical_drug(row["name"]) != row["name"]] == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "text", "found"),
+    [
+        ("side effect*", "Side-effects were mild", "Side-effects"),
+        ("side effect*", "on one side. Effects", None),
+        ("of the? drug", "of drug", "of drug"),
+        ("lost/missing data", "missing data", "missing data"),
+        ("*itis", "arthritis", "arthritis"),
+        ("*itis", "itis", None),
+        ("no _ benefit", "no clear or lasting benefit", "no clear or lasting benefit"),
+        ("no _ benefit", "no clear, large or lasting benefit", None),
+        ("hazard .. ratio", "hazard, or so they say, as a ratio", "hazard, or so they say, as a ratio"),
+        ("hazard .. ratio", "a hazard. The ratio", None),
+        ("at # hours", "at 24 hours", "at 24 hours"),
+        ("^ change", "(Change in pain", "(Change"),
+        ("^ change", "No change", None),
+    ],
+)
+def test_a_cue_means_what_its_signs_say(cell: str, text: str, found: str | None) -> None:
+    match = cues(cell).search(text)
+    assert (match.group() if match else None) == found
+
+
+@pytest.mark.parametrize("folder", ["appraisal", "lexicon", "mechanism", "reading", "works"])
+def test_every_row_of_cues_can_be_read(folder: str) -> None:
+    package = f"willowbark.tools.{folder}"
+    rows = read_table("cues.tsv", package)
+    assert len({row["name"] for row in rows}) == len(rows)
+    for row in rows:
+        cued(row["name"], package)
+        for cue in split_names(row["cues"]):
+            assert not cue.endswith("?"), f"{row['name']}: the last word of {cue!r} cannot be missing"
+            assert all("-" not in word for word in cue.split() if "/" in word), f"{row['name']}: {cue!r}"
