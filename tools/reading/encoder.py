@@ -99,8 +99,8 @@ def shown(view: View, pieces: Pieces) -> Shown:
            for at, words in enumerate(view.sentences)]  # fmt: skip
     room, kept = LONGEST - 2, list[int]()
     for at in sorted(range(len(cut)), key=lambda at: (_rank(at, last, zones[at], "DRUG" in view.sentences[at]), at)):
-        if not kept:
-            cut[at] = cut[at][:room]
+        if at in (0, last):
+            cut[at] = cut[at][: room if kept else LONGEST // 2]
         if len(cut[at]) <= room:
             kept.append(at)
             room -= len(cut[at])
