@@ -59,7 +59,7 @@ def entries() -> dict[Key, Entry]:
             if table == "drugs" and name in drugs.drugbank_ids:
                 numbers.append(f"DrugBank {drugs.drugbank_ids[name]}")
             if table == "not_drugs":
-                names = (*names, *chemicals.synonyms.get(name, ()))
+                names = (*names, *chemicals.synonyms.get(name, "").splitlines())
                 numbers += ["the dictionary of drugs"] if name in chemicals.synonyms else []
             found[f"lexicon/{table}.tsv", name] = Entry(names, " ".join(numbers))
     for line in (TOOLS / WORDS[0]).read_text(encoding="utf-8").splitlines():

@@ -206,7 +206,16 @@ def _matrix(stored: Mapping[str, np.ndarray], name: str) -> Floats:
 
 def _gelu(states: Floats) -> Floats:
     """The bend between two layers, by its tangent form (https://arxiv.org/abs/1606.08415)."""
-    return np.asarray(0.5 * states * (1 + np.tanh(np.float32(0.7978845608) * (states + 0.044715 * states**3))))
+    bent = states * states
+    bent *= np.float32(0.044715)
+    bent += 1
+    bent *= states
+    bent *= np.float32(0.7978845608)
+    np.tanh(bent, out=bent)
+    bent += 1
+    bent *= states
+    bent *= np.float32(0.5)
+    return bent
 
 
 class Joined(NamedTuple):
