@@ -11,16 +11,17 @@ import gzip
 import json
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from careful import Beside, is_apart, is_left_out
 from labels import Label, labels
 from torch import nn
 from torch.nn import functional
-from train import APART, CARRIED, LEAN, UNSURE, _carrier, bucket, calibration, report, sharpened, sure_from
+from train import CARRIED, UNSURE, _carrier, report
 from transformers import BertModel
 
 from willowbark.tools.reading.encoder import FIELDS, LONGEST, SIGNS, Encoder, Pieces, Shown, shown
@@ -30,7 +31,6 @@ from willowbark.tools.reading.features import Page, View
 SHARE = {"verdict": 1.0, "role": 0.5, "effect": 0.3, "kind": 0.3, "match": 0.2, "comparator": 0.15}
 SENTENCES = 0.5
 WEIGHTS = Path(__file__).parents[1] / "tools" / "reading" / "encoder.npz"
-TINY = 1e-9
 BATCH = 16
 HIDDEN = 0.08  # of the word pieces, in training
 SMOOTH = 0.05
@@ -199,62 +199,6 @@ def put(found: dict[str, Any], name: str, weights: Any) -> None:
     found[f"{name}.scale"] = scale.astype(np.float32)
 
 
-class Beside:
-    """What the heads say out of fold of some cases, as `train.py --told` writes it, and the encoder beside them."""
-
-    def __init__(self, kept: Path, told: Mapping[str, Any], cases: Sequence[Case], which: Sequence[int]) -> None:
-        heads = np.load(kept)
-        row = {str(key): at for at, key in enumerate(heads["key"])}
-        both = [at for at, each in enumerate(which) if cases[each].label.key in row]
-        self.labels = [cases[which[at]].label for at in both]
-        rows = [row[each.key] for each in self.labels]
-        self._said = {name: (np.log(heads[name][rows] + TINY), np.log(told[name][both] + TINY)) for name in FIELDS}
-
-    def truth(self, name: str) -> Any:
-        return np.array([getattr(each, name) for each in self.labels])
-
-    def pooled(self, name: str, share: float) -> Any:
-        heads, encoder = self._said[name]
-        return sharpened(np.exp((1 - share) * heads + share * encoder), 1.0)
-
-    def share(self, name: str) -> float:
-        """How much the encoder has to count for the labels to be most probable."""
-        place = [FIELDS[name].index(each) for each in self.truth(name)]
-
-        def loss(share: float) -> float:
-            return float(-np.log(self.pooled(name, share)[np.arange(len(place)), place] + TINY).mean())
-
-        best = float(min(np.arange(0, 1.01, 0.05), key=loss).round(2))
-        print(f"{name}: the encoder counts {best}; loss {loss(0):.3f} and {loss(1):.3f}, joined {loss(best):.3f}")
-        return best
-
-    def settle(self) -> dict[str, Any]:
-        """Choose the shares, the sharpness and from where on a verdict counts."""
-        share = {name: self.share(name) for name in FIELDS}
-        names, told = list(FIELDS["verdict"]), self.pooled("verdict", share["verdict"])
-        heed = np.array([1.0 if each.sure else UNSURE for each in self.labels])
-        sharpness = calibration(names, told, self.truth("verdict"), heed)
-        sure, _ = sure_from(names, sharpened(told, sharpness), self.truth("verdict"))
-        return {"share": {**share, "sentence": 0.5}, "sharpness": sharpness, "lean": LEAN, "sure": sure}
-
-    def look(self, title: str, settled: Mapping[str, Any]) -> None:
-        """Print the figures of the heads, of the encoder and of both."""
-        for name in ("verdict", "role", "match", "effect"):
-            sharpness = settled["sharpness"] if name == "verdict" else 1.0
-            for who, share in (("heads", 0.0), ("encoder", 1.0), ("joined", settled["share"][name])):
-                told = sharpened(self.pooled(name, share), sharpness if who == "joined" else 1.0)
-                report(f"{title}, {name}, {who}", FIELDS[name], told, self.truth(name), LEAN)
-        told = sharpened(self.pooled("verdict", settled["share"]["verdict"]), settled["sharpness"])
-        truth = self.truth("verdict")
-        for name, least in settled["sure"].items():
-            chance = told[:, FIELDS["verdict"].index(name)]
-            shown = (chance >= least) & (chance == told.max(axis=1))
-            right = truth[shown] == name
-            recall = right.sum() / (truth == name).sum()
-            figures = f"{shown.sum()} shown, {100 * right.mean():.0f} % right, recall {100 * recall:.0f}"
-            print(f"{name} from {least} on: {figures}")
-
-
 def cases_of(found: Sequence[Label], records: dict[str, dict[str, str]], pieces: Pieces) -> Iterator[Case]:
     """Labels as the encoder sees them."""
     pages: dict[str, Page] = {}
@@ -276,7 +220,6 @@ def asked() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=1.5e-4)
     parser.add_argument("--end", type=float, default=0.02, help="what the rate falls to, as a share of it")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--closing", action="store_true", help="look at the part kept apart")
     parser.add_argument(
         "--heads", type=Path, help="what the heads say out of fold (`train.py --told`): join both, write the weights"
     )
@@ -293,12 +236,11 @@ def main() -> None:
         records = {record["pmid"]: record for record in map(json.loads, file)}
     pieces = Pieces((options.base / "vocab.txt").read_text(encoding="utf-8").splitlines())
     cases = list(cases_of([each for each in labels() if each.pmid in records], records, pieces))
-    apart = [bucket("fold" + x.label.pmid, 20) >= 16 or x.label.condition in APART for x in cases]
-    hidden = {x.label.pmid for x, away in zip(cases, apart, strict=True) if away}
-    rest = [at for at, x in enumerate(cases) if not apart[at] and x.label.pmid not in hidden]
-    left_out = [at for at in rest if bucket("fold" + cases[at].label.pmid, 4) == 0]
+    hidden = {each.label.pmid for each in cases if is_apart(each.label)}
+    rest = [at for at, each in enumerate(cases) if each.label.pmid not in hidden]
+    left_out = [at for at in rest if is_left_out(cases[at].label)]
     learnt = sorted(set(rest) - set(left_out))
-    print(f"{len(cases)} labels: {len(learnt)} learnt, {len(left_out)} left out, {sum(apart)} kept apart", flush=True)
+    print(f"{len(cases)} labels: {len(learnt)} learnt, {len(left_out)} left out", flush=True)
     model = Tuned(options.base)
     if options.start:
         model.load_state_dict(torch.load(options.start))
@@ -314,12 +256,9 @@ def main() -> None:
         tune(model, cases, learnt, options, look)
     if not options.heads:
         return
-    beside = Beside(options.heads, told_of(model, cases, left_out), cases, left_out)
+    beside = Beside(options.heads, told_of(model, cases, left_out), [cases[at].label for at in left_out])
     settled = beside.settle()
     beside.look("left out", settled)
-    if options.closing:
-        away = [at for at, away in enumerate(apart) if away]
-        Beside(options.heads, told_of(model, cases, away), cases, away).look("kept apart", settled)
     seen = {piece for case in cases for piece in case.shown.pieces}
     np.savez(WEIGHTS, **stored(model, pieces, seen, settled))
     print(f"{WEIGHTS.stat().st_size / 1e6:.1f} MB")

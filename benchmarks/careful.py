@@ -1,0 +1,118 @@
+"""What the careful reader is worth beside the heads alone, on labels that neither had learnt from.
+
+    python benchmarks/careful.py ABSTRACTS HEADS
+
+ABSTRACTS as for `train.py`, HEADS what `train.py --told` writes: what the heads say out of fold. The encoder is run as
+the package runs it. Printed are the figures on the quarter that shares and thresholds were chosen on, and on the part
+kept apart, which is for closing figures only.
+"""
+
+import argparse
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from labels import EARLIER, Label, labels
+from train import APART, LEAN, UNSURE, bucket, calibration, report, sharpened, sure_from
+
+from willowbark.tools.reading.encoder import FIELDS, encoder
+from willowbark.tools.reading.features import Page, View
+
+TINY = 1e-9
+
+
+class Beside:
+    """What the heads say out of fold of some cases, as `train.py --told` writes it, and the encoder beside them."""
+
+    def __init__(self, kept: Path, told: Mapping[str, Any], found: Sequence[Label]) -> None:
+        heads = np.load(kept)
+        row = {str(key): at for at, key in enumerate(heads["key"])}
+        both = [at for at, each in enumerate(found) if each.key in row]
+        self.labels = [found[at] for at in both]
+        rows = [row[each.key] for each in self.labels]
+        self._said = {name: (np.log(heads[name][rows] + TINY), np.log(told[name][both] + TINY)) for name in FIELDS}
+
+    def truth(self, name: str) -> Any:
+        return np.array([getattr(each, name) for each in self.labels])
+
+    def pooled(self, name: str, share: float) -> Any:
+        heads, encoder = self._said[name]
+        return sharpened(np.exp((1 - share) * heads + share * encoder), 1.0)
+
+    def share(self, name: str) -> float:
+        """How much the encoder has to count for the labels to be most probable."""
+        place = [FIELDS[name].index(each) for each in self.truth(name)]
+
+        def loss(share: float) -> float:
+            return float(-np.log(self.pooled(name, share)[np.arange(len(place)), place] + TINY).mean())
+
+        best = float(min(np.arange(0, 1.01, 0.05), key=loss).round(2))
+        print(f"{name}: the encoder counts {best}; loss {loss(0):.3f} and {loss(1):.3f}, joined {loss(best):.3f}")
+        return best
+
+    def settle(self) -> dict[str, Any]:
+        """Choose the shares, the sharpness and from where on a verdict counts."""
+        share = {name: self.share(name) for name in FIELDS}
+        names, told = list(FIELDS["verdict"]), self.pooled("verdict", share["verdict"])
+        heed = np.array([1.0 if each.sure else UNSURE for each in self.labels])
+        sharpness = calibration(names, told, self.truth("verdict"), heed)
+        sure, _ = sure_from(names, sharpened(told, sharpness), self.truth("verdict"))
+        return {"share": {**share, "sentence": 0.5}, "sharpness": sharpness, "lean": LEAN, "sure": sure}
+
+    def look(self, title: str, settled: Mapping[str, Any]) -> None:
+        """Print the figures of the heads, of the encoder and of both."""
+        for name in ("verdict", "role", "match", "effect"):
+            sharpness = settled["sharpness"] if name == "verdict" else 1.0
+            for who, share in (("heads", 0.0), ("encoder", 1.0), ("joined", settled["share"][name])):
+                told = sharpened(self.pooled(name, share), sharpness if who == "joined" else 1.0)
+                report(f"{title}, {name}, {who}", FIELDS[name], told, self.truth(name), LEAN)
+        told = sharpened(self.pooled("verdict", settled["share"]["verdict"]), settled["sharpness"])
+        truth = self.truth("verdict")
+        for name, least in settled["sure"].items():
+            chance = told[:, FIELDS["verdict"].index(name)]
+            shown = (chance >= least) & (chance == told.max(axis=1))
+            right = truth[shown] == name
+            recall = right.sum() / (truth == name).sum()
+            figures = f"{shown.sum()} shown, {100 * right.mean():.0f} % right, recall {100 * recall:.0f}"
+            print(f"{name} from {least} on: {figures}")
+
+
+def is_apart(label: Label) -> bool:
+    """Whether a label is for closing figures only."""
+    return bucket("fold" + label.pmid, 20) >= 16 or label.condition in APART
+
+
+def is_left_out(label: Label) -> bool:
+    """Whether the encoder did not learn from a label that is not kept apart."""
+    return bucket("fold" + label.pmid, 4) == 0
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("abstracts", type=Path)
+    parser.add_argument("heads", type=Path)
+    options = parser.parse_args()
+    with gzip.open(options.abstracts, "rt", encoding="utf-8") as file:
+        records = {record["pmid"]: record for record in map(json.loads, file)}
+    known = [each for each in labels(EARLIER) if each.pmid in records]
+    apart = [each for each in known if is_apart(each)]
+    hidden = {each.pmid for each in apart}
+    left_out = [each for each in known if each.pmid not in hidden and is_left_out(each)]
+    tuned = encoder()
+    settled = {**tuned.joined.settled._asdict(), "share": tuned.joined.share}
+    for title, found in (("left out", left_out), ("kept apart", apart)):
+        told: dict[str, list[Any]] = {name: [] for name in FIELDS}
+        for label in found:
+            record = records[label.pmid]
+            said = tuned.told(View(Page(record["title"], record["abstract"]), label.drug, label.condition))
+            for name, chances in said.fields.items():
+                told[name].append(chances)
+        Beside(options.heads, {name: np.array(each) for name, each in told.items()}, found).look(title, settled)
+
+
+if __name__ == "__main__":
+    main()
