@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_learned import TEXT, TITLE
 from typer.testing import CliRunner
 
 from willowbark.teams.faces.cli import app
@@ -16,13 +17,6 @@ from willowbark.tools.reading.features import Page, View
 from willowbark.tools.reading.heads import weights
 from willowbark.tools.reading.learned import LearnedReader
 
-TITLE = "Propranolol in migraine: a placebo-controlled trial"
-TEXT = (
-    "AIM: We examined whether propranolol prevents migraine attacks. "
-    "METHODS: Ninety adults with migraine were randomly assigned to propranolol 160 mg or placebo for 12 weeks. "
-    "RESULTS: Attacks fell from 6.1 to 2.9 a month with propranolol and from 6.0 to 5.4 with placebo (P < 0.001). "
-    "CONCLUSIONS: Propranolol was significantly more effective than placebo in the prevention of migraine."
-)
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12)
 
 
@@ -99,3 +93,8 @@ def test_a_file_is_read_with_care_unless_it_should_be_fast(tmp_path: Path) -> No
     ]
     assert [each["reader"] for each in told] == ["careful", "learned"]
     assert [each["verdict"] for each in told] == ["supports", "supports"]
+
+
+def test_an_empty_record_and_a_word_without_end_are_read_at_once() -> None:
+    assert not encoder().told(View(Page("", ""), "aspirin", "pain")).sentences
+    assert encoder().pieces.of("a" * 1_000_000) == (Pieces.UNKNOWN,)

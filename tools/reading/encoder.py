@@ -41,6 +41,8 @@ _ZONES = {zone: 10 + at for at, zone in enumerate("TABMRC")}
 _SOON = {zone: at for at, zone in enumerate("TCRAMB")}
 _HEADS = 12
 _TINY = np.float32(1e-12)
+_LONGEST_WORD = 100  # letters, as BERT's own tokeniser has it; cutting takes their square
+_REMEMBERED = 50_000  # words whose pieces are kept: a file of any size is read in constant memory
 BEYOND_DOUBT = 0.95
 """The probability of no verdict from which on the heads alone are believed."""
 
@@ -64,10 +66,14 @@ class Pieces:
         """The pieces of a word as `Page.words` shows it."""
         found = self._cut.get(word)
         if found is None:
-            found = self._cut[word] = (SIGNS[word],) if word in SIGNS else tuple(self._pieces(word.lower()))
+            found = (SIGNS[word],) if word in SIGNS else tuple(self._pieces(word.lower()))
+            if len(self._cut) < _REMEMBERED:
+                self._cut[word] = found
         return found
 
     def _pieces(self, word: str) -> list[int]:
+        if len(word) > _LONGEST_WORD:
+            return [self.UNKNOWN]
         found: list[int] = []
         at = 0
         while at < len(word):
