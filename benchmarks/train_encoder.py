@@ -2,8 +2,9 @@
 
 `make train-encoder ARGS="ABSTRACTS BASE"`: the abstracts as for `train.py`, and the folder of a BERT model as Hugging
 Face's `transformers` stores it (all-MiniLM-L6-v2, Apache-2.0). Learnt is what `train.py` does not keep apart; a quarter
-of that, by PMID, is left out too and looked at after each pass: the shares of the two readers are chosen on it. Sums of
-several threads differ in the last digit, so two trainings give the same figures, not the same bytes.
+of the records that the heads learnt from is left out too and looked at after each pass: the shares of the two readers
+are chosen on it. Sums of several threads differ in the last digit, so two trainings give the same figures, not the same
+bytes.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from careful import Beside, is_apart, is_left_out
-from labels import Label, labels
+from labels import EARLIER, Label, labels
 from torch import nn
 from torch.nn import functional
 from train import CARRIED, UNSURE, _carrier, report
@@ -238,7 +239,8 @@ def main() -> None:
     cases = list(cases_of([each for each in labels() if each.pmid in records], records, pieces))
     hidden = {each.label.pmid for each in cases if is_apart(each.label)}
     rest = [at for at, each in enumerate(cases) if each.label.pmid not in hidden]
-    left_out = [at for at in rest if is_left_out(cases[at].label)]
+    beside_heads = {each.pmid for each in labels(EARLIER) if is_left_out(each)}
+    left_out = [at for at in rest if cases[at].label.pmid in beside_heads]
     learnt = sorted(set(rest) - set(left_out))
     print(f"{len(cases)} labels: {len(learnt)} learnt, {len(left_out)} left out", flush=True)
     model = Tuned(options.base)
