@@ -388,6 +388,14 @@ def folds_of(cases: Cases, key: Callable[[Label], str], apart: Any) -> Any:
     return np.where(apart, -1, [bucket("fold" + key(each), FOLDS) for each in cases.labels])
 
 
+def macro_f1(classes: Sequence[str], scores: Any, truth: Any) -> float:
+    """The mean F1 of the classes, 0 to 1."""
+    guess = np.array(classes)[scores.argmax(axis=1)]
+    hits = [(((guess == name) & (truth == name)).sum(), (guess == name).sum() + (truth == name).sum())
+            for name in classes]  # fmt: skip
+    return float(np.mean([2 * hit / max(1, told) for hit, told in hits]))
+
+
 def sharpened(chances: Any, sharpness: float) -> Any:
     sharp = np.clip(chances, 1e-9, 1) ** sharpness
     return sharp / sharp.sum(axis=1, keepdims=True)

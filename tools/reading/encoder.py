@@ -35,8 +35,9 @@ SENTENCES = ("+", "-", "0", "~")
 """What a sentence carries: supports, contradicts, no verdict, neutral."""
 SIGNS = {"DRUG": 1, "COND": 2, "OTHER": 3, "CLASS": 4, "ELSE": 5, "P<": 6, "P>": 7}
 """Word pieces that stand for names and p values: such as the base was never trained on."""
-LONGEST = 192
+LONGEST = 208
 """Pieces of a record that are looked at; of a longer one the sentences that tell least are left out."""
+_NAME = 12  # pieces of the condition's name
 _ZONES = {zone: 10 + at for at, zone in enumerate("TABMRC")}
 _SOON = {zone: at for at, zone in enumerate("TCRAMB")}
 _HEADS = 12
@@ -99,18 +100,23 @@ class Shown(NamedTuple):
 
 
 def shown(view: View, pieces: Pieces) -> Shown:
-    """Cut a view to what is looked at: title, end, what names the drug, conclusions and results before the rest."""
+    """Cut a view to what is looked at: title, end, what names the drug, conclusions and results before the rest.
+
+    The name of the condition stands before them all, and other conditions keep theirs: what is broader, narrower or
+    another one is told by names. The drug has none, so that nothing is told from what is known of it.
+    """
     zones, last = view.page.zones, len(view.sentences) - 1
     cut = [[_ZONES[zones[at]], *(each for word in words for each in pieces.of(word))]
-           for at, words in enumerate(view.sentences)]  # fmt: skip
-    room, kept = LONGEST - 2, list[int]()
+           for at, words in enumerate(view.spelt)]  # fmt: skip
+    asked = [SIGNS["COND"], *(each for word in view.condition.split() for each in pieces.of(word))][:_NAME]
+    room, kept = LONGEST - 2 - len(asked), list[int]()
     for at in sorted(range(len(cut)), key=lambda at: (_rank(at, last, zones[at], "DRUG" in view.sentences[at]), at)):
         if at in (0, last):
             cut[at] = cut[at][: room if kept else LONGEST // 2]
         if len(cut[at]) <= room:
             kept.append(at)
             room -= len(cut[at])
-    found, places = [Pieces.START], list[int]()
+    found, places = [Pieces.START, *asked], list[int]()
     for at in sorted(kept):
         places.append(len(found))
         found += cut[at]

@@ -147,6 +147,7 @@ class View:
         self.drug_at: list[int] = []
         self.cond_at: list[int] = []
         self.other: Counter[str] = Counter()
+        self._spelt: dict[int, int] = {}
         self._mask_drugs()
         self._mask_conditions(condition)
         for at, word in enumerate(self.words):
@@ -201,11 +202,25 @@ class View:
         while after < len(pieces) and pieces[after][1] < end:
             self.words[after] = ""
             after += 1
+        self._spelt[at] = after
 
     @cached_property
     def sentences(self) -> list[tuple[str, ...]]:
         """The words of each sentence, signs in place, empty ones dropped."""
         return [tuple(filter(None, self.words[first:last])) for first, last in self.page.spans]
+
+    @cached_property
+    def spelt(self) -> list[tuple[str, ...]]:
+        """The same with the names of conditions after their signs."""
+        return [tuple(self._with_names(first, last)) for first, last in self.page.spans]
+
+    def _with_names(self, first: int, last: int) -> Iterator[str]:
+        for at in range(first, last):
+            word = self.words[at]
+            if word:
+                yield word
+            if word in ("COND", "ELSE"):
+                yield from (each for each, _, _ in self.page.pieces[at : self._spelt[at]] if each)
 
 
 def _literal(page: Page, name: str) -> Iterator[tuple[int, int]]:

@@ -139,12 +139,12 @@ class Trees:
 
 
 class Settled(NamedTuple):
-    """How probabilities of verdicts become a verdict that is shown."""
+    """How probabilities of verdicts and of roles become what is shown."""
 
     sharpness: float
-    """The exponent that calibrates the probabilities."""
+    """The exponent that calibrates the probabilities of verdicts."""
     lean: Mapping[str, float]
-    """What is added to the score of each verdict before the best is taken."""
+    """What is added to the score of a verdict or a role before the best is taken; nothing to those not named."""
     sure: Mapping[str, float]
     """The probability from which on a verdict counts; chosen on records that were not learnt from."""
 

@@ -166,7 +166,7 @@ class LearnedReader:
         view = View(page, drug, condition)
         judged = self._judged(view)
         verdict, probability = self._verdict(judged.verdict)
-        fields = consistent(verdict, {**judged.fields, "role": judged.role}, self._classes)
+        fields = consistent(verdict, {**judged.fields, "role": judged.role * self._leant}, self._classes)
         passages = _passages(view, judged.sentences, verdict, self._heads.sentence.classes)
         return Reading(
             key=key,
@@ -189,8 +189,13 @@ class LearnedReader:
 
     @property
     def _settled(self) -> Settled:
-        """How probabilities become a verdict."""
+        """How probabilities become a verdict and a role."""
         return self._heads.settled
+
+    @cached_property
+    def _leant(self) -> Floats:
+        """What the probability of each role is multiplied by before the best is taken."""
+        return np.exp([self._settled.lean.get(name, 0.0) for name in self._classes["role"]])
 
     def _judged(self, view: View) -> Judged:
         seen, heads = Seen(view, self._heads), self._heads
