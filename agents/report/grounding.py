@@ -45,6 +45,7 @@ _BARE = re.compile(r"(?<![\w.,/-])\d{7,8}(?![\w/-]|[.,]\d)")
 _LINK = re.compile(r"\]\([^)]{0,500}\)")
 _MARKUP = re.compile(r"[*`\[\]]+")
 MAX_PROSE = 300  # characters of a model's free text
+MAX_PARAGRAPH = 600  # of what it writes on the evidence of one drug
 _FIGURE = re.compile(
     r"(?<![\w.-])(?<!\btype )(?<!\bphase )(?<!\bstage )(?<!\bfactor )(?<!\bclass )\d+(?![\w]|-[a-z])|%|\bper\s?cent\b"
     r"|\b\w+fold\b|\b(?:hundred|thousand|million|dozen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)\b",
@@ -66,6 +67,16 @@ _FOUND_OUT = frozenset("evidence establish prove proven demonstrate recommend sh
 """Those of `_WORKS` that leave open what they say where they are denied: what was not shown may still be so."""
 _DENIED_WITHIN = {"neither": 6, "not": 3, "never": 3, "cannot": 3, "nor": 3, "unable": 3, "n't": 3}
 """Words from a negation to what it denies; other negations stand right before it."""
+_TELLS = frozenset(
+    "effect posit negat meet met signific favour favor good well protect cut elimin abolish promis noninferior rare "
+    "rarer strong clear respond respons vanish disappear attack symptom pain death relaps".split()
+)
+"""Forms of further words that tell a result where a text is on the evidence of one drug."""
+_ON_EVIDENCE = frozenset(
+    "trial record evid data read public review arm dose test blind miss study studies studied compared "
+    "comparison".split()
+)
+"""Words, or their forms, of which each sentence of it needs one: they are on what was done, not on what came of it."""
 _OBJECT_WITHIN = 6  # words from a verb to what it acts on
 _OF_PEOPLE = frozenset("attack symptom pain score surviv death trial relaps placebo patient outcom diseas".split())
 
@@ -119,7 +130,7 @@ class Prose(NamedTuple):
     """Those that are not fit, or for which there is no room."""
 
 
-def prose(text: str, pool: Sequence[Evidence], drug: str | None = None) -> Prose:
+def prose(text: str, pool: Sequence[Evidence], drug: str | None = None, studied: str | None = None) -> Prose:
     """Sort a model's free text into what a report shows and what it does not.
 
     A sentence is unfit that names a reference or an address of its own, a figure, another drug than the one it is on,
@@ -130,23 +141,32 @@ def prose(text: str, pool: Sequence[Evidence], drug: str | None = None) -> Prose
         text: as the model wrote it.
         pool: the records whose references it may name.
         drug: the only one that it may name; None lets it name any.
+        studied: the drug on whose evidence it is, so that what a sentence without a name says is changed, that drug
+            changes; None where it is on no one's.
 
     >>> prose("It blocks beta-1 receptors. It cures migraine.", [], "propranolol")
     Prose(shown='It blocks beta-1 receptors.', held_back=('It cures migraine.',))
     >>> prose("Whether it prevents attacks in children is unknown.", []).shown
     'Whether it prevents attacks in children is unknown.'
+    >>> prose("Its trials are old. It lowers blood pressure.", [], studied="propranolol").shown
+    'Its trials are old.'
     """
     shown, held_back = "", list[str]()
     for sentence in sentences(text):
         longer = f"{shown} {sentence}".strip()
-        if len(longer) <= MAX_PROSE and not _unfit(sentence, pool, drug):
+        if len(longer) <= room_of(studied) and not _unfit(sentence, pool, drug, studied):
             shown = longer
         else:
             held_back.append(sentence)
     return Prose(shown, tuple(held_back))
 
 
-def _unfit(sentence: str, pool: Sequence[Evidence], drug: str | None) -> bool:
+def room_of(studied: str | None) -> int:
+    """Characters of a text that a report shows; more where it is on the evidence of one drug."""
+    return MAX_PARAGRAPH if studied else MAX_PROSE
+
+
+def _unfit(sentence: str, pool: Sequence[Evidence], drug: str | None, studied: str | None) -> bool:
     said = words(sentence, {})
     named = {each.name for each in find_drugs(sentence)}
     if visible(sentence) != sentence or names_unknown(sentence, pool) or addressed_to_machines(sentence):
@@ -157,9 +177,15 @@ def _unfit(sentence: str, pool: Sequence[Evidence], drug: str | None) -> bool:
         return True
     of_people = {part for each in find_conditions(sentence) for part in each.text.casefold().split()} | _OF_PEOPLE
     told = [word for word in said if word.kind != "mark"]
+    if studied:
+        of_people -= {"trial"}
     claims = [_claims(told, at, of_people) for at in range(len(told))]
-    if drug is None and (named or find_drug_classes(sentence)):
+    if drug is None and (studied or named or find_drug_classes(sentence)):
         claims = [is_one or _is_done(word) for is_one, word in zip(claims, told, strict=True)]
+    if studied:
+        claims = [is_one or word.form in _TELLS for is_one, word in zip(claims, told, strict=True)]
+    if studied and not {each for word in told for each in (word.form, word.written)} & (_ON_EVIDENCE | _OPEN):
+        return True
     for at, word in enumerate(told):
         if word.form in _OPEN:
             return False
