@@ -38,17 +38,22 @@ QUESTION = "Which existing drugs could prevent migraine attacks?"
 ROUNDS = 2
 CACHED_FROM = 1024  # tokens of a prefix that OpenAI and Anthropic keep at least
 _BRACKETS = re.compile(r"\s*\([^()]*\)")
-TAKES_S = 0.02  # of an answer, so that those asked for side by side are under way together
+TAKES_S = 1.0  # of an answer where steps are counted: a real one outlasts what the code does meanwhile
 
 
 class StandIn(ChatCompletionCache):
-    """Answers words by rule, and counts what it was asked."""
+    """Answers words by rule, and counts what it was asked.
+
+    Args:
+        takes_s: seconds of an answer, so that those asked for side by side are under way together.
+    """
 
     display_name = "stand-in for a language model"
     reads_requests = False
 
-    def __init__(self) -> None:
+    def __init__(self, takes_s: float = 0.02) -> None:
         super().__init__(BaselineChatCompletionClient())
+        self._takes_s = takes_s
         self.tokens: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.cacheable, self.cached = 0, 0
@@ -70,7 +75,7 @@ class StandIn(ChatCompletionCache):
         if not self._under_way:
             self.steps.append(kind)
         self._under_way += 1
-        await asyncio.sleep(TAKES_S)
+        await asyncio.sleep(self._takes_s)
         self._under_way -= 1
         self._answered.append(text)
         answer = {
@@ -212,7 +217,7 @@ def prompt_kind(messages: Sequence[LLMMessage], options: dict[str, Any]) -> str:
 
 async def measured(rounds: int, question: str) -> tuple[StandIn, ResearchReport]:
     """A run, and the stand-in that counted."""
-    client = StandIn()
+    client = StandIn(TAKES_S)
     report = await research(
         question, model_client=client, offline=True, max_iterations=rounds, depth="exhaustive", max_seconds=3000
     )

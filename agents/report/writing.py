@@ -127,7 +127,6 @@ class Writing:
         pool: the records that claims may quote.
         candidates: what the report deals with.
         approval: names the drugs on which nothing is written.
-        findings: the judge's, in its own words.
 
     Attributes:
         draft: what the model wrote, but for its summaries.
@@ -149,10 +148,8 @@ class Writing:
         pool: list[Evidence],
         candidates: list[Candidate],
         approval: Approval,
-        findings: Sequence[str] = (),
     ) -> None:
         self._name = name
-        self._findings = findings
         self._system_message = f"{system_message}\n\n{GUIDANCE}"
         self._approval = approval
         self._pool = pool
@@ -190,8 +187,6 @@ class Writing:
             parts += made
             left = [*(part.request for part in failed), *self._passed_over(made)]
         self._unite(parts)
-        if clients and not self.failure:
-            await self._ask_about_wording(clients[0], token)
 
     def _apart(self) -> list[DraftRequest]:
         """Requests on all candidates that have a verdict, to be drafted side by side.
@@ -355,14 +350,22 @@ class Writing:
             turned=[*part.verdicts.turned, *again.turned],
         )
 
-    async def _ask_about_wording(self, client: ChatCompletionClient, cancellation_token: CancellationToken) -> None:
-        """Show a language model each quote alone with what was made of it: what it doesn't find there is left out."""
+    async def look_again(
+        self, client: ChatCompletionClient, findings: Sequence[str], cancellation_token: CancellationToken
+    ) -> None:
+        """Show a language model each quote alone with what was made of it: what it doesn't find there is left out.
+
+        Args:
+            client: the one that wrote; nothing is asked of one that gets data instead of words.
+            findings: the judge's, in its own words.
+            cancellation_token: ends it.
+        """
+        if self.failure or reads_requests(client):
+            return
         worded = [claim for claim in self.verdicts.kept if claim.text != quoted(claim).text]
-        told = [] if reads_requests(client) else list(self._told())
+        told = list(self._told(findings))
         copied = [claim for claim in told if plain(claim.text).rstrip(".") == plain(claim.quote).rstrip(".")]
         pairs = dict.fromkeys((claim.quote, claim.text) for claim in (*worded, *told) if claim not in copied)
-        if reads_requests(client):
-            return
         found = await self._borne_out(client, list(pairs), cancellation_token) if pairs else set()
         self.borne_out = {c.text: c for c in told if c in copied or (c.quote, c.text) in found}
         bare = [claim for claim in worded if (claim.quote, claim.text) not in found]
@@ -393,10 +396,10 @@ class Writing:
         add_usage(self.usage, usage)
         return {pair for number, pair in enumerate(pairs, 1) if number in said}
 
-    def _told(self) -> Iterator[Claim]:
+    def _told(self, findings: Sequence[str]) -> Iterator[Claim]:
         """Claims that stand, worded as a sentence of a model's own words that only such a claim may say."""
         records = {record.key: record for record in self._pool}
-        texts: list[tuple[str, str | None]] = [(text, None) for text in (*self._findings, *self.summaries)]
+        texts: list[tuple[str, str | None]] = [(text, None) for text in (*findings, *self.summaries)]
         texts += [(each.paragraph, canonical_drug(each.name) or each.name) for each in self.draft.candidates]
         held_back = [one for text, drug in texts for one in prose(text, self._pool, studied=drug).held_back]
         for sentence in dict.fromkeys(held_back):
