@@ -49,7 +49,8 @@ def own_words(material: Material) -> OwnWords:
         fit = prose(draft.proposed_mechanism, material.pool, name)
         held_back += fit.held_back
         proposed[name] = proposed.get(name) or fit.shown
-        paragraphs[name] = paragraphs.get(name) or _shown(draft.paragraph, material, held_back, name)
+        quotes = [claim.quote for claim in material.verdicts.kept if claim.drug == name]
+        paragraphs[name] = paragraphs.get(name) or _shown(draft.paragraph, material, held_back, quotes)
     reasons: Sequence[str] = ()
     if last and details:
         reasons = (last.reasoning, details.mechanism_reasoning, details.clinical_reasoning)
@@ -64,10 +65,10 @@ def own_words(material: Material) -> OwnWords:
     )
 
 
-def _shown(text: str, material: Material, held_back: list[str], studied: str | None = None) -> str:
+def _shown(text: str, material: Material, held_back: list[str], quotes: Sequence[str] | None = None) -> str:
     """What of a text is fit, in its order; what is not is added to `held_back`."""
-    unfit = set(prose(text, material.pool, studied=studied).held_back)
-    said, room = list[str](), room_of(studied)
+    unfit = set(prose(text, material.pool, quotes=quotes).held_back)
+    said, room = list[str](), room_of(quotes)
     for sentence in sentences(text):
         claim = material.borne_out.get(sentence) if sentence in unfit else None
         if (sentence in unfit and claim is None) or len(sentence) > room:

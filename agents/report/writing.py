@@ -399,9 +399,11 @@ class Writing:
     def _told(self, findings: Sequence[str]) -> Iterator[Claim]:
         """Claims that stand, worded as a sentence of a model's own words that only such a claim may say."""
         records = {record.key: record for record in self._pool}
-        texts: list[tuple[str, str | None]] = [(text, None) for text in (*findings, *self.summaries)]
-        texts += [(each.paragraph, canonical_drug(each.name) or each.name) for each in self.draft.candidates]
-        held_back = [one for text, drug in texts for one in prose(text, self._pool, studied=drug).held_back]
+        held_back = [one for text in (*findings, *self.summaries) for one in prose(text, self._pool).held_back]
+        for each in self.draft.candidates:
+            name = canonical_drug(each.name) or each.name.casefold()
+            quotes = [claim.quote for claim in self.verdicts.kept if claim.drug == name]
+            held_back += prose(each.paragraph, self._pool, quotes=quotes).held_back
         for sentence in dict.fromkeys(held_back):
             named = {each.name for each in find_drugs(sentence)}
             worded = (each.model_copy(update={"text": sentence}) for each in self.verdicts.kept if each.drug in named)
