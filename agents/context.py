@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from autogen_core import CancellationToken
 from pydantic import BaseModel
 
 from willowbark.tools.appraisal.appraised import Readings
@@ -101,6 +102,7 @@ Exhausted = Literal["token_budget_exceeded", "timeout"]
 """The budget of which less than the reserve is left."""
 BeforeTool = Callable[[str, int, str, BaseModel], Awaitable[None]]
 Checked = tuple[list[Evidence], list[Candidate]]
+Drafts = Callable[[str, Sequence[Evidence], int, CancellationToken], Awaitable[object]]
 
 
 class RunContext:
@@ -144,6 +146,9 @@ class RunContext:
         self.stopped = stopped
         self.looks_up: dict[str, Callable[[Sequence[str]], Awaitable[object]]] = {}
         """By agent: has what its tools know of drugs looked up; must not raise."""
+        self.drafts: Drafts | None = None
+        """Has a report drafted from a question and the records found until a round; None where none is before a judge's
+        last word, or a person's."""
         self._ahead: list[asyncio.Future[object]] = []
         self._checked: tuple[tuple[str, ...], Checked] | None = None
 
@@ -154,8 +159,15 @@ class RunContext:
         """
         self._ahead += [asyncio.ensure_future(look_up(drugs)) for look_up in self.looks_up.values() if drugs]
 
+    def draft_ahead(
+        self, question: str, pool: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
+    ) -> None:
+        """Have the report drafted while the judge speaks on the last round: whatever it says, the search ends."""
+        if self.drafts is not None:
+            self._ahead.append(asyncio.ensure_future(self.drafts(question, pool, iteration, cancellation_token)))
+
     async def leave(self) -> None:
-        """End what is still looked up: the run is over, or was stopped."""
+        """End what is still looked up or drafted: the run is over, or was stopped."""
         for task in self._ahead:
             task.cancel()
         await asyncio.gather(*self._ahead, return_exceptions=True)

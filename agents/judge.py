@@ -169,6 +169,8 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         self._run.readings.take(dossier.readings)
         candidates = await asyncio.to_thread(appraise_candidates, dossier.question, pool, self._run.readings)
         iteration = max(dossier.iteration, self._assessed + 1)
+        if iteration >= self.limits.max_iterations:
+            self._run.draft_ahead(dossier.question, pool, iteration, cancellation_token)
         reading = self._progress(pool, candidates)
         known = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms]
         request = AssessmentRequest(

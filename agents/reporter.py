@@ -4,7 +4,9 @@ A model proposes claims with record keys and quotes; code verifies them, has wha
 assembles everything else (references, counts, grades, limitations) from the records.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 from autogen_agentchat.base import Response, TerminatedException, TerminationCondition
@@ -12,6 +14,9 @@ from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StopMess
 from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient, RequestUsage
 from pydantic import BaseModel
+
+from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.evidence import Evidence
 
 from .analyst import Analyst, AnalystConfig, made_of
 from .approval import Approval, ApprovalMessage
@@ -56,6 +61,17 @@ ASKS = (
 )
 _UNJUDGED = "Written without a verdict: no judge spoke on what was found last."
 _UNENDED = "Written although the judge asked for another round."
+
+
+@dataclass(frozen=True)
+class _Drafted:
+    """A draft, and what it is on."""
+
+    pool: list[Evidence]
+    candidates: list[Candidate]
+    aside: list[Candidate]
+    """Candidates that the report does not deal with, by decision."""
+    writing: Writing
 
 
 class ReportWritten(TerminationCondition, Component[ReportWrittenConfig]):
@@ -123,6 +139,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
     ) -> None:
         super().__init__(name, description, model_client, fallback, system_message or prompt("report.md"), include_rag)
         self._has_asked = False
+        self._begun: tuple[tuple[str, ...], asyncio.Future[_Drafted]] | None = None
         self._forget()
         self._run = RunContext()
 
@@ -131,7 +148,8 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
 
         Without one nothing is looked up, and the report says that.
         """
-        self._run = run
+        self._run, self._begun = run, None
+        run.drafts = self._begin
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
@@ -177,21 +195,41 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         if isinstance(message, FindingsMessage | AssessmentMessage):
             self._usage += turns_of(message.source, message.content.iteration, message.models_usage, message)
 
+    async def _begin(
+        self, question: str, found: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
+    ) -> None:
+        """Draft before the judge has spoken on the last of what is found."""
+        drafted = asyncio.ensure_future(self._draft(question, found, iteration, cancellation_token))
+        self._begun = _about(question, found), drafted
+        await drafted
+
+    async def _draft(
+        self, question: str, found: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
+    ) -> _Drafted:
+        pool, appraised = await self._run.checked(question, found)
+        approval = self._approval or Approval.not_asked()
+        aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
+        candidates = [candidate for candidate in appraised if candidate not in aside]
+        writing = Writing(self.name, self._system_message, question, pool, candidates, approval)
+        writing.aids = self._aids(self._run, pool, iteration)
+        if not aside or any(candidate.has_verdict for candidate in candidates):
+            await writing.run(self._clients, cancellation_token)
+        return _Drafted(pool, candidates, aside, writing)
+
     async def _write(
         self, cancellation_token: CancellationToken
     ) -> tuple[ResearchReport, RequestUsage, list[BaseAgentEvent]]:
         """The report, its tokens, and what a model asked the records before it wrote."""
         self._run.readings.take(self._dossier.readings)
-        pool, appraised = await self._run.checked(self._dossier.question, self._dossier.pool())
-        approval = self._approval or Approval.not_asked()
-        aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
-        candidates = [candidate for candidate in appraised if candidate not in aside]
+        question, found, iteration = self._dossier.question, self._dossier.pool(), max(1, self._dossier.iteration)
+        if self._begun is not None and self._begun[0] == _about(question, found):
+            drafted = await self._begun[1]
+        else:
+            drafted = await self._draft(question, found, iteration, cancellation_token)
+        self._begun, writing = None, drafted.writing
         findings = self._assessments[-1].details.key_findings if self._assessments else []
-        writing = Writing(self.name, self._system_message, self._dossier.question, pool, candidates, approval, findings)
-        writing.aids = self._aids(self._run, pool, max(1, self._dossier.iteration))
-        if not aside or any(candidate.has_verdict for candidate in candidates):
-            await writing.run(self._clients, cancellation_token)
-        own = turns_of(self.name, max(1, self._dossier.iteration), writing.usage)
+        await writing.look_again(self._clients[0], findings, cancellation_token)
+        own = turns_of(self.name, iteration, writing.usage)
         usage = self._run.account([*self._usage, *own]) if self._run.account is not None else ()
         beside = sum(turn.tokens for turn in usage if turn.agent == OTHER_CALLS)
         tokens_used = self._dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens
@@ -201,8 +239,8 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
             Material(
                 dossier=self._dossier,
                 assessments=self._assessments,
-                pool=pool,
-                candidates=candidates,
+                pool=drafted.pool,
+                candidates=drafted.candidates,
                 draft=writing.draft,
                 summaries=writing.summaries,
                 borne_out=writing.borne_out,
@@ -214,8 +252,8 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
                 analyst=self._analyst(failure),
                 model_failed=failure is not None,
                 stop_reason=self._run.stopped,
-                approval=approval,
-                aside=aside,
+                approval=self._approval or Approval.not_asked(),
+                aside=drafted.aside,
                 usage=usage,
                 readings=self._run.readings,
             )
@@ -268,6 +306,10 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
     @classmethod
     def _from_config(cls, config: ReportAgentConfig) -> Self:
         return cls(**made_of(config))
+
+
+def _about(question: str, pool: Sequence[Evidence]) -> tuple[str, ...]:
+    return (question, *(record.key for record in pool))
 
 
 def turns_of(

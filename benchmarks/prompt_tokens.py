@@ -2,7 +2,7 @@
 
 A run over the bundled library on a stand-in for a language model: it gets words alone, as such a model does, and
 answers by rule: searches as the baseline analyst chooses them, readings as the learned reader has them, claims that are
-quotes.
+quotes, and a paragraph on each drug that says the first of them without its brackets and is given a second look.
 Prompts are counted at four characters a token, schemas and tools with them. Of each prompt, what an earlier one began
 with counts as cacheable, where it is long enough for providers to keep it; apart from that, what one began with that
 was answered by then, since not every provider keeps what it is still reading. Prompts that were under way side by side
@@ -11,6 +11,7 @@ count as one step.
 
 import asyncio
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -36,17 +37,23 @@ from willowbark.tools.reading.reading import Asked, Reading
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 ROUNDS = 2
 CACHED_FROM = 1024  # tokens of a prefix that OpenAI and Anthropic keep at least
-TAKES_S = 0.02  # of an answer, so that those asked for side by side are under way together
+_BRACKETS = re.compile(r"\s*\([^()]*\)")
+TAKES_S = 1.0  # of an answer where steps are counted: a real one outlasts what the code does meanwhile
 
 
 class StandIn(ChatCompletionCache):
-    """Answers words by rule, and counts what it was asked."""
+    """Answers words by rule, and counts what it was asked.
+
+    Args:
+        takes_s: seconds of an answer, so that those asked for side by side are under way together.
+    """
 
     display_name = "stand-in for a language model"
     reads_requests = False
 
-    def __init__(self) -> None:
+    def __init__(self, takes_s: float = 0.02) -> None:
         super().__init__(BaselineChatCompletionClient())
+        self._takes_s = takes_s
         self.tokens: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.cacheable, self.cached = 0, 0
@@ -68,10 +75,15 @@ class StandIn(ChatCompletionCache):
         if not self._under_way:
             self.steps.append(kind)
         self._under_way += 1
-        await asyncio.sleep(TAKES_S)
+        await asyncio.sleep(self._takes_s)
         self._under_way -= 1
         self._answered.append(text)
-        answer = {"ReadingsDraft": self._read, "JudgeDraft": self._judge, "ReportDraft": quoting_report}.get(kind)
+        answer = {
+            "ReadingsDraft": self._read,
+            "JudgeDraft": self._judge,
+            "ReportDraft": writing_report,
+            "BorneOut": bearing_out,
+        }.get(kind)
         if answer is None:
             chosen = await self.client.create(messages, **options)
             usage = RequestUsage(
@@ -136,6 +148,26 @@ def quoting_report(messages: Sequence[LLMMessage]) -> dict[str, Any]:
     return {"claims": claims, "candidates": []}
 
 
+def writing_report(messages: Sequence[LLMMessage]) -> dict[str, Any]:
+    """The same with a paragraph on each drug, and a summary."""
+    drafted = quoting_report(messages)
+    first = {claim["drug"]: claim["quote"] for claim in reversed(drafted["claims"])}
+    written = [
+        {
+            "name": drug,
+            "paragraph": f"{_BRACKETS.sub('', quote)} Its trials are small. What dose is needed is unknown.",
+            "proposed_mechanism": "",
+        }
+        for drug, quote in first.items()
+    ]
+    return {**drafted, "candidates": written, "summary": "The trials of these drugs contradict each other."}
+
+
+def bearing_out(messages: Sequence[LLMMessage]) -> dict[str, Any]:
+    """That all sentences are borne out."""
+    return {"borne_out": [int(each) for told in json.loads(_said(messages[-1])) for each in told["sentences"]]}
+
+
 def _lines(messages: Sequence[LLMMessage]) -> list[dict[str, Any]]:
     """What stands in the last prompt as JSON lines."""
     lines = _said(next(each for each in reversed(messages) if isinstance(each, UserMessage))).split("\n")
@@ -185,7 +217,7 @@ def prompt_kind(messages: Sequence[LLMMessage], options: dict[str, Any]) -> str:
 
 async def measured(rounds: int, question: str) -> tuple[StandIn, ResearchReport]:
     """A run, and the stand-in that counted."""
-    client = StandIn()
+    client = StandIn(TAKES_S)
     report = await research(
         question, model_client=client, offline=True, max_iterations=rounds, depth="exhaustive", max_seconds=3000
     )

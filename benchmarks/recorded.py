@@ -59,7 +59,7 @@ class Answered:
     kind: str
     """The draft that it asks for, or the first tool of the specialist whose searches it asks for."""
     about: str
-    """What it asks about: the records and drugs that it lists; of several rounds which one."""
+    """What it asks about: the records and drugs that it lists; of several rounds which one; of passages their hash."""
     prompt: str
     """Hash of all of it."""
     instructions: str
@@ -170,10 +170,10 @@ class RecordedClient(ReplayChatCompletionClient):
                 if each.get("drugs") != []
             }
         )
-        in_rounds = kind == "JudgeDraft" or not keys
+        about = f"round {self._kinds[kind]}" if kind == "JudgeDraft" or not keys else ", ".join(keys)
         return Answered(
             kind=kind,
-            about=f"round {self._kinds[kind]}" if in_rounds else ", ".join(keys),
+            about=f"passages {_hash(_said(messages[-1]))}" if kind == "BorneOut" else about,
             prompt=request_key(messages, tools, json_output, extra)[:16],
             instructions=_hash(_said(messages[0])) if isinstance(messages[0], SystemMessage) else "",
             form=_hash(_form(tools, json_output)),

@@ -120,6 +120,8 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         for member in self._members:
             if isinstance(member, Joins):
                 member.join(run)
+        if self._approver is not None:
+            run.drafts = None  # which drugs to write on is not known before
         try:
             async for message in super().run_stream(
                 task=task, cancellation_token=cancellation_token, output_task_messages=output_task_messages

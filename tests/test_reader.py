@@ -224,14 +224,14 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.3",
+    "2026.11.4",
     {
-        "entailment": "1654e18f",
+        "entailment": "24947d2e",
         "judge": "7be607f8",
         "literature": "10030bcb",
         "mechanism": "b089bbec",
         "reader": "8b60d387",
-        "report": "bf7eb9e6",
+        "report": "5b437f17",
         "trials": "19cd6110",
     },
 )

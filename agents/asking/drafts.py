@@ -154,9 +154,10 @@ class ClaimDraft(Draft):
 
 
 class CandidateDraft(Draft):
-    """What a model says of a drug's possible way of acting."""
+    """What a model writes on a drug: what was read of it, and how it might act."""
 
     name: Name
+    paragraph: Annotated[str, UpTo(900)] = Field(default="", description="At most 600 characters.")
     proposed_mechanism: Annotated[str, UpTo(600)] = Field(description="Empty where the records say nothing.")
 
 

@@ -51,7 +51,7 @@ def assemble(material: Material) -> ResearchReport:
     mechanistic = mechanistic_section(shown, references)
     disease = disease_section(graph, references)
     own = own_words(material)
-    candidates = _candidates(material, shown, chains, graph, references, own.proposed)
+    candidates = _candidates(material, shown, chains, graph, references, own)
     parts = executive_summary(material, shown, candidates, answered)
     return ResearchReport(
         title=title(material),
@@ -115,10 +115,10 @@ def _candidates(
     chains: Mapping[str, Chain],
     graph: MechanismGraph,
     references: References,
-    proposed: Mapping[str, str],
+    own: OwnWords,
 ) -> list[DrugCandidate]:
     kept = material.verdicts.kept
-    told = [_drug_candidate(c, _claims_on(c, kept), proposed.get(c.drug, ""), material) for c in shown]
+    told = [_drug_candidate(c, _claims_on(c, kept), own, material) for c in shown]
     return [
         each.model_copy(update={"chain": chain, "argument": argument_section(chain, graph, references)})
         for each in told
@@ -126,8 +126,8 @@ def _candidates(
     ]
 
 
-def _drug_candidate(candidate: Candidate, claims: list[Claim], proposed: str, material: Material) -> DrugCandidate:
-    """A candidate as the report shows it; `proposed` is a model's word of how it might act, empty for not reported."""
+def _drug_candidate(candidate: Candidate, claims: list[Claim], own: OwnWords, material: Material) -> DrugCandidate:
+    """A candidate as the report shows it, with what a model says of it in its own words."""
     found, mechanism = candidate.appraisal, mechanism_of(candidate)
     marketed = [i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE]
     return DrugCandidate(
@@ -135,7 +135,8 @@ def _drug_candidate(candidate: Candidate, claims: list[Claim], proposed: str, ma
         generic_name=candidate.drug,
         current_indications=marketed or ([material.topic] if _is_marketed_for_it(candidate) else []),
         mechanism=mechanism or NOT_REPORTED,
-        proposed_mechanism=proposed or (NONE_PROPOSED if mechanism else NOT_REPORTED),
+        proposed_mechanism=own.proposed.get(candidate.drug) or (NONE_PROPOSED if mechanism else NOT_REPORTED),
+        paragraph=own.paragraphs.get(candidate.drug, ""),
         in_asked_class=candidate.in_asked_class,
         evidence_quality=found.quality,
         certainty=found.certainty.level.said,

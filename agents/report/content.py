@@ -95,6 +95,9 @@ class DrugCandidate(BaseModel, extra="forbid"):
     """Mechanism of action and targets as the drug databases give it."""
     proposed_mechanism: str = NOT_REPORTED
     """How it might act on the condition; `NONE_PROPOSED` where its mechanism is all that is known."""
+    paragraph: str = ""
+    """What the model that wrote makes of its records, as far as a report may show a model's own words: that it works or
+    fails stands there only as the quote of a claim says it, with the record's name. Empty where no model wrote."""
     chain: Chain | None = None
     """The way from the drug over its target and a process to the condition, each step with what says it; None in
     reports older than this field."""

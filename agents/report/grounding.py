@@ -7,6 +7,8 @@ letters of other scripts hide nothing.
 import html
 import re
 from collections.abc import Iterator, Sequence, Set
+from functools import cache
+from importlib import resources
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -45,6 +47,7 @@ _BARE = re.compile(r"(?<![\w.,/-])\d{7,8}(?![\w/-]|[.,]\d)")
 _LINK = re.compile(r"\]\([^)]{0,500}\)")
 _MARKUP = re.compile(r"[*`\[\]]+")
 MAX_PROSE = 300  # characters of a model's free text
+MAX_PARAGRAPH = 600  # of what it writes on the evidence of one drug
 _FIGURE = re.compile(
     r"(?<![\w.-])(?<!\btype )(?<!\bphase )(?<!\bstage )(?<!\bfactor )(?<!\bclass )\d+(?![\w]|-[a-z])|%|\bper\s?cent\b"
     r"|\b\w+fold\b|\b(?:hundred|thousand|million|dozen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)\b",
@@ -66,6 +69,14 @@ _FOUND_OUT = frozenset("evidence establish prove proven demonstrate recommend sh
 """Those of `_WORKS` that leave open what they say where they are denied: what was not shown may still be so."""
 _DENIED_WITHIN = {"neither": 6, "not": 3, "never": 3, "cannot": 3, "nor": 3, "unable": 3, "n't": 3}
 """Words from a negation to what it denies; other negations stand right before it."""
+_TELLS = frozenset(
+    "effect posit negat meet met signific favour favor good well protect cut elimin abolish promis noninferior rare "
+    "rarer strong clear respond respons vanish disappear attack symptom pain death relaps".split()
+)
+"""Forms of further words that tell a result where a text is on the evidence of one drug."""
+_UNSAID = frozenset("whether unknown unclear miss".split())
+"""Forms of those of `_OPEN` that leave a result open there; that it may be so is told by the quote of a claim alone."""
+_CLAUSE_MARKS = frozenset(",;:")
 _OBJECT_WITHIN = 6  # words from a verb to what it acts on
 _OF_PEOPLE = frozenset("attack symptom pain score surviv death trial relaps placebo patient outcom diseas".split())
 
@@ -119,7 +130,7 @@ class Prose(NamedTuple):
     """Those that are not fit, or for which there is no room."""
 
 
-def prose(text: str, pool: Sequence[Evidence], drug: str | None = None) -> Prose:
+def prose(text: str, pool: Sequence[Evidence], drug: str | None = None, quotes: Sequence[str] | None = None) -> Prose:
     """Sort a model's free text into what a report shows and what it does not.
 
     A sentence is unfit that names a reference or an address of its own, a figure, another drug than the one it is on,
@@ -130,23 +141,32 @@ def prose(text: str, pool: Sequence[Evidence], drug: str | None = None) -> Prose
         text: as the model wrote it.
         pool: the records whose references it may name.
         drug: the only one that it may name; None lets it name any.
+        quotes: of the claims on the drug whose evidence it is on: a sentence then is on what was done, in words of
+            `evidence.tsv` or theirs, and tells no result; None where it is on no one drug's.
 
     >>> prose("It blocks beta-1 receptors. It cures migraine.", [], "propranolol")
     Prose(shown='It blocks beta-1 receptors.', held_back=('It cures migraine.',))
     >>> prose("Whether it prevents attacks in children is unknown.", []).shown
     'Whether it prevents attacks in children is unknown.'
+    >>> prose("Its trials are old. It lowers blood pressure.", [], quotes=[]).shown
+    'Its trials are old.'
     """
     shown, held_back = "", list[str]()
     for sentence in sentences(text):
         longer = f"{shown} {sentence}".strip()
-        if len(longer) <= MAX_PROSE and not _unfit(sentence, pool, drug):
+        if len(longer) <= room_of(quotes) and not _unfit(sentence, pool, drug, quotes):
             shown = longer
         else:
             held_back.append(sentence)
     return Prose(shown, tuple(held_back))
 
 
-def _unfit(sentence: str, pool: Sequence[Evidence], drug: str | None) -> bool:
+def room_of(quotes: Sequence[str] | None) -> int:
+    """Characters of a text that a report shows; more where it is on the evidence of one drug."""
+    return MAX_PROSE if quotes is None else MAX_PARAGRAPH
+
+
+def _unfit(sentence: str, pool: Sequence[Evidence], drug: str | None, quotes: Sequence[str] | None) -> bool:
     said = words(sentence, {})
     named = {each.name for each in find_drugs(sentence)}
     if visible(sentence) != sentence or names_unknown(sentence, pool) or addressed_to_machines(sentence):
@@ -156,21 +176,64 @@ def _unfit(sentence: str, pool: Sequence[Evidence], drug: str | None) -> bool:
     if drug is not None and not named <= {drug}:
         return True
     of_people = {part for each in find_conditions(sentence) for part in each.text.casefold().split()} | _OF_PEOPLE
+    if quotes is not None:
+        return _tells_result(said, of_people, {word.form for quote in quotes for word in words(quote, {})})
     told = [word for word in said if word.kind != "mark"]
     claims = [_claims(told, at, of_people) for at in range(len(told))]
     if drug is None and (named or find_drug_classes(sentence)):
         claims = [is_one or _is_done(word) for is_one, word in zip(claims, told, strict=True)]
     for at, word in enumerate(told):
-        if word.form in _OPEN:
+        if _leaves_open(word):
             return False
         if claims[at]:
             return True
         if word.kind == "neg":
-            denied = range(at + 1, min(len(told), at + 1 + _reach(word)))
-            return any(
-                (claims[each] and told[each].form not in _FOUND_OUT) or told[each].form == "effect" for each in denied
-            )
+            return _denies(told, at, claims)
     return False
+
+
+def _tells_result(said: Sequence[Word], of_people: Set[str], quoted: Set[str]) -> bool:
+    """Whether a sentence on the evidence of one drug tells what came of it, or is on something else than that evidence.
+
+    It is gone through clause by clause: what one leaves open, or denies, the next may tell.
+    """
+    if any(word.kind == "word" and word.form not in quoted | _of_evidence() for word in said):
+        return True
+    clauses: list[list[Word]] = [[]]
+    for word in said:
+        if word.kind == "contrast" or word.written in _CLAUSE_MARKS:
+            clauses.append([])
+        elif word.kind != "mark":
+            clauses[-1].append(word)
+    return any(_tells(clause, of_people - {"trial"}) for clause in clauses)
+
+
+def _tells(told: Sequence[Word], of_people: Set[str]) -> bool:
+    claims = [_claims(told, at, of_people) or _is_done(told[at]) or told[at].form in _TELLS for at in range(len(told))]
+    for at, word in enumerate(told):
+        if _leaves_open(word) and word.form in _UNSAID:
+            return False
+        if claims[at] or (word.kind == "neg" and _denies(told, at, claims)):
+            return True
+    return False
+
+
+@cache
+def _of_evidence() -> Set[str]:
+    """Forms of the words in which studies and records are spoken of."""
+    table = resources.files(__package__).joinpath("evidence.tsv").read_text("utf-8")
+    listed = " ".join(line.partition("\t")[2] for line in table.splitlines())
+    return {word.form for word in words(listed, {})}
+
+
+def _leaves_open(word: Word) -> bool:
+    return word.form in _OPEN and not word.written.casefold().startswith("insufficienc")  # of a kidney, say
+
+
+def _denies(told: Sequence[Word], at: int, claims: Sequence[bool]) -> bool:
+    """Whether a negation denies that something works, or was found."""
+    denied = range(at + 1, min(len(told), at + 1 + _reach(told[at])))
+    return any((claims[each] and told[each].form not in _FOUND_OUT) or told[each].form == "effect" for each in denied)
 
 
 def _claims(told: Sequence[Word], at: int, of_people: Set[str]) -> bool:

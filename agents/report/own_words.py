@@ -7,7 +7,7 @@ from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.reading.text import sentences
 
 from .forms.links import named
-from .grounding import MAX_PROSE, prose
+from .grounding import prose, room_of
 from .material import Material
 
 MAX_GAPS = 10  # of a judge; as many of its findings
@@ -27,6 +27,8 @@ class OwnWords:
     """What it missed then."""
     proposed: Mapping[str, str]
     """How a drug might act, by its name."""
+    paragraphs: Mapping[str, str]
+    """What was read of a drug, by its name; longer than the other texts."""
     held_back: int
     """Sentences of all these that are not shown."""
 
@@ -36,16 +38,19 @@ def own_words(material: Material) -> OwnWords:
     last = material.assessments[-1] if material.assessments else None
     held_back = list[str]()
 
-    def shown(texts: Iterable[str], drug: str | None = None) -> list[str]:
-        found = [_shown(text, material, drug, held_back) for text in texts]
+    def shown(texts: Iterable[str]) -> list[str]:
+        found = [_shown(text, material, held_back) for text in texts]
         return [text for text in found if text]
 
     details = last.details if last else None
-    proposed = {
-        name: " ".join(shown([draft.proposed_mechanism], name))
-        for draft in material.draft.candidates
-        for name in [canonical_drug(draft.name) or draft.name.casefold()]
-    }
+    proposed, paragraphs = dict[str, str](), dict[str, str]()
+    for draft in material.draft.candidates:
+        name = canonical_drug(draft.name) or draft.name.casefold()
+        fit = prose(draft.proposed_mechanism, material.pool, name)
+        held_back += fit.held_back
+        proposed[name] = proposed.get(name) or fit.shown
+        quotes = [claim.quote for claim in material.verdicts.kept if claim.drug == name]
+        paragraphs[name] = paragraphs.get(name) or _shown(draft.paragraph, material, held_back, quotes)
     reasons: Sequence[str] = ()
     if last and details:
         reasons = (last.reasoning, details.mechanism_reasoning, details.clinical_reasoning)
@@ -55,16 +60,17 @@ def own_words(material: Material) -> OwnWords:
         judged=shown(reasons),
         gaps=shown(last.gaps[:MAX_GAPS] if last else ()),
         proposed=proposed,
+        paragraphs=paragraphs,
         held_back=len(dict.fromkeys(held_back)),
     )
 
 
-def _shown(text: str, material: Material, drug: str | None, held_back: list[str]) -> str:
+def _shown(text: str, material: Material, held_back: list[str], quotes: Sequence[str] | None = None) -> str:
     """What of a text is fit, in its order; what is not is added to `held_back`."""
-    unfit = set(prose(text, material.pool, drug).held_back)
-    said, room = list[str](), MAX_PROSE
+    unfit = set(prose(text, material.pool, quotes=quotes).held_back)
+    said, room = list[str](), room_of(quotes)
     for sentence in sentences(text):
-        claim = material.borne_out.get(sentence) if sentence in unfit and drug is None else None
+        claim = material.borne_out.get(sentence) if sentence in unfit else None
         if (sentence in unfit and claim is None) or len(sentence) > room:
             held_back.append(sentence)
             continue

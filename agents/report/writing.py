@@ -26,7 +26,7 @@ from ..approval import Approval
 from ..asking import Aids, ModelFailure, add_usage, ask, prompt, reads_requests
 from ..asking.drafts import BorneOut, ClaimDraft, ReportDraft
 from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
-from .claims import Claim, DroppedClaim, Verdicts, heard_from, quoted, verify, wording_objection
+from .claims import Claim, DroppedClaim, Verdicts, heard_from, plain, quoted, verify, wording_objection
 from .grounding import prose
 
 PART = 11  # readings of a draft on several candidates
@@ -103,7 +103,7 @@ def _results(record: Evidence) -> str:
     return shown
 
 
-@dataclass
+@dataclass(eq=False)
 class _Part:
     """What became of the draft on one candidate, or on all at once."""
 
@@ -127,13 +127,12 @@ class Writing:
         pool: the records that claims may quote.
         candidates: what the report deals with.
         approval: names the drugs on which nothing is written.
-        findings: the judge's, in its own words.
 
     Attributes:
         draft: what the model wrote, but for its summaries.
         summaries: these, one of each part.
         verdicts: which of its claims stand.
-        borne_out: sentences of findings and summaries that say what the quote of a claim says, with that claim.
+        borne_out: sentences of findings, summaries and paragraphs that say what the quote of a claim says, with it.
         failure: why the draft is not by the first client; None where some of it is, or none was asked.
         repaired: claims that stand since they were mended.
         notes: what went wrong, for the report's limitations.
@@ -149,10 +148,8 @@ class Writing:
         pool: list[Evidence],
         candidates: list[Candidate],
         approval: Approval,
-        findings: Sequence[str] = (),
     ) -> None:
         self._name = name
-        self._findings = findings
         self._system_message = f"{system_message}\n\n{GUIDANCE}"
         self._approval = approval
         self._pool = pool
@@ -175,29 +172,26 @@ class Writing:
         self.usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
         self.aids: Aids | None = None
 
-    async def run(self, clients: Sequence[ChatCompletionClient], cancellation_token: CancellationToken) -> None:
+    async def run(self, clients: Sequence[ChatCompletionClient], token: CancellationToken) -> None:
         """Ask one client after another until there is a draft on each candidate."""
         left, parts = self._apart(), list[_Part]()
         for client in clients:
             if parts and not left:
                 break
             requests = [self._request] if reads_requests(client) and not self._wrote(parts) else left
-            asked = await asyncio.gather(*(self._parts(client, each, cancellation_token) for each in requests))
-            made = [part for parts_of_one in asked for part in parts_of_one]
+            made = await self._drug_by_drug(client, await self._all(client, requests, token), token)
             failed = [part for part in made if part.failure is not None]
             self._note(failed, len(made))
             if client is clients[0] and failed and len(failed) == len(made):
                 self.failure = failed[0].failure
             parts += made
-            left = [part.request for part in failed]
+            left = [*(part.request for part in failed), *self._passed_over(made)]
         self._unite(parts)
-        if clients and not self.failure:
-            await self._ask_about_wording(clients[0], cancellation_token)
 
     def _apart(self) -> list[DraftRequest]:
-        """A request for each candidate that has a verdict, so that a cut answer costs few drugs.
+        """Requests on all candidates that have a verdict, to be drafted side by side.
 
-        Those with few readings share one.
+        Those with few readings share one: what all requests have in common is paid for with each.
         """
         groups, room = list[list[Candidate]](), 0
         for candidate in [each for each in self._request.candidates if each.has_verdict][:MAX_DRAFTED]:
@@ -207,12 +201,19 @@ class Writing:
                 room = PART
             groups[-1].append(candidate)
             room -= size
-        return [self._request.model_copy(update=self._on(group)) for group in groups]
+        return [self._about(group) for group in groups]
 
-    def _on(self, group: list[Candidate]) -> dict[str, Any]:
+    def _about(self, group: list[Candidate]) -> DraftRequest:
         own = {key for each in group for key in (*(r.key for r in each.records), *each.drug_records)}
         records = [each for each in self._request.records if each.key in own or kind_of(each) == "disease"]
-        return {"candidates": group, "records": records, "appraised": [each.line for each in self._request.candidates]}
+        lines = [each.line for each in self._request.candidates]
+        return self._request.model_copy(update={"candidates": group, "records": records, "appraised": lines})
+
+    def _passed_over(self, parts: Sequence[_Part]) -> list[DraftRequest]:
+        """A request for each candidate on which no claim stands in a draft that else does."""
+        told = {claim.drug for part in parts for claim in part.verdicts.kept}
+        drafted = [each for part in parts if part.failure is None for each in part.request.candidates]
+        return [self._about([each]) for each in drafted if told and each.has_verdict and each.drug not in told]
 
     def _wrote(self, parts: Sequence[_Part]) -> bool:
         return any(part.failure is None for part in parts)
@@ -241,6 +242,21 @@ class Writing:
             self.verdicts.unworded += part.verdicts.unworded
             self.verdicts.turned += part.verdicts.turned
 
+    async def _all(
+        self, client: ChatCompletionClient, requests: Sequence[DraftRequest], cancellation_token: CancellationToken
+    ) -> list[_Part]:
+        """All of them side by side."""
+        asked = await asyncio.gather(*(self._parts(client, each, cancellation_token) for each in requests))
+        return [part for parts in asked for part in parts]
+
+    async def _drug_by_drug(
+        self, client: ChatCompletionClient, made: Sequence[_Part], cancellation_token: CancellationToken
+    ) -> list[_Part]:
+        """The same; where a draft on several drugs failed and others did not, with one on each, so that one is lost."""
+        again = [part for part in made if part.failure and len(part.request.candidates) > 1 and self._wrote(made)]
+        alone = [self._about([each]) for part in again for each in part.request.candidates]
+        return [part for part in made if part not in again] + await self._all(client, alone, cancellation_token)
+
     async def _parts(
         self, client: ChatCompletionClient, request: DraftRequest, cancellation_token: CancellationToken
     ) -> list[_Part]:
@@ -250,9 +266,7 @@ class Writing:
         if not (part.may_be_shorter and half):
             return [part]
         groups = request.candidates[:half], request.candidates[half:]
-        halves = [request.model_copy(update=self._on(group)) for group in groups]
-        both = await asyncio.gather(*(self._parts(client, each, cancellation_token) for each in halves))
-        return [each for parts in both for each in parts]
+        return await self._all(client, [self._about(group) for group in groups], cancellation_token)
 
     async def _part(
         self, client: ChatCompletionClient, request: DraftRequest, cancellation_token: CancellationToken
@@ -336,19 +350,41 @@ class Writing:
             turned=[*part.verdicts.turned, *again.turned],
         )
 
-    async def _ask_about_wording(self, client: ChatCompletionClient, cancellation_token: CancellationToken) -> None:
-        """Show a language model each quote alone with what was made of it: what it doesn't find there is left out."""
-        worded = [claim for claim in self.verdicts.kept if claim.text != quoted(claim).text]
-        told = list(self._told())
-        if not (worded or told) or reads_requests(client):
+    async def look_again(
+        self, client: ChatCompletionClient, findings: Sequence[str], cancellation_token: CancellationToken
+    ) -> None:
+        """Show a language model each quote alone with what was made of it: what it doesn't find there is left out.
+
+        Args:
+            client: the one that wrote; nothing is asked of one that gets data instead of words.
+            findings: the judge's, in its own words.
+            cancellation_token: ends it.
+        """
+        if self.failure or reads_requests(client):
             return
-        pairs = [
-            {"number": number, "passage": claim.quote, "sentence": claim.text}
-            for number, claim in enumerate([*worded, *told], 1)
-        ]
+        worded = [claim for claim in self.verdicts.kept if claim.text != quoted(claim).text]
+        told = list(self._told(findings))
+        copied = [claim for claim in told if plain(claim.text).rstrip(".") == plain(claim.quote).rstrip(".")]
+        pairs = dict.fromkeys((claim.quote, claim.text) for claim in (*worded, *told) if claim not in copied)
+        found = await self._borne_out(client, list(pairs), cancellation_token) if pairs else set()
+        self.borne_out = {c.text: c for c in told if c in copied or (c.quote, c.text) in found}
+        bare = [claim for claim in worded if (claim.quote, claim.text) not in found]
+        reason = "was not found in its quote by the model that was shown the quote alone"
+        self.verdicts.unworded += [DroppedClaim(claim=claim, reason=reason) for claim in bare]
+        kept = [quoted(claim) if claim in bare else claim for claim in self.verdicts.kept]
+        self.verdicts.kept = [claim for order, claim in enumerate(kept) if claim not in kept[:order]]
+
+    async def _borne_out(
+        self, client: ChatCompletionClient, pairs: Sequence[tuple[str, str]], cancellation_token: CancellationToken
+    ) -> set[tuple[str, str]]:
+        """Which pairs of a passage and a sentence a language model finds to say the same, each passage shown once."""
+        shown = dict[str, dict[int, str]]()
+        for number, (passage, sentence) in enumerate(pairs, 1):
+            shown.setdefault(passage, {})[number] = sentence
+        passages = [{"passage": passage, "sentences": of_it} for passage, of_it in shown.items()]
         asked: list[LLMMessage] = [
             SystemMessage(content=prompt("entailment.md")),
-            UserMessage(content=json.dumps(pairs, ensure_ascii=False), source=self._name),
+            UserMessage(content=json.dumps(passages, ensure_ascii=False), source=self._name),
         ]
         said: list[int] = []
         try:
@@ -358,17 +394,16 @@ class Writing:
             usage = failure.usage
             self.notes.append(f"{self._name}: the second look at claims failed, their quotes stand alone: {failure}")
         add_usage(self.usage, usage)
-        self.borne_out = {claim.text: claim for number, claim in enumerate(told, len(worded) + 1) if number in said}
-        bare = [claim for number, claim in enumerate(worded, 1) if number not in said]
-        reason = "was not found in its quote by the model that was shown the quote alone"
-        self.verdicts.unworded += [DroppedClaim(claim=claim, reason=reason) for claim in bare]
-        kept = [quoted(claim) if claim in bare else claim for claim in self.verdicts.kept]
-        self.verdicts.kept = [claim for order, claim in enumerate(kept) if claim not in kept[:order]]
+        return {pair for number, pair in enumerate(pairs, 1) if number in said}
 
-    def _told(self) -> Iterator[Claim]:
-        """Claims that stand, worded as a sentence of findings or summaries that only such a claim may say."""
+    def _told(self, findings: Sequence[str]) -> Iterator[Claim]:
+        """Claims that stand, worded as a sentence of a model's own words that only such a claim may say."""
         records = {record.key: record for record in self._pool}
-        held_back = [one for text in (*self._findings, *self.summaries) for one in prose(text, self._pool).held_back]
+        held_back = [one for text in (*findings, *self.summaries) for one in prose(text, self._pool).held_back]
+        for each in self.draft.candidates:
+            name = canonical_drug(each.name) or each.name.casefold()
+            quotes = [claim.quote for claim in self.verdicts.kept if claim.drug == name]
+            held_back += prose(each.paragraph, self._pool, quotes=quotes).held_back
         for sentence in dict.fromkeys(held_back):
             named = {each.name for each in find_drugs(sentence)}
             worded = (each.model_copy(update={"text": sentence}) for each in self.verdicts.kept if each.drug in named)

@@ -48,6 +48,8 @@ def candidate_card(report: ReportContent, candidate: DrugCandidate, place: int) 
     if candidate.in_asked_class is False:
         blocks.append(paragraph("Also found: not known to belong to the class of drugs asked about."))
     blocks.append(Pairs(tuple(_standing(candidate))))
+    if candidate.paragraph:
+        blocks.append(paragraph(f"In the model's own words: {candidate.paragraph}"))
     if candidate.certainty_reasons:
         steps = points(candidate.certainty_reasons, "steps")
         blocks.append(Section(f"Why {level} certainty", f"certainty-{place}", (steps,), "", "folded"))
