@@ -1,11 +1,16 @@
-"""The research team: an AutoGen `SelectorGroupChat` whose rounds follow a policy, specialists side by side."""
+"""The research team: an AutoGen `SelectorGroupChat` whose rounds follow a policy, specialists side by side.
+
+A round is: its specialists side by side, then the judge. Before the report comes the approver, where there is one.
+A state saved in the middle of a round knows no longer who was speaking, so the policy asks the thread which round this
+is, who was called in it, and who has answered.
+"""
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import Any, Self
 
 from autogen_agentchat.base import ChatAgent, TaskResult, Team, TerminationCondition
 from autogen_agentchat.conditions import SourceMatchTermination
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
 from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient
 
@@ -27,8 +32,8 @@ from willowbark.tools.http.transport import Transport
 from willowbark.tools.registry import offered, searchable
 
 from .config import DEPTHS, Settings
-from .rounds import Thread, next_speakers
 
+Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 SELECTOR_PROMPT = """The judge of a research team wants another round but named nobody for it. The roles are:
 {roles}
 
@@ -228,3 +233,44 @@ def _only(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage], 
 
 def _producers(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage]) -> list[str]:
     return [m.name for m in members if isinstance(m, ChatAgent) and produced in m.produced_message_types]
+
+
+def next_speakers(
+    thread: Thread, specialists: Sequence[str], judge: str, reporter: str, approver: str | None = None
+) -> list[str]:
+    """Name who speaks next; several speak side by side.
+
+    Args:
+        thread: all messages so far.
+        specialists: names of those who search.
+        judge: name of the judge.
+        reporter: name of who writes the report.
+        approver: name of who asks a person about the candidates; None asks nobody.
+
+    Returns:
+        Names; empty where the policy leaves a choice among the specialists.
+    """
+    messages = _since_question(thread)
+    verdicts = [place for place, message in enumerate(messages) if isinstance(message, AssessmentMessage)]
+    latest = messages[verdicts[-1]] if verdicts else None
+    since = messages[verdicts[-1] + 1 :] if verdicts else messages
+    called = list(specialists)
+    if isinstance(latest, AssessmentMessage):
+        if latest.content.recommendation == "synthesize":
+            asked = approver is None or any(isinstance(message, ApprovalMessage) for message in since)
+            return [reporter if asked or approver is None else approver]
+        called = [name for name in specialists if name in latest.content.next_specialists]
+    answered = {m.source for m in since if isinstance(m, BaseChatMessage) and m.source in specialists}
+    missing = [name for name in called if name not in answered]
+    if missing:
+        return missing
+    return [judge] if answered else []
+
+
+def _since_question(thread: Thread) -> Thread:
+    """The messages after the user's latest one: a team may be asked one question after another."""
+    for place in range(len(thread) - 1, -1, -1):
+        message = thread[place]
+        if isinstance(message, TextMessage) and message.source == "user":
+            return thread[place + 1 :]
+    return thread

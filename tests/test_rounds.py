@@ -6,7 +6,7 @@ import pytest
 from builders import asked, findings, verdict
 
 from willowbark.agents.approval import Approval, ApprovalMessage
-from willowbark.teams.rounds import Thread, next_speakers
+from willowbark.teams.research_team import Thread, next_speakers
 
 SPECIALISTS = ["literature", "trials", "mechanism"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..config import Settings
 from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
-from ..ledger.turns import Turn
+from ..ledger.kept import Turn
 from ..model_clients import BASELINE
 from .export_command import LATEST, UNFINISHED, meant
 from .terminal import one_line, write_out

@@ -27,7 +27,7 @@ from willowbark.tools.search import SourceReply
 
 from ..exports import write_export
 from ..ledger import Ledger, LedgerError, Run
-from ..ledger.turns import Turn
+from ..ledger.kept import Turn
 
 FOLDER = "workspace"
 _FOLDERS = {"trial": "trials", "label": "labels", "approval": "labels", "events": "labels"} | dict.fromkeys(

@@ -19,11 +19,10 @@ from willowbark.tools.errors import SearchError, SourceUnavailable
 from willowbark.tools.http.transport import Exchange, Recorder
 from willowbark.tools.http.wire import WireReply
 
-from . import exchanges
 from .database import LedgerError, in_words, worded
+from .kept import KeptReply, Turn, keep, kept_by, take_over, turns_of
 from .packs import Contents
 from .rows import inserting, pack
-from .turns import Turn, turns_of
 from .writer import Job, Kept, Writer
 
 _tracer = trace.get_tracer("willowbark")
@@ -112,7 +111,7 @@ class Journal:
         """Commit one exchange with a source."""
         if self._relay is not None:
             self._relay.exchanged(exchange)
-        self._write(exchanges.keep(self.run_id, exchange))
+        self._write(keep(self.run_id, exchange))
         if time.monotonic() - self._noted > _NOTE_S:
             self._write(self._note())
 
@@ -134,12 +133,12 @@ class Journal:
             return None
         return WireReply(reply.status, {"content-type": reply.content_type}, body)
 
-    def _reply(self, source: str, request: str) -> exchanges.Kept | None:
+    def _reply(self, source: str, request: str) -> KeptReply | None:
         try:
-            own = exchanges.kept_by(self._reading, self.run_id, request)
+            own = kept_by(self._reading, self.run_id, request)
             if own is not None or not self._reuse:
                 return own
-            found = exchanges.take_over(self._reading, self._contents, self.run_id, source, request)
+            found = take_over(self._reading, self._contents, self.run_id, source, request)
         except sqlite3.Error as error:
             self._broke(error)
             return None

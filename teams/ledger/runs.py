@@ -18,10 +18,10 @@ from willowbark.teams.run.workspace import RUN_ID, new_run_id
 
 from .database import BUSY_TIMEOUT_S, LedgerError, connect, in_words, reader
 from .journal import Journal
+from .kept import check
 from .packs import SIZE, Contents, drop_unused, packing
 from .rows import inserting
 from .schema import SEALED
-from .turns import check
 from .writer import Writer
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from pydantic import BaseModel
 
 from ..reading.design import RANDOMISED, StudyDesign
 from .direction import Direction
-from .item import AppraisedItem, standing, weight
-from .same_trial import one_per_trial
+from .item import AppraisedItem, one_per_trial, standing, weight
 from .soundness import ALONE, DOWN, Body, left_out, soundest
 
 Quality = Literal["strong", "moderate", "weak", "refuted"]

@@ -1,4 +1,13 @@
-"""One record as the appraisal sees it: what is rated together, which trials are folded, and what it weighs."""
+"""One record as the appraisal sees it, what it weighs, and one trial once, however many records report it.
+
+The unit of evidence is the study, not its reports (Cochrane Handbook, chapter 4,
+https://www.cochrane.org/authors/handbooks-and-manuals/handbook/current/chapter-04). Records of one trial share its NCT
+number; one of them stands for all. Where they disagree, the results that the registry posts for the registered primary
+outcome decide, and with them a stop for harm or futility; where papers alone disagree, the trial counts as neutral.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
@@ -71,3 +80,123 @@ def weight(item: AppraisedItem) -> int:
         base = max(base, _STOPPED_WEIGHT)
     is_indirect = not item.direct or item.complication or bool(item.other_outcome)
     return base * 8 >> sum((item.is_preprint, bool(item.concern), item.hedged, is_indirect, bool(item.leans)))
+
+
+_DECIDED = (Direction.supports, Direction.contradicts)
+_GRAVEST = ("safety", "futility", "administrative")
+_SOUNDEST = {
+    StudyDesign.rct_blinded: 0,
+    StudyDesign.systematic_review: 1,
+    StudyDesign.rct: 2,
+    StudyDesign.rct_open: 3,
+}
+
+
+class OnePerTrial(NamedTuple):
+    """Items of which no two report the same trial."""
+
+    counted: list[AppraisedItem]
+    folded: list[str]
+    """Keys of the records for which another one stands."""
+    notes: list[str]
+    """What was folded into what, and where records of a trial disagree."""
+
+
+def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
+    """Let one item stand for each trial; the order of the items does not matter.
+
+    Args:
+        items: none of them retracted.
+    """
+    by_trial: dict[str, list[AppraisedItem]] = {}
+    for item in items:
+        if item.trial:
+            by_trial.setdefault(item.trial, []).append(item)
+    counted, folded, notes = [item for item in items if not item.trial], [], []
+    for trial, group in sorted(by_trial.items()):
+        if len(group) == 1:
+            counted += group
+            continue
+        stands, agree = _stands_for(group)
+        others = sorted(each.key for each in group if each.key != stands.key)
+        counted.append(stands)
+        folded += others
+        told = "" if agree else f", although they disagree ({_told(group)})"
+        notes.append(f"{', '.join([stands.key, *others])} report one trial ({trial}) and count once{told}.")
+    return OnePerTrial(counted, sorted(folded), notes)
+
+
+def _stands_for(group: Sequence[AppraisedItem]) -> tuple[AppraisedItem, bool]:
+    """The item for a trial, with all that its records know together, and whether they agree."""
+    registry = {standing(i) for i in group if i.key.startswith("nct:")} & set(_DECIDED)
+    stopped = {standing(i) for i in group if i.why_stopped_kind in ("safety", "futility")}
+    told = stopped or registry or {standing(i) for i in group} & set(_DECIDED)
+    agree = len({standing(i) for i in group} & set(_DECIDED)) < 2
+    if len(told) == 1:
+        direction = next(iter(told))
+        sharing = [i for i in group if standing(i) is direction]
+    else:
+        sharing = list(group)
+        neutral = told or any(standing(i) is Direction.neutral for i in group)
+        direction = Direction.neutral if neutral else Direction.unclear
+    silent = [i for i in group if standing(i) not in _DECIDED]
+    return _joined(sharing, direction, group, silent), agree
+
+
+def _joined(
+    sharing: Sequence[AppraisedItem],
+    direction: Direction,
+    group: Sequence[AppraisedItem],
+    silent: Sequence[AppraisedItem],
+) -> AppraisedItem:
+    """The trial as the best of its reports shows it; one that says the opposite adds nothing but a stop for cause.
+
+    Args:
+        sharing: the reports that say what counts.
+        direction: what counts.
+        group: all reports.
+        silent: those that are undecided; they can know the number of participants.
+    """
+    best = min(sharing, key=lambda i: (-weight(i), i.key.startswith("nct:"), i.key))
+    known = {
+        "direction": direction,
+        "design": min((i.design for i in sharing), key=lambda design: (_SOUNDEST.get(design, design.tier + 2), design)),
+        "sample_size": _largest(i.sample_size for i in (*sharing, *silent)),
+        "disputed": _first(i.disputed for i in sharing),
+        "is_preprint": all(i.is_preprint for i in sharing),
+        "concern": all(i.concern for i in sharing) or (None if all(i.concern is not False for i in sharing) else False),
+        "hedged": all(i.hedged for i in sharing),
+        "direct": any(i.direct for i in sharing),
+        "complication": all(i.complication for i in sharing),
+        "other_outcome": _shared(i.other_outcome for i in sharing),
+        "rivals": _shared(i.rivals for i in sharing),
+        "rival_works": any(i.rival_works for i in sharing),
+        "beats_rival": any(i.beats_rival for i in sharing),
+        "against_nothing": _any_true(i.against_nothing for i in sharing),
+        "trial_status": _first(i.trial_status for i in group),
+        "why_stopped_kind": next((kind for kind in _GRAVEST if any(i.why_stopped_kind == kind for i in group)), None),
+    }
+    return best.model_copy(update=known)
+
+
+def _largest(sizes: Iterable[int | None]) -> int | None:
+    return max((size for size in sizes if size is not None), default=None)
+
+
+def _shared(values: Iterable[str | None]) -> str | None:
+    """A fault of all reports; None where one of them is free of it."""
+    found = list(values)
+    return None if None in found else min(value for value in found if value is not None)
+
+
+def _any_true(values: Iterable[bool | None]) -> bool | None:
+    found = set(values)
+    return True if True in found else None if None in found else False
+
+
+def _first(values: Iterable[str | None]) -> str | None:
+    return min((value for value in values if value), default=None)
+
+
+def _told(group: Sequence[AppraisedItem]) -> str:
+    return "; ".join(sorted(f"{i.key} {standing(i).value}" for i in group if standing(i) in _DECIDED))
