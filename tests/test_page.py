@@ -1,5 +1,6 @@
 """The page, over a real socket: asked, watched, reloaded, stopped, killed; and whom it refuses."""
 
+import hashlib
 import json
 import os
 import re
@@ -104,12 +105,23 @@ def run(client: httpx.Client) -> str:
 def test_the_form_offers_kinds_examples_depths_sources_model_and_budget(client: httpx.Client) -> None:
     page = client.get("/").text
 
-    for name in ("question", "depth", "sources", "model", "max_iterations", "max_seconds", "max_cost_usd", "approve"):
+    for name in (
+        "question",
+        "depth",
+        "reader",
+        "sources",
+        "model",
+        "max_iterations",
+        "max_seconds",
+        "max_cost_usd",
+        "approve",
+    ):
         assert f'name="{name}"' in page
     assert 'href="/?kind=compare"' in page
     assert 'href="/?question=' in page
     assert QUESTION in client.get("/", params={"question": QUESTION}).text
-    assert 'name="other_drug"' in client.get("/?kind=compare").text
+    places = re.findall('<input id="([a-z_]+)"', client.get("/?kind=compare").text)
+    assert places[:3] == ["drug", "other_drug", "condition"], "in the order of the question"
 
 
 def test_a_run_is_told_until_its_end(client: httpx.Client) -> None:
@@ -334,9 +346,20 @@ def test_pages_run_no_script_but_their_own_and_load_nothing_from_elsewhere(clien
 
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        assert re.findall("<script[^>]*>", answer.text) == ['<script src="/static/page.js" defer>']
+        assert re.findall("<script[^>]*>", answer.text) == [f'<script src="{tags.address_of("page.js")}" defer>']
         assert not re.search(r"\son[a-z]+=|\sstyle=|<style", answer.text)
         assert not re.search(r'(?:src|<link[^>]*href)="(?!/static/|data:,)', answer.text)
+
+
+@pytest.mark.parametrize("name", tags.STATIC)
+def test_a_page_that_is_open_has_its_script_and_styles_when_the_server_is_gone(name: str, client: httpx.Client) -> None:
+    address = tags.address_of(name)
+    answer = client.get(address)
+
+    assert address in client.get("/").text
+    assert answer.headers["cache-control"] == "max-age=31536000, immutable"
+    assert hashlib.sha256(answer.content).hexdigest().startswith(address.partition("?")[2])
+    assert client.get("/").headers["cache-control"] == "no-store"
 
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&</textarea></script>"
@@ -360,5 +383,6 @@ def test_what_the_form_sends_is_what_options_take() -> None:
     assert choices({"question": ["x"], "sources": ["pubmed", "chembl"]})["sources"] == ("pubmed", "chembl")
     assert choices(given)["question"] == "Is a better than b for c?"
     assert choices(given)["max_seconds"] == 9.5
+    assert choices({"question": ["x"], "reader": ["careful"]})["reader"] == "careful"
     with pytest.raises(UsageError, match="condition"):
         choices({"kind": ["treat"]})

@@ -14,8 +14,9 @@ from builders import QUESTION, record, reply
 from exports_sample import sample
 from rich.console import Console
 
+from willowbark.agents.report.forms.blocks import Table, spans
 from willowbark.teams.events import AgentEvent
-from willowbark.teams.faces.terminal import Board
+from willowbark.teams.faces.terminal import Board, write_lines
 from willowbark.teams.faces.terminal_report import print_report
 from willowbark.tools.search import Status
 
@@ -82,6 +83,33 @@ def test_identifiers_are_links_to_the_sources_pages() -> None:
     plain = io.StringIO()
     print_report(sample().to_tree(), Console(file=plain, width=COLUMNS))
     assert "\x1b" not in plain.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_word_of_a_candidates_line_is_broken_or_lost(width: int) -> None:
+    report = sample()
+    names = ("cyproheptadine", "onabotulinumtoxina")
+    candidates = [each.model_copy(update={"name": name}) for each, name in zip(report.candidates, names, strict=False)]
+    told = report.model_copy(update={"candidates": candidates})
+    console = Console(file=io.StringIO(), width=width)
+    print_report(told.to_brief(), console)
+    assert isinstance(console.file, io.StringIO)
+    words = console.file.getvalue().split()
+
+    (table,) = (block for section in told.to_brief().sections for block in section.blocks if isinstance(block, Table))
+    for line in table.lines:
+        for cell in line:
+            assert set("".join(node.text for node in spans(cell)).split()) <= set(words)
+
+
+def test_lines_for_people_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setenv("COLUMNS", "30")
+    write_lines(["Source      brave: off (the web is not searched)"], 12)
+
+    assert out.getvalue() == "Source      brave: off (the\n            web is not\n            searched)\n"
 
 
 def in_terminal(arguments: list[str], folder: Path) -> tuple[bytes, pyte.HistoryScreen]:

@@ -115,7 +115,9 @@ def _plan(
         )
         plan.ask(*_chase(with_verdict, request), ["literature"])
         if reading.goes_on:
-            plan.ask(f"{reading.hits - reading.read:,} of {reading.hits:,} hits unread.", reading.unread, readers())
+            left = f"{reading.hits - reading.read:,} of {reading.hits:,} hits"
+            pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # of hits that others gave, perhaps
+            plan.ask(f"{left if reading.hits > reading.read else pages} unread.", reading.unread, readers())
     entries = [search for search in request.searches if gives(search.source) in ENTRIES]
     if entries and all(search.status is Status.UNAVAILABLE for search in entries) and request.iteration == 1:
         plan.ask(f"Drugs that databases list for {condition}.", [condition], ["mechanism"])

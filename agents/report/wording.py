@@ -32,6 +32,8 @@ def counted(number: int, noun: str) -> str:
 
     >>> counted(1, "record"), counted(2, "cohort study"), counted(3, "case series"), counted(0, "search")
     ('1 record', '2 cohort studies', '3 case series', '0 searches')
+    >>> counted(2, "query"), counted(2, "registry entry")
+    ('2 queries', '2 registry entries')
     """
     if number == 1 or noun.endswith("series"):
         return f"{number} {noun}"
@@ -40,7 +42,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def _plural(noun: str) -> str:
-    if noun.endswith(("dy", "try")):
+    if noun.endswith(("dy", "ry")):
         return f"{noun[:-1]}ies"
     return f"{noun}es" if noun.endswith("ch") else f"{noun}s"
 

@@ -30,7 +30,6 @@ from willowbark.agents.report.forms.blocks import (
     Table,
     Text,
     flow,
-    joined,
     spans,
 )
 from willowbark.agents.report.model import ResearchReport
@@ -46,7 +45,6 @@ _LETTER = Pt(4.6)  # width of a letter of that size, on the average of a word
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest moment that a zip archive can tell
 _LISTS = {"points": "List Bullet", "steps": "List", "references": "List", "lines": "Normal"}
 _NUMBERED = frozenset({"steps", "references"})
-_CARDS = frozenset({"records", "trials"})
 _BOLD = frozenset({"strong", "flag", "mark"})
 _LONGEST_WORD = 30  # letters; addresses and the like are broken
 
@@ -115,7 +113,7 @@ def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
                 _runs(word.add_paragraph(style="Quote"), flow(block))
             case Figure():
                 _picture(word, block)
-            case Table() if block.look in _CARDS:
+            case Table() if block.has_wide_lines:
                 _cards(word, block)
             case Table():
                 _table(word, block)
@@ -155,8 +153,7 @@ def _cards(word: WordDocument, block: Table) -> None:
             _runs(card, row.cells[0])
             card.runs[0].bold = True
             card.add_run().add_break()
-            named = zip(block.columns[1:], row.cells[1:], strict=True)
-            _runs(card, joined((flow(Text(f"{name}: ", "emphasis"), *cell) for name, cell in named), " · "))
+            _runs(card, block.told(row))
             if row.below:
                 card.add_run().add_break()
                 _runs(card, row.below)

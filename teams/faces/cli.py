@@ -247,21 +247,22 @@ def doctor(
 
         from ..config import FILE_NAME, Settings  # noqa: PLC0415
         from . import doctor as visit  # noqa: PLC0415
-        from .terminal import write_out  # noqa: PLC0415
+        from .terminal import write_lines  # noqa: PLC0415
 
-        write_out("\n".join(visit.about_here()))
+        write_lines(visit.about_here(), visit.INDENT)
         settings = Settings.load(config)
         default = Path(FILE_NAME)
-        write_out("\n".join(visit.about_settings(settings, config or (default if default.exists() else None))))
+        write_lines(visit.about_settings(settings, config or (default if default.exists() else None)), visit.INDENT)
         endpoints = Endpoints.from_environment()
         addresses = visit.addresses_of(endpoints, settings)
         if live:
             said = asyncio.run(visit.live(endpoints))
-            write_out("\n".join(f"Live        {name}: {line}" for name, (_, line) in said.items()))
+            lines = [f"Live        {name}: {line}" for name, (_, line) in said.items()]
             reached = {name for name, (answered, _) in said.items() if answered}
         else:
             reached = visit.reachable(addresses)
-            write_out("\n".join([*visit.about_sources(addresses, reached), *visit.about_others(addresses, endpoints)]))
+            lines = [*visit.about_sources(addresses, reached), *visit.about_others(addresses, endpoints)]
+        write_lines(lines, visit.INDENT)
         if not reached:
             raise _Unreachable(visit.unreachable_advice(endpoints, addresses))
 

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import platform
 import queue
+import re
 import shutil
 import socket
 import sys
@@ -13,7 +14,7 @@ import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from ..config import Settings
 
+INDENT = 12  # columns before what a line tells
 REACH_TIMEOUT_S = 3.0
 LIVE_TIMEOUT_S = 20.0  # for one source; some take nine seconds on a good day
 ASKED_LIVE = "propranolol"  # every source knows it
@@ -45,6 +47,9 @@ _MODEL_KEYS = (
     "AZURE_OPENAI_ENDPOINT",
     "OLLAMA_HOST",
 )
+_MISSING = "not installed"
+_OF_EXTRA = re.compile(r"(?P<package>[\w.-]+).*\bextra == ['\"](?P<extra>[\w-]+)['\"]")
+"""A requirement of an extra, as packages name it: https://packaging.python.org/en/latest/specifications/dependency-specifiers/"""
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -220,10 +225,18 @@ async def _small_question(name: str, transport: "Transport") -> str:
 
 
 def extras() -> dict[str, bool]:
-    """Which of the model providers' extras are installed."""
+    """Which of the package's extras are installed: with every package that each names, and its provider's library."""
     from ..model_clients import PROVIDERS  # noqa: PLC0415  only the doctor's visit needs it
 
-    return {name: _importable(provider.library) for name, provider in PROVIDERS.items()}
+    needed: dict[str, list[str]] = {}
+    for requirement in requires("willowbark") or []:
+        if found := _OF_EXTRA.match(requirement):
+            needed.setdefault(found["extra"], []).append(found["package"])
+    return {
+        name: all(_version(package) != _MISSING for package in packages)
+        and (name not in PROVIDERS or _importable(PROVIDERS[name].library))
+        for name, packages in needed.items()
+    }
 
 
 def _importable(module: str) -> bool:
@@ -237,7 +250,7 @@ def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return _MISSING
 
 
 def _writable(root: Path) -> bool:

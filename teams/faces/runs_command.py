@@ -9,7 +9,7 @@ from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
 from ..ledger.kept import Turn
 from ..model_clients import BASELINE
 from .export_command import LATEST, UNFINISHED, meant
-from .terminal import one_line, write_out
+from .terminal import one_line, write_lines, write_out
 
 if TYPE_CHECKING:
     from willowbark.agents.report.content import TurnUsage
@@ -61,7 +61,7 @@ def show_turns(run_id: str, iteration: int, path: Path = DEFAULT_PATH) -> None:
         cost = sum(each.cost_usd or 0.0 for each in costs) if known else None
         tokens = f"{sum(each.tokens for each in costs):,} tokens, {money(cost)}"
         lines += ["", f"## {turn.source} ({tokens})", "", *_told(turn.type, turn.message["content"])]
-    write_out("\n".join(lines))
+    write_lines("\n".join(lines).splitlines(), 2)
 
 
 def show_costs(run_id: str, path: Path = DEFAULT_PATH) -> None:
@@ -84,7 +84,8 @@ def show_costs(run_id: str, path: Path = DEFAULT_PATH) -> None:
         rows += [_row(agent, "all", own)] if len(own) > 1 else []
     table = "\n".join(_laid_out([*rows, _row("total", "all", turns)]))
     note = f"\n\n{_ESTIMATED}" if run.model == BASELINE else ""
-    write_out(f"# {one_line(run.question)}\n\nRun {run_id}, {run.status}; model {one_line(run.model)}\n\n{table}{note}")
+    head = f"# {one_line(run.question)}\n\nRun {run_id}, {run.status}; model {one_line(run.model)}\n\n{table}{note}"
+    write_lines(head.splitlines())
 
 
 def forget_run(run_id: str, path: Path = DEFAULT_PATH) -> None:
@@ -100,7 +101,7 @@ def forget_run(run_id: str, path: Path = DEFAULT_PATH) -> None:
 
 def diff_runs(earlier: str, later: str | None, path: Path = DEFAULT_PATH) -> None:
     """Print which evidence is new, gone or changed from one run to another, and which verdicts moved."""
-    write_out("\n".join(compared(earlier, later, path)))
+    write_lines(compared(earlier, later, path), 2)
 
 
 def compared(earlier: str, later: str | None, path: Path = DEFAULT_PATH) -> list[str]:
@@ -133,7 +134,7 @@ def _with_another(ledger: Ledger, run_id: str) -> list[str]:
     asked, runs = ledger.run(run_id).question, ledger.runs()
     alike = [r.run_id for r in runs if r.question == asked and r.status == "complete" and r.run_id != run_id]
     if not alike:
-        raise LedgerError(f"no other run asked what {run_id} asked; ask again, afresh, or name a second run")
+        raise LedgerError(f"no other run asked “{one_line(asked)}”; ask it again with --fresh, or name a second run")
     pair = {run_id, alike[0]}
     return [each.run_id for each in reversed(runs) if each.run_id in pair]
 

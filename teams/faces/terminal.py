@@ -2,11 +2,13 @@
 
 import io
 import os
+import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from textwrap import TextWrapper
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
@@ -256,6 +258,15 @@ def write_out(text: str) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="replace")
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def write_lines(lines: Iterable[str], indent: int = 0) -> None:
+    """Write lines for people: a terminal breaks them between words, and sets in what goes on by so many columns."""
+    if sys.stdout.isatty():
+        columns = shutil.get_terminal_size().columns
+        fold = TextWrapper(columns, subsequent_indent=" " * indent, break_on_hyphens=False)
+        lines = (piece for line in lines for piece in fold.wrap(line) or [""])
+    write_out("\n".join(lines))
 
 
 def leave_quietly() -> None:

@@ -13,7 +13,6 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from importlib import resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -46,11 +45,6 @@ _BEAT_S = 1.0  # between two looks of a page at a run in which nothing happens: 
 _PAUSE_S = 0.1  # between two updates of a page: people gain nothing from more
 _STOP_S = 2  # for requests under way when the server ends
 _SETTLE_S = 10.0  # for runs to keep what they found
-_STATIC = {
-    "page.css": (__package__, "text/css; charset=utf-8"),
-    "page.js": (__package__, "text/javascript; charset=utf-8"),
-    "report.css": ("willowbark.teams.exports", "text/css; charset=utf-8"),
-}
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -61,6 +55,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_TO_KEEP = {"Cache-Control": "max-age=31536000, immutable"}  # its address changes with it
 _NUMBERS: Mapping[str, Callable[[str], float]] = {
     "max_iterations": int,
     "max_tokens": int,
@@ -229,7 +224,9 @@ class Sealed:
 
         async def sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         await self._inner(scope, receive, sealed)
@@ -295,12 +292,11 @@ def _event(kind: str, number: str | None = None, **data: str) -> str:
 
 
 async def static(request: Request) -> Response:
-    """A style sheet, or the script."""
+    """A style sheet, or the script: a page that is open needs no server to find that it is gone."""
     name = request.path_params["name"]
-    if name not in _STATIC:
+    if name not in tags.STATIC:
         raise HTTPException(404)
-    package, kind = _STATIC[name]
-    return Response(resources.files(package).joinpath(name).read_bytes(), media_type=kind)
+    return Response(tags.static(name), media_type=mimetypes.guess_type(name)[0], headers=_TO_KEEP)
 
 
 def choices(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -316,7 +312,7 @@ def choices(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
             chosen["question"] = pattern.format(**{place: " ".join(_one(given, place).split()) for place in PLACES})
             if missing := [place for place in PLACES if f"{{{place}}}" in pattern and not _one(given, place).strip()]:
                 raise UsageError(f"{missing[0].replace('_', ' ')}: say which one")
-    for name in ("depth", "model"):
+    for name in ("depth", "reader", "model"):
         if value := _one(given, name).strip():
             chosen[name] = value
     for name, number in _NUMBERS.items():

@@ -154,7 +154,7 @@ def approval(run_id: str, request: "ApprovalRequest | None") -> Html | None:
         tag("p", f"Without an answer within {request.timeout_s:g} seconds: {request.default}.", class_="small"),
         posting(
             f"/runs/{run_id}/approval",
-            tag("fieldset", tag("legend", "Candidates"), *boxes),
+            tag("fieldset", tag("legend", "Candidates"), *boxes, class_="columns"),
             tag("button", "All or none", type="button", class_="quiet", data_all="accepted"),
             field("Why the others are set aside", "reason", note="goes into the report; may be empty", maxlength=300),
             button("Write the report"),

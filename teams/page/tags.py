@@ -1,7 +1,10 @@
 """The material of the pages: tags in which every text is escaped, the frame of a page, the parts of a form."""
 
+import hashlib
 from collections.abc import Iterable
+from functools import cache
 from html import escape
+from importlib import resources
 from typing import Any
 
 from willowbark.tools.enclosure import visible
@@ -9,6 +12,10 @@ from willowbark.tools.enclosure import visible
 from ..faces.terminal import one_line
 
 _EMPTY = frozenset({"input", "link", "meta", "rect"})
+
+
+STATIC = {"page.css": __package__, "page.js": __package__, "report.css": "willowbark.teams.exports"}
+"""What pages load beside themselves, and the package that holds it."""
 
 
 class Html(str):
@@ -19,6 +26,18 @@ class Html(str):
 
 Content = str | Html | None
 """A text is escaped; None adds nothing."""
+
+
+@cache
+def static(name: str) -> bytes:
+    """A style sheet, or the script."""
+    return resources.files(STATIC[name]).joinpath(name).read_bytes()
+
+
+@cache
+def address_of(name: str) -> str:
+    """Where a style sheet or the script stands: a browser that has this content need not ask again, or for long."""
+    return f"/static/{name}?{hashlib.sha256(static(name)).hexdigest()[:12]}"
 
 
 def tag(name: str, /, *content: Content, **attributes: str | bool | float | None) -> Html:
@@ -60,9 +79,9 @@ def page(title: str, *content: Content, here: str = "", main: str | None = None)
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{one_line(title)} · Willowbark"),
         tag("link", rel="icon", href="data:,"),
-        tag("link", rel="stylesheet", href="/static/report.css"),
-        tag("link", rel="stylesheet", href="/static/page.css"),
-        tag("script", src="/static/page.js", defer=True),
+        tag("link", rel="stylesheet", href=address_of("report.css")),
+        tag("link", rel="stylesheet", href=address_of("page.css")),
+        tag("script", src=address_of("page.js"), defer=True),
     )
     bar = tag("nav", tag("strong", "Willowbark"), *links, class_="bar", aria_label="Willowbark")
     skip = tag("a", "To the content", class_="skip", href=f"#{main or 'content'}")

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from string import Formatter
 from typing import get_args
 from urllib.parse import urlencode
 
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
+from willowbark.tools.reading.reading import ReaderName
 from willowbark.tools.registry import searchable, title_of
 
 from ..config import DEPTHS, Depth, ResearchSettings, Settings
@@ -20,6 +22,10 @@ EXAMPLES = (
     "Is metformin better than lifestyle change for polycystic ovary syndrome?",
     "Which drugs should be avoided in myasthenia gravis?",
 )
+_READERS: Mapping[ReaderName, str] = {
+    "learned": "fast: seconds",
+    "careful": "careful: more often right, and a minute more or two",
+}
 
 
 def ask_page(
@@ -82,7 +88,7 @@ def _question(given: Mapping[str, Sequence[str]]) -> Html:
         )
         below = tag("div", tag("p", "For example:"), examples, id="examples", class_="small")
         return joined([tabs, tag("label", "Question", for_="question"), box, below])
-    places = [place for place in PLACES if f"{{{place}}}" in pattern]
+    places = [place for _, place, _, _ in Formatter().parse(pattern) if place]
     fields = [
         field(place.replace("_", " ").capitalize(), place, _first(given, place), note=PLACES[place], required=True)
         for place in places
@@ -127,8 +133,14 @@ def _choices(settings: Settings, given: Mapping[str, Sequence[str]]) -> Html:
         bool(given.get("approve")) or research.approve,
     )
     fresh = pick("checkbox", "fresh", "yes", "Ask the sources even what a run asked lately", bool(given.get("fresh")))
+    reader = _first(given, "reader") or research.reader
+    reading = tag(
+        "fieldset",
+        tag("legend", "Reading"),
+        *(pick("radio", "reader", name, said, name == reader) for name, said in _READERS.items()),
+    )
     more = tag("details", tag("summary", "Sources, model, budget"), sources, model, budget, fresh, class_="more")
-    return joined([depths, approve, more])
+    return joined([depths, reading, approve, more])
 
 
 def _budget(research: ResearchSettings, given: Mapping[str, Sequence[str]]) -> Html:

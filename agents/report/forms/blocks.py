@@ -118,6 +118,16 @@ class Table:
             found += [(*row.cells, row.below) if self.below else row.cells for row in group.rows]
         return found
 
+    @property
+    def has_wide_lines(self) -> bool:
+        """Whether its lines hold too much for columns of paper or a terminal: they stand one below the other there."""
+        return self.look in ("records", "trials")
+
+    def told(self, row: Row) -> "Flow":
+        """What a line says beside its first cell, each with the name of its column."""
+        named = zip(self.columns[1:], row.cells[1:], strict=True)
+        return joined((flow(Text(f"{name}: ", "emphasis"), *cell) for name, cell in named), " · ")
+
 
 @dataclass(frozen=True, slots=True)
 class Quote:

@@ -72,7 +72,7 @@ def _standing(candidate: DrugCandidate) -> Iterator[tuple[str, Flow]]:
     marketed = candidate.current_indications
     more = f" and {len(marketed) - _MAX_INDICATIONS} more" if len(marketed) > _MAX_INDICATIONS else ""
     yield "Status", flow(candidate.clinical_status)
-    yield "Marketed for", flow(", ".join(marketed[:_MAX_INDICATIONS]) or NOT_REPORTED, more)
+    yield "Marketed for", flow("; ".join(marketed[:_MAX_INDICATIONS]) or NOT_REPORTED, more)
     yield "Mechanism", flow(candidate.mechanism)
     if candidate.proposed_mechanism not in (NOT_REPORTED, NONE_PROPOSED):
         yield "Proposed here", flow(candidate.proposed_mechanism)

@@ -189,7 +189,9 @@ class _Form:
         return f'<dl class="pairs">{"".join(pairs)}</dl>'
 
     def _table(self, node: Table) -> str:
-        names = "".join(f'<th scope="col" role="columnheader">{text(name)}</th>' for name in node.columns)
+        names = "".join(
+            f'<th scope="col" role="columnheader"{_number(name, node)}>{text(name)}</th>' for name in node.columns
+        )
         body = "\n".join(self._group(group, node) for group in node.groups)
         return (
             f'<div class="scroll" role="region" aria-label="{text(node.caption)}" tabindex="0">'
@@ -209,10 +211,9 @@ class _Form:
         cells = []
         for n, (name, cell) in enumerate(zip(table.columns, row.cells, strict=True)):
             label = text(name.partition(" ")[0])  # phones have room for one word
-            number = ' class="number"' if name in table.numbers else ""
             is_head = n == 0 and table.look != "records"
             tag, more = ("th", 'scope="row" role="rowheader"') if is_head else ("td", 'role="cell"')
-            cells.append(f'<{tag} {more} data-label="{label}"{number}>{self.flow(cell)}</{tag}>')
+            cells.append(f'<{tag} {more} data-label="{label}"{_number(name, table)}>{self.flow(cell)}</{tag}>')
         yield f'<tr role="row">{"".join(cells)}</tr>'
         if row.below:
             yield (
@@ -275,6 +276,10 @@ class _Notebook(_Form):
 
     def _stages(self, node: Stages) -> str:
         return self._table(node.table)
+
+
+def _number(column: str, table: Table) -> str:
+    return ' class="number"' if column in table.numbers else ""
 
 
 def _class(look: str) -> str:
