@@ -52,7 +52,7 @@ import autogen_agentchat.agents, autogen_agentchat.teams, autogen_core.models
 autogen_s, autogen_mb = time.process_time() - cpu_began, peak_mb()
 from willowbark.teams import research
 beyond_s = time.process_time() - cpu_began - autogen_s
-import httpx, networkx, willowbark.agents.baseline.client
+import httpx, willowbark.agents.baseline.client
 import willowbark.tools.reading.learned, willowbark.tools.reading.facts
 import willowbark.teams.run.course, willowbark.agents.approver
 team_s = time.process_time() - cpu_began - autogen_s - beyond_s

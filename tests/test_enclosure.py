@@ -7,8 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from willowbark.tools.enclosure import disclose, enclose, new_marker, restated, stated, visible, without_statements
+from willowbark.tools.enclosure import (
+    disclose,
+    enclose,
+    enclosed,
+    new_marker,
+    restated,
+    stated,
+    visible,
+    without_statements,
+)
 from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.toolbox import SourceTool, ToolReply, replies_in
 
 MARKER = "0123456789abcdef"
 NASTY = st.sampled_from(
@@ -37,6 +48,27 @@ def test_any_text_comes_out_as_it_went_in_but_for_what_is_invisible(contents: li
     assert found.head == {"query": visible(query)}
     assert [r.content for r in found.records] == [visible(text) or "(no visible text)" for text in contents]
     assert [r.metadata["abstract"] for r in found.records] == [visible(text) for text in contents]
+
+
+@given(st.lists(TEXT.filter(bool), max_size=4), TEXT)
+def test_a_block_that_says_all_gives_the_same_records_again(contents: list[str], query: str) -> None:
+    records = [record(text, abstract=text, nested={"a": [text, None, 1]}) for text in contents]
+
+    block, says_all = enclosed(records, MARKER, head={"query": query})
+
+    (found,) = disclose(block)
+    assert says_all == (found.records == records and found.head == {"query": query})
+
+
+@pytest.mark.parametrize(("content", "is_kept"), [("Attacks fell.", True), ("Attacks\u200b fell.", False)])
+def test_only_what_is_written_whole_is_not_read_back(content: str, is_kept: bool) -> None:
+    reply = SourceReply(source="pubmed", query="q", status=Status.OK, records=[record(content, pmid="1")])
+    text = SourceTool("pubmed").return_value_as_string(ToolReply(replies=[reply]))
+
+    (found,) = replies_in(text)
+
+    assert (found is reply) is is_kept
+    assert found.records[0].content == "Attacks fell."
 
 
 @given(st.lists(TEXT.filter(bool), max_size=4))

@@ -97,7 +97,16 @@ def enclose(
         head: what is known of the records as a whole, JSON-safe: their source, query, count.
         text_limit: characters of content to keep of each record; None keeps all.
     """
-    return _block_of([_line(_clean(head or {})), *(_written(record, text_limit) for record in records)], marker)
+    return enclosed(records, marker, head=head, text_limit=text_limit)[0]
+
+
+def enclosed(
+    records: Sequence[Evidence], marker: str, *, head: Mapping[str, Any] | None = None, text_limit: int | None = None
+) -> tuple[str, bool]:
+    """A block as `enclose` writes it, and whether it says all: then the same is read from it again."""
+    clean, lines = _clean(head or {}), [_written(record, text_limit) for record in records]
+    says_all = clean == (head or {}) and all(whole for _, whole in lines)
+    return _block_of([_line(clean), *(line for line, _ in lines)], marker), says_all
 
 
 def enclose_lines(lines: Sequence[Mapping[str, Any]], marker: str, *, head: Mapping[str, Any] | None = None) -> str:
@@ -171,16 +180,16 @@ def _block(lines: Sequence[str]) -> Block:
     return Block(dict(head), [_evidence(record) for record in records])
 
 
-def _written(record: Evidence, text_limit: int | None) -> str:
-    """A record's line. Of nearly all records nothing has to be taken out, which shows in the line at once."""
+def _written(record: Evidence, text_limit: int | None) -> tuple[str, bool]:
+    """A record's line, and whether it is whole: from nearly all nothing must be taken out, which shows at once."""
     dumped: dict[str, Any] = {"key": record.key, **record.model_dump()}
     title = record.citation.title
     if text_limit is None and title == title.strip():
         with contextlib.suppress(TypeError):  # what JSON does not know
             line = _line(dumped)
             if _shows_all(line) and not _ESCAPED.search(line):
-                return line
-    return _line(_record(dumped, text_limit))
+                return line, True
+    return _line(_record(dumped, text_limit)), False
 
 
 def _record(written: Mapping[str, Any], text_limit: int | None) -> dict[str, Any]:

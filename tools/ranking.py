@@ -25,6 +25,7 @@ _STOP_WORDS = frozenset(
     " that the their these this to treat treatment was were what which who will with would".split()
 )
 
+_ENDINGS = ("ed", "eds", "edly", "ing", "ings", "ingly")
 _stemming = threading.Lock()  # a stemmer works in place, and the sandbox searches in a thread of its own
 
 
@@ -81,15 +82,23 @@ def beginnings(stem: str) -> tuple[str, ...]:
 def stems_among(words: Sequence[str], wanted: Set[str]) -> list[str]:
     """The stems of words that are among the wanted ones, in order, repeats kept."""
     likely = _likely(frozenset(wanted))
-    begun = (word for word in words if word[:4] in likely or word[:2] in likely or word[:1] in likely)
+    begun = (word for word in words if word[:4] in likely or word[:3] in likely or word[:2] in likely or word in likely)
     return [found for word in begun if (found := stem(word)) in wanted]
 
 
 @lru_cache(maxsize=64)
 def _likely(wanted: frozenset[str]) -> frozenset[str]:
-    """How words begin whose stems are wanted: as long stems do, by four letters."""
-    starts = ((each[:4],) if len(each) > 4 else beginnings(each) for each in wanted)
-    return frozenset(start for each in starts for start in each)
+    """How words begin whose stems are wanted: as these do but for the last letter, by four letters at most.
+
+    A letter or a digit alone is the stem of itself, and a vowel of what it makes with an ending.
+    """
+    return frozenset(start for each in wanted for start in _starts(each))
+
+
+def _starts(stem: str) -> tuple[str, ...]:
+    if len(stem) == 1:
+        return (stem, *(stem + ending for ending in _ENDINGS if stem in "aeiouy"))
+    return (stem[: min(4, len(stem) - 1)],) if len(stem) > 3 else beginnings(stem)
 
 
 def rank(question: str, records: Sequence[Evidence]) -> list[Evidence]:

@@ -6,17 +6,19 @@ failure: it answers with a reply that names it. Tools of a team share one transp
 
 import asyncio
 import contextlib
+import threading
 from abc import abstractmethod
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache
 from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool, ToolSchema
 from pydantic import BaseModel, Field, ValidationError, create_model
 
-from .enclosure import disclose, enclose, new_marker
+from .enclosure import disclose, enclosed, new_marker
 from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
 from .http.transport import Transport
 from .registry import cards, searchable
@@ -211,20 +213,46 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
     def return_value_as_string(self, value: ToolReply) -> str:
         """The records as marked blocks, for the model; a line before them tells whoever follows the run what came."""
         blocks = [
-            enclose(reply.records, self._marker, head=reply.model_dump(mode="json", exclude={"records"}))
+            enclosed(reply.records, self._marker, head=reply.model_dump(mode="json", exclude={"records"}))
             for reply in value.replies
         ]
-        return "\n".join(["; ".join(reply.line for reply in value.replies), *blocks])
+        text = "\n".join(["; ".join(reply.line for reply in value.replies), *(block for block, _ in blocks)])
+        if all(says_all for _, says_all in blocks):
+            _results.keep(text, tuple(value.replies))
+        return text
 
 
-@lru_cache(maxsize=256)  # a specialist, its analyst, the events and the hooks all read the results of one turn
 def replies_in(text: str) -> tuple[SourceReply, ...]:
-    """Read a tool's result back, once: the replies that its blocks hold."""
-    found = []
-    for block in disclose(text):
-        with contextlib.suppress(ValidationError):
-            found.append(SourceReply.model_validate({**block.head, "records": block.records}))
-    return tuple(found)
+    """The replies that the blocks of a tool's result hold: those it was written from, else read back, once."""
+    if (known := _results.of(text)) is None:
+        found = []
+        for block in disclose(text):
+            with contextlib.suppress(ValidationError):
+                found.append(SourceReply.model_validate({**block.head, "records": block.records}))
+        known = _results.keep(text, tuple(found))
+    return known
+
+
+class _Results:
+    """The latest results of tools with what they hold: specialist, analyst, events and hooks all read a turn's."""
+
+    def __init__(self, most: int = 32) -> None:
+        self._most, self._held = most, OrderedDict[str, tuple[SourceReply, ...]]()
+        self._lock = threading.Lock()  # runs may go on in several threads
+
+    def of(self, text: str) -> tuple[SourceReply, ...] | None:
+        with self._lock:
+            return self._held.get(text)
+
+    def keep(self, text: str, replies: tuple[SourceReply, ...]) -> tuple[SourceReply, ...]:
+        with self._lock:
+            self._held[text] = replies
+            while len(self._held) > self._most:
+                self._held.popitem(last=False)
+        return replies
+
+
+_results = _Results()
 
 
 class SourceToolConfig(BaseModel):

@@ -14,11 +14,11 @@ from .matching import (
     abbreviated,
     apart,
     cued,
-    cues,
     long_forms,
     phrase_key,
     read_table,
     split_names,
+    written,
 )
 
 # Known names that say little without the words before them: "adrenal cancer" is more than cancer.
@@ -232,7 +232,7 @@ def _patterns() -> tuple[_Patterns, _Patterns]:
     """For each condition what is done about it, and who has it."""
     deeds, people = [], []
     for row in read_table("asked_as.tsv"):
-        who, verbs, things = (cues(row[column]).pattern for column in ("people", "verbs", "things"))
+        who, verbs, things = (written(row[column]) for column in ("people", "verbs", "things"))
         if row["verbs"]:
             orders = f"{verbs}{_WITHIN}{things}|{who}{_WITHIN}{verbs}(?:{_WITHIN}{things})?"
             deeds.append((row["name"], re.compile(orders, re.IGNORECASE)))

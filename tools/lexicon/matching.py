@@ -206,7 +206,12 @@ def cues(cell: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
     >>> cues("no _ benefit/effect*|^ *itis").findall("Neuritis: no clear, lasting effects")
     ['Neuritis', 'no clear, lasting effects']
     """
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(_cue, split_names(cell)))})(?!\w)", flags)
+    return re.compile(written(cell), flags)
+
+
+def written(cell: str) -> str:
+    """What `cues` makes a pattern of."""
+    return rf"(?<!\w)(?:{'|'.join(map(_cue, split_names(cell)))})(?!\w)"
 
 
 def _cue(cue: str) -> str:
@@ -236,4 +241,9 @@ def cued(name: str, package: str) -> re.Pattern[str]:
     Raises:
         KeyError: the table has no such name.
     """
-    return cues({row["name"]: row["cues"] for row in read_table("cues.tsv", package)}[name])
+    return cues(_named_cues(package)[name])
+
+
+@cache
+def _named_cues(package: str) -> Mapping[str, str]:
+    return {row["name"]: row["cues"] for row in read_table("cues.tsv", package)}

@@ -13,7 +13,7 @@ five. Proteins that carry or break down drugs of every kind count a quarter.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -34,6 +34,7 @@ CARRIER = 0.25
 GAP = 0.1  # weight of a step that nothing says
 MOST = 0.9  # confidence that look-ups and sentences can give
 COUNTED = 3  # ways that are added up
+MOST_STEPS = 3  # of a way: drug, target, process or another target, condition
 MAX_SHOWN_GENES = 3
 _TAKES_PART, _HAS_A_PART, _WORKS_WITH = "takes part in", "has a part in", "works together with"
 _CARRIERS = re.compile(r"CYP\d|UGT\d|ABC[BCG]\d|SLCO\d|SLC22A\d|SULT\d|ALB$|ORM\d|KCNH2$")
@@ -49,12 +50,10 @@ class MechanismGraph:
     """
 
     def __init__(self, pool: Sequence[Evidence], asked: ParsedQuestion, drugs: Iterable[str]) -> None:
-        import networkx as nx  # noqa: PLC0415  loaded with the first graph: it takes a quarter of a second
-
         self._asked, self._pool = asked, [readable(record) for record in pool]
         self.disease = Node("disease", " and ".join(asked.conditions) or " ".join(asked.terms) or asked.text)
-        self._graph: nx.DiGraph[Node] = nx.DiGraph()
-        self._graph.add_node(self.disease)
+        self._after: dict[Node, dict[Node, list[Backing]]] = {self.disease: {}}
+        self._before: dict[Node, dict[Node, None]] = {self.disease: {}}
         self._relations: dict[tuple[Node, Node], str] = {}
         self._drugs = {drug: Node("drug", drug) for drug in dict.fromkeys(drugs)}
         self._names: dict[Node, list[str]] = {}
@@ -76,8 +75,12 @@ class MechanismGraph:
     def _back(self, start: Node, end: Node, relation: str, *given: Backing) -> None:
         if not given:
             return
-        held: list[Backing] = self._graph.edges.get((start, end), {}).get("backings", [])
-        self._graph.add_edge(start, end, backings=held + [each for each in given if each not in held])
+        for node in (start, end):
+            self._after.setdefault(node, {})
+            self._before.setdefault(node, {})
+        held = self._after[start].get(end, [])
+        self._after[start][end] = held + [each for each in given if each not in held]
+        self._before[end][start] = None
         self._relations.setdefault((start, end), relation)
 
     def _target(self, genes: Sequence[str], name: str, number: str, organism: str = "") -> Node:
@@ -169,7 +172,7 @@ class MechanismGraph:
         found = Sentences(self._pool, self._asked, [*targets.values(), *processes.values(), *drugs.values()])
         for target, names in targets.items():
             self._back(target, self.disease, _HAS_A_PART, *found.backings(names, on_condition=True))
-            for drug in list(self._graph.predecessors(target)) if target in self._graph else []:
+            for drug in list(self._before.get(target, ())):
                 self._back(drug, target, "acts on", *found.backings(names, drugs[drug]))
         for process, names in processes.items():
             self._back(process, self.disease, _HAS_A_PART, *found.backings(names, on_condition=True))
@@ -177,16 +180,22 @@ class MechanismGraph:
     def _add_shared(self) -> None:
         """Processes in which proteins of the condition take part, beside the targets of drugs."""
         for process in self.processes:
-            for target in list(self._graph.predecessors(process)):
-                if self._graph.has_edge(target, self.disease) and (step := self._step(target, self.disease)).weight:
+            for target in list(self._before[process]):
+                if self.disease in self._after[target] and (step := self._step(target, self.disease)).weight:
                     first = step.quoted or step.backings[0]
-                    shared = {"basis": "shared protein", "number": target.name, "score": step.weight}
-                    backing = Backing(key=first.key, source=first.source, quote=first.quote, **shared)
+                    backing = Backing(
+                        key=first.key,
+                        source=first.source,
+                        basis="shared protein",
+                        number=target.name,
+                        quote=first.quote,
+                        score=step.weight,
+                    )
                     self._back(process, self.disease, f"holds {target.name}, which {_HAS_A_PART}", backing)
 
     def _add_partners(self) -> None:
         """What targets work together with, where records connect it with the condition."""
-        involved = set(self._graph.predecessors(self.disease))
+        involved = set(self._before[self.disease])
         for record in self._pool:
             if not isinstance(said := record.record, Protein):
                 continue
@@ -194,7 +203,7 @@ class MechanismGraph:
                 backing = _backing(record, basis="interaction", number=each["id"], score=each["score"])
                 ends = [node for node in self._holding(each["symbol"]) if node in involved]
                 for start in self._holding(said.gene_symbol or ""):
-                    for end in ends if start in self._graph else ():
+                    for end in ends if start in self._after else ():
                         if end != start:
                             self._back(start, end, _WORKS_WITH, backing)
                             self._partners[start] = len(said.partners)
@@ -203,13 +212,13 @@ class MechanismGraph:
     def processes(self) -> list[Node]:
         """Pathways and processes, by name."""
         return sorted(
-            (node for node in self._graph if node.kind == "process"), key=lambda node: (node.name, node.number)
+            (node for node in self._after if node.kind == "process"), key=lambda node: (node.name, node.number)
         )
 
     @property
     def involved(self) -> list[Step]:
         """What has a part in the condition, the surest first; what is only shared stands with its protein."""
-        steps = [self._step(node, self.disease) for node in self._graph.predecessors(self.disease)]
+        steps = [self._step(node, self.disease) for node in self._before[self.disease]]
         own = [step for step in steps if any(each.basis != "shared protein" for each in step.backings)]
         return sorted(own, key=lambda step: (-step.weight, step.start.name))
 
@@ -230,21 +239,19 @@ class MechanismGraph:
 
     def acting_on(self, node: Node) -> list[str]:
         """The drugs looked at that act on a target, or on a target that takes part in a process; by name."""
-        before = set(self._graph.predecessors(node))
+        before = set(self._before[node])
         if node.kind == "process":
-            before |= {drug for target in before for drug in self._graph.predecessors(target)}
+            before |= {drug for target in before for drug in self._before[target]}
         return sorted(each.name for each in before if each.kind == "drug")
 
     def _step(self, start: Node, end: Node) -> Step:
-        held = self._graph.edges.get((start, end), {}).get("backings", [])
+        held = self._after.get(start, {}).get(end, [])
         return Step(
             start=start, end=end, relation=self._relations.get((start, end), "is not known to bear on"), backings=held
         )
 
     def chain(self, drug: str) -> Chain:
         """The best way from a drug to the condition; steps that nothing says stand in it as missing."""
-        import networkx as nx  # noqa: PLC0415
-
         start = self._drugs.get(drug, Node("drug", drug))
         targets = self.targets(drug)
         if not targets:
@@ -253,20 +260,28 @@ class MechanismGraph:
             return Chain(
                 drug=drug, steps=[self._step(start, self.disease)], confidence=0.0, arithmetic="0", missing=[said]
             )
-        whole = nx.all_simple_paths(self._graph, start, self.disease, cutoff=3)
-        ways = [[self._step(*ends) for ends in pairwise(way)] for way in whole]
+        ways = [[self._step(*ends) for ends in pairwise(way)] for way in self._ways([start])]
         ranked = sorted((way for way in ways if all(step.weight for step in way)), key=self._order)
         if ranked:
             return self._whole(drug, ranked)
         return self._broken(drug, start, targets)
 
+    def _ways(self, way: list[Node]) -> Iterator[list[Node]]:
+        """The ways to the condition that go on from one, of three steps at most, without a circle."""
+        for node in self._after[way[-1]]:
+            if node == self.disease:
+                yield [*way, node]
+            elif len(way) < MOST_STEPS and node not in way:
+                yield from self._ways([*way, node])
+
     def targets(self, drug: str) -> list[Node]:
         """The targets of a drug, the surest first."""
         start = self._drugs.get(drug)
-        if start is None or start not in self._graph:
+        if start is None:
             return []
-        found = list(self._graph.successors(start))
-        return sorted(found, key=lambda target: -self._step(start, target).weight * self._damped(target))
+        return sorted(
+            self._after.get(start, ()), key=lambda target: -self._step(start, target).weight * self._damped(target)
+        )
 
     def _whole(self, drug: str, ranked: Sequence[Sequence[Step]]) -> Chain:
         left, told = 1.0, []
@@ -286,7 +301,7 @@ class MechanismGraph:
     def _broken(self, drug: str, start: Node, targets: Sequence[Node]) -> Chain:
         """The way as far as it is known, and what is missing."""
         target = targets[0]
-        processes = [node for node in self._graph.successors(target) if node.kind == "process"]
+        processes = [node for node in self._after.get(target, ()) if node.kind == "process"]
         order = sorted(processes, key=lambda node: (node.number.startswith("GO:"), -self._damped(node), node.name))
         way = [start, target, *order[:1], self.disease]
         steps = [self._step(*ends) for ends in pairwise(way)]
@@ -319,14 +334,14 @@ class MechanismGraph:
 
     def _damped(self, node: Node) -> float:
         """By how much a way through a node counts less."""
-        if node not in self._graph:
+        if node not in self._after:
             return 1.0
         if node.kind == "drug":
-            return float(max(1, self._graph.out_degree(node)) ** -DAMPING)
+            return float(max(1, len(self._after[node])) ** -DAMPING)
         if node.kind == "process":
-            return float(max(1, self._graph.in_degree(node)) ** -DAMPING)
+            return float(max(1, len(self._before[node])) ** -DAMPING)
         carrier = CARRIER if any(_CARRIERS.match(gene) for gene in self._genes.get(node, ())) else 1.0
-        drugs = sum(each.kind == "drug" for each in self._graph.predecessors(node))
+        drugs = sum(each.kind == "drug" for each in self._before[node])
         return carrier * float(max(1.0, drugs / CLASS_SIZE) ** -DAMPING)
 
 

@@ -49,7 +49,7 @@ class Name(NamedTuple):
 class _Row(NamedTuple):
     kind: Kind
     needs: str
-    cues: re.Pattern[str]
+    cues: str
 
 
 def kind_of(text: str, names: Sequence[Name]) -> Kind:
@@ -67,7 +67,7 @@ def kind_of(text: str, names: Sequence[Name]) -> Kind:
     fits = {"": True, "drug": named > 0, "two": named > 1, "open": named == 0}
     said = " ".join(words)
     for row in _rows():
-        if fits[row.needs] and row.cues.search(said):
+        if fits[row.needs] and _pattern(row.cues).search(said):
             return row.kind
     return "treat" if {DRUG, CONDITION} <= set(words) or words[1:2] == [] or words[1] not in _OPENINGS else "other"
 
@@ -94,6 +94,12 @@ def masked(text: str, names: Sequence[Name]) -> list[str]:
 @cache
 def _rows() -> tuple[_Row, ...]:
     return tuple(
-        _Row(row["kind"], row["needs"], cues(row["cues"], re.NOFLAG))  # type: ignore[arg-type]
+        _Row(row["kind"], row["needs"], row["cues"])  # type: ignore[arg-type]
         for row in read_table("kinds.tsv", __package__)
     )
+
+
+@cache
+def _pattern(written: str) -> re.Pattern[str]:
+    """Made when a question comes to it."""
+    return cues(written, re.NOFLAG)

@@ -49,6 +49,11 @@ def _identifier(kind: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+def none_reported() -> list[Any]:
+    """An empty list. What pydantic asks of a field's factory, it finds in `list` itself much later."""
+    return []
+
+
 class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built with the first record
     """What records of every kind may report."""
 
@@ -63,18 +68,18 @@ class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built
     has_abstract: bool | None = None
     """False where a title is all there is to read."""
     is_preprint: bool | None = None
-    mesh_terms: list[str] = Field(default_factory=list)
-    linked_trials: list[str] = Field(default_factory=list)
+    mesh_terms: list[str] = Field(default_factory=none_reported)
+    linked_trials: list[str] = Field(default_factory=none_reported)
     """Keys of the trials of a pool that a paper reports."""
-    linked_papers: list[str] = Field(default_factory=list)
+    linked_papers: list[str] = Field(default_factory=none_reported)
     """Keys of the papers of a pool that report a trial."""
     fetched_as: str | None = None
     """Why it was fetched, where no search found it."""
-    found_by: list[str] = Field(default_factory=list)
+    found_by: list[str] = Field(default_factory=none_reported)
     """The way to it, where that led over another record: `cites PMID 123`, `cited by PMID 123`."""
-    found_in: list[str] = Field(default_factory=list)
+    found_in: list[str] = Field(default_factory=none_reported)
     """Names of the sources whose records were united."""
-    same_as: list[str] = Field(default_factory=list)
+    same_as: list[str] = Field(default_factory=none_reported)
     """Further identifiers of the records that were united."""
     extra: dict[str, Any] = Field(default_factory=dict)
     """What was said beyond the declared fields or not in their form: by hand, by another version, by another kind."""
@@ -113,7 +118,7 @@ class Paper(Fields, frozen=True):
     license: str | None = None
     is_open_access: bool | None = None
     cited_by_count: int | None = None
-    publication_types: list[str] = Field(default_factory=list)
+    publication_types: list[str] = Field(default_factory=none_reported)
     retracted: bool | None = None
     expression_of_concern: bool | None = None
     corrected: bool | None = None
@@ -121,20 +126,20 @@ class Paper(Fields, frozen=True):
     """PMID or DOI of the article that a preprint became."""
     published_version_unknown: str | None = None
     """Why it could not be looked up."""
-    updated_in: list[str] = Field(default_factory=list)
+    updated_in: list[str] = Field(default_factory=none_reported)
     """Names (`pmid:…`, `doi:…`) of its later version."""
-    update_of: list[str] = Field(default_factory=list)
+    update_of: list[str] = Field(default_factory=none_reported)
     """Names of its earlier versions."""
-    notice_on: list[NoticeOn] = Field(default_factory=list)
-    notice_of: list[str] = Field(default_factory=list)
+    notice_on: list[NoticeOn] = Field(default_factory=none_reported)
+    notice_of: list[str] = Field(default_factory=none_reported)
     """DOIs of the works that it is a notice on, as Crossref says."""
-    notices: list[Reference] = Field(default_factory=list)
+    notices: list[Reference] = Field(default_factory=none_reported)
     """Notices of a pool that speak of it."""
-    preprint_versions: list[Reference] = Field(default_factory=list)
-    earlier_versions: list[Reference] = Field(default_factory=list)
-    keywords: list[str] = Field(default_factory=list)
-    chemicals: list[str] = Field(default_factory=list)
-    nct_ids: list[str] = Field(default_factory=list)
+    preprint_versions: list[Reference] = Field(default_factory=none_reported)
+    earlier_versions: list[Reference] = Field(default_factory=none_reported)
+    keywords: list[str] = Field(default_factory=none_reported)
+    chemicals: list[str] = Field(default_factory=none_reported)
+    nct_ids: list[str] = Field(default_factory=none_reported)
     """Trials that it names or is registered with."""
     trust_state: str | None = None
     """A `works.trust.TrustState`; None where it was not looked up."""
@@ -181,24 +186,24 @@ class Trial(Fields, frozen=True):
     acronym: str | None = None
     overall_status: str | None = None
     why_stopped: str | None = None
-    phases: list[str] = Field(default_factory=list)
+    phases: list[str] = Field(default_factory=none_reported)
     study_type: str | None = None
     enrollment: int | None = None
     """Participants."""
     start_date: str | None = None
     completion_date: str | None = None
     sponsor: str | None = None
-    conditions: list[str] = Field(default_factory=list)
-    interventions: list[Intervention] = Field(default_factory=list)
-    arms: list[Arm] = Field(default_factory=list)
-    primary_outcomes: list[PlannedOutcome] = Field(default_factory=list)
-    secondary_outcomes: list[PlannedOutcome] = Field(default_factory=list)
+    conditions: list[str] = Field(default_factory=none_reported)
+    interventions: list[Intervention] = Field(default_factory=none_reported)
+    arms: list[Arm] = Field(default_factory=none_reported)
+    primary_outcomes: list[PlannedOutcome] = Field(default_factory=none_reported)
+    secondary_outcomes: list[PlannedOutcome] = Field(default_factory=none_reported)
     allocation: str | None = None
     intervention_model: str | None = None
     masking: str | None = None
     primary_purpose: str | None = None
     results: PostedResults | None = None
-    result_pmids: list[str] = Field(default_factory=list)
+    result_pmids: list[str] = Field(default_factory=none_reported)
     """PMIDs of papers on its own results."""
     has_results: bool | None = None
 
@@ -215,15 +220,15 @@ class Drug(Fields, frozen=True):
     """0.5 (early phase 1) to 4 (marketed), whatever for."""
     first_approval: int | None = None
     """Year."""
-    mechanisms: list[Mechanism] = Field(default_factory=list)
-    indications: list[Development] = Field(default_factory=list)
-    pathways: list[Pathway] = Field(default_factory=list)
+    mechanisms: list[Mechanism] = Field(default_factory=none_reported)
+    indications: list[Development] = Field(default_factory=none_reported)
+    pathways: list[Pathway] = Field(default_factory=none_reported)
     rxnorm_id: str | None = None
-    ingredients: list[str] = Field(default_factory=list)
+    ingredients: list[str] = Field(default_factory=none_reported)
     """Names in lower case."""
-    brand_names: list[str] = Field(default_factory=list)
-    warnings: list[DrugWarning] = Field(default_factory=list)
-    signals: list[Signal] = Field(default_factory=list)
+    brand_names: list[str] = Field(default_factory=none_reported)
+    warnings: list[DrugWarning] = Field(default_factory=none_reported)
+    signals: list[Signal] = Field(default_factory=none_reported)
     """Those above the critical value, the strongest first."""
 
 
@@ -233,8 +238,8 @@ class Disease(Fields, frozen=True):
     kind: Literal["disease"] = "disease"
     disease: str | None = None
     disease_id: str | None = None
-    drugs: list[Development] = Field(default_factory=list)
-    targets: list[AssociatedTarget] = Field(default_factory=list)
+    drugs: list[Development] = Field(default_factory=none_reported)
+    targets: list[AssociatedTarget] = Field(default_factory=none_reported)
 
 
 class Protein(Fields, frozen=True):
@@ -244,18 +249,18 @@ class Protein(Fields, frozen=True):
     uniprot_id: str | None = None
     gene_symbol: str | None = None
     protein_name: str | None = None
-    other_names: list[str] = Field(default_factory=list)
+    other_names: list[str] = Field(default_factory=none_reported)
     """Further names of gene and protein."""
     organism: str | None = None
     function: str | None = None
-    processes: list[Pathway] = Field(default_factory=list)
+    processes: list[Pathway] = Field(default_factory=none_reported)
     """Of the Gene Ontology."""
-    pathways: list[Pathway] = Field(default_factory=list)
+    pathways: list[Pathway] = Field(default_factory=none_reported)
     """Of Reactome."""
-    diseases: list[Involvement] = Field(default_factory=list)
+    diseases: list[Involvement] = Field(default_factory=none_reported)
     string_id: str | None = None
     """STRING's number, such as 9606.ENSP00000288602."""
-    partners: list[Partner] = Field(default_factory=list)
+    partners: list[Partner] = Field(default_factory=none_reported)
 
 
 class Process(Fields, frozen=True):
@@ -276,7 +281,7 @@ class Approval(Fields, frozen=True):
     agency: str | None = None
     first_approved: str | None = None
     """The earliest day among the applications that are listed."""
-    applications: list[Application] = Field(default_factory=list)
+    applications: list[Application] = Field(default_factory=none_reported)
     is_sold: bool | None = None
     """Whether any of its products is not discontinued."""
 
@@ -290,7 +295,7 @@ class EventCounts(Fields, frozen=True):
     )
     kind: Literal["events"] = "events"
     drug: str | None = None
-    counts: list[EventCount] = Field(default_factory=list)
+    counts: list[EventCount] = Field(default_factory=none_reported)
 
 
 class Label(Fields, frozen=True):
@@ -299,15 +304,15 @@ class Label(Fields, frozen=True):
     kind: Literal["label"] = "label"
     drug: str | None = None
     """Generic name; None where the label names none."""
-    generic_names: list[str] = Field(default_factory=list)
-    brand_names: list[str] = Field(default_factory=list)
-    manufacturers: list[str] = Field(default_factory=list)
+    generic_names: list[str] = Field(default_factory=none_reported)
+    brand_names: list[str] = Field(default_factory=none_reported)
+    manufacturers: list[str] = Field(default_factory=none_reported)
     set_id: str | None = None
     """DailyMed's number."""
-    sections: list[str] = Field(default_factory=list)
+    sections: list[str] = Field(default_factory=none_reported)
     """Headings of what is quoted."""
     has_boxed_warning: bool | None = None
-    named_drugs: list[NamedDrug] = Field(default_factory=list)
+    named_drugs: list[NamedDrug] = Field(default_factory=none_reported)
     """Other drugs that its interactions and contraindications name, read from the whole sections."""
 
 
