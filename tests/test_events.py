@@ -2,8 +2,10 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, get_args
 
+import mypy.api
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,3 +91,38 @@ def test_an_event_of_plain_data_survives_json(message: str, data: Any) -> None:
     event = AgentEvent(type="progress", message=message, data=data, iteration=1)
 
     assert AgentEvent.model_validate_json(event.model_dump_json()) == event
+
+
+TYPED = """
+from typing import Literal, assert_type
+
+from willowbark import research
+from willowbark.agents.assessment import JudgeAssessment
+from willowbark.agents.report.model import ResearchReport
+from willowbark.teams import research_stream
+from willowbark.teams.events import EventData, ToolRequest
+
+
+async def told() -> None:
+    async for event in research_stream("Which drugs help people stop smoking?"):
+        assert_type(event.data, EventData)
+        assert_type(event.call, ToolRequest | None)
+        assert_type(event.verdict, JudgeAssessment | None)
+        assert_type(event.report, ResearchReport | None)
+    report = await research("Which drugs help people stop smoking?")
+    assert_type(report.candidates[0].certainty, Literal["high", "moderate", "low", "very low", "not reported"])
+    report.candidates[0].certainty == "middling"
+"""
+
+
+@pytest.mark.whole
+def test_a_type_checker_knows_what_events_and_candidates_hold(tmp_path: Path) -> None:
+    code = tmp_path / "typed.py"
+    code.write_text(TYPED)
+    checked, wrong, _ = mypy.api.run(["--strict", "--config-file", "pyproject.toml", str(code)])
+
+    assert not wrong
+    assert [line.split(": ", 2)[2] for line in checked.splitlines() if ": error: " in line] == [
+        "Non-overlapping equality check (left operand type: \"Literal['high', 'moderate', 'low', 'very low', "
+        "'not reported']\", right operand type: \"Literal['middling']\")  [comparison-overlap]"
+    ]

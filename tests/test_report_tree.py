@@ -18,10 +18,15 @@ from willowbark.agents.report.content import ReportContent, ReportSection
 from willowbark.agents.report.forms import markdown, tree
 from willowbark.agents.report.forms.blocks import (
     Cite,
+    Details,
+    Document,
+    Figure,
     Flow,
     Group,
+    Node,
     Row,
     Section,
+    Stages,
     Table,
     Text,
     flow,
@@ -32,7 +37,9 @@ from willowbark.agents.report.forms.blocks import (
 )
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import render
+from willowbark.teams.faces.mcp_server import told as told_by_mcp
 from willowbark.teams.faces.terminal_report import print_report
+from willowbark.teams.page import run_views
 from willowbark.tools.registry import linked_hosts
 
 pytestmark = pytest.mark.usefixtures("pictures_once")
@@ -44,9 +51,9 @@ def word_text(report: ResearchReport) -> str:
     return "\n".join([*(each.text for each in word.paragraphs), *cells])
 
 
-def terminal_text(report: ResearchReport) -> str:
+def terminal_text(report: ResearchReport, *, brief: bool = False) -> str:
     console = Console(file=io.StringIO(), width=200, force_terminal=True, color_system="standard")
-    print_report(report.to_tree(), console)
+    print_report(report.to_brief() if brief else report.to_tree(), console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -54,9 +61,17 @@ def terminal_text(report: ResearchReport) -> str:
 FORMS: dict[str, Callable[[ResearchReport], str]] = {
     "markdown": ResearchReport.to_markdown,
     "page": lambda report: render(report, "html").decode(),
+    "browser": lambda report: run_views.report_page("20260101-000000-x-0000", report, "complete", []),
     "word": word_text,
     "notebook": ResearchReport._repr_html_,
     "terminal": terminal_text,
+}
+
+
+BRIEF: dict[str, Callable[[ResearchReport], str]] = {
+    "terminal": lambda report: terminal_text(report, brief=True),
+    "studio": ResearchReport.to_message,
+    "mcp": lambda report: told_by_mcp("20260101-000000-x-0000", report),
 }
 
 
@@ -92,6 +107,48 @@ def test_every_section_of_a_report_is_in_every_form(form: str) -> None:
         assert section.title in shown, section.title
     for said in ("It helped", "Smokers were volunteers.", "Mechanisms of bupropion", "clonidine"):
         assert said in shown, said
+
+
+def written(document: Document) -> set[str]:
+    """The words of a report, but for those of pictures, and of what only a click opens."""
+    blocks: list[Node] = [*document.opening, *document.sections, *document.closing]
+    words: set[str] = set()
+    while blocks:
+        match blocks.pop():
+            case Section(title=title, note=note, blocks=inner):
+                blocks += inner
+                words |= bare(f"{title} {note}")
+            case Figure() | Details():
+                pass
+            case Stages(table=Table(lines=lines)):
+                blocks += [node for line in lines for cell in line for node in cell]
+            case Table(lines=lines, columns=columns):
+                blocks += [node for line in lines for cell in line for node in cell]
+                words |= bare(" ".join(columns))
+            case node:
+                words |= bare(" ".join(each.text for each in spans((node,))))
+    return words
+
+
+def bare(text: str) -> set[str]:
+    """Words of a form's text without its tags, entities, marks and punctuation."""
+    plain = re.sub(r"</?[a-z][^>]*>|\x1b\]8;.*?\x1b\\\\|\x1b\[[0-9;]*m", " ", text)
+    return set(re.findall(r"\w+", unescape(plain)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_word_of_a_report_is_in_every_form(form: str) -> None:
+    report = sample()
+    assert written(report.to_tree()) - bare(FORMS[form](report)) == set()
+
+
+@pytest.mark.parametrize("form", BRIEF)
+def test_where_a_face_tells_what_a_report_comes_to_it_is_the_same_answer_and_table(form: str) -> None:
+    report = sample()
+    told = BRIEF[form](report)
+
+    assert written(report.to_brief()) - bare(told) == set()
+    assert report.executive_summary.split(". ")[0] in " ".join(told.split())[:2_000]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -263,7 +263,7 @@ class Server(FastMCP[Any]):
         async with aclosing(self._events(args, run_id, token)) as events:
             async for event in events:
                 if event.report is not None:
-                    return _told(run_id, event.report)
+                    return told(run_id, event.report)
                 problem, step = event.message if event.type == "error" else problem, step + 1
                 if not token.is_cancelled():
                     await context.report_progress(step, message=one_line(event.message))
@@ -366,7 +366,7 @@ def _fitting(entries: Sequence[Any], text_of: Callable[[Sequence[Any]], str], mo
     return text_of(entries[:1])
 
 
-def _told(run_id: str, report: ResearchReport) -> str:
+def told(run_id: str, report: ResearchReport) -> str:
     """What a run came to, and where its whole report stands."""
     whole = f"Run {run_id}. The whole report: {_RUNS}/{run_id}/report.md (report.json as data)."
     text = as_markdown(report.to_brief())

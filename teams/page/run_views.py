@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _WIDE = 1000  # of a lane's picture, whatever its width on the screen
 _SHORTEST = 4  # of a span in it
+_MOST_SHOWN = 8  # reports whose markup is kept: a reader goes back and forth between a few
 _WORDS = {"search_complete": "found", "judge_complete": "judged", "looping": "next round"}
 
 
@@ -179,15 +181,6 @@ def report_page(
     run_id: str, report: "ResearchReport", status: str | None, assessments: Sequence[Mapping[str, Any]]
 ) -> str:
     """A run's report, with a table of contents that stays, and all that can be done with it."""
-    from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
-
-    document = report.to_tree()
-    try:
-        shown = page_html(document)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
-            raise
-        shown = page_html(_unpictured(document))
     names = [known.name for known in FORMATS] + ([WORKSPACE] if status is not None else [])
     files = [tag("li", tag("a", name, href=f"/runs/{run_id}/export/{name}", download=True)) for name in names]
     again = f"/?{urlencode({'question': report.research_question})}"
@@ -209,7 +202,24 @@ def report_page(
         class_="actions",
         aria_label="This run",
     )
-    return page(report.title, actions, tag("div", Html(shown), class_="report"), main=document.sections[0].id)
+    shown, first = _shown(report.to_json())
+    return page(report.title, actions, tag("div", Html(shown), class_="report"), main=first)
+
+
+@lru_cache(maxsize=_MOST_SHOWN)
+def _shown(content: str) -> tuple[str, str]:
+    """A report's JSON as markup, and the id of its first section; its pictures take a second or two to draw."""
+    from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.report.model import ResearchReport  # noqa: PLC0415
+
+    document = ResearchReport.model_validate_json(content).to_tree()
+    try:
+        shown = page_html(document)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        shown = page_html(_unpictured(document))
+    return shown, document.sections[0].id
 
 
 def _unpictured(document: "Document") -> "Document":
