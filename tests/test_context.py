@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 
-from tests.builders import QUESTION, record
+from builders import QUESTION, record
 
 from willowbark.agents.context import RunContext
 from willowbark.tools.appraisal.appraised import Readings
