@@ -4,6 +4,7 @@ And what they share of it, looked up once: the evidence as it is checked before 
 """
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -12,7 +13,7 @@ from autogen_core import CancellationToken
 from pydantic import BaseModel
 
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead
 from willowbark.tools.enclosure import new_marker
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.transport import Transport
@@ -149,7 +150,10 @@ class RunContext:
         self.drafts: Drafts | None = None
         """Has a report drafted from a question and the records found until a round; None where none is before a judge's
         last word, or a person's."""
+        self.question = ""
+        """As it was asked; empty until a specialist has heard it."""
         self._ahead: list[asyncio.Future[object]] = []
+        self._reading, self._over = asyncio.Lock(), threading.Event()
         self._checked: tuple[tuple[str, ...], Checked] | None = None
 
     def look_ahead(self, drugs: Sequence[str]) -> None:
@@ -166,12 +170,23 @@ class RunContext:
         if self.drafts is not None:
             self._ahead.append(asyncio.ensure_future(self.drafts(question, pool, iteration, cancellation_token)))
 
+    def read_ahead(self, records: Sequence[Evidence]) -> None:
+        """Have records read while other replies are waited for: the judge finds most of it done, and says the same."""
+        if self.question and records:
+            self._ahead.append(asyncio.ensure_future(self._read(self.question, records)))
+
+    async def _read(self, question: str, records: Sequence[Evidence]) -> None:
+        async with self._reading:  # one reply after another: more threads would only wait for each other
+            await asyncio.to_thread(read_ahead, question, records, self.readings, self._over.is_set)
+
     async def leave(self) -> None:
-        """End what is still looked up or drafted: the run is over, or was stopped."""
+        """End what is still looked up, read or drafted: the run is over, or was stopped."""
+        self._over.set()
         for task in self._ahead:
             task.cancel()
         await asyncio.gather(*self._ahead, return_exceptions=True)
         self._ahead.clear()
+        self._over = threading.Event()
 
     async def checked(self, question: str, pool: Sequence[Evidence]) -> Checked:
         """The checked pool and its candidates, looked up once: approver and report agent look at the same pool."""

@@ -139,13 +139,16 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         before = partial(run.before_tool, self.name, iteration) if run.before_tool else None
         for tool in tools_of(self):
             if isinstance(tool, EvidenceTool) and transport is not None:
-                tool.bind(transport, run.marker, before)
+                tool.bind(transport, run.marker, before, run.read_ahead)
 
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
         """Search and read: yields what happens, then text for people, then the findings."""
         turn = _Turn(self.name, _round_of(messages))
+        for message in messages:
+            if isinstance(message, TextMessage) and message.source == "user":
+                self._run.question = message.content
         self._hand_over(turn.iteration)
         before, known = await self._model_context.save_state(), frozenset(self._was_read)
         deadline = time.monotonic() + self._turn_timeout_s

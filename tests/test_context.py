@@ -1,9 +1,87 @@
-"""What a run hands to its agents: looking drugs up ahead."""
+"""What a run hands to its agents: looking drugs up ahead, and reading records ahead."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 
+from builders import QUESTION, record
+
 from willowbark.agents.context import RunContext
+from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.candidates import appraise_candidates, read_ahead
+from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.learned import LearnedReader
+from willowbark.tools.reading.reading import Reading
+
+POOL = [
+    record(str(number), f"{drug} in migraine prophylaxis", f"{drug} reduced migraine attacks more than placebo.")
+    for number, drug in enumerate(("Propranolol", "Topiramate", "Amitriptyline and timolol"), 1)
+]
+
+
+class Counting(LearnedReader):
+    """The learned reader, with what it was asked for; holds each reading up until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: list[str] = []
+        self.begun, self.may_go_on = threading.Event(), threading.Event()
+        self.may_go_on.set()
+
+    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
+        """Note the drug, and read."""
+        self.read.append(drug)
+        self.begun.set()
+        self.may_go_on.wait(10)
+        return super().read_page(page, drug, condition, key)
+
+
+def test_what_was_read_ahead_is_not_read_again_and_says_the_same() -> None:
+    reader = Counting()
+    readings = Readings(reader)
+    read_ahead(QUESTION, POOL, readings)
+    ahead = list(reader.read)
+
+    found = appraise_candidates(QUESTION, POOL, readings)
+
+    assert sorted(ahead) == ["amitriptyline", "propranolol", "timolol", "topiramate"]
+    assert reader.read == ahead
+    assert found == appraise_candidates(QUESTION, POOL)
+
+
+def test_a_copy_of_a_record_is_not_read_ahead_of_being_united_with_it() -> None:
+    reader = Counting()
+    readings = Readings(reader)
+    copy = record("1", "Propranolol in migraine prophylaxis", "Propranolol reduced attacks of migraine.")
+    read_ahead(QUESTION, [*POOL[:1], copy], readings)
+    assert reader.read == ["propranolol"]
+
+
+async def test_a_run_that_ends_reads_no_further_record() -> None:
+    reader = Counting()
+    reader.may_go_on.clear()
+    run = RunContext(readings=Readings(reader))
+    run.question = QUESTION
+    run.read_ahead(POOL)
+    await asyncio.to_thread(reader.begun.wait, 10)
+
+    await asyncio.wait_for(run.leave(), 5)
+    reader.may_go_on.set()
+    await asyncio.get_running_loop().shutdown_default_executor()
+
+    assert reader.read == ["propranolol"]
+
+
+def test_threads_that_read_at_once_cut_each_record_once() -> None:
+    reader = Counting()
+    readings = Readings(reader)
+    threads = [threading.Thread(target=read_ahead, args=(QUESTION, POOL, readings))]
+    threads += [threading.Thread(target=appraise_candidates, args=(QUESTION, POOL, readings)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(reader.read) == ["amitriptyline", "propranolol", "timolol", "topiramate"]
 
 
 async def test_nobody_waits_for_what_is_looked_up_ahead() -> None:

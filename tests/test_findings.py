@@ -1,5 +1,11 @@
 """The dossier that judge and report agent build from messages."""
 
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
 from builders import QUESTION, asked, findings, record, reply, verdict
 
 from willowbark.agents.findings import Dossier, FindingsMessage
@@ -79,3 +85,46 @@ def test_findings_survive_dump_and_load() -> None:
 
 def test_the_question_is_the_users() -> None:
     assert dossier(asked()).question == QUESTION
+
+
+def bytecodes(work: Callable[[], object]) -> int:
+    """How many instructions of Python some work takes, the same on every machine."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Callable[..., Any]:
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def rounds_of(count: int, *, chained: bool) -> list[FindingsMessage]:
+    """Rounds of 20 records; each found twice, or ten in a row united by what each shares with the next."""
+    found = []
+    for at in range(count):
+        said = {"doi": f"10.1000/{at}", "same_as": [f"doi:10.1000/{at - 1}"] if chained and at % 10 else []}
+        one = record(str(at + 1), f"Study {at} of {count} on migraine", f"Attacks fell by {at}.", **said)
+        found += [one, one]
+    return [
+        findings("literature", reply(*found[start : start + 20]), iteration=start // 20 + 1)
+        for start in range(0, len(found), 20)
+    ]
+
+
+@pytest.mark.parametrize("chained", [False, True], ids=["apart", "chained"])
+def test_four_times_the_records_take_four_times_the_work(chained: bool) -> None:
+    def work(count: int) -> int:
+        given = [asked(), *rounds_of(count, chained=chained)]
+        return bytecodes(lambda: dossier(*given).pool())
+
+    work(20)  # what is made once
+    few = work(100)
+    assert work(400) < 4.5 * few  # a quadratic part of a tenth would make it 5.2 times as much

@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 
 from .enclosure import disclose, enclosed, new_marker
 from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
+from .evidence import Evidence
 from .http.transport import Transport
 from .registry import cards, searchable
 from .search import Source, SourceReply, Status
@@ -137,12 +138,14 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
     _schema: ToolSchema | None = None
     _timeout_s: float = SEARCH_TIMEOUT_S
     _before: Callable[[str, BaseModel], Awaitable[None]] | None = None
+    _after: Callable[[Sequence[Evidence]], None] | None = None
 
     def bind(
         self,
         transport: Transport,
         marker: str,
         before: Callable[[str, BaseModel], Awaitable[None]] | None = None,
+        after: Callable[[Sequence[Evidence]], None] | None = None,
     ) -> None:
         """Hand the tool its run.
 
@@ -151,8 +154,9 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
             marker: of the blocks of records.
             before: awaited before each call, with the tool's name and its checked arguments; must not raise. None is
                 not called.
+            after: called with the records of each source's reply as they come; must not raise. None is not called.
         """
-        self._transport, self._marker, self._before = transport, marker, before
+        self._transport, self._marker, self._before, self._after = transport, marker, before, after
 
     @abstractmethod
     def _questions(self, args: Args, transport: Transport) -> Questions:
@@ -201,7 +205,10 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
     async def _answer(self, name: str, shown: str, ask: Callable[[], Awaitable[SourceReply]]) -> SourceReply:
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await ask()
+                reply = await ask()
+            if self._after is not None:
+                self._after(reply.records)
+            return reply
         except TimeoutError:
             return SourceReply.failed(name, shown, SourceUnavailable(name, f"no answer within {self._timeout_s:g} s"))
         except SearchError as error:

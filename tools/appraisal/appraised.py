@@ -5,6 +5,7 @@ verdict all readings are kept, and the item says so.
 """
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
@@ -62,6 +63,8 @@ class PageReader(Protocol):
 class Readings:
     """What readers say in one run; each record is read once for a drug and a condition, while its text stays the same.
 
+    Threads may ask at once.
+
     Args:
         reader: reads what no model has read; one of the package's by its name, and loaded when it is needed.
         given: readings of a model, which go before it.
@@ -73,7 +76,16 @@ class Readings:
         self._read: dict[Asked, Reading] = {}
         self._cut: tuple[tuple[str, str], Page, Facts] | None = None
         self._appraised: dict[str, tuple[Evidence, ParsedQuestion, Mapping[str, AppraisedRecord]]] = {}
+        self._ahead: set[str] = set()
+        self._one_reads = threading.RLock()
         self.take(given)
+
+    def is_new(self, record: Evidence) -> bool:
+        """Whether a record was never asked about here, under any of its names."""
+        names = names_of(record)
+        seen = not self._ahead.isdisjoint(names)
+        self._ahead.update(names)
+        return not seen
 
     def once(
         self, record: Evidence, asked: ParsedQuestion, appraise: Callable[[], Mapping[str, "AppraisedRecord"]]
@@ -84,7 +96,8 @@ class Readings:
             former, question, said = self._appraised[key]
             if question == asked and record.says_as(former):
                 return said
-        said = appraise()
+        with self._one_reads:  # else two threads would cut their records in turns, each again for every drug
+            said = appraise()
         self._appraised[key] = record, asked, said
         return said
 
@@ -107,13 +120,7 @@ class Readings:
             asked: the record, the drug and the condition.
             names: further ones under which the record may have been read.
         """
-        if asked not in self._read:
-            page, facts = self._page(asked)
-            reader = page_reader(self._reader) if isinstance(self._reader, str) else self._reader
-            reading = reader.read_page(page, asked.drug, asked.condition, asked.key)
-            told: dict[str, object] = {"design": facts.design, "participants": facts.participants}
-            self._read[asked] = reading.model_copy(update=told)
-        own = self._read[asked]
+        own = self._own(asked)
         found = (self._given.get(name, {}).get(asked.drug) for name in dict.fromkeys((asked.key, *names)))
         given = next((each for each in found if each is not None and _stands(each, asked)), None)
         if given is None:
@@ -121,9 +128,26 @@ class Readings:
         told = {"key": asked.key, "design": own.design, "participants": own.participants}
         return given.model_copy(update=told), own
 
+    def read(self, every: Iterable[Asked]) -> None:
+        """Read what was not read yet; a record asked about for all its drugs is cut once."""
+        with self._one_reads:
+            for asked in every:
+                self._own(asked)
+
+    def _own(self, asked: Asked) -> Reading:
+        with self._one_reads:
+            if asked not in self._read:
+                page, facts = self._page(asked)
+                reader = page_reader(self._reader) if isinstance(self._reader, str) else self._reader
+                reading = reader.read_page(page, asked.drug, asked.condition, asked.key)
+                told: dict[str, object] = {"design": facts.design, "participants": facts.participants}
+                self._read[asked] = reading.model_copy(update=told)
+            return self._read[asked]
+
     def aims(self, asked: Asked) -> frozenset[str]:
         """The sentences of a record that say what it was to find out."""
-        page = self._page(asked)[0]
+        with self._one_reads:
+            page = self._page(asked)[0]
         spans = zip(page.text.sentences, page.zones, strict=True)
         quotes = (page.text.quote(each.start, each.end) for each, zone in spans if zone == "A")
         return frozenset(sentence for quote in quotes for sentence in sentences(quote))

@@ -4,7 +4,7 @@ Pure functions over the question and the pool: the judge scores with them, the b
 report grades with them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache, partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..ranking import content_words, stems, stems_among
 from ..reading.design import RANDOMISED
 from ..reading.screening import readable
 from ..records import Disease, Drug
-from .appraised import AppraisedRecord, Readings, appraise_record, condition_names
+from .appraised import AppraisedRecord, Readings, appraise_record, asked_of, condition_names, condition_of
 from .certainty import CandidateAppraisal, CertaintyLevel, appraise_candidate
 from .direction import Direction
 from .item import AppraisedItem
@@ -107,6 +107,29 @@ def appraise_candidates(
         candidates,
         key=lambda each: (each.drug not in (asked.drugs or known), each.in_asked_class is False, *_standing(each)),
     )
+
+
+def read_ahead(
+    question: str, records: Iterable[Evidence], readings: Readings, is_over: Callable[[], bool] = lambda: False
+) -> None:
+    """Read publications before they are appraised, in a thread of one's own.
+
+    What comes of them is what would come of them later; those that were read under another of their names wait, since
+    they may be united with that record.
+
+    Args:
+        question: as it was asked.
+        records: as a source gave them.
+        readings: of the run; what is read stays there.
+        is_over: whether nobody needs it any more; asked before each record.
+    """
+    asked = parse_question(question)
+    for record in records:
+        if is_over():
+            return
+        if kind_of(record) == "publication" and readings.is_new(record):
+            for shown, named in studies([record], asked):
+                readings.read(asked_of(shown, drug, condition_of(asked)) for drug in named)
 
 
 def _appraised(record: Evidence, asked: ParsedQuestion, readings: Readings) -> dict[str, AppraisedRecord]:
