@@ -20,8 +20,9 @@ from ..assessment import sources_breakdown
 from .answers import answer_of, only_asked, section_of
 from .claims import Claim
 from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate
-from .material import MAX_GAPS, Material, OwnWords, References, own_words
+from .material import Material, References
 from .model import ResearchReport
+from .own_words import MAX_GAPS, OwnWords, own_words
 from .safety import safety_section
 from .sections import (
     argument_section,

@@ -1,7 +1,4 @@
-"""What a report is made of: the dossier, what was appraised and claimed, how the run went; its references.
-
-Of what a model wrote freely it shows what was checked, and what is held back is counted.
-"""
+"""What a report is made of: the dossier, what was appraised and claimed, how the run went; its references."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +8,7 @@ from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions.query import ParsedQuestion, parse_question
-from willowbark.tools.reading.text import sentences
 from willowbark.tools.works.sections import conflicts_of, licence_of, places
 from willowbark.tools.works.trust import is_unchecked
 from willowbark.tools.works.trust_lookup import flags_of
@@ -26,8 +21,6 @@ from ..progress import Progress
 from .claims import Claim, Verdicts
 from .content import TurnUsage
 from .forms.blocks import Cite
-from .forms.links import named
-from .grounding import prose, room_of
 
 _ENDINGS = {
     "sufficient_evidence": "the evidence was judged sufficient",
@@ -204,72 +197,3 @@ def _flags(record: Evidence) -> list[str]:
         "holds text addressed to machines": is_addressed_to_machines(record),
     }
     return [name for name, is_set in marks.items() if is_set]
-
-
-MAX_GAPS = 10  # of a judge; as many of its findings
-
-
-@dataclass(frozen=True)
-class OwnWords:
-    """A model's own words in a report."""
-
-    summary: list[str]
-    """Of its drafts as a whole; each text here has 300 characters at most, but for the names of records."""
-    findings: list[str]
-    """Of the judge, when the search ended."""
-    judged: list[str]
-    """Its reasons then."""
-    gaps: list[str]
-    """What it missed then."""
-    proposed: Mapping[str, str]
-    """How a drug might act, by its name."""
-    paragraphs: Mapping[str, str]
-    """What was read of a drug, by its name; longer than the other texts."""
-    held_back: int
-    """Sentences of all these that are not shown."""
-
-
-def own_words(material: Material) -> OwnWords:
-    """Sort what judge and report agent wrote freely; what claims of the report say stands with the record's name."""
-    last = material.assessments[-1] if material.assessments else None
-    held_back = list[str]()
-
-    def shown(texts: Iterable[str]) -> list[str]:
-        found = [_shown(text, material, held_back) for text in texts]
-        return [text for text in found if text]
-
-    details = last.details if last else None
-    proposed, paragraphs = dict[str, str](), dict[str, str]()
-    for draft in material.draft.candidates:
-        name = canonical_drug(draft.name) or draft.name.casefold()
-        fit = prose(draft.proposed_mechanism, material.pool, name)
-        held_back += fit.held_back
-        proposed[name] = proposed.get(name) or fit.shown
-        quotes = [claim.quote for claim in material.verdicts.kept if claim.drug == name]
-        paragraphs[name] = paragraphs.get(name) or _shown(draft.paragraph, material, held_back, quotes)
-    reasons: Sequence[str] = ()
-    if last and details:
-        reasons = (last.reasoning, details.mechanism_reasoning, details.clinical_reasoning)
-    return OwnWords(
-        summary=shown(material.summaries),
-        findings=shown(details.key_findings[:MAX_GAPS] if details else ()),
-        judged=shown(reasons),
-        gaps=shown(last.gaps[:MAX_GAPS] if last else ()),
-        proposed=proposed,
-        paragraphs=paragraphs,
-        held_back=len(dict.fromkeys(held_back)),
-    )
-
-
-def _shown(text: str, material: Material, held_back: list[str], quotes: Sequence[str] | None = None) -> str:
-    """What of a text is fit, in its order; what is not is added to `held_back`."""
-    unfit = set(prose(text, material.pool, quotes=quotes).held_back)
-    said, room = list[str](), room_of(quotes)
-    for sentence in sentences(text):
-        claim = material.borne_out.get(sentence) if sentence in unfit else None
-        if (sentence in unfit and claim is None) or len(sentence) > room:
-            held_back.append(sentence)
-            continue
-        room -= len(sentence) + 1
-        said.append(sentence if claim is None else f"{sentence.rstrip('.')} ({named(claim.evidence_key)}).")
-    return " ".join(said)

@@ -25,8 +25,7 @@ from ..reading.screening import readable
 from ..reading.text import sentence_spans
 from ..records import Disease, Drug, Process, Protein
 from ..records.parts import Mechanism
-from .sentences import Names, Sentences
-from .steps import Backing, Chain, Node, Step
+from .steps import Backing, Chain, Names, Node, Sentences, Step
 
 DAMPING = 0.4
 CLASS_SIZE = 5  # drugs on one target that are no sign of a hub

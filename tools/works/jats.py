@@ -26,7 +26,6 @@ MAX_SECTION_CHARS = 6000  # of one kind: what a model can read beside the other 
 _MAX_DEPTH = 100
 _MAX_ELEMENTS = 300_000
 _said = partial(cued, package=__package__)
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
 
 _WORDED = re.compile(
@@ -192,7 +191,8 @@ def _cut(text: str, room: int) -> str:
     """The text, or as many of its sentences as there is room for."""
     if len(text) <= room:
         return text
-    ends = [match.end() for match in _SENTENCE_END.finditer(text[:room])]
+    text = text[:room]
+    ends = [at for at in range(1, room + 1) if text[at - 1] in ".!?" and not text[at : at + 1].strip()]
     return text[: ends[-1]] if ends else ""
 
 
@@ -219,7 +219,6 @@ _DROPPED = frozenset(
 )
 _EMPTY_BRACKETS = re.compile(r"[\[(][\s,;–-]*[\])]")
 _BEFORE_POINT = re.compile(r"\s+([,.;:)\]])")
-_NOTHING = re.compile(r"[\s,;–-]*")
 
 
 def flat(element: Element) -> str:
@@ -246,7 +245,7 @@ def _gather(element: Element, pieces: list[str]) -> None:
             inside: list[str] = []
             _gather(each, inside)
             above = "".join(inside)
-            if not _NOTHING.fullmatch(above):  # what is left of references: their commas
+            if not all(each.isspace() or each in ",;–-" for each in above):  # what is left of references: their commas
                 pieces.append(raised(next((piece for piece in reversed(pieces) if piece), ""), above))
         elif tag not in _DROPPED and not reference:
             _gather(each, pieces)
