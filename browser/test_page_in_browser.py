@@ -232,10 +232,13 @@ def test_candidates_are_filtered_and_sorted(page: Page, report: str) -> None:
     page.goto(report)
     rows = page.locator("#candidates table.overview tbody tr")
     every = rows.count()
+    page.select_option("#sort-by", label="for")
+    supporting = [int(row.locator("td[data-label=for]").inner_text().split()[0]) for row in rows.all()]
     page.select_option("#sort-by", label="drug")
     names = [row.locator("th").inner_text() for row in rows.all()]
     page.fill("#filter-words", names[0])
 
+    assert supporting == sorted(supporting, reverse=True)
     assert names == sorted(names)
     expect(rows.locator("visible=true")).to_have_count(1)
     expect(page.get_by_text(f"1 of {every} candidates shown")).to_be_visible()

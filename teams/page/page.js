@@ -66,7 +66,7 @@ function candidates(table) {
   const key = (row, at) => {
     const text = row.cells[at].textContent.trim();
     if (columns[at].textContent === "certainty") return certainty(row) < 0 ? LEVELS.length : certainty(row);
-    return row.cells[at].classList.contains("number") ? -Number(text) : text.toLowerCase();
+    return row.cells[at].classList.contains("number") ? -parseFloat(text) : text.toLowerCase();
   };
   const option = (text, value) => element("option", { value }, text);
   const words = element("input", { type: "search", autocomplete: "off" });
