@@ -38,7 +38,7 @@ QUESTION = "Which existing drugs could prevent migraine attacks?"
 ROUNDS = 2
 CACHED_FROM = 1024  # tokens of a prefix that OpenAI and Anthropic keep at least
 _BRACKETS = re.compile(r"\s*\([^()]*\)")
-TAKES_S = 1.0  # of an answer where steps are counted: a real one outlasts what the code does meanwhile
+TAKES_S = 4.0  # of an answer where steps are counted: a real one outlasts what the code does meanwhile
 
 
 class StandIn(ChatCompletionCache):

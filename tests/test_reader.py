@@ -231,7 +231,7 @@ PROMPTS = (
         "literature": "10030bcb",
         "mechanism": "b089bbec",
         "reader": "8b60d387",
-        "report": "5b437f17",
+        "report": "bbe2094e",
         "trials": "19cd6110",
     },
 )

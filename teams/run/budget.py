@@ -36,7 +36,7 @@ CHOICE_TOKENS = 3_300  # of the first round's searches
 BATCH_TOKENS = 1_400  # of instructions and schema, said once for each batch of publications
 RECORD_TOKENS = 330  # of a publication, and of what is read in it
 ROUND_TOKENS, SHOWN_TOKENS = 1_500, 58  # of the judge, and of each reading that is shown to it
-REPORT_TOKENS, WRITTEN_TOKENS = 1_000, 120  # of the report, and of each of these readings
+REPORT_TOKENS, WRITTEN_TOKENS = 1_200, 135  # of the report with its second look, and of each of these readings
 NEWS = 6  # publications that a later round brings where the first has read all hits of its searches
 
 
