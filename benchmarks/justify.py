@@ -1,13 +1,17 @@
 """Which real records justify each word and name that the reader's and the lexicon's tables hold.
 
-    python benchmarks/justify.py ABSTRACTS.jsonl.gz … writes `justified.tsv`: table, entry, what justifies it
-    python benchmarks/justify.py                      checks that every entry stands in it, and exits with 1 where not
+    python benchmarks/justify.py RECORDS.jsonl.gz … writes `justified.tsv`: table, entry, what justifies it
+    python benchmarks/justify.py                    checks that every entry stands in it, and exits with 1 where not
+
+Records are abstracts, full texts, trials as ClinicalTrials.gov writes them, and repoDB's table, which tells why trials
+were stopped; what stands in `justified.tsv` already and in none of them is kept.
 
 A word of a rule (`signs.tsv` and the like) is justified by PMIDs of records that hold it alone; one that stands in none
-is dropped from its table. A row of names is one entry: records justify it by any of its names, and where none at hand
-does, its identifier in MeSH or DrugBank does, or that the dictionary of drugs holds the record that it strikes. Cues of
-questions (`kinds.tsv`, `asked_as.tsv`) are justified by the questions in `tests/cases` and `labels/question_kinds.tsv`,
-withdrawals by the sources that their table names.
+is dropped from its table. So is each word of a cue (`cues.tsv`), and each cue of several words, by records in which it
+stands as its cue asks, or, where it is a form of names, by the dictionary of drugs. A row of names is one entry:
+records justify it by any of its names, and where none at hand does, its identifier in MeSH or DrugBank does, or that
+the dictionary of drugs holds the record that it strikes. Cues of questions (`kinds.tsv`, `asked_as.tsv`) are justified
+by the questions in `tests/cases` and `labels/question_kinds.tsv`, withdrawals by the sources that their table names.
 """
 
 import argparse
@@ -18,11 +22,11 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from willowbark.tools.lexicon.drugs import chemical_names, drug_names
-from willowbark.tools.lexicon.matching import split_names
-from willowbark.tools.reading.text import plain
+from willowbark.tools.lexicon.matching import cues, split_names
+from willowbark.tools.reading.text import plain, sentences
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 JUSTIFIED = Path(__file__).parent / "justified.tsv"
@@ -30,6 +34,11 @@ MOST = 2
 """PMIDs named for an entry."""
 WORDS = ("reading/signs.tsv", "reading/facts_signs.tsv", "questions/populations.tsv")
 """Tables of words that decide by standing in a record."""
+CUES = tuple(f"{room}/cues.tsv" for room in ("reading", "appraisal", "mechanism", "lexicon", "works"))
+_NO_WORDS = frozenset(
+    "_ .. # ^ a an the of in on at to for with by from and or is are was were be been has have".split()
+)
+"""Places and grammar: they stand in a cue, and tell nothing without its other words."""
 Key = tuple[str, str]
 
 
@@ -69,13 +78,104 @@ def entries() -> dict[Key, Entry]:
     return found
 
 
+def uses() -> dict[Key, list[str]]:
+    """The cues that use each word of the tables of cues, narrowed to this word; each cue of several words by itself."""
+    found: dict[Key, list[str]] = {}
+    for table in CUES:
+        for row in rows(table):
+            for cue in split_names(row["cues"]):
+                asked = cue.split()
+                if len(asked) > 1:
+                    found[table, f"{row['name']}: {cue}"] = [cue]
+                for place, word in enumerate(asked):
+                    for each in set(word.rstrip("?").split("/")) - _NO_WORDS:
+                        narrowed = " ".join([*asked[:place], each, *asked[place + 1 :]])
+                        found.setdefault((table, f"{row['name']}: {each}"), []).append(narrowed)
+    return found
+
+
+def stand(records: Iterable[tuple[str, Sequence[str]]], wanted: Mapping[Key, Sequence[str]]) -> dict[Key, list[str]]:
+    """The first few records in whose sentences each word stands as one of its cues asks.
+
+    Args:
+        records: number and sentences.
+        wanted: cues by key, as `uses` has them.
+    """
+    found: dict[Key, list[str]] = {key: [] for key in wanted}
+    left = {key: (cues("|".join(each)), _letters(key)) for key, each in wanted.items()}
+    for number, texts in records:
+        whole = "\n".join(texts).lower()
+        held = [
+            key
+            for key, (cue, letters) in left.items()
+            if letters in whole and number not in found[key] and any(map(cue.search, texts))
+        ]
+        for key in held:
+            found[key].append(number)
+            if len(found[key]) == MOST:
+                del left[key]
+    return found
+
+
+def _letters(key: Key) -> str:
+    """Letters without which the word of a key stands nowhere; none of a cue of several words."""
+    word = key[1].partition(": ")[2]
+    return "" if " " in word else max(re.split(r"[-*]", word), key=len).lower()
+
+
+def texts_of(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Number and sentences of each record in a file."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        if ".tsv" in path.suffixes:
+            for row in csv.DictReader(file, delimiter="\t"):
+                if (trial := re.search(r"NCT\d{8}", row["TrialStatus"])) and row["DetailedStatus"]:
+                    yield trial.group(), [row["DetailedStatus"]]
+        elif ".jsonl" in path.suffixes:
+            for line in file:
+                yield from _recorded(json.loads(line))
+        else:
+            yield from _recorded(json.load(file))
+
+
+def _recorded(told: Any) -> Iterator[tuple[str, list[str]]]:
+    if isinstance(told, list):
+        for each in told:
+            yield from _recorded(each)
+    elif not isinstance(told, dict):
+        return
+    elif "protocolSection" in told:
+        yield told["protocolSection"]["identificationModule"]["nctId"], list(_texts(told))
+    elif number := told.get("pmid") or told.get("pmcid"):
+        title, text = told.get("title") or "", told.get("abstract") or told.get("text") or ""
+        yield f"PMID {number}" if "pmid" in told else f"PMC{number}", [title, plain(title), text, *sentences(text)]
+    else:
+        yield from _recorded([*told.values()])
+
+
+def dictionary() -> Iterator[tuple[str, list[str]]]:
+    """The names in the dictionary of drugs, with the DrugBank numbers of what they name."""
+    for names in (drug_names(), chemical_names()):
+        for phrase, name in names.phrases.items():
+            if number := names.drugbank_ids.get(name):
+                yield f"DrugBank {number}", [phrase]
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(each)
+
+
 def parts(text: str) -> list[str]:
     """Words and numbers in lower case, parted at hyphens and stops."""
     return re.findall(r"[a-z0-9]+", plain(text).lower())
 
 
-def search(records: Iterable[Mapping[str, str]], wanted: Mapping[Key, Entry]) -> dict[Key, list[str]]:
-    """The first few PMIDs of records that hold each entry; a star at the end of a name ends a beginning of words."""
+def search(records: Iterable[tuple[str, Sequence[str]]], wanted: Mapping[Key, Entry]) -> dict[Key, list[str]]:
+    """The first few records that hold each entry; a star at the end of a name ends a beginning of words."""
     whole: dict[tuple[str, ...], list[Key]] = {}
     begun: dict[tuple[str, ...], list[Key]] = {}
     for key, entry in wanted.items():
@@ -83,11 +183,11 @@ def search(records: Iterable[Mapping[str, str]], wanted: Mapping[Key, Entry]) ->
             kind = begun if name.endswith("*") else whole
             kind.setdefault(tuple(parts(name.removesuffix("*"))), []).append(key)
     lengths: dict[str, set[int]] = {}
-    for words in whole:
-        lengths.setdefault(words[0], set()).add(len(words))
+    for first, *rest in whole:
+        lengths.setdefault(first, set()).add(len(rest) + 1)
     found: dict[Key, list[str]] = {key: [] for key in wanted}
-    for record in records:
-        words = parts(f"{record['title']} {record.get('abstract') or record.get('text') or ''}")
+    for number, texts in records:
+        words = parts(" ".join(texts))
         held = {
             key
             for at, word in enumerate(words)
@@ -97,16 +197,9 @@ def search(records: Iterable[Mapping[str, str]], wanted: Mapping[Key, Entry]) ->
         text = f" {' '.join(words)} "
         held |= {key for start, keys in begun.items() if f" {' '.join(start)}" in text for key in keys}
         for key in held:
-            if len(found[key]) < MOST and record["pmid"] not in found[key]:
-                found[key].append(record["pmid"])
+            if len(found[key]) < MOST and number not in found[key]:
+                found[key].append(number)
     return found
-
-
-def read(paths: Sequence[Path]) -> Iterator[dict[str, str]]:
-    """The records of packed files with one JSON object a line; what has no PMID stands under another identifier."""
-    for path in paths:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            yield from map(json.loads, file)
 
 
 def unjustified(stored: str) -> list[Key]:
@@ -116,22 +209,27 @@ def unjustified(stored: str) -> list[Key]:
         stored: what `justified.tsv` holds.
     """
     lines = (line.split("\t") for line in stored.splitlines()[1:])
-    return sorted(entries().keys() - {(table, entry) for table, entry, by in lines if by})
+    return sorted((entries().keys() | uses().keys()) - {(table, entry) for table, entry, by in lines if by})
 
 
 def main() -> int:
     """Write or check."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("abstracts", type=Path, nargs="*")
-    if given := parser.parse_args().abstracts:
-        wanted = entries()
-        by = {
-            key: ", ".join(f"PMID {each}" if each.isdigit() else each for each in found) or wanted[key].otherwise
-            for key, found in search(read(given), wanted).items()
-        }
-        lines = ["\t".join((*key, by[key])) for key in sorted(by) if by[key]]
+    parser.add_argument("records", type=Path, nargs="*")
+    if given := parser.parse_args().records:
+        before = [line.split("\t") for line in JUSTIFIED.read_text(encoding="utf-8").splitlines()[1:]]
+        wanted, used = entries(), uses()
+        by = {(table, entry): told for table, entry, told in before if (table, entry) in wanted.keys() | used.keys()}
+        records = [record for path in given for record in texts_of(path)]
+        weak = {key: each for key, each in wanted.items() if "PM" not in by.get(key, "")}
+        found = search(records, weak) | stand(records, {key: each for key, each in used.items() if key not in by})
+        names = {key: used[key] for key in found if key[0] == "lexicon/cues.tsv" and not found[key]}
+        found |= stand(dictionary(), names)
+        by |= {key: ", ".join(each) for key, each in found.items() if each}
+        by = {key: entry.otherwise for key, entry in wanted.items() if entry.otherwise} | by
+        lines = ["\t".join((*key, by[key])) for key in sorted(by)]
         JUSTIFIED.write_text("\n".join(["table\tentry\tby", *lines]) + "\n", encoding="utf-8")
-        print(f"{sum('PMID' in each for each in by.values())} of {len(by)} entries justified by records")
+        print(f"{sum(map(bool, found.values()))} of {len(found)} entries that stood on none were found in records")
     missing = unjustified(JUSTIFIED.read_text(encoding="utf-8"))
     for table, entry in missing:
         print(f"{table}: nothing justifies “{entry}”")
