@@ -32,6 +32,7 @@ _CSL_TYPES = {
     "page": "webpage",
 }
 _WHERE = ("journal", "journal_abbreviation", "volume", "issue", "pages")
+_MARKUP = frozenset("{}\\")
 _PAGES = re.compile(r"([A-Za-z]*\d+)-([A-Za-z]*\d+)")
 _GENRES = {"preprint": "Preprint", "trial": "Clinical trial registration"}
 _INITIALS = re.compile(r"(?P<family>.+?) (?P<given>[A-Z](?:-?[A-Z]){0,3})(?: (?P<suffix>Jr|Sr|2nd|3rd|4th|II|III))?")
@@ -134,8 +135,8 @@ def citation_key(name: str) -> str:
     >>> citation_key("pmid:12859700"), citation_key("nct:NCT02188459"), citation_key("doi:10.1000/abc")
     ('pmid12859700', 'nct02188459', 'doi-10-1000-abc-91b32f')
     """
-    if re.fullmatch(r"[a-z]+:[A-Za-z0-9]+", name):
-        kind, _, value = name.lower().partition(":")
+    kind, _, value = name.lower().partition(":")
+    if name.isascii() and name.startswith(kind) and kind.isalpha() and value.isalnum():
         return kind + value.removeprefix(kind)
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40]
     return f"{plain}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:6]}"
@@ -154,7 +155,7 @@ def _identifier(reference: Mapping[str, Any], name: str, kind: str) -> str | Non
     prefix, _, value = name.partition(":")
     given = reference.get(kind) or (value if prefix == kind.removesuffix("_id") else None)
     found = checked_identifier(kind, given)
-    return None if found is None or re.search(r"[{}\\]", found) else found
+    return None if found is None or not _MARKUP.isdisjoint(found) else found
 
 
 def _author(name: str, *, is_group: bool) -> Author:
@@ -171,7 +172,8 @@ def _date(text: str) -> tuple[int, ...]:
 
 
 def _url(url: str) -> str | None:
-    return url if re.fullmatch(r"https?://[^\s{}\\\"<>^`|]+", url) and url.isascii() else None
+    web = url.startswith(("http://", "https://")) and url.isascii() and url.split() == [url]
+    return url if web and (_MARKUP | set('"<>^`|')).isdisjoint(url) else None
 
 
 def _bibtex(entry: Entry) -> str:

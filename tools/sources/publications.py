@@ -88,6 +88,27 @@ def without_doctype(xml: bytes) -> bytes:
     return _DOCTYPE.sub(b"", xml[:4096], count=1) + xml[4096:]
 
 
+def is_code(text: str, least: int, most: int, marks: str = "") -> bool:
+    """Whether a text is an identifier: ASCII letters and digits, and marks between them, of so many characters.
+
+    >>> is_code("CHEMBL27", 2, 20), is_code("HLA-A", 2, 20, "-"), is_code("a b", 2, 20), is_code("-", 1, 20, "-")
+    (True, True, False, False)
+    """
+    return text.isascii() and least <= len(text) <= most and text.translate(dict.fromkeys(map(ord, marks))).isalnum()
+
+
+def in_whole_sentences(text: str, most: int, ends: str = ".!?") -> str:
+    """The beginning of a text of at most so many characters, in whole sentences where one ends within them.
+
+    >>> in_whole_sentences("It helps. It is safe.", 12), in_whole_sentences("It helps. It is safe.", 5)
+    ('It helps.', 'It he')
+    """
+    if len(text) <= most:
+        return text
+    end = max((at for at in range(1, most) if text[at - 1] in ends and text[at].isspace()), default=most)
+    return text[:end].rstrip()
+
+
 def leads_elsewhere(name: str) -> bool:
     """Whether a name would name another path where it is part of one."""
     return not {".", ".."}.isdisjoint(name.split("/"))
@@ -104,7 +125,7 @@ def iso_date(year: str, month: str = "", day: str = "") -> str | None:
     >>> iso_date("2021", "Mar", "4"), iso_date("2021", "Winter"), iso_date("2021", "02", "31")
     ('2021-03-04', '2021', '2021-02')
     """
-    if not re.fullmatch(r"[12][0-9]{3}", year.strip()):
+    if not (len(year.strip()) == 4 and year.strip().isdecimal() and year.strip()[0] in "12"):
         return None
     number = int(month) if month.strip().isdecimal() else _MONTHS.get(month.strip()[:3].lower(), 0)
     if not 1 <= number <= 12:

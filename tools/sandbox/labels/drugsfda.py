@@ -3,8 +3,6 @@
 https://open.fda.gov/apis/drug/drugsfda/. The applications are the library's `approvals.jsonl`.
 """
 
-import re
-
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -12,9 +10,7 @@ from starlette.routing import Route
 from ..library import Library
 from ..matching import Document, Index
 from ..syntax import parse
-from .openfda import LARGEST_LIMIT, refusal
-
-_FIELD = re.compile(r"\b(?:products\.)?(?:active_ingredients\.)?(name|reference_drug):(?=[(\"\w])")
+from .openfda import LARGEST_LIMIT, fields_in_capitals, refusal
 
 
 def routes(library: Library) -> list[Route]:
@@ -40,7 +36,7 @@ def routes(library: Library) -> list[Route]:
         limit = int(asked.get("limit", "1")) if asked.get("limit", "1").isdecimal() else 0
         if not 1 <= limit <= LARGEST_LIMIT:
             return refusal(400, "BAD_REQUEST", "Limit must be between 1 and 1000")
-        query = _FIELD.sub(lambda field: f"{field[1].upper()}:", asked.get("search", ""))
+        query = fields_in_capitals(asked.get("search", ""))
         found = [held[number] for number in index.search(parse(query))]
         if not found:
             return refusal(404, "NOT_FOUND", "No matches found!")

@@ -15,7 +15,7 @@ from ..library import Library
 from ..matching import Document, Index
 from ..syntax import parse
 
-_FIELD = re.compile(r"\b(?:openfda\.)?([a-z_]+):(?=[(\"\w])")
+_FIELD = re.compile(r"\b(?:[a-z_]+\.)*([a-z_]+):(?=[(\"\w])")
 _SEARCHED = ("generic_name", "brand_name", "substance_name", "indications_and_usage", "boxed_warning")
 LARGEST_LIMIT = 1000
 
@@ -34,7 +34,7 @@ def routes(library: Library) -> list[Route]:
         limit = int(asked.get("limit", "1")) if asked.get("limit", "1").isdecimal() else 0
         if not 1 <= limit <= LARGEST_LIMIT:
             return refusal(400, "BAD_REQUEST", "Limit must be between 1 and 1000")
-        query = _FIELD.sub(lambda field: f"{field[1].upper()}:", asked.get("search", ""))
+        query = fields_in_capitals(asked.get("search", ""))
         found = [labels[each] for each in index.search(parse(query))]
         if not found:
             return refusal(404, "NOT_FOUND", "No matches found!")
@@ -48,6 +48,15 @@ def routes(library: Library) -> list[Route]:
 
 def _text(label: dict[str, Any], field: str) -> str:
     return " ; ".join([*label.get(field, ()), *label["openfda"].get(field, ())])
+
+
+def fields_in_capitals(query: str) -> str:
+    """A query with its fields as `parse` takes them, without the objects that they lie in.
+
+    >>> fields_in_capitals("openfda.generic_name:(propranolol)")
+    'GENERIC_NAME:(propranolol)'
+    """
+    return _FIELD.sub(lambda field: f"{field[1].upper()}:", query)
 
 
 def refusal(status: int, code: str, message: str) -> Response:

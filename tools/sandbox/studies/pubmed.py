@@ -141,7 +141,7 @@ def _unknown_fields(publications: Publications, node: Node | None) -> list[str]:
 
 
 def _efetch(publications: Publications, asked: Mapping[str, str]) -> Response:
-    pmids = dict.fromkeys(re.findall(r"\d+", asked.get("id", "")))
+    pmids = dict.fromkeys(each for each in asked.get("id", "").replace(",", " ").split() if each.isdecimal())
     if not pmids:
         return _xml("<eFetchResult>\n\t<ERROR>Empty id list - nothing todo</ERROR>\n</eFetchResult>", status=400)
     known = publications.by_pmid

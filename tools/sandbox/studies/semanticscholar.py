@@ -5,7 +5,6 @@ of the library's own.
 """
 
 import hashlib
-import re
 from typing import Any
 
 from starlette.requests import Request
@@ -16,7 +15,7 @@ from ..library import Library, Publication
 from ..matching import Document, Index
 from ..syntax import parse
 
-_SIGNS = ((re.compile(r"\s\+\s"), " AND "), (re.compile(r"\s\|\s"), " OR "), (re.compile(r"\s-(?=[\w\"(])"), " NOT "))
+_SIGNS = {"+": "AND", "|": "OR"}
 _LARGEST = 1000
 
 
@@ -33,9 +32,8 @@ def routes(library: Library) -> list[Route]:
         query = request.query_params.get("query", "")
         if not query.strip():
             return JSONResponse({"error": "Missing required parameter: 'query'"}, status_code=400)
-        for sign, word in _SIGNS:
-            query = sign.sub(word, query)
-        found = [papers[pmid] for pmid in index.search(parse(query))]
+        words = (f"NOT {word[1:]}" if word[0] == "-" and word[1:] else _SIGNS.get(word, word) for word in query.split())
+        found = [papers[pmid] for pmid in index.search(parse(" ".join(words)))]
         return JSONResponse({"total": len(found), "token": None, "data": [_paper(each) for each in found[:_LARGEST]]})
 
     return [Route("/semanticscholar/paper/search/bulk", search, methods=["GET"])]

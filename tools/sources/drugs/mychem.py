@@ -9,7 +9,6 @@ count which bear the drug's own name, or a salt's.
 """
 
 import asyncio
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from ...records import Drug
 from ...records.parts import Development, Mechanism
 from ...search import LookUps, SourceReply
 from ..card import SourceCard
+from ..publications import is_code
 
 CARD = SourceCard(
     name="mychem",
@@ -47,7 +47,6 @@ _FIELDS = (
 )
 _NAMES = (("chembl", "pref_name"), ("gtopdb", "name"), ("unii", "display_name"))
 _SIZE = 25
-_ID = re.compile(r"[A-Za-z0-9-]{4,40}")
 Hit = Mapping[str, Any]
 
 
@@ -87,12 +86,12 @@ def told(drug: str, hits: Iterable[Hit]) -> Evidence | None:
     """The record of a drug, from the hits that bear its name or a salt's; None where none does."""
     own = [hit for hit in hits if any(same_drug(name, drug) for name in _names(hit))]
     own.sort(key=lambda hit: not any(name.casefold() == drug.casefold() for name in _names(hit)))
-    number = next((str(hit.get("_id")) for hit in own if _ID.fullmatch(str(hit.get("_id")))), None)
+    number = next((str(hit.get("_id")) for hit in own if is_code(str(hit.get("_id")), 4, 40, "-")), None)
     if number is None:
         return None
     chembl_ids = (str(at(hit, "chembl", "molecule_chembl_id")) for hit in own)
     days = [str(each.get("date")) for hit in own for each in many(at(hit, "drugcentral", "approval"))]
-    years = [int(day[:4]) for day in days if re.match(r"[12]\d{3}-", day)]
+    years = [int(day[:4]) for day in days if day[:4].isdecimal() and day[4:5] == "-"]
     name = canonical_drug(drug) or drug.lower()
     record = Drug(
         drug=name,

@@ -22,6 +22,7 @@ from ...questions.query import ParsedQuestion
 from ...records import Process, Protein
 from ...search import LookUps, SourceReply
 from ..card import SourceCard
+from ..publications import in_whole_sentences
 from .uniprot import HUMAN, UniProt, mechanisms_of
 
 CARD = SourceCard(
@@ -44,9 +45,7 @@ CARD = SourceCard(
 MAX_IDS = 20  # of one request; the server leaves further ones out
 MAX_SUMMARY = 1200  # characters of a summary that a record keeps
 
-_STABLE_ID = re.compile(r"R-HSA-\d{1,9}")
 _TAG = re.compile(r"</?[A-Za-z][^>]*>")
-_END = re.compile(r"(?<=[.!?])\s")
 
 
 class Reactome(LookUps):
@@ -98,7 +97,7 @@ class Reactome(LookUps):
         for drug, entry in entries:
             told = {each["id"] for each in entry.get("pathways") or ()}
             told = told.union(*(of_gene.get(gene, set()) for gene in entry.get("gene_symbols") or ()))
-            by_drug.setdefault(drug, set()).update(number for number in told if _STABLE_ID.fullmatch(number))
+            by_drug.setdefault(drug, set()).update(number for number in told if _is_human(number))
         counts = Counter(number for numbers in by_drug.values() for number in numbers)
         return sorted(counts, key=lambda number: (-counts[number], number)), notes
 
@@ -134,17 +133,21 @@ def parse_hits(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
     return [entry for result in results for entry in dicts(result, "entries")], reply.url
 
 
+def _is_human(number: str) -> bool:
+    return number.startswith("R-HSA-") and number[6:].isdecimal() and len(number) <= 15
+
+
 def parse_pathway(found: Mapping[str, Any]) -> Evidence | None:
     """Read a pathway; None where it is not human, or has no number or name."""
     number, name = str(found.get("stId") or ""), without_tags(str(found.get("displayName") or found.get("name") or ""))
-    if not _STABLE_ID.fullmatch(number) or not name:
+    if not _is_human(number) or not name:
         return None
     summary = without_tags(" ".join(str(each.get("text") or "") for each in dicts(found, "summation")))
     title = f"{name} ({number})"
     return Evidence(
         content=f"{title}\n\n{summary}" if summary else title,
         citation=Citation(source="reactome", title=title, url=f"https://reactome.org/content/detail/{number}"),
-        record=Process(process_id=number, process_name=name, summary=shortened(summary) or None),
+        record=Process(process_id=number, process_name=name, summary=in_whole_sentences(summary, MAX_SUMMARY) or None),
     )
 
 
@@ -155,11 +158,3 @@ def without_tags(text: str) -> str:
     'MAPK with p<0.05 & more'
     """
     return " ".join(unescape(_TAG.sub(" ", text)).split())
-
-
-def shortened(text: str) -> str:
-    """The beginning of a summary in whole sentences."""
-    if len(text) <= MAX_SUMMARY:
-        return text
-    ends = [end.start() for end in _END.finditer(text, 0, MAX_SUMMARY)]
-    return text[: ends[-1] if ends else MAX_SUMMARY].rstrip()

@@ -7,7 +7,6 @@ Two addresses. GET `rxcui.json` with `name` and `search=2` (the name itself, or 
 """
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,7 +37,6 @@ CARD = SourceCard(
     specialist="mechanism",
 )
 MOST_BRANDS = 20  # of one drug that a record keeps
-_NUMBER = re.compile(r"[1-9]\d{0,8}")
 
 
 class RxNorm(LookUps):
@@ -73,7 +71,7 @@ def parse_number(reply: Reply) -> str | None:
         raise UnreadableReply(reply.source, "answered without a group of numbers")
     listed = group.get("rxnormId") or []
     first = str(listed[0]) if isinstance(listed, list) and listed else ""
-    return first if _NUMBER.fullmatch(first) else None
+    return first if first.isdecimal() and first[0] != "0" and len(first) < 10 else None
 
 
 def parse_related(reply: Reply) -> Sequence[Mapping[str, Any]]:

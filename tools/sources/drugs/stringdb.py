@@ -10,7 +10,6 @@ of `Error` and `ErrorMessage` instead. One request a second, none side by side.
 A score says how likely two proteins work together, not that they touch, nor what one does to the other.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from ...records import Protein
 from ...records.parts import Partner
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..card import SourceCard
-from ..publications import redacted
+from ..publications import is_code, redacted
 from .uniprot import MAX_TARGETS, mechanisms_of
 
 CARD = SourceCard(
@@ -48,8 +47,6 @@ HUMAN = "9606"  # NCBI's number of the species
 MAX_GENES = 40  # of one request
 MAX_PARTNERS = 20  # of one protein that are asked for
 LEAST_SCORE = 700  # of 1000: high confidence
-_SYMBOL = re.compile(r"[A-Z][A-Z0-9-]{1,19}")
-_STRING_ID = re.compile(rf"{HUMAN}\.[A-Za-z0-9_.-]{{4,30}}")
 _PARTS = {"escore": "experiments", "dscore": "databases", "tscore": "texts"}
 
 
@@ -67,7 +64,7 @@ class STRING(Source):
         """
         page = SearchFilters.of(self.name, filters).page
         asked, words = asked_for(query), words_of(self.name, query)
-        genes = [word for word in words.split() if word.isupper() and _SYMBOL.fullmatch(word)]
+        genes = [word for word in words.split() if _is_symbol(word)]
         found = await (self.look_up(*asked.drugs) if asked.drugs else self._partners(genes))
         shown = found.records[(page - 1) * max_results : page * max_results]
         return found.model_copy(update={"query": query, "records": shown})
@@ -80,7 +77,7 @@ class STRING(Source):
         """
         told, notes = await mechanisms_of(names, self.transport)
         human = [entry.get("gene_symbols") or [] for _, entry in told if not entry.get("organism")]
-        genes = dict.fromkeys(gene for held in human for gene in held[:MAX_TARGETS] if _SYMBOL.fullmatch(gene))
+        genes = dict.fromkeys(gene for held in human for gene in held[:MAX_TARGETS] if _is_symbol(gene))
         found = await self._partners(list(genes))
         return found.model_copy(update={"query": ", ".join(names), "warnings": [*notes, *found.warnings]})
 
@@ -129,11 +126,20 @@ def parse_rows(reply: Reply) -> Sequence[Mapping[str, Any]]:
     return entries(reply.source, data, what="a list of partners", keys=("preferredName_A", "stringId_A"))
 
 
+def _is_symbol(word: str) -> bool:
+    return is_code(word, 2, 20, "-") and word.isupper() and word[0].isalpha()
+
+
+def _is_human(number: str) -> bool:
+    species, _, protein = number.partition(".")
+    return species == str(HUMAN) and is_code(protein, 4, 30, "_.-")
+
+
 def parse_pair(row: Mapping[str, Any]) -> tuple[str, str, Partner] | None:
     """Read a row: the symbol and number of the protein that was asked for, and a partner; None for one of no human."""
     gene, number = text(row.get("preferredName_A")), str(row.get("stringId_A") or "")
     name, other = text(row.get("preferredName_B")), str(row.get("stringId_B") or "")
-    if not (gene and name and _STRING_ID.fullmatch(number) and _STRING_ID.fullmatch(other)):
+    if not (gene and name and _is_human(number) and _is_human(other)):
         return None
     parts = {said: score for each, said in _PARTS.items() if (score := _score(row.get(each)))}
     return gene, number, {"symbol": name, "id": other, "score": _score(row["score"]) or 0.0, "parts": parts}

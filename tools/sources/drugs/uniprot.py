@@ -29,6 +29,7 @@ from ...records import Drug, Protein
 from ...records.parts import Involvement, Mechanism, Pathway
 from ...search import LookUps, SourceReply
 from ..card import SourceCard
+from ..publications import is_code
 from .chembl import ChEMBL
 from .opentargets import OpenTargets
 
@@ -150,7 +151,7 @@ async def targets_of(drugs: Sequence[str], transport: Transport) -> tuple[list[s
         genes, accessions = entry.get("gene_symbols") or [], entry.get("uniprot_ids") or []
         found += accessions[:MAX_TARGETS] or [gene for gene in genes[:MAX_TARGETS] if gene not in known]
         known |= set(genes) if accessions else set()
-    safe = (name for name in found if re.fullmatch(r"[A-Za-z0-9-]{2,20}", name))
+    safe = (name for name in found if is_code(name, 2, 20, "-"))
     return list(dict.fromkeys(safe)), list(dict.fromkeys(notes))
 
 

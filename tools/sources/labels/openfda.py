@@ -28,7 +28,7 @@ from ...records import Label as DrugLabel
 from ...records.parts import NamedDrug
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..card import SourceCard
-from ..publications import date_of
+from ..publications import date_of, in_whole_sentences
 
 CARD = SourceCard(
     name="openfda",
@@ -70,7 +70,6 @@ MAX_SECTION = 1200  # characters of a section that are quoted; whole labels have
 _CHOICE = 10  # labels of one drug, newest first, of which the fullest is taken
 _SET_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 NO_MATCH = {"code": "NOT_FOUND", "message": "No matches found!"}
-_SENTENCE_END = re.compile(r"(?<=[.!?;:])\s")
 
 Label = Mapping[str, Any]
 
@@ -253,8 +252,7 @@ def quoted(text: str) -> str:
     """
     if len(text) <= MAX_SECTION:
         return text
-    ends = [end.start() for end in _SENTENCE_END.finditer(text, 0, MAX_SECTION)]
-    return f"{text[: ends[-1] if ends else MAX_SECTION].rstrip()} […]"
+    return f"{in_whole_sentences(text, MAX_SECTION, '.!?;:')} […]"
 
 
 def _set_id(label: Label) -> str | None:

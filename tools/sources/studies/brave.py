@@ -6,12 +6,12 @@ key goes in the header `X-Subscription-Token`. A reply is `type` `search` with `
 that is wrong or missing is 422 with `SUBSCRIPTION_TOKEN_INVALID` or `VALIDATION`.
 """
 
-import re
 from collections.abc import Sequence
 
 from ...errors import SourceRefused, UnreadableReply
 from ...http.reply import Reply, at, entries, text
 from ..card import SourceCard
+from ..publications import is_code
 from .leads import MOST_PAGES, Lead, WebSearch
 
 CARD = SourceCard(
@@ -31,7 +31,6 @@ CARD = SourceCard(
     use="named",
     specialist="literature",
 )
-_CODE = re.compile(r"[A-Z_]{3,60}")
 
 
 class Brave(WebSearch):
@@ -62,7 +61,7 @@ def parse(reply: Reply) -> Sequence[Lead]:
     data = reply.json()
     code = str(at(data, "error", "code") or "")
     if code or reply.status != 200:
-        shown = f" ({code})" if _CODE.fullmatch(code) else f" ({reply.status})"
+        shown = f" ({code})" if is_code(code, 3, 60, "_") and code.isupper() else f" ({reply.status})"
         at_fault = "key" if "TOKEN" in code or reply.status in (401, 403) else "request"
         raise SourceRefused(reply.source, f"refused the {at_fault}{shown}; its key is {CARD.key}")
     if at(data, "type") != "search":

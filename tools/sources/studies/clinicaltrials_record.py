@@ -319,7 +319,7 @@ def _spoken(code: str) -> str:
     >>> _spoken("ACTIVE_NOT_RECRUITING"), _spoken("PHASE3")
     ('active not recruiting', 'phase 3')
     """
-    words = code.replace("_", " ").lower() if code.isupper() or re.fullmatch(r"[A-Z0-9_, ]+", code) else code
+    words = code.replace("_", " ").lower() if code == code.upper() else code
     return re.sub(r"\bphase(\d)", r"phase \1", words)
 
 

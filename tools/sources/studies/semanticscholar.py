@@ -44,12 +44,8 @@ _FIELDS = (
     "paperId,externalIds,title,abstract,year,publicationDate,authors.name,journal,publicationTypes,citationCount,"
     "isOpenAccess"
 )
-_OPERATORS = (
-    (re.compile(r"\s+AND\s+NOT\s+|\s+NOT\s+"), " -"),
-    (re.compile(r"\s+AND\s+"), " + "),
-    (re.compile(r"\s+OR\s+"), " | "),
-)
-_PAPER_ID = re.compile(r"[0-9a-f]{40}")
+_OPERATORS = ((" AND NOT ", " -"), (" NOT ", " -"), (" AND ", " + "), (" OR ", " | "))
+_HEXADECIMAL = frozenset("0123456789abcdef")
 
 
 class SemanticScholar(Source):
@@ -92,7 +88,7 @@ def in_its_words(query: str) -> str:
     """
     words = without_tags(query)
     for sign, own in _OPERATORS:
-        words = sign.sub(own, words)
+        words = words.replace(sign, own)
     return words
 
 
@@ -114,7 +110,7 @@ def parse_page(reply: Reply) -> Page:
 def parse_record(hit: Mapping[str, Any]) -> Evidence | None:
     """Read one paper as evidence; None where it has no number."""
     paper = str(hit.get("paperId") or "")
-    if not _PAPER_ID.fullmatch(paper):
+    if len(paper) != 40 or not _HEXADECIMAL.issuperset(paper):
         return None
     title = " ".join(str(hit.get("title") or "").split()) or NO_TITLE
     abstract = " ".join(str(hit.get("abstract") or "").split())
