@@ -55,13 +55,38 @@ __all__ = [
     "SearchResult",
     "SourceName",
     "checked_identifier",
+    "date_parts",
     "merge",
+    "surname",
 ]
 SOURCE_NAMES: tuple[str, ...] = get_args(SourceName)
 UNKNOWN_DATE = "Unknown"
 
 _TITLE_LIMIT = 500  # characters, by contract
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
+
+
+def date_parts(date: str) -> tuple[int, ...]:
+    """Year, month and day of a date, as far as it gives them; none for anything else.
+
+    >>> date_parts("2024-01-15"), date_parts("2019"), date_parts(UNKNOWN_DATE)
+    ((2024, 1, 15), (2019,), ())
+    """
+    return tuple(map(int, date.split("-"))) if _DATE.fullmatch(date) else ()
+
+
+def surname(author: str) -> str:
+    """The surname of an author written `Surname AB`, with `Jr` and the like behind it or not.
+
+    >>> surname("van der Berg AB"), surname("Smith J Jr"), surname("STEP Group")
+    ('van der Berg', 'Smith', 'STEP Group')
+    """
+    words = author.split()
+    if len(words) > 1 and words[-1] in ("Jr", "Sr", "II", "III"):
+        words.pop()
+    if len(words) > 1 and words[-1].isalpha() and words[-1].isupper() and len(words[-1]) <= 4:
+        words.pop()
+    return " ".join(words)
 
 
 class Citation(BaseModel, frozen=True, extra="forbid"):

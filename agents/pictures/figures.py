@@ -4,7 +4,6 @@ Effect sizes that can stand in one picture, registered trials on a timeline, pub
 disease.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from willowbark.tools.appraisal import EffectSize
 from willowbark.tools.enclosure import visible
+from willowbark.tools.evidence import date_parts, surname
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions.query import parse_question
 from willowbark.tools.reading.numbers import RATIOS
@@ -174,9 +174,9 @@ def _short_names(report: ReportContent, rows: Iterable[EvidenceRow]) -> Mapping[
     for row in rows:
         year = row.date[:4] if row.date[:4].isdigit() else "no date"
         first = next(iter(authors.get(row.key, ())), None)
-        surname = re.sub(r" [A-Z]{1,3}$", "", str(first)) if first else None
-        is_paper = surname and not row.key.startswith("nct:")
-        names[row.key] = f"{cut(str(surname), 18)} {year}" if is_paper else named(row.key)
+        author = surname(str(first)) if first else None
+        is_paper = author and not row.key.startswith("nct:")
+        names[row.key] = f"{cut(str(author), 18)} {year}" if is_paper else named(row.key)
     return names
 
 
@@ -212,7 +212,7 @@ def phase_words(trial: TrialRow) -> str:
 
 def drawn_trials(trials: Sequence[TrialRow]) -> list[TrialRow]:
     """The trials with a start, the latest if there are too many; by phase, then start."""
-    dated = [trial for trial in trials if _has_year(trial.start_date or "")]
+    dated = [trial for trial in trials if _year(trial.start_date) is not None]
     latest = sorted(dated, key=lambda trial: (trial.start_date or "", trial.nct_id), reverse=True)[:MAX_DRAWN]
     return sorted(latest, key=lambda trial: (_highest(trial), trial.start_date or "", trial.nct_id))
 
@@ -235,10 +235,11 @@ def _has_year(date: str) -> bool:
 
 
 def _year(date: str | None) -> float | None:
-    found = re.match(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?", date or "")
-    if found is None:
+    parts = date_parts(date or "")
+    if not parts:
         return None
-    return int(found[1]) + (int(found[2] or 1) - 1) / 12 + (int(found[3] or 1) - 1) / 365
+    year, month, day = (*parts, 1, 1)[:3]
+    return year + (month - 1) / 12 + (day - 1) / 365
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.evidence import checked_identifier
+from willowbark.tools.evidence import checked_identifier, date_parts
 from willowbark.tools.registry import cards, given_by, gives
 from willowbark.tools.sources.card import ENTRIES
 
@@ -120,7 +120,7 @@ def _entry(reference: Mapping[str, Any]) -> Entry:
         kind=kind,
         title=line(str(reference["title"])),
         authors=tuple(_author(author, is_group=kind in ("trial", "entry")) for author in authors if author),
-        date=_date(str(reference.get("date") or "")),
+        date=date_parts(str(reference.get("date") or "")),
         **{name: line(str(reference.get(name) or "")) or None for name in _WHERE},
         url=_url(str(reference.get("url") or "")),
         database=cards()[given].title if (given := given_by(source)) in cards() else None,
@@ -164,11 +164,6 @@ def _author(name: str, *, is_group: bool) -> Author:
         return Author(name)
     given = re.sub(r"([A-Z])(-?)(?=[A-Z-]|$)", r"\1. \2", found["given"]).replace(" -", "-").strip()
     return Author(found["family"], given, found["suffix"])
-
-
-def _date(text: str) -> tuple[int, ...]:
-    found = re.fullmatch(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", text)
-    return tuple(int(part) for part in found.groups() if part) if found else ()
 
 
 def _url(url: str) -> str | None:

@@ -1,6 +1,5 @@
 """The mechanism hypotheses on a question: from the graph and the records, each with what could test it."""
 
-import re
 from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
@@ -9,13 +8,13 @@ from ..appraisal.candidates import Candidate
 from ..evidence import Evidence
 from ..questions.query import ParsedQuestion
 from ..ranking import bare
+from ..sources.publications import is_code
 from .graph import MechanismGraph
 from .steps import Chain
 
 NOT_REPORTED = "not reported"
 RECOMMENDED = 3  # hypotheses whose searches are recommended
 MAX_EFFECT = 3  # mechanisms of action in a hypothesis
-_SYMBOL = re.compile(r"[A-Z][A-Za-z0-9-]{1,11}")
 
 
 class MechanismHypothesis(BaseModel, extra="forbid"):
@@ -64,7 +63,7 @@ def _quoted(name: str) -> str:
     ('(ADRA1A OR ADRA1B)', '"Angiotensin-converting enzyme"', '"release of this"')
     """
     parts = [part.strip() for part in name.split(",")]
-    if len(parts) > 1 and all(map(_SYMBOL.fullmatch, parts)):
+    if len(parts) > 1 and all(part[:1].isupper() and is_code(part, 2, 12, "-") for part in parts):
         return f"({' OR '.join(parts)})"
     plain = bare(name, "'-")
     return f'"{plain}"' if " " in plain else plain

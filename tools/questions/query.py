@@ -65,17 +65,21 @@ _NOISE = frozenset(
     without work worked working works would yet you your
     """.split()
 )
-_BOUND = re.compile(
-    r"(?:gene|cell|stem cell|hormone|hormone replacement|radiation|combination|light|speech|exercise) therapy|"
-    r"tumou?r necrosis factor(?:[ -]alpha)?|(?:programmed )?cell death",
-    re.IGNORECASE,
+_BOUND = frozenset(
+    """
+    gene therapy;cell therapy;stem cell therapy;hormone therapy;hormone replacement therapy;radiation therapy;
+    combination therapy;light therapy;speech therapy;exercise therapy;tumor necrosis factor;tumour necrosis factor;
+    tumor necrosis factor alpha;tumour necrosis factor alpha;tumor necrosis factor-alpha;tumour necrosis factor-alpha;
+    cell death;programmed cell death
+    """.strip()
+    .replace("\n    ", "")
+    .split(";")
 )
+"""What means something else than its words do one by one."""
 _UNREADABLE = frozenset(("Cc", "Cs"))  # control characters, surrogates
-_LETTER_OR_NUMBER = re.compile(r"[A-HJ-Z]|[IVX]{2,3}|\d{1,3}")  # "hepatitis A", "type 2"; I is mostly the asker
 _NAMES_THAT_ARE_WORDS = frozenset(("WHO", "US", "IT"))
 # A condition before these words names a class of drugs by its use.
 _OF_DRUGS = re.compile(r"(?:[ -]lowering)?\s+(?:drugs?|medicines?|medications?|pills?)\b", re.IGNORECASE)
-_NEEDS_QUOTES = re.compile(r"[^\w*$+%-]")
 
 
 class QuestionError(UsageError, ValueError):
@@ -279,7 +283,7 @@ def _distinct(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def _quoted(words: str) -> str:
-    return f'"{words}"' if _NEEDS_QUOTES.search(words) else words
+    return words if all(each.isalnum() or each in "_*$+%-" for each in words) else f'"{words}"'
 
 
 def _is_noise(word: str) -> bool:
@@ -362,16 +366,23 @@ def _next_unit(words: list[str]) -> tuple[_Unit | None, int]:
         phrase = " ".join(words[:size])
         if known := _concept(phrase):
             return _known_unit(phrase, *known), size
-        if _BOUND.fullmatch(phrase):
+        if phrase.lower() in _BOUND:
             return _Unit([phrase], [_quoted(phrase)]), size
     if _is_noise(words[0]):
         return None, 1
-    if len(words) > 1 and _LETTER_OR_NUMBER.fullmatch(words[1]):
+    if len(words) > 1 and _is_letter_or_number(words[1]):
         pair = " ".join(words[:2])
         return _Unit([pair], [_quoted(pair)]), 2
     if known := _concept(words[0]):
         return _known_unit(words[0], *known), 1
     return _Unit([words[0]], [_quoted(words[0])]), 1
+
+
+def _is_letter_or_number(word: str) -> bool:
+    """Whether a word tells kinds of one thing apart: "hepatitis A", "type 2"; I is mostly the asker."""
+    if len(word) == 1 and word.isascii() and word.isupper():
+        return word != "I"
+    return len(word) <= 3 and (word.isdecimal() or (len(word) > 1 and set(word) <= set("IVX")))
 
 
 def _known_unit(words: str, concept: str, synonyms: tuple[str, ...]) -> _Unit:

@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 MAX_DEPTH = 50  # of groups in groups; opening brackets beyond it are passed over
 OPERATORS = frozenset(("AND", "OR", "NOT"))
 
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+_INVISIBLE = dict.fromkeys((0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2065), 0xFEFF), None)
+_SYNTAX = dict.fromkeys(map(ord, '()"[]'), " ")
 _TYPOGRAPHY = str.maketrans(
     {**dict.fromkeys("“”„‟«»", '"'), **dict.fromkeys("‘’‚‛", "'"), **dict.fromkeys("‐‑‒–—―−", "-")}
 )
@@ -37,8 +38,8 @@ def normalised(text: str) -> str:
     >>> normalised("“long  COVID”\\u200b")
     '"long COVID"'
     """
-    seen = "".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in _INVISIBLE.sub("", text))
-    seen = _INVISIBLE.sub("", unicodedata.normalize("NFKC", seen)).translate(_TYPOGRAPHY)
+    seen = "".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in text.translate(_INVISIBLE))
+    seen = unicodedata.normalize("NFKC", seen).translate(_INVISIBLE).translate(_TYPOGRAPHY)
     return " ".join(unicodedata.normalize("NFKC", seen).split())
 
 
@@ -49,7 +50,7 @@ def bare_words(text: str) -> list[str]:
     ['long', 'COVID', 'fatigue']
     """
     plain = _BRACKETED.sub(" ", _FUNCTION.sub(" ", text))
-    words = (_EDGES.sub("", piece) for piece in re.split(r'[\s()"\[\]]+', plain))
+    words = (_EDGES.sub("", piece) for piece in plain.translate(_SYNTAX).split())
     return [word for word in words if has_word(word) and word not in OPERATORS]
 
 
@@ -87,7 +88,9 @@ def lex(text: str, is_noise: Callable[[str], bool]) -> list[Token]:
 
 def _is_aside(inner: str) -> bool:
     """Whether the inside of a group is no query but words said by the way: "(chronic)", "(BAY 94-8862)"."""
-    return not re.search(r'["()\[\]]', inner) and OPERATORS.isdisjoint(_EDGES.sub("", word) for word in inner.split())
+    return _SYNTAX.keys().isdisjoint(map(ord, inner)) and OPERATORS.isdisjoint(
+        _EDGES.sub("", word) for word in inner.split()
+    )
 
 
 def _aside(inner: str) -> list[Token]:

@@ -52,7 +52,7 @@ def spelled_number(text: str) -> int | None:
     >>> [spelled_number(t) for t in ("1,099", "Forty-two", "one hundred and twenty", "many")]
     [1099, 42, 120, None]
     """
-    digits = re.sub(r"[, ]", "", text.strip())
+    digits = text.replace(",", "").replace(" ", "").strip()
     if digits.isdigit():
         return int(digits)
     total = current = 0
@@ -92,5 +92,5 @@ def followup_months(text: str) -> Number | None:
 
 def _months(match: re.Match[str]) -> float | None:
     text = match["count"]
-    count = float(text) if re.fullmatch(r"[\d.]+", text) else float(spelled_number(text) or 0)
+    count = float(text) if text[0].isdecimal() else float(spelled_number(text) or 0)
     return round(count * _MONTHS[match["unit"].lower()], 1) or None

@@ -36,8 +36,6 @@ _LATIN = str.maketrans(
 )
 """Cyrillic and Greek letters for the Latin ones that they look like, https://www.unicode.org/reports/tr39/."""
 _ANY_WORD = re.compile(r"\w+")
-_OF_OTHER_SCRIPTS = re.compile("[\u0370-\u052f]")
-_OF_LATIN = re.compile("[A-Za-z]")
 _ADDRESS = re.compile(r"^\W*(?:(?:\[[^\]]*\]:?\s*)?\(?\w+://\S+|(?:<[^<>]*>\W*\w*\W*)+$)")
 _QUESTION = re.compile(r"^\W*question\s?:\s", re.IGNORECASE)
 _READABLE_SHARE = 0.9  # of what an encoded text decodes to: letters and spaces
@@ -196,7 +194,8 @@ def folded(text: str) -> str:
 def _in_one_script(word: re.Match[str]) -> str:
     """A word that mixes scripts in letters of one; others as they are."""
     text = word.group()
-    return text.translate(_LATIN) if _OF_OTHER_SCRIPTS.search(text) and _OF_LATIN.search(text) else text
+    others = any("\u0370" <= letter <= "\u052f" for letter in text)
+    return text.translate(_LATIN) if others and any(map(str.isascii, filter(str.isalpha, text))) else text
 
 
 def _decodes_to_words(token: str) -> bool:

@@ -158,16 +158,17 @@ class _Reader(Transformer[Token, Node | None]):
     def tagged(self, words: str, tag: str) -> Node:
         """The words before a tag are one phrase, as `long covid[tiab]` means it, or a range of years."""
         field, text = tag[1:-1].strip().lower(), words.strip('"')
-        if years := re.fullmatch(r"([\d/]+)\s*:\s*([\d/]+)", text):
-            return Term("", field=field, low=years[1], high=years[2])
+        low, _, high = (part.strip() for part in text.partition(":"))
+        if low.replace("/", "").isdecimal() and high.replace("/", "").isdecimal():
+            return Term("", field=field, low=low, high=high)
         return Term(text, phrase=text != words or " " in text, field=field)
 
     def span(self, written: str) -> Node:
-        low, high = re.split(r",| TO ", written[written.index("[") + 1 : -1], maxsplit=1)
+        low, high = written[written.index("[") + 1 : -1].replace(" TO ", ",").split(",", maxsplit=1)
         return Term("", low=low.strip(), high=high.strip())
 
     def scoped(self, field: str, node: Node | None) -> Node | None:
-        return _within(re.sub(r"^AREA\[|[\]:]$", "", field).lower(), node)
+        return _within(field.removeprefix("AREA[").rstrip("]:").lower(), node)
 
 
 _LEFT_TO_RIGHT, _BY_RANK = (

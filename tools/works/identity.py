@@ -5,14 +5,13 @@ nearly the same only say which preprints are worth asking about, and which recor
 """
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz, utils
 
 from ..errors import SearchError
-from ..evidence import Evidence
+from ..evidence import Evidence, surname
 from ..http.transport import Transport
 from ..records import Noted
 from ..registry import kind_of
@@ -163,5 +162,5 @@ def _is_study(record: Evidence) -> bool:
 
 def _surnames(record: Evidence) -> frozenset[str]:
     """`Surname AB` without its initials, in lower case."""
-    names = (re.sub(r"(?:\s+[A-Z]{1,4})?(?:\s+(?:Jr|Sr|I{2,3}))?$", "", name) for name in record.citation.authors)
+    names = map(surname, record.citation.authors)
     return frozenset(name.strip().lower() for name in names if name.strip())

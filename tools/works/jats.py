@@ -219,7 +219,6 @@ _DROPPED = frozenset(
 )
 _EMPTY_BRACKETS = re.compile(r"[\[(][\s,;–-]*[\])]")
 _BEFORE_POINT = re.compile(r"\s+([,.;:)\]])")
-_NOTHING = re.compile(r"[\s,;–-]*")
 
 
 def flat(element: Element) -> str:
@@ -246,7 +245,7 @@ def _gather(element: Element, pieces: list[str]) -> None:
             inside: list[str] = []
             _gather(each, inside)
             above = "".join(inside)
-            if not _NOTHING.fullmatch(above):  # what is left of references: their commas
+            if not all(each.isspace() or each in ",;–-" for each in above):  # what is left of references: their commas
                 pieces.append(raised(next((piece for piece in reversed(pieces) if piece), ""), above))
         elif tag not in _DROPPED and not reference:
             _gather(each, pieces)

@@ -109,7 +109,7 @@ def table(block: Table) -> str:
 
 def inline(content: Flow) -> str:
     """Content in one line."""
-    return re.sub(" +", " ", "".join(map(_span, spans(content)))).strip()
+    return " ".join(filter(None, "".join(map(_span, spans(content))).split(" "))).strip()
 
 
 def _span(node: Span) -> str:

@@ -3,7 +3,6 @@
 Their API knows no search; preprints are found through Europe PMC. https://api.biorxiv.org/pubs/help
 """
 
-import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,8 +29,7 @@ CARD = SourceCard(
 Server = Literal["medrxiv", "biorxiv"]
 SERVERS: tuple[Server, ...] = ("medrxiv", "biorxiv")
 """Clinical preprints are on the first; the prefix does not tell which of the two holds one."""
-_OURS = re.compile(r"10\.(?:1101|64898)/[0-9][0-9.]*")  # the prefixes of both, old and new; numbers alone follow
-_VERSION = re.compile(r"v[0-9]+$")
+_OURS = ("10.1101/", "10.64898/")  # the prefixes of both, old and new; numbers alone follow
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,14 @@ def is_theirs(doi: object) -> bool:
     (True, False, False)
     """
     checked = checked_identifier("doi", doi)
-    return bool(checked and _OURS.fullmatch(_VERSION.sub("", checked)))
+    number = _without_version(checked or "")
+    return number.startswith(_OURS) and number.partition("/")[2].replace(".", "").isdecimal()
+
+
+def _without_version(doi: str) -> str:
+    """A DOI without the `v2` behind it."""
+    before, _, version = doi.rpartition("v")
+    return before if version.isdecimal() else doi
 
 
 async def small_question(transport: Transport) -> str:
@@ -78,7 +83,7 @@ async def published_version(doi: str, transport: Transport) -> Publication | Non
     checked = checked_identifier("doi", doi)
     if checked is None or not is_theirs(checked):
         return None
-    number = _VERSION.sub("", checked)
+    number = _without_version(checked)
     for server in SERVERS:
         found = await transport.get("biorxiv", f"pubs/{server}/{number}/na/json", read=_read)
         if found is not None:

@@ -210,14 +210,14 @@ def clean_term(query: str) -> str:
     term = _TAG.sub(_word_of_tag, query).translate(_RESERVED)
     if term.count('"') % 2:
         term = term.replace('"', " ")
-    term = re.sub(r'"([^"]*)"', _quoted, term)
+    term = "".join(_quoted(part) if at % 2 else part for at, part in enumerate(term.split('"')))
     if not _balanced(term):
         term = term.translate(_BRACKETS)
     former = ""
     while term != former:  # each round can bare another empty pair or loose end
         former = term
-        term = re.sub(r"\(\s*\)", " ", term)
-        term = " ".join(re.sub(r"(?<=\()\s+|\s+(?=\))", "", term).split())
+        term = " ".join(term.split()).replace("( ", "(").replace(" )", ")")
+        term = " ".join(term.replace("()", " ").split())
         term = _LOOSE_ENDS.sub("", term).strip()
     if not any(map(str.isalnum, term)):
         raise SourceRefused(ClinicalTrials.name, "the query holds no words to search for")
@@ -230,8 +230,8 @@ def _word_of_tag(tag: re.Match[str]) -> str:
     return "" if word in ("AREA", "SEARCH", "RANGE", "EXPANSION", "COVERAGE", "DISTANCE") else word
 
 
-def _quoted(phrase: re.Match[str]) -> str:
-    words = " ".join(phrase.group(1).translate(_BRACKETS).split())
+def _quoted(phrase: str) -> str:
+    words = " ".join(phrase.translate(_BRACKETS).split())
     return f'"{words}"' if words else " "
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ...evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier
+from ...evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier, date_parts
 from ...http.reply import at, dicts, text
 from ...records import Trial
 from ...records.parts import Arm, PostedResults
@@ -25,7 +25,6 @@ _SHOWN_VALUES = 12  # values of one outcome that the text names
 _MAX_ANALYSES = 30  # of one outcome that a record keeps
 _MAX_WORDS = 1000  # characters of a description that a record keeps
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # CommonMark: any ASCII punctuation may stand behind a backslash
-_DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 
 
 def parse_study(study: Any) -> Evidence | None:
@@ -116,7 +115,7 @@ def _record_date(status: Any) -> str:
     """When the record last changed; else when it was first posted, else when the trial began."""
     for name in ("lastUpdatePostDateStruct", "studyFirstPostDateStruct", "startDateStruct"):
         date = _text(at(status, name, "date"))
-        if date and _DATE.fullmatch(date):
+        if date and date_parts(date):
             return date
     return UNKNOWN_DATE
 

@@ -34,7 +34,7 @@ _NUMBERS = {
 }
 _NO_END = re.compile(r"(?:[.:)\]]|/(?:full|fulltext|abstract|pdf|epdf|html|meta|summary)|\.(?:pdf|full|html?))+$")
 _GROUP = re.compile(r"\(([^()]*)\)")
-_SIGNS = ((re.compile(r"\s*\b(?:AND\s+)?NOT\s+"), " -"), (re.compile(r"\s*\bAND\s+"), " "))
+_SIGNS = ((" AND NOT ", " -"), (" NOT ", " -"), ("(NOT ", "( -"), (" AND ", " "))
 
 
 class Lead(NamedTuple):
@@ -116,9 +116,9 @@ def for_the_web(query: str) -> str:
     >>> for_the_web('(prevent OR prevention OR prophylaxis OR x) AND "migraine attacks"[tiab] NOT mice')
     '(prevent OR prevention OR prophylaxis) "migraine attacks" -mice'
     """
-    words = without_tags(query)
+    words = f" {without_tags(query)}"
     for sign, own in _SIGNS:
-        words = sign.sub(own, words)
+        words = words.replace(sign, own)
     for most in range(_ALTERNATIVES, 0, -1):
         short = _GROUP.sub(lambda group, most=most: _first(group[1], most), words)  # type: ignore[misc]
         if len(short) <= MOST_CHARACTERS and len(short.split()) <= MOST_WORDS:
@@ -127,5 +127,5 @@ def for_the_web(query: str) -> str:
 
 
 def _first(group: str, most: int) -> str:
-    kept = re.split(r"\s+OR\s+", group)[:most]
+    kept = group.split(" OR ")[:most]
     return f"({' OR '.join(kept)})" if len(kept) > 1 else kept[0]
