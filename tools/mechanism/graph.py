@@ -12,6 +12,7 @@ https://doi.org/10.1371/journal.pcbi.1004259); a target is damped from the sixth
 five. Proteins that carry or break down drugs of every kind count a quarter.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -24,8 +25,7 @@ from ..reading.screening import readable
 from ..reading.text import sentence_spans
 from ..records import Disease, Drug, Process, Protein
 from ..records.parts import Mechanism
-from .sentences import Names, Sentences
-from .steps import Backing, Chain, Node, Step
+from .steps import Backing, Chain, Names, Node, Sentences, Step
 
 DAMPING = 0.4
 CLASS_SIZE = 5  # drugs on one target that are no sign of a hub
@@ -35,7 +35,7 @@ MOST = 0.9  # confidence that look-ups and sentences can give
 COUNTED = 3  # ways that are added up
 MAX_SHOWN_GENES = 3
 _TAKES_PART, _HAS_A_PART, _WORKS_WITH = "takes part in", "has a part in", "works together with"
-_CARRIERS = ("CYP", "UGT", "ABCB", "ABCC", "ABCG", "SLCO", "SLC22A", "SULT", "ORM")
+_CARRIERS = re.compile(r"CYP\d|UGT\d|ABC[BCG]\d|SLCO\d|SLC22A\d|SULT\d|ALB$|ORM\d|KCNH2$")
 
 
 class MechanismGraph:
@@ -324,7 +324,7 @@ class MechanismGraph:
             return float(max(1, self._graph.out_degree(node)) ** -DAMPING)
         if node.kind == "process":
             return float(max(1, self._graph.in_degree(node)) ** -DAMPING)
-        carrier = CARRIER if any(map(_is_carrier, self._genes.get(node, ()))) else 1.0
+        carrier = CARRIER if any(_CARRIERS.match(gene) for gene in self._genes.get(node, ())) else 1.0
         drugs = sum(each.kind == "drug" for each in self._graph.predecessors(node))
         return carrier * float(max(1.0, drugs / CLASS_SIZE) ** -DAMPING)
 
@@ -335,10 +335,3 @@ def _backing(record: Evidence, **given: Any) -> Backing:
 
 def _member(record: Evidence, number: str) -> Backing:
     return _backing(record, basis="membership", number=number)
-
-
-def _is_carrier(gene: str) -> bool:
-    """Whether a gene is one of a family of carriers, by its number, or one of two that stand alone."""
-    return gene in ("ALB", "KCNH2") or any(
-        gene.startswith(family) and gene[len(family) : len(family) + 1].isdecimal() for family in _CARRIERS
-    )
