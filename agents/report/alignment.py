@@ -132,7 +132,8 @@ def _alias(text: str, start: int, aliases: Aliases) -> str | None:
 def _word(written: str, before: Sequence[Word]) -> Word:
     if written[-1].isdigit():
         number = written.replace(",", "")
-        return Word(written, re.sub(r"^([-+]?)\.", r"\g<1>0.", number).lstrip("+"), "number")
+        whole = number.replace(".", "0.", 1) if number.lstrip("+-").startswith(".") else number
+        return Word(written, whole.lstrip("+"), "number")
     if written in _SPELLED:
         return Word(written, str(spelled_number(written)), "number")
     if not written[0].isalpha() and written != "%":

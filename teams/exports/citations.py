@@ -138,7 +138,8 @@ def citation_key(name: str) -> str:
     kind, _, value = name.lower().partition(":")
     if name.isascii() and name.startswith(kind) and kind.isalpha() and value.isalnum():
         return kind + value.removeprefix(kind)
-    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40]
+    kept = "".join(each if each.isascii() and each.isalnum() else " " for each in name.lower())
+    plain = "-".join(kept.split())[:40]
     return f"{plain}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:6]}"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache, partial
 from typing import Any, Literal, get_args
 
-from ..lexicon.matching import cued
+from ..lexicon.matching import cued, phrase_key
 
 Beside = Literal["safety", "pharmacokinetics", "feasibility"]
 
@@ -143,9 +143,8 @@ def higher_is_better(outcome: str) -> bool | None:
     if loss and good and loss.start() < good.end() + 12:
         return False
     if bad and good:
-        return (
-            good.start() < bad.start() if re.search(r"\b(?:of|from|in|to)\b", outcome) else good.start() > bad.start()
-        )
+        first = not {"of", "from", "in", "to"}.isdisjoint(phrase_key(outcome).split())
+        return good.start() < bad.start() if first else good.start() > bad.start()
     if good:
         return True
     return False if bad else None

@@ -10,8 +10,9 @@ from typing import Generic, NamedTuple, TypeVar
 Value = TypeVar("Value")
 
 _WORD = re.compile(r"[^\W_]+")
-_GREEK = dict(zip("αβγδεκλω", ("alpha", "beta", "gamma", "delta", "epsilon", "kappa", "lambda", "omega"), strict=True))
-_GREEK_LETTER = re.compile("[" + "".join(_GREEK) + "]")
+_GREEK = str.maketrans(
+    dict(zip("αβγδεκλω", ("alpha", "beta", "gamma", "delta", "epsilon", "kappa", "lambda", "omega"), strict=True))
+)
 
 # Words of one name may be parted by a space or a hyphen, by a comma only without a space ("2,3-dimethyl"): across
 # ", " or ". " stand two names, but for an initial ("H. pylori").
@@ -76,7 +77,7 @@ def phrase_key(phrase: str) -> str:
 
 def _plain(word: str) -> str:
     lowered = word.lower()
-    return lowered if lowered.isascii() else _GREEK_LETTER.sub(lambda letter: _GREEK[letter.group()], lowered)
+    return lowered if lowered.isascii() else lowered.translate(_GREEK)
 
 
 class PhraseIndex(Generic[Value]):

@@ -78,8 +78,8 @@ _BOUND = frozenset(
 """What means something else than its words do one by one."""
 _UNREADABLE = frozenset(("Cc", "Cs"))  # control characters, surrogates
 _NAMES_THAT_ARE_WORDS = frozenset(("WHO", "US", "IT"))
-# A condition before these words names a class of drugs by its use.
-_OF_DRUGS = re.compile(r"(?:[ -]lowering)?\s+(?:drugs?|medicines?|medications?|pills?)\b", re.IGNORECASE)
+_DRUGS = frozenset("drug drugs medicine medicines medication medications pill pills".split())
+"""A condition before these words names a class of drugs by its use."""
 
 
 class QuestionError(UsageError, ValueError):
@@ -256,11 +256,17 @@ def _names(text: str) -> _Names:
     deeds = [deed for deed in find_deeds(text) if not any(_lies_in(condition, deed) for condition in known)]
     found = apart(classes, apart(deeds, named) or find_people(text))
     conditions = [match for match in found if match not in classes]
-    by_use = [match for match in conditions if _OF_DRUGS.match(text, match.end)]
+    by_use = [match for match in conditions if _speaks_of_drugs(text[match.end :])]
     if len({match.value for match in conditions}) > len({match.value for match in by_use}):
         conditions = [match for match in conditions if match not in by_use]
         classes += [Match(f"{match.value} drugs", match.start, match.end) for match in by_use]
     return _Names(conditions, drugs, sorted(classes, key=lambda match: match.start))
+
+
+def _speaks_of_drugs(rest: str) -> bool:
+    """Whether a text goes on with a word for drugs: " drugs", "-lowering medicines"."""
+    rest = rest.lower().removeprefix(" lowering").removeprefix("-lowering")
+    return rest[:1].isspace() and bool(words := bare_words(rest[:40])) and words[0] in _DRUGS
 
 
 def _lies_in(one: Match[str], other: Match[str]) -> bool:

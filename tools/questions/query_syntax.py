@@ -22,6 +22,7 @@ _FUNCTION = re.compile(r"(?:AREA|RANGE|EXPAND|SEARCH|COVER)\[[^\[\]]*\]|\b[A-Z][
 _PIECE = re.compile(rf'"[^"]*"|{_FUNCTION.pattern}|\[[^\[\]]*\]|[()]|[^\s()"\[\]]+')
 _STRAY = re.compile(r'(?<!\w)[^\w\s"()\[\]]+(?=(?:AREA|RANGE|EXPAND|SEARCH|COVER)\[)')
 _BRACKETED = re.compile(r"\[[^\[\]]*\]")
+_TAGS = re.compile(rf"{_BRACKETED.pattern}|\b[A-Z_]{{2,}}:|\*")
 _EDGES = re.compile(r"^[^\w$*]+|[^\w%*+]+$")
 
 
@@ -52,6 +53,15 @@ def bare_words(text: str) -> list[str]:
     plain = _BRACKETED.sub(" ", _FUNCTION.sub(" ", text))
     words = (_EDGES.sub("", piece) for piece in plain.translate(_SYNTAX).split())
     return [word for word in words if has_word(word) and word not in OPERATORS]
+
+
+def without_tags(query: str) -> str:
+    """A boolean query without other sources' field tags and stars.
+
+    >>> without_tags('("long covid"[tiab] OR PASC*) NOT TITLE:mice')
+    '("long covid" OR PASC) NOT mice'
+    """
+    return " ".join(_TAGS.sub("", query).split())
 
 
 def has_word(piece: str) -> bool:

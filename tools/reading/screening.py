@@ -151,10 +151,11 @@ def _is_addressed(piece: str) -> bool:
 
 
 def _may_be_foreign(piece: str) -> bool:
-    if piece.isascii():
-        lowered = piece.lower()
-        return any(key in lowered for key in say.TONGUES_KEYS)
-    return say.OTHER_TONGUES.search(piece) is not None
+    lowered = piece.lower()
+    if any(key in lowered for key in say.TONGUES_KEYS):
+        return True
+    letters = () if piece.isascii() else set(piece)
+    return any(first <= letter <= last for letter in letters for first, last in say.OTHER_LETTERS)
 
 
 def _matches(form: str) -> bool:

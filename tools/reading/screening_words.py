@@ -216,17 +216,19 @@ KEYS = frozenset(
     " summariser summarisers summarizer summarizers true user whoever you your".split()
 )
 """A sentence with none of these matches none of WORDS: it need not be searched."""
-OTHER_TONGUES = pattern(
-    "ignor|bewerte|instruction|dites|sage,|di que|évaluez|notez|classez"
-    "|cali?fi|clasifi|eval[uú]e|vergiss|missacht|oublie|olvid|dimentica|esque[cç]"
-    "|[\u0400-\u04ff\u0600-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]",
-    re.IGNORECASE,
-)
 TONGUES_KEYS = (
     "ignor;bewerte;instruction;dites;sage,;notez;classez;califi;calfi;clasifi;evalue;vergiss;missacht;oublie;olvid;"
-    "dimentica;esquec;di que"
+    "dimentica;esquec;di que;évaluez;evalúe;esqueç"
 ).split(";")
-"""An ASCII sentence without these matches nothing of TONGUES; quicker than OTHER_TONGUES."""
+OTHER_LETTERS = (
+    ("\u0400", "\u04ff"),
+    ("\u0600", "\u06ff"),
+    ("\u0900", "\u097f"),
+    ("\u3040", "\u30ff"),
+    ("\u4e00", "\u9fff"),
+    ("\uac00", "\ud7af"),
+)
+"""First and last letters of scripts; what holds none of them and none of TONGUES_KEYS matches nothing of TONGUES."""
 
 IMPERATIVE = _any(
     rf"{_LEAD}(?:explain|provide|translate|write|compose|draft|render|rearrange|scramble|misspell|retrieve|augment|integrate"

@@ -12,14 +12,10 @@ from typing import Any, Literal, get_args
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-IDENTIFIERS = {
-    "pmid": pattern(r"[1-9][0-9]{0,8}"),  # NLM: 1 to 8 digits today, one spare
-    "pmcid": pattern(r"PMC[1-9][0-9]{0,8}"),
-    # Crossref's recommended expression, any suffix; in those made of SICIs, one pair of angle brackets
-    "doi": pattern(r"10\.[0-9]{4,9}/(?:[^\s\"<>]+|[^\s\"<>]*\([^\s\"<>]*<[^\s\"<>]*:[^\s\"<>]*>[^\s\"<>]*)"),
-    "nct_id": pattern(r"NCT[0-9]{8}"),
-    "chembl_id": pattern(r"CHEMBL[1-9][0-9]{0,9}"),
-}
+_NUMBERED = {"pmid": ("", 9), "pmcid": ("PMC", 9), "nct_id": ("NCT", 8), "chembl_id": ("CHEMBL", 10)}
+"""What stands before the digits, and how many these are at most; NLM's are 1 to 8 today, one spare."""
+# Crossref's recommended expression, any suffix; in those made of SICIs, one pair of angle brackets
+_DOI = pattern(r"10\.[0-9]{4,9}/(?:[^\s\"<>]+|[^\s\"<>]*\([^\s\"<>]*<[^\s\"<>]*:[^\s\"<>]*>[^\s\"<>]*)")
 _DOI_PREFIX = pattern(r"^(https?://(dx\.)?doi\.org/|doi:\s*)", IGNORECASE)
 _OPEN = with_config(ConfigDict(extra="allow"))
 Flag = Literal["retracted", "expression_of_concern", "corrected"]
@@ -49,11 +45,13 @@ def _checked(kind: str, text: str) -> str | None:
     """Remembered: merging asks after the same identifiers over and over."""
     if kind == "doi":
         text = unescape(_DOI_PREFIX.sub("", text)).lower()
-    elif kind == "pmid":
-        text = text.removeprefix("PMID:").strip()
-    else:
-        text = text.upper()
-    return text if IDENTIFIERS[kind].fullmatch(text) else None
+        return text if _DOI.fullmatch(text) else None
+    text = text.removeprefix("PMID:").strip() if kind == "pmid" else text.upper()
+    prefix, most = _NUMBERED[kind]
+    digits = text.removeprefix(prefix)
+    if not (text.startswith(prefix) and digits.isascii() and digits.isdecimal() and len(digits) <= most):
+        return None
+    return text if (len(digits) == most if kind == "nct_id" else digits[0] != "0") else None
 
 
 @_OPEN

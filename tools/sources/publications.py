@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BeforeValidator, Field
 
 from ..evidence import UNKNOWN_DATE, Evidence
+from ..questions.query_syntax import OPERATORS, without_tags
 from ..search import SearchFilters
 
 MAX_CITATIONS = 20  # that cite a publication, and as many that it cites: both lists may hold thousands
@@ -144,12 +145,21 @@ def date_of(text: str) -> str | None:
     >>> date_of("2025-12-31"), date_of("03/03/2018"), date_of("in press") is None
     ('2025-12-31', '2018', True)
     """
-    if exact := re.fullmatch(r"\s*([0-9]{4})-([0-9]{2})(?:-([0-9]{2}))?\s*", text):
-        return iso_date(exact[1], exact[2], exact[3] or "")
+    parts = text.strip().split("-")
+    if [*map(len, parts)] in ([4, 2], [4, 2, 2]) and all(map(str.isdecimal, parts)):
+        return iso_date(*parts)
     if exact := re.fullmatch(r"\s*([0-9]{4})\s+([A-Za-z]{3,9})(?:\s+([0-9]{1,2}))?(?:\s*-\s*[0-9]{1,2})?\s*", text):
         return iso_date(exact[1], exact[2], "" if "-" in text else exact[3] or "")
-    year = re.search(r"(?<!\d)[12][0-9]{3}(?!\d)", text)
-    return year[0] if year else None
+    return next(iter(years_in(text)), None)
+
+
+def years_in(text: str) -> list[str]:
+    """The years that a text names, in their order.
+
+    >>> years_in("PUB_YEAR:[2019 TO 2021]")
+    ['2019', '2021']
+    """
+    return re.findall(r"(?<!\d)[12][0-9]{3}(?!\d)", text)
 
 
 def publication_date(issue: str | None, online: str | None) -> str:
@@ -188,21 +198,22 @@ def plain_words(query: str) -> str:
     'long covid PASC metformin'
     """
     query = re.sub(r"\bNOT\s+(\"[^\"]*\"|\([^()]*\)|[^\s()]+)", " ", query)
-    query = re.sub(r"\[[^\[\]]*\]|\b[A-Z_]{2,}:|\b(?:AND|OR|NOT)\b|[\"()*]", " ", query)
-    return " ".join(query.split())
+    words = without_tags(query.replace("*", " ")).translate(dict.fromkeys(map(ord, '"()'), " ")).split()
+    return " ".join(word for word in words if word not in OPERATORS)
 
 
 def _boundary(first: bool, value: object) -> object:
     """The day that a date means: a year or month stands for its first or its last day."""
-    parts = re.fullmatch(r"([12]\d{3})(?:[-/](\d{1,2})(?:[-/](\d{1,2}))?)?", str(value).strip())
     if value is None:
         return None
-    if parts is None:
+    parts = str(value).strip().replace("/", "-").split("-")
+    whole = all(map(str.isdecimal, parts)) and all(len(part) <= 2 for part in parts[1:])
+    if not whole or len(parts) > 3 or len(parts[0]) != 4 or parts[0][0] not in "12":
         raise ValueError("years and dates (YYYY-MM-DD) are understood")
-    year, month = int(parts[1]), int(parts[2] or (1 if first else 12))
+    year, month, day = int(parts[0]), int(parts[1]) if parts[1:] else 1 if first else 12, parts[2:]
     if not 1 <= month <= 12:
         raise ValueError("there is no such month")
-    return date(year, month, int(parts[3] or (1 if first else calendar.monthrange(year, month)[1])))
+    return date(year, month, int(day[0]) if day else 1 if first else calendar.monthrange(year, month)[1])
 
 
 def redacted(said: object) -> str:

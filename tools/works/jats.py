@@ -26,7 +26,6 @@ MAX_SECTION_CHARS = 6000  # of one kind: what a model can read beside the other 
 _MAX_DEPTH = 100
 _MAX_ELEMENTS = 300_000
 _said = partial(cued, package=__package__)
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
 
 _WORDED = re.compile(
@@ -192,7 +191,8 @@ def _cut(text: str, room: int) -> str:
     """The text, or as many of its sentences as there is room for."""
     if len(text) <= room:
         return text
-    ends = [match.end() for match in _SENTENCE_END.finditer(text[:room])]
+    text = text[:room]
+    ends = [at for at in range(1, room + 1) if text[at - 1] in ".!?" and not text[at : at + 1].strip()]
     return text[: ends[-1]] if ends else ""
 
 

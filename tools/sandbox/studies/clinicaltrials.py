@@ -186,7 +186,8 @@ def _parsed(query: str, name: str, index: Index, scope: str | None) -> Node | No
     Raises:
         _Refused: it is not well formed, or names an area that there is not.
     """
-    if unknown := [area for area in re.findall(r"AREA\[([^\[\]]*)\]", query) if not index.knows_field(area.lower())]:
+    areas = (part.partition("]")[0] for part in query.split("AREA[")[1:])
+    if unknown := [area for area in areas if not index.knows_field(area.lower())]:
         raise _Refused(f"Unknown area name: `{unknown[0]}`")
     try:
         return parse(f"AREA[{scope}]({query})" if scope else query, strict=True)

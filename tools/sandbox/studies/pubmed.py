@@ -217,7 +217,7 @@ def _author(name: str) -> str:
     person = _INITIALS.fullmatch(name)
     if person is None:
         return f'<Author ValidYN="Y"><CollectiveName>{escape(name)}</CollectiveName></Author>'
-    initials = " ".join(re.findall("[A-Z][a-z]*", person[2]))
+    initials = "".join(f" {each}" if each.isupper() else each for each in person[2]).strip()
     suffix = f"<Suffix>{person[3]}</Suffix>" if person[3] else ""
     return (
         f'<Author ValidYN="Y"><LastName>{escape(person[1])}</LastName><ForeName>{initials}</ForeName>'

@@ -10,9 +10,9 @@ Reference products alone are asked for, since copies of old drugs are hundreds: 
 given; there may be an earlier one under an application that is no longer listed.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
+from string import ascii_uppercase
 from typing import Any
 
 from ...evidence import Evidence
@@ -49,7 +49,6 @@ CARD = SourceCard(
     specialist="mechanism",
 )
 _LIMIT = 500  # applications of one reply: reference products of twenty drugs
-_NUMBER = re.compile(r"[A-Z]{2,4}(\d{5,6})")
 
 
 class DrugsFDA(Source):
@@ -107,7 +106,7 @@ def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence 
         "Administration, among the reference products that are listed.",
         f"Reference products listed: {len(found)}, of which {len(sold)} not discontinued.",
     ]
-    number = (_NUMBER.fullmatch(first["number"]) or ["", ""])[1]
+    number = first["number"].lstrip(ascii_uppercase)
     address = f"https://www.accessdata.fda.gov/scripts/cder/daf/index.cfm?event=overview.process&ApplNo={number}"
     record = Approval(
         drug=name,
@@ -132,7 +131,8 @@ def _products(result: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _application(result: Mapping[str, Any]) -> Application | None:
     """An application with the day of its first approval; None where it has no number."""
     number = str(result.get("application_number") or "")
-    if not _NUMBER.fullmatch(number):
+    digits = number.lstrip(ascii_uppercase)
+    if not (digits.isdecimal() and len(digits) in (5, 6) and 2 <= len(number) - len(digits) <= 4):
         return None
     approved = sorted(
         found

@@ -12,10 +12,10 @@ A label says what a drug is approved for and warned of. It reports no study.
 """
 
 import asyncio
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from ...errors import UnreadableReply
 from ...evidence import Citation, Evidence
@@ -68,7 +68,6 @@ MAX_NAMED = 60  # other drugs that a record keeps
 MAX_SECTION = 1200  # characters of a section that are quoted; whole labels have 100,000
 
 _CHOICE = 10  # labels of one drug, newest first, of which the fullest is taken
-_SET_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 NO_MATCH = {"code": "NOT_FOUND", "message": "No matches found!"}
 
 Label = Mapping[str, Any]
@@ -257,7 +256,10 @@ def quoted(text: str) -> str:
 
 def _set_id(label: Label) -> str | None:
     given = next(iter([*_texts(label, "set_id"), *_names(label, "spl_set_id")]), "")
-    return given.lower() if _SET_ID.fullmatch(given) else None
+    try:
+        return given.lower() if str(UUID(given)) == given.lower() else None
+    except ValueError:
+        return None
 
 
 def day(effective: object) -> str:

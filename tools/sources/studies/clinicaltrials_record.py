@@ -319,7 +319,9 @@ def _spoken(code: str) -> str:
     ('active not recruiting', 'phase 3')
     """
     words = code.replace("_", " ").lower() if code == code.upper() else code
-    return re.sub(r"\bphase(\d)", r"phase \1", words)
+    for number in "1234":
+        words = words.replace(f"phase{number}", f"phase {number}")
+    return words
 
 
 def _joined(entry: Mapping[str, Any], first: str, second: str, between: str = ": ") -> str:

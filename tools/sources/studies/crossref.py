@@ -4,9 +4,9 @@
 work is itself a notice of. https://www.crossref.org/documentation/retrieve-metadata/rest-api/
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from string import punctuation
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -45,7 +45,7 @@ _KINDS: Mapping[str, "NoticeKind"] = {
 }
 """https://www.crossref.org/documentation/register-maintain-records/maintaining-your-metadata/registering-updates/ ;
 other kinds (new versions, addenda, clarifications) take nothing back."""
-_RETRACTED_TITLE = re.compile(r"\W*(?:RETRACTED|WITHDRAWN)(?: ARTICLE| CHAPTER)?\s*:")
+_RETRACTED = frozenset(f"{said}{what}" for said in ("RETRACTED", "WITHDRAWN") for what in ("", " ARTICLE", " CHAPTER"))
 
 NoticeKind = Literal["retraction", "concern", "correction", "reinstatement"]
 
@@ -179,12 +179,18 @@ def parse_work(work: Mapping[str, Any]) -> Updates | None:
         return None
     notices = list(dict.fromkeys(_notices(work.get("updated-by"))))
     titles = work.get("title")
-    marked = any(_RETRACTED_TITLE.match(str(title)) for title in (titles if isinstance(titles, list) else [titles]))
+    marked = any(map(_is_marked, titles if isinstance(titles, list) else [titles]))
     if marked and not any(notice.kind == "retraction" for notice in notices):
         notices.append(Notice("retraction", said_by="publisher"))
     targets = (checked_identifier("doi", each.get("DOI")) for each in _dicts(work.get("update-to")) if _kind(each))
     notice_of = tuple(dict.fromkeys(target for target in targets if target and target != doi))
     return Updates(doi, tuple(sorted(notices, key=lambda notice: notice.date or "")), notice_of)
+
+
+def _is_marked(title: object) -> bool:
+    """Whether a title begins with a word of retraction and a colon."""
+    head, colon, _ = str(title).partition(":")
+    return bool(colon) and head.strip(f"{punctuation} \n\t") in _RETRACTED
 
 
 def _notices(listed: Any) -> Iterator[Notice]:

@@ -35,6 +35,7 @@ from ..publications import (
     redacted,
     trial_numbers,
     written,
+    years_in,
 )
 
 CARD = SourceCard(
@@ -220,7 +221,7 @@ def _in_fields(piece: re.Match[str], *, full_text: bool) -> str:
     if piece["own"] or term in _OPERATORS:
         return piece[0]
     prefix = _FIELDS.get(tag.partition(":")[0].strip())
-    if prefix == "PUB_YEAR" and (years := re.findall(r"(?<!\d)[12]\d{3}(?!\d)", term)):
+    if prefix == "PUB_YEAR" and (years := years_in(term)):
         return f"PUB_YEAR:[{years[0]} TO {years[-1]}]"
     if prefix and prefix != "PUB_YEAR":
         return f"{prefix}:{term}" if term else ""

@@ -15,11 +15,11 @@ from urllib.parse import unquote
 from ...errors import SearchError
 from ...evidence import Evidence, checked_identifier
 from ...questions.naming import words_of
+from ...questions.query_syntax import without_tags
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..publications import plain_words, trial_numbers
 from .clinicaltrials import ClinicalTrials
 from .europepmc import by_numbers
-from .openalex import without_tags
 from .pubmed import PubMed
 
 MOST_PAGES = 20  # of one search that are looked through

@@ -4,7 +4,6 @@ Single works are free, with and without a key; searches are paid from a daily al
 without one: https://developers.openalex.org/guides/authentication.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from ...errors import SourceRefused, UnreadableReply
 from ...evidence import Citation, Evidence, checked_identifier
 from ...http.reply import Reply, at, count, dicts, read_each, text
 from ...http.transport import Transport
+from ...questions.query_syntax import without_tags
 from ...records import Publication
 from ...search import Filters, Page, Source, SourceReply
 from ..card import SourceCard
@@ -51,7 +51,6 @@ _FIELDS = (
 )
 _MAX_PAGE = 100  # records a request
 _MAX_POSITIONS = 20_000  # words of an abstract; real ones stay below 2,000
-_TAGS = re.compile(r"\[[^\[\]]*\]|\b[A-Z_]{2,}:|\*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +102,6 @@ async def work(doi: str, transport: Transport) -> Work | None:
     params = {"select": "id,doi,ids,is_retracted,cited_by_count"}
     path = f"works/doi:{quote(checked, safe='/')}"
     return await transport.get("openalex", path, params=params, read=_work, also=(404,))
-
-
-def without_tags(query: str) -> str:
-    """A boolean query without other sources' field tags and stars.
-
-    >>> without_tags('("long covid"[tiab] OR PASC*) NOT TITLE:mice')
-    '("long covid" OR PASC) NOT mice'
-    """
-    return " ".join(_TAGS.sub("", query).split())
 
 
 def _asked(words: str, max_results: int, filters: DatedFilters) -> dict[str, object]:

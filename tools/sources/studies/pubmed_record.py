@@ -244,7 +244,8 @@ def _located(article: Node) -> str | None:
 
 def _referred(note: Node) -> list[str]:
     """The names of the article that a note is on: its PMID, and the DOI in its reference."""
-    said = re.search(r"10\.\d{4,9}/\S+", _text(note.get("RefSource")))
+    source = _text(note.get("RefSource"))
+    said = source[source.find("10.") :].split() if "10." in source else []
     pmid = checked_identifier("pmid", _text(note.get("PMID")))
     doi = checked_identifier("doi", said[0].rstrip(".")) if said else None
     return [f"{kind}:{number}" for kind, number in (("pmid", pmid), ("doi", doi)) if number]

@@ -15,12 +15,13 @@ from typing import Any
 from ...errors import SourceRefused, UnreadableReply
 from ...evidence import Citation, Evidence, checked_identifier
 from ...http.reply import Reply, at, count, dicts, entries, read_each
+from ...questions.query_syntax import without_tags
 from ...ranking import rank
 from ...records import Publication
 from ...search import Filters, Page, Source, SourceReply
 from ..card import SourceCard
 from ..publications import NO_TITLE, DatedFilters, date_of, plain_words, trial_numbers, written
-from .openalex import surname_first, without_tags
+from .openalex import surname_first
 
 CARD = SourceCard(
     name="semanticscholar",
