@@ -183,7 +183,7 @@ def main() -> None:
     parser.add_argument("--question", default=QUESTION)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--records", type=int, default=2, help="of a page of a search")
-    parser.add_argument("--minutes", type=float, default=9.0, help="for the run")
+    parser.add_argument("--minutes", type=float, default=8.0, help="for the run")
     parser.add_argument("--report", type=Path, default=Path("build/small-model.md"))
     given = parser.parse_args()
     warnings.filterwarnings("ignore", message="Resolved model mismatch")  # the server's own name is that of the file

@@ -68,7 +68,11 @@ def _claims(text: str, size: int) -> str:
         "evidence_key": "pmid:9251876", "quote": _filled(text, 1900), "drug": "bisoprolol", "topic": "clinical",
         "text": _filled(text[::-1], 1900), "stance": "supports",
     }  # fmt: skip
-    named = {"name": "bisoprolol", "proposed_mechanism": _filled(_IDENTIFIERS, 600)}
+    named = {
+        "name": "bisoprolol",
+        "paragraph": _filled(text, 900),
+        "proposed_mechanism": _filled(_IDENTIFIERS, 600),
+    }
     return json.dumps({"claims": [claim] * (size // 4200), "candidates": [named] * 40})
 
 
