@@ -300,6 +300,17 @@ async def test_few_exchanges_with_a_source_are_under_way_at_once() -> None:
     assert (most, len(script.requests)) == (4, 20)
 
 
+async def test_a_slow_source_that_many_queue_for_is_not_given_up() -> None:
+    async def slowly(_: WireRequest) -> WireReply:
+        await asyncio.sleep(0.05)
+        return reply()
+
+    transport, _ = asking(slowly, policy=RetryPolicy(deadline_s=0.4, first_timeout_s=0.3, attempt_timeout_s=0.3))
+
+    found = await asyncio.gather(*(ask(transport) for _ in range(60)))  # 0.75 s, four at once
+    assert found == [GOOD] * 60
+
+
 async def test_one_failing_source_closes_no_other() -> None:
     async def by_source(request: WireRequest) -> WireReply:
         return reply(503 if "/pubmed/" in request.url else 200)
