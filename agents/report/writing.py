@@ -174,18 +174,20 @@ class Writing:
 
     async def run(self, clients: Sequence[ChatCompletionClient], token: CancellationToken) -> None:
         """Ask one client after another until there is a draft on each candidate."""
-        left, parts = self._apart(), list[_Part]()
+        left, passed, parts = self._apart(), list[DraftRequest](), list[_Part]()
         for client in clients:
-            if parts and not left:
+            if parts and not (left or passed):
                 break
-            requests = [self._request] if reads_requests(client) and not self._wrote(parts) else left
+            requests = [self._request] if reads_requests(client) and not self._wrote(parts) else [*left, *passed]
             made = await self._drug_by_drug(client, await self._all(client, requests, token), token)
             failed = [part for part in made if part.failure is not None]
-            self._note(failed, len(made))
+            lost = [part for part in failed if not any(part.request is each for each in passed)]
+            self._note(lost, len(made))
             if client is clients[0] and failed and len(failed) == len(made):
                 self.failure = failed[0].failure
             parts += made
-            left = [*(part.request for part in failed), *self._passed_over(made)]
+            left = [part.request for part in lost]
+            passed = [] if reads_requests(client) else self._passed_over(made)
         self._unite(parts)
 
     def _apart(self) -> list[DraftRequest]:
