@@ -51,7 +51,6 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "tools/appraisal/certainty.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
     "tools/appraisal/item.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
     "tools/appraisal/soundness.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
-    "tools/appraisal/same_trial.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
 }
 """Of each module the tests that concern it, as `tests/test_<name>.py`."""
 _UNSAID = frozenset({"core/VariableReplacer", "core/VariableInserter"})  # they need to be told which variables

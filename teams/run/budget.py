@@ -302,7 +302,7 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """One line on what a run takes, if it takes all of its rounds: from little to much found where `haul` is None.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 18,000 to 55,000 tokens by what is found, $0.01 to $0.04'
+    'up to about 19,000 to 56,000 tokens by what is found, $0.01 to $0.04'
     >>> estimate("openai/something-new", 2, LLMSettings(), 60, Haul(publications=9, unread=0, shown=20))
     'up to about 20,000 tokens, at a price that is not known'
     """
