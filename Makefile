@@ -61,7 +61,7 @@ check: dev ## Lint, format, types, floors, words with their records
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python benchmarks/justify.py
+	$(BIN)/python -m benchmarks.justify
 
 .PHONY: format
 format: dev ## Put the code into its form
@@ -70,7 +70,7 @@ format: dev ## Put the code into its form
 
 .PHONY: shape
 shape: ## Count modules, imports, cycles and patterns (ARGS="--against REV" beside another commit, "--names" with names)
-	$(PYTHON) benchmarks/shape.py $(ARGS)
+	$(PYTHON) -m benchmarks.shape $(ARGS)
 
 MUTANTS := .venvs/mutants
 
@@ -83,7 +83,7 @@ $(MUTANTS)/.ready: .ci/mutants.txt requirements.txt requirements-dev.txt pyproje
 
 .PHONY: mutants
 mutants: $(MUTANTS)/.ready ## Break a sample of the code, at most 10 minutes, and count what the tests notice (SEED=1, ARGS)
-	$(MUTANTS)/bin/python benchmarks/mutants.py --seed $(or $(SEED),1) $(ARGS)
+	$(MUTANTS)/bin/python -m benchmarks.mutants --seed $(or $(SEED),1) $(ARGS)
 
 .PHONY: mutants-lock
 mutants-lock: ## Renew the locked requirements of the mutants
@@ -91,41 +91,41 @@ mutants-lock: ## Renew the locked requirements of the mutants
 
 .PHONY: bench-smoke
 bench-smoke: install ## Time, memory and requests of runs over the sandbox
-	$(BIN)/python benchmarks/smoke.py
+	$(BIN)/python -m benchmarks.smoke
 
 .PHONY: rehearse
 rehearse: install ## Time runs at the real sources' pace, over the sandbox (ARGS="--depth quick --library DIR --times 4")
-	$(BIN)/python benchmarks/rehearse.py $(ARGS)
+	$(BIN)/python -m benchmarks.rehearse $(ARGS)
 
 .PHONY: bench-quality
 bench-quality: install ## Accuracy of appraisal and recognition against gold sets, where they are present
-	$(BIN)/python benchmarks/verdicts.py
-	$(BIN)/python benchmarks/mentions.py
+	$(BIN)/python -m benchmarks.verdicts
+	$(BIN)/python -m benchmarks.mentions
 
 .PHONY: bench-retrieval
 bench-retrieval: install ## How well a question finds its records among those collected (ARGS="path/to/bioasq.jsonl.gz")
-	$(BIN)/python benchmarks/retrieval.py $(ARGS)
+	$(BIN)/python -m benchmarks.retrieval $(ARGS)
 
 .PHONY: train
 train: dev ## Make the learned reader's weights (ARGS="path/to/abstracts.jsonl.gz"; --check and --closing only print)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/train.py $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.train $(ARGS)
 
 .PHONY: train-twice
 train-twice: dev ## Learn twice from a tenth of the records, under two seeds of Python's hashes: the same bytes (ARGS as for train)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
-	for seed in 1 2; do OMP_NUM_THREADS=1 PYTHONHASHSEED=$$seed $(BIN)/python benchmarks/train.py --sample 10 $(ARGS) | \
+	for seed in 1 2; do OMP_NUM_THREADS=1 PYTHONHASHSEED=$$seed $(BIN)/python -m benchmarks.train --sample 10 $(ARGS) | \
 		grep -o 'SHA-256 [0-9a-f]*' || exit 1; done | uniq -c | awk '{print} END {exit NR != 1}'
 
 .PHONY: train-encoder
 train-encoder: dev ## Tune the careful reader's encoder (ARGS="path/to/abstracts.jsonl.gz BASE --heads FILE", FILE by train's --told)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1 torch==2.13.0 transformers==4.57.1
-	$(BIN)/python benchmarks/train_encoder.py $(ARGS)
+	$(BIN)/python -m benchmarks.train_encoder $(ARGS)
 
 .PHONY: bench-gold
 bench-gold: dev ## What the reader's signs are worth on public gold sets (ARGS="path/to/folder")
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/gold_sets.py $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.gold_sets $(ARGS)
 
 .PHONY: bench-injection
 bench-injection: install ## Count the readings that text put into records moves, and genuine sentences taken for such text
@@ -133,7 +133,7 @@ bench-injection: install ## Count the readings that text put into records moves,
 
 .PHONY: bench-forgery
 bench-forgery: install ## Forge claims on abstracts, count what passes (ARGS="path/to/abstracts.jsonl.gz"; the bundled library else)
-	$(BIN)/python benchmarks/forgery.py $(ARGS)
+	$(BIN)/python -m benchmarks.forgery $(ARGS)
 
 MODEL := .venvs/model
 
@@ -152,7 +152,7 @@ model-lock: ## Renew the locked requirements of the small language model
 
 .PHONY: screenshots
 screenshots: dev ## Photograph a report, and each face for the documentation (needs Chromium; Studio's: after studio-test)
-	$(BIN)/python benchmarks/screenshots.py --faces docs/pictures
+	$(BIN)/python -m benchmarks.screenshots --faces docs/pictures
 
 STUDIO := .venvs/studio
 
@@ -200,7 +200,7 @@ mcp-inspect: dev ## Ask the MCP server through the protocol's own inspector (nee
 
 .PHONY: documents
 documents: dev $(AXE)/.ready ## Count a report's pages on screen, on paper and in Word, and what axe finds (ARGS="report.json")
-	PYTHONPATH=$(AXE) $(BIN)/python benchmarks/documents.py $(ARGS)
+	PYTHONPATH=$(AXE) $(BIN)/python -m benchmarks.documents $(ARGS)
 
 .PHONY: axe-lock
 axe-lock: ## Renew the locked axe

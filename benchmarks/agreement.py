@@ -1,11 +1,11 @@
 """How far two readers agree on the triples that both labelled: Cohen's kappa for each field.
 
-Run `python benchmarks/agreement.py`.
+Run `python -m benchmarks.agreement`.
 """
 
 from collections import Counter, defaultdict
 
-from labels import Label, labels
+from benchmarks.labels import Label, labels
 
 
 def kappa(pairs: list[tuple[str, str]]) -> float:

@@ -1,6 +1,6 @@
 """What the careful reader is worth beside the heads alone, on labels that neither had learnt from.
 
-    python benchmarks/careful.py ABSTRACTS HEADS
+    python -m benchmarks.careful ABSTRACTS HEADS
 
 ABSTRACTS as for `train.py`, HEADS what `train.py --told` writes: what the heads say out of fold. The encoder is run as
 the package runs it. Printed are the figures on the quarter that shares and thresholds were chosen on, and on the part
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from labels import EARLIER, Label, labels
-from train import APART, LEAN, UNSURE, bucket, calibration, macro_f1, report, sharpened, sure_from
+from benchmarks.labels import EARLIER, Label, labels
+from benchmarks.train import APART, LEAN, UNSURE, bucket, calibration, macro_f1, report, sharpened, sure_from
 
 from willowbark.tools.reading.encoder import FIELDS, encoder
 from willowbark.tools.reading.features import Page, View
@@ -75,13 +75,15 @@ class Beside:
         return dict(zip(classes, map(float, lean.clip(-1, 1.5).round(2)), strict=True))
 
     def look(self, title: str, settled: Mapping[str, Any]) -> None:
-        """Print the figures of the heads, of the encoder and of both."""
+        """Print the figures of the heads, of the encoder and of both; of both where no colleague would disagree too."""
         for name in ("verdict", "role", "match", "effect"):
             sharpness = settled["sharpness"] if name == "verdict" else 1.0
             for who, share in (("heads", 0.0), ("encoder", 1.0), ("joined", settled["share"][name])):
                 told = sharpened(self.pooled(name, share), sharpness if who == "joined" else 1.0)
                 lean = settled["lean"] if who == "joined" else LEAN
                 report(f"{title}, {name}, {who}", FIELDS[name], told, self.truth(name), lean)
+            sure = np.array([each.sure for each in self.labels])
+            report(f"{title}, {name}, joined, sure labels", FIELDS[name], told[sure], self.truth(name)[sure], lean)
         told = sharpened(self.pooled("verdict", settled["share"]["verdict"]), settled["sharpness"])
         truth = self.truth("verdict")
         for name, least in settled["sure"].items():

@@ -3,8 +3,11 @@
 A library of abstracts is served by the sandbox; the conditions are drawn by seed from those that it knows well enough,
 and the drugs in use are those of repoDB (approved; Brown and Patel, Sci Data 2017) and PharmacotherapyDB (disease
 modifying or symptomatic; Himmelstein 2016). Neither is complete, so the share is a lower bound; the drugs that they do
-not hold are printed, for a pharmacologist to read. `python benchmarks/conditions.py --library DIR --repodb FILE
---pharmacotherapydb FILE` (both `.tsv`, packed or not).
+not hold are printed, for a pharmacologist to read. `python -m benchmarks.conditions --library DIR --repodb FILE
+--pharmacotherapydb FILE` (both `.tsv`, packed or not); `--careful` reads with the encoder too.
+
+`--sizes 1000 5000 10000 --condition schizophrenia` asks of one condition instead, in libraries of so many records: all
+that name it, and others drawn by seed. A drug that leads in a small library should not vanish in a large one.
 """
 
 import argparse
@@ -18,12 +21,14 @@ from pathlib import Path
 
 from willowbark.agents.report.content import DrugCandidate
 from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.config import Settings
 from willowbark.teams.run.research import research
 from willowbark.tools.appraisal.certainty import CertaintyLevel
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions, is_generic
-from willowbark.tools.sandbox.library import Library
+from willowbark.tools.reading.design import StudyDesign
+from willowbark.tools.sandbox.library import Library, Publication
 from willowbark.tools.sandbox.server import SandboxServer
 
 LEADING = 10
@@ -32,7 +37,8 @@ TITLES = 12
 """Titles that have to name a condition, or there is too little to read."""
 KNOWN_DRUGS = 8
 ESTABLISHED = 5
-"""Records in support from which a drug in use should not come out as very low."""
+"""Records in support from which a drug in use should not come out as very low, trials more so than others."""
+TRIALS = frozenset(design.label for design in StudyDesign if design.tier <= 2)
 
 
 def lines(file: Path) -> Iterator[Mapping[str, str]]:
@@ -68,9 +74,14 @@ def drawn(library: Library, used: Mapping[str, set[str]], number: int, seed: int
     return random.Random(seed).sample(fit, min(number, len(fit)))
 
 
-def is_lost(candidate: DrugCandidate) -> bool:
-    """Whether a drug with much support is called very uncertain."""
-    return len(candidate.supporting_citations) >= ESTABLISHED and candidate.certainty == CertaintyLevel.very_low
+def lost(candidate: DrugCandidate, report: ResearchReport) -> str:
+    """What supports a drug that is called very uncertain in spite of much support; nothing else has any words."""
+    support = len(candidate.supporting_citations)
+    if support < ESTABLISHED or candidate.certainty != CertaintyLevel.very_low.said:
+        return ""
+    designs = {row.key: row.design for row in report.evidence_table if row.drug == candidate.name}
+    trials = sum(designs.get(key) in TRIALS for key in candidate.supporting_citations)
+    return f"{candidate.name} ({support} records, {trials} of them trials or reviews of such)"
 
 
 def told(condition: str, report: ResearchReport, used: set[str]) -> tuple[int, int, list[str]]:
@@ -78,12 +89,41 @@ def told(condition: str, report: ResearchReport, used: set[str]) -> tuple[int, i
     leading = [c for c in report.candidates if c.supporting_citations and c.evidence_quality != "refuted"][:LEADING]
     known = [each.name for each in leading if each.name in used]
     others = [each.name for each in leading if each.name not in used]
-    lost = [each.name for each in report.candidates if each.name in used and is_lost(each)]
+    very_low = [said for each in report.candidates if each.name in used and (said := lost(each, report))]
     print(f"{condition}: {report.total_papers_reviewed} records, {len(known)} of {len(leading)} in use", flush=True)
-    for name, drugs in (("in use", known), ("not in the tables", others), ("in use, yet very low", lost)):
+    for name, drugs in (("in use", known), ("not in the tables", others), ("in use, yet very low", very_low)):
         if drugs:
             print(f"    {name}: {', '.join(drugs)}")
-    return len(known), len(leading), lost
+    return len(known), len(leading), very_low
+
+
+def grown(library: Library, condition: str, size: int, seed: int) -> Library:
+    """A library of so many publications: those that name a condition, and others; its other records stay."""
+    naming = [p for p in library.publications if condition in {n for n, *_ in find_known_conditions(_text(p))}]
+    others = [p for p in library.publications if p not in naming]
+    chosen = random.Random(seed).sample(others, max(0, min(size - len(naming), len(others))))
+    print(f"{len(naming) + len(chosen):,} records, {len(naming)} of which name {condition}", flush=True)
+    return library.model_copy(update={"publications": (*naming, *chosen)})
+
+
+def _text(publication: Publication) -> str:
+    return f"{publication.title}. {publication.abstract or ''}"
+
+
+def leading_in(library: Library, condition: str) -> list[str]:
+    """The drugs that lead a report of a library."""
+    with SandboxServer(library) as server:
+        report = asked_of(condition, server)
+    leading = [c.name for c in report.candidates if c.supporting_citations and c.evidence_quality != "refuted"]
+    print(f"    {report.total_papers_reviewed} read: {', '.join(leading[:LEADING])}", flush=True)
+    return leading[:LEADING]
+
+
+def asked_of(condition: str, server: SandboxServer, reader: str = "learned") -> ResearchReport:
+    """A run on what treats a condition."""
+    settings = Settings().overridden({"research.reader": reader})
+    question = f"Which existing drugs treat {condition}?"
+    return asyncio.run(research(question, settings=settings, endpoints=Endpoints.sandbox(server.url)))
 
 
 def main() -> None:
@@ -94,18 +134,26 @@ def main() -> None:
     parser.add_argument("--pharmacotherapydb", type=Path)
     parser.add_argument("--number", type=int, default=22)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--careful", action="store_true", help="read with the encoder too")
+    parser.add_argument("--sizes", type=int, nargs="+", help="ask of one condition, in libraries of so many records")
+    parser.add_argument("--condition", default="schizophrenia", help="to ask of with --sizes")
     asked = parser.parse_args()
     library, used = Library.load(asked.library), in_use(asked.repodb, asked.pharmacotherapydb)
+    if asked.sizes:
+        libraries = (grown(library, asked.condition, size, asked.seed) for size in asked.sizes)
+        lists = [set(leading_in(each, asked.condition)) for each in libraries]
+        print(f"leading everywhere: {len(set.intersection(*lists))}; anywhere: {len(set.union(*lists))}")
+        return
+    reader = "careful" if asked.careful else "learned"
     with SandboxServer(library) as server:
-        endpoints = Endpoints.sandbox(server.url)
         found = [
-            told(name, asyncio.run(research(f"Which existing drugs treat {name}?", endpoints=endpoints)), used[name])
+            told(name, asked_of(name, server, reader), used[name])
             for name in drawn(library, used, asked.number, asked.seed)
         ]
     known, leading = sum(each[0] for each in found), sum(each[1] for each in found)
-    lost = sum(len(each[2]) for each in found)
+    very_low = sum(len(each[2]) for each in found)
     print(f"{len(found)} conditions: {known} of {leading} leading drugs in use ({100 * known / max(1, leading):.0f} %)")
-    print(f"in use with {ESTABLISHED} or more records in support, yet very low: {lost}")
+    print(f"in use with {ESTABLISHED} or more records in support, yet very low: {very_low}")
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from axe_playwright_python.sync_playwright import Axe
+from benchmarks.screenshots import ARGUMENTS, HEIGHT, SCHEMES, WIDTHS, browser_path, sandbox_report
 from playwright.sync_api import Browser, sync_playwright
 from pypdf import PdfReader
-from screenshots import ARGUMENTS, HEIGHT, SCHEMES, WIDTHS, browser_path, sandbox_report
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams import exports

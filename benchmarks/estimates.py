@@ -35,7 +35,7 @@ async def measured(question: str, choices: Mapping[str, Any]) -> tuple[list[tupl
         model_client=StandIn(),
         offline=True,
         max_seconds=3000,
-        **choices,  # type: ignore[misc]
+        **choices,
     ):
         told += [
             tuple(int(each.replace(",", "")) for each in found.groups() if each)

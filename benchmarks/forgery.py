@@ -1,6 +1,6 @@
 """Forge claims on real abstracts, and count what passes verification; count true claims that are refused.
 
-    python benchmarks/forgery.py [PUBLICATIONS]
+    python -m benchmarks.forgery [PUBLICATIONS]
 
 PUBLICATIONS is JSON lines, plain or gzipped, with pmid, title and abstract; without it the bundled library is read.
 Each kind of forgery is tried `EACH` times, on result sentences that name a drug. A forged wording passes where the

@@ -1,6 +1,6 @@
 """What the learned reader's signs are worth on public gold sets that nobody here labelled, by cross-validation.
 
-    python benchmarks/gold_sets.py FOLDER
+    python -m benchmarks.gold_sets FOLDER
 
 Needs scikit-learn. FOLDER holds what is measured, and what it does not hold is named:
 
@@ -302,7 +302,7 @@ def of_question(body: str, snippets: Iterable[str]) -> dict[str, float]:
     asked = Prompt("", body, "", "", "", "", "", "")
     views = [Arms(Page("", text), asked) for text in snippets]
     totals: Counter[str] = Counter()
-    best: list[tuple[float, list[str]]] = []
+    best: list[tuple[float, Sequence[str]]] = []
     for view in views:
         totals.update({name: min(value, 3.0) for name, value in signs(view).items() if value})
         for at, told in enumerate(view.sentences):
@@ -315,8 +315,8 @@ def of_question(body: str, snippets: Iterable[str]) -> dict[str, float]:
                     found[f"s:{name}"] = found.get(f"s:{name}", 0.0) + share
     count = max(1, len(views))
     found |= {f"#{name}": value / count for name, value in totals.items() if name not in ("words", "gap", "gap2")}
-    for share, told in sorted(best, key=lambda pair: -pair[0])[:1]:
-        found |= {f"b:{word}": share for word in told}
+    for share, shown in sorted(best, key=lambda pair: -pair[0])[:1]:
+        found |= {f"b:{word}": share for word in shown}
     return {name: min(value, 3.0) for name, value in found.items()}
 
 

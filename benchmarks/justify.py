@@ -1,7 +1,7 @@
 """Which real records justify each word and name that the reader's and the lexicon's tables hold.
 
-    python benchmarks/justify.py RECORDS.jsonl.gz … writes `justified.tsv`: table, entry, what justifies it
-    python benchmarks/justify.py                    checks that every entry stands in it, and exits with 1 where not
+    python -m benchmarks.justify RECORDS.jsonl.gz … writes `justified.tsv`: table, entry, what justifies it
+    python -m benchmarks.justify                    checks that every entry stands in it, and exits with 1 where not
 
 Records are abstracts, full texts, trials as ClinicalTrials.gov writes them, and repoDB's table, which tells why trials
 were stopped; what stands in `justified.tsv` already and in none of them is kept.

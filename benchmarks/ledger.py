@@ -1,6 +1,6 @@
 """What keeping a ledger costs: runs on the sandbox with the ledger in a file, and with it in memory, turn by turn.
 
-    python benchmarks/ledger.py [RUNS]
+    python -m benchmarks.ledger [RUNS]
 
 Prints the share of a run's wall time: of each pair of neighbouring runs the ratio, and of the ratios the median, so
 that other programs weigh on both sides alike; at most 5 % is the aim. Processor time stands beside it.

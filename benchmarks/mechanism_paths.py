@@ -1,6 +1,6 @@
 """How often the target that a chain names lies on the path that curators drew from drug to disease.
 
-    python benchmarks/mechanism_paths.py DRUGMECHDB.jsonl.gz
+    python -m benchmarks.mechanism_paths DRUGMECHDB.jsonl.gz
 
 DrugMechDB (https://github.com/SuLab/DrugMechDB, CC0) is not kept here: one path a line, as `networkx` writes graphs.
 Who answers is the sandbox: ChEMBL's and Open Targets' protocols over the bundled library, with the drugs of

@@ -1,6 +1,6 @@
 """How well drugs and diseases are found in text, measured on BC5CDR.
 
-    python benchmarks/mentions.py --data ../shared/data/benchmarks
+    python -m benchmarks.mentions --data ../shared/data/benchmarks
 
 The rules were tuned on CDR_TrainingSet; CDR_DevelopmentSet is what counts. The corpus marks every chemical, while
 Willowbark looks for drugs: `chemicals` is the dictionary unpruned, `drugs` the pruned one, which is bound to miss the

@@ -1,6 +1,6 @@
 """Do the tests bite? Breaks a seeded sample of the code, one place at a time, and counts what they notice.
 
-    python benchmarks/mutants.py [--seed 1] [--count 80] [--minutes 10] [--jobs 2] [--only tools/evidence.py]
+    python -m benchmarks.mutants [--seed 1] [--count 80] [--minutes 10] [--jobs 2] [--only tools/evidence.py]
 
 The operators are those of Cosmic Ray (https://cosmic-ray.readthedocs.io). Each mutant runs, in a process of its own,
 the tests that `TESTS` names for its module; no file is changed. A mutant that fails or outlasts them is killed. Not

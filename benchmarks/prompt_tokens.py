@@ -1,4 +1,4 @@
-"""Tokens that a run's prompts hold, by what is asked: `python benchmarks/prompt_tokens.py [ROUNDS] [QUESTION]`.
+"""Tokens that a run's prompts hold, by what is asked: `python -m benchmarks.prompt_tokens [ROUNDS] [QUESTION]`.
 
 A run over the bundled library on a stand-in for a language model: it gets words alone, as such a model does, and
 answers by rule: searches as the baseline analyst chooses them, readings as the learned reader has them, claims that are
@@ -26,6 +26,7 @@ from autogen_core.models import (
     UserMessage,
 )
 from autogen_ext.models.cache import ChatCompletionCache
+from pydantic import BaseModel
 
 from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN, BaselineChatCompletionClient
 from willowbark.agents.report.model import ResearchReport
@@ -199,7 +200,7 @@ def prompt_text(messages: Sequence[LLMMessage], options: dict[str, Any]) -> str:
 def _offered(options: dict[str, Any]) -> str:
     tools = [tool if isinstance(tool, dict) else tool.schema for tool in options.get("tools", ())]
     asked = options.get("json_output")
-    schema = asked.model_json_schema() if isinstance(asked, type) else None
+    schema = asked.model_json_schema() if isinstance(asked, type) and issubclass(asked, BaseModel) else None
     return "".join(json.dumps(each, separators=(",", ":")) for each in (*tools, schema) if each)
 
 

@@ -1,6 +1,6 @@
 """How often the kind of a question is told right: on our own questions, and on BioASQ's by their numbers.
 
-    python benchmarks/questions.py [BIOASQ.jsonl.gz]
+    python -m benchmarks.questions [BIOASQ.jsonl.gz]
 
 Our own stand in `tests/cases/questions.tsv`. Those of BioASQ (http://participants-area.bioasq.org, 7b to 9b) are not
 kept here: `labels/question_kinds.tsv` has their numbers and the kinds that fit, read by a person before any was tried.

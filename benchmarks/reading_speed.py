@@ -1,6 +1,6 @@
 """How many abstracts a second the readers read on one core, and whether they tell two arms apart.
 
-Run `python benchmarks/reading_speed.py path/to/abstracts.jsonl.gz`. The arms are those of records where readers
+Run `python -m benchmarks.reading_speed path/to/abstracts.jsonl.gz`. The arms are those of records where readers
 labelled one drug as tested and another as its comparator in the same condition.
 """
 
@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from labels import Label, labels
+from benchmarks.labels import Label, labels
 
 from willowbark.tools.reading.encoder import CarefulReader
 from willowbark.tools.reading.learned import LearnedReader

@@ -15,14 +15,15 @@ import asyncio
 import multiprocessing
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from willowbark.agents.findings import Findings
 from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.config import Depth
 from willowbark.teams.run.research import research_stream
 from willowbark.tools.http.endpoints import LIMIT_SHARE, Endpoints
 from willowbark.tools.http.transport import Exchange
@@ -82,9 +83,9 @@ def lower_bound_s(requests: Counter[str], rounds: int, times: float) -> float:
     return max(*by_limit, in_turns)
 
 
-async def lived(question: str, depth: str, url: str, watch: Watch) -> tuple[ResearchReport, Counter[str]]:
+async def lived(question: str, depth: Depth, url: str, watch: Watch) -> tuple[ResearchReport, Mapping[str, float]]:
     """The report of one run, and whom it waited for how many seconds, one after another."""
-    path: Counter[str] = Counter()
+    path = defaultdict[str, float](float)
     last, answered = time.monotonic(), ""
     stream = research_stream(
         question, endpoints=Endpoints.sandbox(url, live_like=True), recorder=watch, depth=depth, ledger=None
@@ -102,7 +103,7 @@ async def lived(question: str, depth: str, url: str, watch: Watch) -> tuple[Rese
     return event.data, path
 
 
-def rehearse(question: str, depth: str, url: str, times: float) -> float:
+def rehearse(question: str, depth: Depth, url: str, times: float) -> float:
     """Live one run, print its account, and give its wall time."""
     watch, began, worked = Watch(), time.monotonic(), time.process_time()
     report, path = asyncio.run(lived(question, depth, url, watch))
@@ -117,7 +118,8 @@ def rehearse(question: str, depth: str, url: str, times: float) -> float:
     print(f"  requests: {watch.requests.total()} ({by_source}), {watch.asked_twice} of them asked before")
     print(f"  waited for limits, all requests added up: {longest} s")
     print(f"  sources waited for: {watch.busy_s:.1f} s; processor: {own_s:.1f} s")
-    print(f"  critical path: {', '.join(f'{who} {seconds:.1f}' for who, seconds in path.most_common())} s")
+    critical = ", ".join(f"{who} {seconds:.1f}" for who, seconds in sorted(path.items(), key=lambda each: -each[1]))
+    print(f"  critical path: {critical} s")
     print(f"  wall: {wall_s:.1f} s; lower bound: {bound_s:.1f} s", flush=True)
     return wall_s
 

@@ -1,4 +1,4 @@
-"""How well a question finds its records among those collected: `python benchmarks/retrieval.py QUESTIONS.jsonl.gz`.
+"""How well a question finds its records among those collected: `python -m benchmarks.retrieval QUESTIONS.jsonl.gz`.
 
 BioASQ's questions (http://bioasq.org; one JSON object a line, gzipped) name the articles that answer them and quote
 these in snippets. The files hold no abstracts: an article is here the snippets that any question quotes of it, so the
@@ -45,8 +45,8 @@ def pool(entries: Sequence[dict[str, Any]]) -> list[Evidence]:
     """The articles, each with all that is quoted of it, in the article's order."""
     quoted: dict[str, set[tuple[bool, int, str]]] = {}
     for entry in entries:
-        for pmid, *snippet in _snippets(entry):
-            quoted.setdefault(pmid, set()).add((snippet[0] != "title", snippet[1], snippet[2]))
+        for pmid, section, start, text in _snippets(entry):
+            quoted.setdefault(pmid, set()).add((section != "title", start, text))
     return [_article(pmid, sorted(snippets)) for pmid, snippets in quoted.items()]
 
 

@@ -1,6 +1,6 @@
 """The shape of the house: its size, who imports whom, how many patterns it reads with, how long its functions are.
 
-    python benchmarks/shape.py [FOLDER] [--against REV]
+    python -m benchmarks.shape [FOLDER] [--against REV]
 
 Counts the modules below `agents`, `teams` and `tools`. An import is counted wherever it stands: at the top, in a
 function, under `TYPE_CHECKING`. A name that an `__init__.py` hands on counts for the package and for the module that

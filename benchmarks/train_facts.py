@@ -1,6 +1,6 @@
 """Make the weights by which a record's design and participants are told, and print how well they do.
 
-    python benchmarks/train_facts.py ABSTRACTS.jsonl.gz
+    python -m benchmarks.train_facts ABSTRACTS.jsonl.gz
 
 Needs scikit-learn. ABSTRACTS holds `pmid`, `title`, `abstract` and `publication_types` a line; the labels are tables
 with the columns `pmid`, `design` and `n`. A fifth of the PMIDs is kept apart by hash and only measured, with weights
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import get_args
 
 import numpy as np
-from labels import EARLIER
+from benchmarks.labels import EARLIER
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix

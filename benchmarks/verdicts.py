@@ -1,6 +1,6 @@
 """What the learned reader says against a reading by hand: of the library's summaries, of abstracts as published.
 
-    python benchmarks/verdicts.py [--data FOLDER]
+    python -m benchmarks.verdicts [--data FOLDER]
 
 `tests/cases/verdicts.jsonl` judges each record of the bundled library and each drug it names. It is measured on the
 library's summaries and, where the abstracts themselves are at hand, on these too: the verdicts are the same.
