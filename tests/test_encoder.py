@@ -11,7 +11,6 @@ from test_learned import TEXT, TITLE
 from typer.testing import CliRunner
 
 from willowbark.teams.faces.cli import app
-from willowbark.tools.reading import encoder as module
 from willowbark.tools.reading.encoder import FIELDS, LONGEST, SENTENCES, CarefulReader, Encoder, Pieces, encoder, shown
 from willowbark.tools.reading.features import Page, View
 from willowbark.tools.reading.heads import weights
@@ -79,8 +78,7 @@ def test_where_the_heads_find_no_verdict_beyond_doubt_the_encoder_is_not_asked(m
 
     monkeypatch.setattr(Encoder, "told", asked)
     page = Page("Aspirin prescriptions in a town", "We counted prescriptions. Costs rose. Asthma was common.")
-    monkeypatch.setattr(module, "BEYOND_DOUBT", 0.5)
-    reading = CarefulReader().read_page(page, "aspirin", "asthma")
+    reading = CarefulReader(beyond_doubt=0.5).read_page(page, "aspirin", "asthma")
     assert reading.verdict == "none"
 
 

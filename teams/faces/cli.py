@@ -420,7 +420,7 @@ def read(
 
         from .read_command import Options, read_file  # noqa: PLC0415
 
-        reader = page_reader("learned" if fast else "careful")
+        reader = page_reader("learned" if fast else "careful", wholly=True)
         read_file(Options(file, form, condition, to, out, quiet), reader)
 
 

@@ -180,13 +180,18 @@ def _page_of(asked: Asked) -> "tuple[Page, Facts]":
     return page, facts_of(page)
 
 
-@lru_cache(maxsize=2)
-def page_reader(name: ReaderName = "learned") -> "LearnedReader":
-    """A reader that came with the package; its weights are loaded once."""
-    if name == "careful":
-        from ..reading.encoder import CarefulReader  # noqa: PLC0415
+@lru_cache(maxsize=3)
+def page_reader(name: ReaderName = "learned", *, wholly: bool = False) -> "LearnedReader":
+    """A reader that came with the package; its weights are loaded once.
 
-        return CarefulReader()
+    Args:
+        name: of the reader.
+        wholly: whether a careful one is to look closely at records without a verdict too.
+    """
+    if name == "careful":
+        from ..reading.encoder import BEYOND_DOUBT, WHOLLY, CarefulReader  # noqa: PLC0415
+
+        return CarefulReader(beyond_doubt=WHOLLY if wholly else BEYOND_DOUBT)
     from ..reading.learned import LearnedReader  # noqa: PLC0415
 
     return LearnedReader()

@@ -21,6 +21,8 @@ Combination = tuple[Role, Match, OutcomeKind, Comparator, Effect, bool, bool]
 _SELDOM = (0.0, -2.0)  # log prior of a guarded result and of non-inferiority, against none
 _MAYBE = frozenset("may might could possibly potentially promising trend preliminary".split())
 _TOLD = ("+", "-", "~")
+_NAMING = {"DRUG": 1.0, "COND": 0.3}
+"""What a sentence that names them is worth more as a quote, in log odds: see `weights.md`."""
 _CARRIES: dict[Verdict, str] = {"supports": "+", "contradicts": "-", "neutral": "~"}
 
 
@@ -224,19 +226,25 @@ def _page(asked: Asked) -> Page:
 
 
 def _passages(view: View, told: Mapping[int, Floats], verdict: Verdict, classes: Sequence[str]) -> tuple[Passage, ...]:
-    """The sentence that carries the verdict best: no aim, no background, the title only if nothing else is there."""
-    if verdict == "none" or not told:
+    """The sentence that carries the verdict best, one that names the drug rather than another: no aim, no background.
+
+    The title stands in only if nothing else is there.
+    """
+    if verdict == "none":
         return ()
-    column = classes.index(_CARRIES[verdict])
-    zones, text = view.page.zones, view.page.text
-    for allowed in ("RC", "T", "MRCT"):
-        able = [at for at in told if zones[at] in allowed]
-        if able:
-            sentence = text.sentences[max(able, key=lambda at: float(told[at][column]))]
-            section = "Title" if sentence.headed == "title" else "Abstract"
-            quote = text.quote(sentence.start, sentence.end)
-            return (Passage(text=quote, section=section, start=sentence.start, end=sentence.end),)
-    return ()
+    column, zones, text = classes.index(_CARRIES[verdict]), view.page.zones, view.page.text
+    able = [at for at in told if zones[at] in "RCM"] or [at for at in told if zones[at] == "T"]
+    if not able:
+        return ()
+
+    def worth(at: int) -> float:
+        named = sum(more for sign, more in _NAMING.items() if sign in view.sentences[at])
+        return float(np.log(told[at][column] + 1e-9)) + named - (zones[at] == "M")
+
+    sentence = text.sentences[max(able, key=worth)]
+    section = "Title" if sentence.headed == "title" else "Abstract"
+    quote = text.quote(sentence.start, sentence.end)
+    return (Passage(text=quote, section=section, start=sentence.start, end=sentence.end),)
 
 
 SIGNS = frozenset({"DRUG", "CLASS", "OTHER", "PLACEBO", "COND", "ELSE"})
