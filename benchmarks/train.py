@@ -328,7 +328,8 @@ def calibration(classes: Sequence[str], chances: Any, truth: Any, heed: Any) -> 
     return float(min(np.arange(0.5, 1.61, 0.05), key=loss).round(2))
 
 
-LEAN = {"supports": -0.6, "contradicts": 0.0, "neutral": 0.0, "none": 0.0}  # log odds: a wrong support costs most
+LEAN = {"supports": -0.6, "contradicts": 0.0, "neutral": 0.0, "none": 0.0, "complication": 1.3}
+"""Log odds: a wrong support costs most, and what helps with a complication alone is less sure to help."""
 
 SHOWN = {
     "supports": 0.85,

@@ -168,7 +168,9 @@ class LearnedReader:
         view = View(page, drug, condition)
         judged = self._judged(view)
         verdict, probability = self._verdict(judged.verdict)
-        fields = consistent(verdict, {**judged.fields, "role": judged.role * self._leant}, self._classes)
+        told = {**judged.fields, "role": judged.role}
+        told |= {name: told[name] * by for name, by in self._leant.items()}
+        fields = consistent(verdict, told, self._classes)
         passages = _passages(view, judged.sentences, verdict, self._heads.sentence.classes)
         return Reading(
             key=key,
@@ -195,9 +197,10 @@ class LearnedReader:
         return self._heads.settled
 
     @cached_property
-    def _leant(self) -> Floats:
-        """What the probability of each role is multiplied by before the best is taken."""
-        return np.exp([self._settled.lean.get(name, 0.0) for name in self._classes["role"]])
+    def _leant(self) -> dict[str, Floats]:
+        """What the probability of each role and match is multiplied by before the best is taken."""
+        lean = self._settled.lean
+        return {field: np.exp([lean.get(name, 0.0) for name in self._classes[field]]) for field in ("role", "match")}
 
     def _judged(self, view: View) -> Judged:
         seen, heads = Seen(view, self._heads), self._heads
