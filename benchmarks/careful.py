@@ -4,7 +4,8 @@
 
 ABSTRACTS as for `train.py`, HEADS what `train.py --told` writes: what the heads say out of fold. The encoder is run as
 the package runs it. Printed are the figures on the quarter that shares and thresholds were chosen on, and on the part
-kept apart, which is for closing figures only.
+kept apart, which is for closing figures only; at last how often the heads alone quote the sentence that a label names,
+on records that they did not learn from.
 """
 
 import argparse
@@ -16,10 +17,11 @@ from typing import Any
 
 import numpy as np
 from benchmarks.labels import EARLIER, Label, labels
-from benchmarks.train import APART, LEAN, UNSURE, bucket, calibration, macro_f1, report, sharpened, sure_from
+from benchmarks.train import APART, LEAN, UNSURE, _carrier, bucket, calibration, macro_f1, report, sharpened, sure_from
 
-from willowbark.tools.reading.encoder import FIELDS, encoder
+from willowbark.tools.reading.encoder import BEYOND_DOUBT, FIELDS, encoder
 from willowbark.tools.reading.features import Page, View
+from willowbark.tools.reading.learned import LearnedReader
 
 TINY = 1e-9
 
@@ -86,6 +88,11 @@ class Beside:
             report(f"{title}, {name}, joined, sure labels", FIELDS[name], told[sure], self.truth(name)[sure], lean)
         told = sharpened(self.pooled("verdict", settled["share"]["verdict"]), settled["sharpness"])
         truth = self.truth("verdict")
+        heads = np.exp(self._said["verdict"][0])
+        asked = heads[:, FIELDS["verdict"].index("none")] < BEYOND_DOUBT
+        in_a_run = np.where(asked[:, None], told, heads)
+        title = f"{title}, verdict, as in a run, {100 * asked.mean():.0f} % of them read with the encoder"
+        report(title, FIELDS["verdict"], in_a_run, truth, settled["lean"])
         for name, least in settled["sure"].items():
             chance = told[:, FIELDS["verdict"].index(name)]
             shown = (chance >= least) & (chance == told.max(axis=1))
@@ -103,6 +110,22 @@ def is_apart(label: Label) -> bool:
 def is_left_out(label: Label) -> bool:
     """Whether the encoder did not learn from a label that is not kept apart."""
     return bucket("fold" + label.pmid, 4) == 0
+
+
+def quotes(found: Sequence[Label], records: Mapping[str, Mapping[str, str]]) -> None:
+    """Print how often a reading with the label's verdict quotes the label's sentence, and one that names the drug."""
+    reader, same, named = LearnedReader(), list[bool](), list[bool]()
+    for label in found:
+        page = Page(records[label.pmid]["title"], records[label.pmid]["abstract"])
+        view = View(page, label.drug, label.condition)
+        reading, at = reader.read_page(page, label.drug, label.condition), _carrier(label, view)
+        if reading.verdict == label.verdict and at is not None and reading.passages:
+            starts = [each.start for each in page.text.sentences]
+            quoted = starts.index(reading.passages[0].start)
+            same.append(quoted == at)
+            named.append("DRUG" in view.sentences[quoted])
+    told = f"{100 * np.mean(same):.0f} % are the label's, {100 * np.mean(named):.0f} % name the drug"
+    print(f"{len(same)} quotes: {told}")
 
 
 def main() -> None:
@@ -127,6 +150,8 @@ def main() -> None:
             for name, chances in said.fields.items():
                 told[name].append(chances)
         Beside(options.heads, {name: np.array(each) for name, each in told.items()}, found).look(title, settled)
+    learnt = {each.pmid for each in known}
+    quotes([each for each in labels() if each.pmid in records.keys() - learnt and each.verdict != "none"], records)
 
 
 if __name__ == "__main__":

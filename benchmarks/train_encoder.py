@@ -236,7 +236,7 @@ def asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("abstracts", type=Path)
     parser.add_argument("base", type=Path)
-    parser.add_argument("--start", type=Path, help="go on from the state of an earlier training")
+    parser.add_argument("--start", type=Path, nargs="+", help="go on from a state, or from the mean of several")
     parser.add_argument("--state", type=Path, default=Path("encoder.pt"), help="written after each pass")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--rate", type=float, default=1.5e-4)
@@ -266,7 +266,8 @@ def main() -> None:
     print(f"{len(cases)} labels: {len(learnt)} learnt, {len(left_out)} left out", flush=True)
     model = Tuned(options.base)
     if options.start:
-        model.load_state_dict(torch.load(options.start))
+        states = [torch.load(path) for path in options.start]
+        model.load_state_dict({name: sum(each[name] for each in states) / len(states) for name in states[0]})
 
     def look(title: str, which: Sequence[int] = left_out) -> None:
         told = told_of(model, cases, which)
