@@ -45,8 +45,8 @@ _TINY = np.float32(1e-12)
 _LONGEST_WORD = 100  # letters, as BERT's own tokeniser has it; cutting takes their square
 _REMEMBERED = 50_000  # words whose pieces are kept: a file of any size is read in constant memory
 BEYOND_DOUBT = 0.7
-"""The probability of no verdict from which on a run believes the heads alone: on records left out no verdict changed by
-it, and half as many again were read in the same time (`weights.md`)."""
+"""The probability of no verdict from which on a run believes the heads alone: on records left out verdicts were as
+often right, and half as many again were read in the same time (`weights.md`)."""
 WHOLLY = 0.95
 """The same where each reading counts as a whole, its role as much as its verdict."""
 
