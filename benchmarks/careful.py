@@ -17,7 +17,18 @@ from typing import Any
 
 import numpy as np
 from benchmarks.labels import EARLIER, Label, labels
-from benchmarks.train import APART, LEAN, UNSURE, _carrier, bucket, calibration, macro_f1, report, sharpened, sure_from
+from benchmarks.train import (
+    APART,
+    LEAN,
+    UNSURE,
+    bucket,
+    calibration,
+    carrier_of,
+    macro_f1,
+    report,
+    sharpened,
+    sure_from,
+)
 
 from willowbark.tools.reading.encoder import BEYOND_DOUBT, FIELDS, encoder
 from willowbark.tools.reading.features import Page, View
@@ -118,7 +129,7 @@ def quotes(found: Sequence[Label], records: Mapping[str, Mapping[str, str]]) -> 
     for label in found:
         page = Page(records[label.pmid]["title"], records[label.pmid]["abstract"])
         view = View(page, label.drug, label.condition)
-        reading, at = reader.read_page(page, label.drug, label.condition), _carrier(label, view)
+        reading, at = reader.read_page(page, label.drug, label.condition), carrier_of(label, view)
         if reading.verdict == label.verdict and at is not None and reading.passages:
             starts = [each.start for each in page.text.sentences]
             quoted = starts.index(reading.passages[0].start)

@@ -84,9 +84,14 @@ def lost(candidate: DrugCandidate, report: ResearchReport) -> str:
     return f"{candidate.name} ({support} records, {trials} of them trials or reviews of such)"
 
 
+def leading_in(report: ResearchReport) -> list[DrugCandidate]:
+    """The candidates that lead a report."""
+    return [c for c in report.candidates if c.supporting_citations and c.evidence_quality != "refuted"][:LEADING]
+
+
 def told(condition: str, report: ResearchReport, used: set[str]) -> tuple[int, int, list[str]]:
     """Print a line on a run; how many leading drugs are in use, how many lead, and those lost among them."""
-    leading = [c for c in report.candidates if c.supporting_citations and c.evidence_quality != "refuted"][:LEADING]
+    leading = leading_in(report)
     known = [each.name for each in leading if each.name in used]
     others = [each.name for each in leading if each.name not in used]
     very_low = [said for each in report.candidates if each.name in used and (said := lost(each, report))]
@@ -110,13 +115,13 @@ def _text(publication: Publication) -> str:
     return f"{publication.title}. {publication.abstract or ''}"
 
 
-def leading_in(library: Library, condition: str) -> list[str]:
-    """The drugs that lead a report of a library."""
+def leaders_of(library: Library, condition: str) -> set[str]:
+    """The drugs that lead a report over a library."""
     with SandboxServer(library) as server:
         report = asked_of(condition, server)
-    leading = [c.name for c in report.candidates if c.supporting_citations and c.evidence_quality != "refuted"]
-    print(f"    {report.total_papers_reviewed} read: {', '.join(leading[:LEADING])}", flush=True)
-    return leading[:LEADING]
+    names = [each.name for each in leading_in(report)]
+    print(f"    {report.total_papers_reviewed} read: {', '.join(names)}", flush=True)
+    return set(names)
 
 
 def asked_of(condition: str, server: SandboxServer, reader: str = "learned") -> ResearchReport:
@@ -141,7 +146,7 @@ def main() -> None:
     library, used = Library.load(asked.library), in_use(asked.repodb, asked.pharmacotherapydb)
     if asked.sizes:
         libraries = (grown(library, asked.condition, size, asked.seed) for size in asked.sizes)
-        lists = [set(leading_in(each, asked.condition)) for each in libraries]
+        lists = [leaders_of(each, asked.condition) for each in libraries]
         print(f"leading everywhere: {len(set.intersection(*lists))}; anywhere: {len(set.union(*lists))}")
         return
     reader = "careful" if asked.careful else "learned"

@@ -169,7 +169,7 @@ class Cases:
         """A row for each sentence that could carry a verdict, and what it carries."""
         rows, truth, heed, owner = [], [], [], []
         for at, (label, view) in enumerate(zip(self.labels, self.views, strict=True)):
-            context, carrier = context_of(view), _carrier(label, view)
+            context, carrier = context_of(view), carrier_of(label, view)
             for order in telling(view):
                 rows.append(sentence_features(view, order, context))
                 owner.append((at, order))
@@ -183,7 +183,7 @@ class Cases:
         self.owner = np.array(owner)
 
 
-def _carrier(label: Label, view: View) -> int | None:
+def carrier_of(label: Label, view: View) -> int | None:
     """The sentence that overlaps most with the label's; None where there is none."""
     if label.start is None or label.end is None:
         return None

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from benchmarks.careful import Beside, is_apart, is_left_out
 from benchmarks.labels import EARLIER, Label, labels
-from benchmarks.train import CARRIED, UNSURE, _carrier, report
+from benchmarks.train import CARRIED, UNSURE, carrier_of, report
 from torch import nn
 from torch.nn import functional
 from transformers import BertModel
@@ -228,7 +228,7 @@ def cases_of(found: Sequence[Label], records: dict[str, dict[str, str]], pieces:
         record = records[label.pmid]
         page = pages.setdefault(label.pmid, Page(record["title"], record["abstract"]))
         view = View(page, label.drug, label.condition)
-        yield Case(label, shown(view, pieces), None if label.verdict == "none" else _carrier(label, view))
+        yield Case(label, shown(view, pieces), None if label.verdict == "none" else carrier_of(label, view))
 
 
 def asked() -> argparse.Namespace:

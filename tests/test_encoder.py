@@ -11,7 +11,19 @@ from test_learned import TEXT, TITLE
 from typer.testing import CliRunner
 
 from willowbark.teams.faces.cli import app
-from willowbark.tools.reading.encoder import FIELDS, LONGEST, SENTENCES, CarefulReader, Encoder, Pieces, encoder, shown
+from willowbark.tools.appraisal.appraised import page_reader
+from willowbark.tools.reading.encoder import (
+    BEYOND_DOUBT,
+    FIELDS,
+    LONGEST,
+    SENTENCES,
+    WHOLLY,
+    CarefulReader,
+    Encoder,
+    Pieces,
+    encoder,
+    shown,
+)
 from willowbark.tools.reading.features import Page, View
 from willowbark.tools.reading.heads import weights
 from willowbark.tools.reading.learned import LearnedReader
@@ -80,6 +92,19 @@ def test_where_the_heads_find_no_verdict_beyond_doubt_the_encoder_is_not_asked(m
     page = Page("Aspirin prescriptions in a town", "We counted prescriptions. Costs rose. Asthma was common.")
     reading = CarefulReader(beyond_doubt=0.5).read_page(page, "aspirin", "asthma")
     assert reading.verdict == "none"
+
+
+def test_a_file_is_read_more_closely_than_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    told = Encoder.told
+    monkeypatch.setattr(Encoder, "told", lambda self, view: asked.append(view.drug) or told(self, view))
+    page = Page("Aspirin in a town", "Ten people with asthma took aspirin. Their costs rose. Asthma was common.")
+    heads = LearnedReader()._judged(View(page, "aspirin", "asthma")).verdict
+    assert BEYOND_DOUBT <= heads[FIELDS["verdict"].index("none")] < WHOLLY
+    page_reader("careful").read_page(page, "aspirin", "asthma")
+    assert not asked
+    page_reader("careful", wholly=True).read_page(page, "aspirin", "asthma")
+    assert asked == ["aspirin"]
 
 
 def test_a_file_is_read_with_care_unless_it_should_be_fast(tmp_path: Path) -> None:

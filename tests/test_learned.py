@@ -1,5 +1,6 @@
 """The learned reader: a page's signs, the verdict's table, consistent fields, passages, weights."""
 
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from willowbark.tools.reading.features import Page, View
 from willowbark.tools.reading.heads import Head, Trees, weights
-from willowbark.tools.reading.learned import LearnedReader, consistent
+from willowbark.tools.reading.learned import Judged, LearnedReader, _passages, consistent
 from willowbark.tools.reading.reading import (
     Asked,
     Comparator,
@@ -156,6 +157,31 @@ async def test_a_trial_with_a_clear_result_supports_and_quotes_it() -> None:
     assert f"{TITLE}. {TEXT}"[passage.start : passage.end] == passage.text
     assert passage.text.startswith(("RESULTS", "CONCLUSIONS"))
     assert reading == reader.read_one(asked)
+
+
+def test_a_sentence_that_names_the_drug_is_quoted_before_one_that_says_as_much_without_it() -> None:
+    text = "RESULTS: Attacks were rarer with treatment. Attacks were rarer with propranolol. Attacks were much rarer."
+    view = View(Page(TITLE, text), "propranolol", "migraine")
+    told = {at: np.array([0.5, 0.1, 0.3, 0.1]) for at in range(len(view.sentences))}
+    [quoted] = _passages(view, told, "supports", ("+", "-", "0", "~"))
+    assert quoted.text == "Attacks were rarer with propranolol."
+
+
+@pytest.mark.parametrize(("lean", "match"), [(0.0, "same"), (1.3, "complication")])
+def test_a_class_that_is_leant_to_needs_to_be_less_probable(lean: float, match: str) -> None:
+    heads = weights()
+    settled = heads.settled._replace(lean={**heads.settled.lean, "complication": lean})
+    found = {"same": 0.5, "complication": 0.2}
+    chances = {name: np.full(len(each), 1 / len(each)) for name, each in heads.fields.classes.items()}
+    chances["match"] = np.array([found.get(each, 0.1) for each in heads.fields.classes["match"]])
+    verdict = np.array([float(each == "supports") for each in heads.verdict.classes])
+    role = np.full(len(heads.role.classes), 1 / len(heads.role.classes))
+
+    class Even(LearnedReader):
+        def _judged(self, view: View) -> Judged:
+            return Judged(verdict, role, chances, {})
+
+    assert Even(replace(heads, settled=settled)).read_page(Page(TITLE, TEXT), "propranolol", "migraine").match == match
 
 
 def test_what_a_drug_causes_it_does_not_treat() -> None:

@@ -108,13 +108,6 @@ async def test_effect_sizes_come_from_the_abstract_first(abstract: str, section:
     assert row.section == "Abstract"
 
 
-@pytest.mark.parametrize(("said", "values"), [("Response was likelier", [3.1]), ("Adverse events were commoner", [])])
-async def test_what_is_said_of_harm_is_no_effect(said: str, values: list[float]) -> None:
-    [row] = (await report_on(read(f"{SAID} {said} (OR 3.1)."))).evidence_table
-
-    assert [size.value for size in row.effects] == values
-
-
 async def test_records_that_look_alike_are_listed_and_counted_apart() -> None:
     title = "effect of propranolol on attacks and on quality of life in adults with migraine: prevention trial"
     one, other = record("1", f"Early {title}", SAID), record("2", f"Long-term {title}", SAID)

@@ -11,7 +11,6 @@ from urllib.parse import parse_qsl, urlsplit
 from willowbark.tools.appraisal import EffectSize, effect_sizes, followup_months, readable
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, on_condition
-from willowbark.tools.appraisal.harms import is_on_harm
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions.query import ParsedQuestion
@@ -101,7 +100,7 @@ class _Told:
 
 def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence, told: _Told) -> EvidenceRow:
     item, followup = appraised.item, told.followup
-    effects, effects_section = _effects(told, drug, appraised.sentence)
+    effects, effects_section = _effects(told, drug)
     return EvidenceRow(
         key=item.key,
         drug=drug,
@@ -146,21 +145,16 @@ def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
     )
 
 
-def _effects(told: _Told, drug: str, quoted: str) -> tuple[list[EffectSize], str | None]:
+def _effects(told: _Told, drug: str) -> tuple[list[EffectSize], str | None]:
     """The drug's effect sizes in the abstract, and only where it gives none those of the full text that name it.
 
-    Of the full text its results come first, then the rows of its tables. What is said of harm is no effect, unless the
-    verdict rests on it.
+    Of the full text its results come first, then the rows of its tables.
     """
-
-    def wanted(size: EffectSize) -> bool:
-        return not is_on_harm(size.sentence) or plain(size.sentence) in plain(quoted)
-
     if told.has_effects:
-        found = list(filter(wanted, effect_sizes_of(told.body, drug)))
+        found = effect_sizes_of(told.body, drug)
         return found, section_of(told.read, found[0].sentence, plain) if found else None
     for place in (*places(told.read, "results"), *places(told.read, "table")):
-        on_drug = [size for size in effect_sizes_of(place.text, drug) if _names(size.sentence, drug) and wanted(size)]
+        on_drug = [size for size in effect_sizes_of(place.text, drug) if _names(size.sentence, drug)]
         if on_drug:
             return on_drug[:MAX_EFFECTS], place.title
     return [], None

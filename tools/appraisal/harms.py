@@ -11,7 +11,6 @@ from willowbark.tools.registry import kind_of
 from ..evidence import Evidence
 from ..lexicon import canonical_condition, find_drugs
 from ..lexicon.conditions import find_known_conditions
-from ..lexicon.matching import cued
 from ..questions.query import ParsedQuestion
 from ..questions.scope import speaks_of
 from ..ranking import stems
@@ -52,15 +51,6 @@ class Warning(NamedTuple):
     heading: str
     sentence: str
     """Of the label, whole."""
-
-
-def is_on_harm(sentence: str) -> bool:
-    """Whether a sentence speaks of safety or harm.
-
-    >>> is_on_harm("Adverse events were commoner (RR 1.4)."), is_on_harm("Strokes were rarer (HR 0.8).")
-    (True, False)
-    """
-    return bool(cued("safety or harm", package=__package__).search(sentence))
 
 
 def subject(asked: ParsedQuestion) -> str:
