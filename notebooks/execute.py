@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent
 _TIMEOUT_S = 120  # for one cell
 _LARGEST_BYTES = 250_000  # of a notebook with its outputs
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_ADDRESS = re.compile(r"0x[0-9a-f]{6,}|http://127\.0\.0\.1:\d+|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC")  # or a time
+_ADDRESS = re.compile(r"0x[0-9a-f]{6,}|http://127\.0\.0\.1:\d+|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( UTC)?")  # or a time
 
 
 def executed(path: Path) -> nbformat.NotebookNode:
