@@ -7,12 +7,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
-from typing import TYPE_CHECKING
+
+import Stemmer
 
 from .evidence import Evidence
-
-if TYPE_CHECKING:
-    import snowballstemmer
 
 BM25_SHARE = 0.7
 """Weight of the word match; the rest is the source's own order, which knows fields and synonyms that words don't."""
@@ -26,21 +24,15 @@ _STOP_WORDS = frozenset(
 )
 
 _ENDINGS = ("ed", "eds", "edly", "ing", "ings", "ingly")
+_ENGLISH = Stemmer.Stemmer("english")
 _stemming = threading.Lock()  # a stemmer works in place, and the sandbox searches in a thread of its own
-
-
-@lru_cache(maxsize=1)
-def _stemmer() -> "snowballstemmer.EnglishStemmer":
-    import snowballstemmer  # noqa: PLC0415  it brings every language, and a run is told before anything is ranked
-
-    return snowballstemmer.stemmer("english")
 
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """The stem of an English word in lower case."""
+    """The stem of an English word in lower case, by https://snowballstem.org/algorithms/english/stemmer.html."""
     with _stemming:
-        return str(_stemmer().stemWord(word))
+        return str(_ENGLISH.stemWord(word))
 
 
 def _plain(text: str) -> str:
