@@ -27,10 +27,25 @@ from .approval import Approval
 from .report.content import ModelCalls, TurnUsage
 
 TEXTS_PER_CANDIDATE = 2  # full texts, of its strongest open records; every candidate's first comes before any second
+LookedUp = Sequence[Sequence[Evidence]]
+"""Records as they came back: with their standing, with full texts, preprints with what became of them."""
+LookUp = Callable[[Sequence[Evidence], Sequence[Evidence], Transport], Awaitable[LookedUp]]
+
+
+async def look_up(cited: Sequence[Evidence], open_ones: Sequence[Evidence], transport: Transport) -> LookedUp:
+    """What sources say of records: the standing of those cited, the texts of open ones, what became of preprints."""
+    preprints = [record for record in cited if record.is_preprint]
+    return await asyncio.gather(
+        check_trust(cited, transport), read_full_texts(open_ones, transport), resolve(preprints, transport)
+    )
 
 
 async def checked(
-    question: str, pool: Sequence[Evidence], transport: Transport | None, readings: Readings | None = None
+    question: str,
+    pool: Sequence[Evidence],
+    transport: Transport | None,
+    readings: Readings | None = None,
+    look_up: LookUp = look_up,
 ) -> tuple[list[Evidence], list[Candidate]]:
     """Check a pool and appraise its candidates: versions, links, standing, full texts.
 
@@ -42,28 +57,35 @@ async def checked(
         pool: all records found, united and ranked.
         transport: the way to the sources; None looks nothing up.
         readings: of the run, so that no record is read twice; None reads anew.
+        look_up: gives what sources say of records.
 
     Returns:
         The pool with versions united, links made, and for the records that candidates rest on: their standing, the full
         texts of the best that are open, and what became of preprints. And the candidates, best supported first.
     """
-    settled, readings = link(settle(pool)), readings or Readings()
-    candidates = await asyncio.to_thread(appraise_candidates, question, settled, readings)
+    readings = readings or Readings()
+    settled, candidates = await _settled(question, pool, readings)
     if transport is None:
         return settled, candidates
-    cited = _rested_on(candidates, settled)
-    preprints = [record for record in cited if record.is_preprint]
-    trusted, read, resolved = await asyncio.gather(
-        check_trust(cited, transport),
-        read_full_texts(_worth_reading(candidates, settled), transport),
-        resolve(preprints, transport),
-    )
-    known = _overlaid(settled, trusted, read, resolved)
-    articles = await published_articles(resolved, known, transport)
+    found = await look_up(_rested_on(candidates, settled), _worth_reading(candidates, settled), transport)
+    known = _overlaid(settled, *found)
+    articles = await published_articles(found[-1], known, transport)
     if articles:
         known = sorted([*known, *await check_trust(articles, transport)], key=lambda record: -record.relevance)
     known = link(settle(known))
     return known, await asyncio.to_thread(appraise_candidates, question, known, readings)
+
+
+async def _settled(
+    question: str, pool: Sequence[Evidence], readings: Readings
+) -> tuple[list[Evidence], list[Candidate]]:
+    settled = link(settle(pool))
+    return settled, await asyncio.to_thread(appraise_candidates, question, settled, readings)
+
+
+def _say_the_same(some: Sequence[Evidence], others: Sequence[Evidence]) -> bool:
+    """Whether records are the same but for their relevance, which is among all that were found."""
+    return len(some) == len(others) and all(map(Evidence.says_as, some, others))
 
 
 def _worth_reading(candidates: Sequence[Candidate], pool: Sequence[Evidence]) -> list[Evidence]:
@@ -152,9 +174,10 @@ class RunContext:
         last word, or a person's."""
         self.question = ""
         """As it was asked; empty until a specialist has heard it."""
-        self._ahead: list[asyncio.Future[object]] = []
+        self._ahead: list[asyncio.Future[Any]] = []
         self._reading, self._over = asyncio.Lock(), threading.Event()
         self._checked: tuple[tuple[str, ...], Checked] | None = None
+        self._looked_up: tuple[Sequence[Evidence], Sequence[Evidence], asyncio.Future[LookedUp]] | None = None
 
     def look_ahead(self, drugs: Sequence[str]) -> None:
         """Have drugs looked up while others read: who asks for them in a later round finds most of it done.
@@ -162,6 +185,25 @@ class RunContext:
         Nothing else depends on when that ends, so that a run lived again asks the same.
         """
         self._ahead += [asyncio.ensure_future(look_up(drugs)) for look_up in self.looks_up.values() if drugs]
+
+    def check_ahead(self, question: str, pool: Sequence[Evidence]) -> None:
+        """Have the records checked that the report will cite, while the last round looks up what drugs do."""
+        if self.transport is not None:
+            self._ahead.append(asyncio.ensure_future(self._check(question, pool, self.transport)))
+
+    async def _check(self, question: str, pool: Sequence[Evidence], transport: Transport) -> None:
+        settled, candidates = await _settled(question, pool, self.readings)
+        await self._look_up(_rested_on(candidates, settled), _worth_reading(candidates, settled), transport)
+
+    async def _look_up(
+        self, cited: Sequence[Evidence], open_ones: Sequence[Evidence], transport: Transport
+    ) -> LookedUp:
+        """What sources say of records, asked once while these say the same."""
+        if self._looked_up is None or not all(map(_say_the_same, self._looked_up[:2], (cited, open_ones))):
+            asking = asyncio.ensure_future(look_up(cited, open_ones, transport))
+            self._ahead.append(asking)
+            self._looked_up = cited, open_ones, asking
+        return await asyncio.shield(self._looked_up[2])
 
     def draft_ahead(
         self, question: str, pool: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
@@ -192,7 +234,7 @@ class RunContext:
         """The checked pool and its candidates, looked up once: approver and report agent look at the same pool."""
         key = (question, *(record.key for record in pool))
         if self._checked is None or self._checked[0] != key:
-            self._checked = key, await checked(question, pool, self.transport, self.readings)
+            self._checked = key, await checked(question, pool, self.transport, self.readings, self._look_up)
         return self._checked[1]
 
 

@@ -203,6 +203,8 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         exhausted = _used_up(dossier, self.limits) or self._run.exhausted(iteration)
         verdict = _decided(draft, dossier, iteration, pool, candidates, self.limits, exhausted, reading)
         if verdict.recommendation == "continue":
+            if reading.has_ended:
+                self._run.check_ahead(dossier.question, pool)
             self._run.look_ahead([candidate.drug for candidate in candidates if candidate.has_verdict][:MAX_DRUGS])
         read = {candidate.drug for candidate in candidates}
         if strange := sum(_generic(name) not in read for name in draft.drug_candidates):

@@ -22,6 +22,7 @@ from .verdict import Row, exactly
 _PHASES: tuple[Mark, ...] = ("fetch", "model", "checkpoint", "report")
 _WITHIN_S: Mapping[Mark, float] = {"fetch": 0.01, "model": 0.03, "checkpoint": 0.03, "report": 0.4}
 """How long after the mark a kill may come: what is done then takes about so long."""
+_ARRIVING_S = 0.1
 _TRIES = 20  # a life that was over before its kill came is lived anew
 
 
@@ -81,6 +82,15 @@ def killer(phase: str, place: int, delay_s: float) -> Callable[[str, int], None]
     return watch
 
 
+def _arrived(server: SandboxServer) -> int:
+    """How many requests reached a server, once those have that a killed process left on their way."""
+    before, now = -1, len(server.requests)
+    while before != now:
+        time.sleep(_ARRIVING_S)
+        before, now = now, len(server.requests)
+    return now
+
+
 def _after(path: Path, server: SandboxServer, whole: Life) -> list[str]:
     """What is wrong with a killed run and with its later life."""
     assert whole.told is not None
@@ -93,7 +103,7 @@ def _after(path: Path, server: SandboxServer, whole: Life) -> list[str]:
             return [] if without_clock(ledger.report(RUN_ID) or {}) == whole.told.report else ["another report is kept"]
     if run.status != "interrupted":
         return [f"the run counts as {run.status}"]
-    sent, (answered, newest) = len(server.requests), _kept(path)
+    sent, (answered, newest) = _arrived(server), _kept(path)
     told = Life(path, server.url, again=True).lived().told
     if told is None or told.crash or told.report is None:
         return [f"it could not be resumed: {told}"]

@@ -89,7 +89,7 @@ class OrchestratorConfig(BaseModel):
     max_iterations: Count = Field(default=10, ge=1, le=20)
     """Rounds of search and judgement."""
     max_results_per_tool: Count = Field(default=50, ge=1, le=50)
-    """Records of a page of a search; a quick run takes at most 20, an exhaustive one four times as many."""
+    """Records of a page of a search; a quick run takes at most 30, an exhaustive one four times as many."""
     search_timeout: Number = Field(default=30.0, ge=5, le=120)
     """Seconds for one search, all its attempts included."""
 
@@ -130,7 +130,7 @@ class ResearchSettings(OrchestratorConfig):
     def page_size(self) -> int:
         """Records of a page at this depth."""
         most = self.max_results_per_tool
-        return {"quick": min(most, 20), "standard": most, "exhaustive": 4 * most}[self.depth]
+        return {"quick": min(most, 30), "standard": most, "exhaustive": 4 * most}[self.depth]
 
 
 class PubMedSettings(BaseModel):

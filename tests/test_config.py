@@ -66,7 +66,7 @@ def test_defaults_stand_where_nothing_is_set() -> None:
     assert settings.output.directory == Path("runs")
 
 
-@pytest.mark.parametrize(("depth", "size"), [("quick", 20), ("standard", 50), ("exhaustive", 200)])
+@pytest.mark.parametrize(("depth", "size"), [("quick", 30), ("standard", 50), ("exhaustive", 200)])
 def test_a_page_is_as_long_as_the_depth_needs(depth: str, size: int) -> None:
     assert Settings.load().overridden({"research.depth": depth}).research.page_size == size
 

@@ -1,4 +1,4 @@
-"""What a run hands to its agents: looking drugs up ahead, and reading records ahead."""
+"""What a run hands to its agents: looking drugs up, reading records and checking them ahead."""
 
 import asyncio
 import threading
@@ -9,9 +9,12 @@ from builders import QUESTION, record
 from willowbark.agents.context import RunContext
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates, read_ahead
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.learned import LearnedReader
 from willowbark.tools.reading.reading import Reading
+from willowbark.tools.sandbox.server import SandboxServer
 
 POOL = [
     record(str(number), f"{drug} in migraine prophylaxis", f"{drug} reduced migraine attacks more than placebo.")
@@ -114,3 +117,31 @@ async def test_a_run_that_ends_leaves_nothing_under_way() -> None:
     await asyncio.sleep(0)
     await asyncio.wait_for(run.leave(), 5)
     assert ended.is_set()
+
+
+async def test_what_was_checked_ahead_is_not_asked_again_and_says_the_same() -> None:
+    log = ExchangeLog()
+    with SandboxServer() as server:
+        async with Transport(Endpoints.sandbox(server.url), recorder=log) as transport:
+            run, alone = RunContext(transport), RunContext(transport)
+            run.check_ahead(QUESTION, POOL)
+            found = await run.checked(QUESTION, POOL)
+            asked_once = [exchange.request for exchange in log.exchanges]
+            await run.leave()
+            assert found == await alone.checked(QUESTION, POOL)
+            await alone.leave()
+
+    assert asked_once
+    assert [exchange.request for exchange in log.exchanges[len(asked_once) :]] == asked_once
+
+
+async def test_another_pool_is_checked_anew() -> None:
+    log = ExchangeLog()
+    with SandboxServer() as server:
+        async with Transport(Endpoints.sandbox(server.url), recorder=log) as transport:
+            run = RunContext(transport)
+            run.check_ahead(QUESTION, POOL[:1])
+            pool, _ = await run.checked(QUESTION, POOL)
+            await run.leave()
+
+    assert all("trust_state" in each.metadata for each in pool)

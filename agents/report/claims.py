@@ -9,6 +9,7 @@ on one of the quote's (`alignment`); otherwise the quote stands alone, and the r
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Literal, Protocol
 
 from pydantic import BaseModel
@@ -192,14 +193,20 @@ def _no_result(claim: Claim, record: Evidence, section: str) -> str | None:
     body = record.content.removeprefix(title).lstrip(" .\n")
     text = title if section == TITLE else next((p.text for p in places(record) if p.title == section), body)
 
-    page = Page("" if text == title else title, text)
-    spans = [(sentence.start, sentence.end) for sentence in page.text.sentences]
-    quoted = quoted_sentences(plain(claim.quote), [plain(page.text.quote(start, end)) for start, end in spans])
+    whole, zones = _cut("" if text == title else title, text)
+    quoted = quoted_sentences(plain(claim.quote), whole)
     if quoted is None:
         return "quotes a part of a sentence"
-    if claim.stance != "neutral" and text == body and all(zone in _NO_RESULT for zone in page.zones[quoted]):
+    if claim.stance != "neutral" and text == body and all(zone in _NO_RESULT for zone in zones[quoted]):
         return "quotes an aim or what was known before, which is no result"
     return None
+
+
+@lru_cache(maxsize=512)
+def _cut(title: str, text: str) -> tuple[tuple[str, ...], Sequence[str]]:
+    """The sentences of a record for comparison, and what each is for; several claims quote one record."""
+    page = Page(title, text)
+    return tuple(plain(page.text.quote(each.start, each.end)) for each in page.text.sentences), page.zones
 
 
 def quoted_sentences(quote: str, whole: Sequence[str]) -> slice | None:

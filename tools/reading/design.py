@@ -158,6 +158,7 @@ def purpose_of(title: str, text: str, names: tuple[str, ...]) -> Purpose:
     return "prevention" if prevents else "unknown"
 
 
+@lru_cache(maxsize=4096)
 def _says(use: str, text: str) -> bool:
     return _said(use).search(_said(f"not {use}").sub(" ", text)) is not None
 
