@@ -6,7 +6,7 @@ lead to the verdict by the one table in `reading`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from itertools import chain, product
 from typing import NamedTuple, cast, get_args
 
@@ -118,13 +118,9 @@ def consistent(verdict: Verdict, told: Mapping[str, Floats], classes: Mapping[st
         classes: what the probabilities are of, in order.
     """
     fields = tuple(classes[name] for name in _FIELDS)
-    score = np.zeros(1)
-    for each in (*(told[name] for name in _FIELDS), np.exp(_SELDOM), np.exp(_SELDOM)):
-        wider = np.empty((len(score), len(each)))
-        for at, chance in enumerate(np.log(each + 1e-6)):
-            np.add(score, chance, out=wider[:, at])  # columns are long: quicker than rows of two
-        score = wider.ravel()
-    score += _leading(fields)[verdict]
+    chances = [np.log(each + 1e-6) for each in (*(told[name] for name in _FIELDS), np.exp(_SELDOM), np.exp(_SELDOM))]
+    first, last = (reduce(np.add.outer, some).ravel() for some in (chances[:3], chances[3:]))  # long rows are quickest
+    score = np.add.outer(first, last).ravel() + _leading(fields)[verdict]
     named = (*fields, *_TOLD_OR_NOT)
     places = np.unravel_index(score.argmax(), [len(each) for each in named])
     return cast(Combination, tuple(each[int(at)] for each, at in zip(named, places, strict=True)))
