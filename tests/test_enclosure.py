@@ -71,6 +71,13 @@ def test_only_what_is_written_whole_is_not_read_back(content: str, is_kept: bool
     assert found.records[0].content == "Attacks fell."
 
 
+def test_what_a_tool_gives_is_written_once_for_log_and_model() -> None:
+    tool, came = SourceTool("pubmed"), ToolReply(replies=[SourceReply(source="pubmed", query="q", status=Status.EMPTY)])
+
+    assert tool.return_value_as_string(came) is tool.return_value_as_string(came)
+    assert SourceTool("pubmed").return_value_as_string(came) != tool.return_value_as_string(came)  # another mark
+
+
 @given(st.lists(TEXT.filter(bool), max_size=4))
 def test_no_text_closes_its_block_or_opens_another(contents: list[str]) -> None:
     block = enclose([record(text, text=text) for text in contents], MARKER)

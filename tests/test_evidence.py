@@ -165,6 +165,20 @@ def test_an_unusable_identifier_gives_way_to_a_usable_one() -> None:
     assert united.key == "pmid:11"
 
 
+@pytest.mark.parametrize(
+    "url", ["http://X.org/a/", "HTTPS://www.x.ORG/a#part", " https://x.org/a ", "//x.org/a", "x.org/a"]
+)
+def test_spellings_of_one_address_are_the_same(url: str) -> None:
+    assert len(merge([record(title="T", url="https://x.org/a"), record(title="U", url=url)])) == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["https://x.org/A", "https://x.org/a?b", "https://y.org/a", "https://x.org", "http://[x"]
+)
+def test_other_addresses_are_others(url: str) -> None:
+    assert len(merge([record(title="T", url="https://x.org/a"), record(title="U", url=url)])) == 2
+
+
 @pytest.mark.parametrize("url", ["", "/", "https://", "#"])
 def test_an_empty_address_makes_nothing_the_same(url: str) -> None:
     assert len(merge([record(title="T", url=url), record(title="U", url=url)])) == 2

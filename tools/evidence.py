@@ -5,12 +5,10 @@ directly or through a third record.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, get_args
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
@@ -63,6 +61,7 @@ SOURCE_NAMES: tuple[str, ...] = get_args(SourceName)
 UNKNOWN_DATE = "Unknown"
 
 _TITLE_LIMIT = 500  # characters, by contract
+_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?(?://([^/?#]*))?([^?#]*)(\?[^#]+)?", re.IGNORECASE)  # RFC 3986, appendix B
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
 
 
@@ -213,20 +212,12 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
     @property
     def identifiers(self) -> frozenset[str]:
         """Everything that makes a record the same as another: `pmid:…`, `pmcid:…`, `doi:…`, `nct:…`, `url:…`."""
-        said = self.record
-        named = {"pmid": said.pmid, "pmcid": said.pmcid, "doi": said.doi, "nct": said.nct_id}
-        named["url"] = _plain_url(self.citation.url)
-        return frozenset(f"{kind}:{value}" for kind, value in named.items() if value)
+        return frozenset(_names(self.record, self.citation.url))
 
     @property
     def key(self) -> str:
         """The record's name in claims and references: its PMID, else NCT number, DOI, PMCID or URL."""
-        said = self.record
-        for kind, value in (("pmid", said.pmid), ("nct", said.nct_id), ("doi", said.doi), ("pmcid", said.pmcid)):
-            if value:
-                return f"{kind}:{value}"
-        address = _plain_url(self.citation.url)
-        return f"url:{address}" if address else f"title:{self.citation.title}"
+        return next(_names(self.record, self.citation.url), f"title:{self.citation.title}")
 
     @property
     def has_abstract(self) -> bool:
@@ -282,65 +273,59 @@ def merge(records: Iterable[Evidence]) -> list[Evidence]:
 
 
 class EvidenceStore:
-    """Unites records as they come: those that share an identifier, directly or through others (union-find).
+    """Unites records as they come: those that share an identifier, directly or through others.
 
-    Adding costs what the new records cost, however many there are.
+    Adding costs what the new records cost, however many there are: of groups that meet, the smaller joins the larger.
     """
 
     def __init__(self) -> None:
-        self._leads_to: dict[str, str] = {}
-        self._groups: dict[str, list[Evidence]] = {}
-        self._united: dict[str, Evidence] = {}
+        self._named: dict[str, _Group] = {}
 
     def add(self, records: Iterable[Evidence]) -> None:
         """Take in records."""
         for record in records:
-            roots = {*map(self._root, _all_identifiers(record))}
-            largest = max(roots, key=lambda root: len(self._groups.get(root, ())))
-            group = self._groups.setdefault(largest, [])
-            for root in roots - {largest}:
-                self._leads_to[root] = largest
-                group += self._groups.pop(root, ())
-                self._united.pop(root, None)
-            group.append(record)
-            self._united.pop(largest, None)
+            names = {*(record.identifiers or (record.key,)), *record.record.same_as}
+            met = {self._named[name] for name in names if name in self._named}
+            group = max(met, key=lambda each: len(each.names), default=None) or _Group()
+            for other in met - {group}:
+                group.records += other.records
+                names |= other.names
+            group.records.append(record)
+            group.names |= names
+            group.united = None
+            self._named.update(dict.fromkeys(names, group))
 
     def merged(self) -> list[Evidence]:
         """The united records by relevance, then key; see `merge`."""
-        for root, group in self._groups.items():
-            if root not in self._united:
-                self._united[root] = _unite(group)
-        return sorted(self._united.values(), key=lambda e: (-e.relevance, e.key))
-
-    def _root(self, name: str) -> str:
-        leads_to = self._leads_to
-        while (above := leads_to.setdefault(name, name)) != name:
-            leads_to[name] = name = leads_to[above]
-        return name
+        united = [group.unite() for group in dict.fromkeys(self._named.values())]
+        return sorted(united, key=lambda e: (-e.relevance, e.key))
 
 
-def _all_identifiers(record: Evidence) -> frozenset[str]:
-    """The record's own identifiers and those of the records it was united from."""
-    return record.identifiers.union(record.record.same_as, (record.key,))
+class _Group:
+    """Records that are one, and the identifiers of them all and of those that they were united from."""
 
+    def __init__(self) -> None:
+        self.records: list[Evidence] = []
+        self.names: set[str] = set()
+        self.united: Evidence | None = None
 
-def _unite(group: Sequence[Evidence]) -> Evidence:
-    if len(group) == 1:
-        return group[0]
-    ordered = _by_authority(group)
-    first = ordered[0]
-    record = unite([each.record for each in ordered]).model_copy(
-        update={
+    def unite(self) -> Evidence:
+        """The record that they make."""
+        if self.united is None:
+            self.united = self.records[0] if len(self.records) == 1 else self._made()
+        return self.united
+
+    def _made(self) -> Evidence:
+        ordered = _by_authority(self.records)
+        first, record = ordered[0], unite([each.record for each in ordered])
+        said = {
             "has_abstract": first.has_abstract,
             "is_preprint": first.is_preprint,
-            "found_in": sorted({each.citation.source for each in group}.union(*(e.record.found_in for e in group))),
-            "same_as": [],
+            "found_in": sorted({name for each in ordered for name in (each.citation.source, *each.record.found_in)}),
+            "same_as": sorted(self.names.difference(_names(record, first.citation.url))),
         }
-    )
-    united = first.model_copy(update={"relevance": max(each.relevance for each in group), "record": record})
-    if others := frozenset().union(*map(_all_identifiers, group)) - united.identifiers:
-        return united.model_copy(update={"record": record.model_copy(update={"same_as": sorted(others)})})
-    return united
+        relevance = max(each.relevance for each in self.records)
+        return first.model_copy(update={"relevance": relevance, "record": record.model_copy(update=said)})
 
 
 def _by_authority(group: Iterable[Evidence]) -> list[Evidence]:
@@ -369,13 +354,18 @@ def _kind_of_source(citation: Any) -> Kind:
     return given_kind(source) if source in SOURCE_NAMES else "page"
 
 
-@lru_cache(maxsize=8192)
+def _names(record: Record, url: str) -> Iterator[str]:
+    """The identifiers of a record at an address, the one that it is named by first."""
+    for kind, value in (("pmid", record.pmid), ("nct", record.nct_id), ("doi", record.doi), ("pmcid", record.pmcid)):
+        if value:
+            yield f"{kind}:{value}"
+    if address := _plain_url(url):
+        yield f"url:{address}"
+
+
 def _plain_url(url: str) -> str:
-    """A URL without scheme, `www.`, trailing slash and fragment, host in lower case; itself when it is not a URL."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url.strip()
-    host = parts.netloc.lower().removeprefix("www.")
-    query = f"?{parts.query}" if parts.query else ""
-    return f"{host}{parts.path.rstrip('/')}{query}"
+    """A URL without scheme, `www.`, trailing slash and fragment, host in lower case."""
+    found = _URL.match(url.strip())
+    assert found  # each part of it may be missing
+    host, path, query = found.groups("")
+    return f"{host.lower().removeprefix('www.')}{path.rstrip('/')}{query}"

@@ -5,7 +5,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 
 import Stemmer
@@ -100,7 +100,7 @@ def rank(question: str, records: Sequence[Evidence]) -> list[Evidence]:
     """
     if not records:
         return []
-    scores = word_match(question, [f"{(r.citation.title + ' ') * _TITLE_WEIGHT}{r.content}" for r in records])
+    scores = _word_match(question, [(record.citation.title, record.content) for record in records])
     best = max(scores) or 1.0
     ranked = [
         record.model_copy(update={"relevance": round(_blend(score / best, place, len(records)), 4)})
@@ -113,10 +113,15 @@ def _blend(words: float, place: int, among: int) -> float:
     return BM25_SHARE * words + (1 - BM25_SHARE) * (1 - place / among)
 
 
-def word_match(question: str, texts: Sequence[str]) -> list[float]:
+def word_match(question: str, texts: Iterable[str]) -> list[float]:
     """BM25 score of each text for the question's words, 0 or more; 0 where none occurs."""
+    return _word_match(question, [("", text) for text in texts])
+
+
+def _word_match(question: str, texts: Sequence[tuple[str, str]]) -> list[float]:
+    """Likewise of titles and what stands below them."""
     wanted = frozenset(stems(question))
-    counted = [_counted(text, wanted) for text in texts]
+    counted = [_counted(title, text, wanted) for title, text in texts]
     holding = Counter(word for _, found in counted for word in found)
     weights = {word: math.log(1 + (len(texts) - held + 0.5) / (held + 0.5)) for word, held in holding.items()}
     mean_length = sum(length for length, _ in counted) / max(1, len(counted))
@@ -130,9 +135,9 @@ def word_match(question: str, texts: Sequence[str]) -> list[float]:
 
 
 @lru_cache(maxsize=16384)
-def _counted(text: str, wanted: frozenset[str]) -> tuple[int, Mapping[str, int]]:
-    """How many content words a text has, and how often each wanted stem; remembered for the next round."""
-    words = content_words(text)
+def _counted(title: str, text: str, wanted: frozenset[str]) -> tuple[int, Mapping[str, int]]:
+    """How many content words there are, and how often each wanted stem; remembered for the next round."""
+    words = content_words(f"{(title + ' ') * _TITLE_WEIGHT}{text}")
     return len(words), dict(sorted(Counter(stems_among(words, wanted)).items()))
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool, ToolSchema
-from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, create_model
 
 from .enclosure import disclose, enclosed, new_marker
 from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
@@ -128,6 +128,20 @@ class ToolReply(BaseModel):
     """What a tool gives: one reply a source."""
 
     replies: list[SourceReply]
+    _texts: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    def as_text(self, marker: str) -> str:
+        """The records as marked blocks, below a line that tells whoever follows the run what came; written once."""
+        if marker not in self._texts:
+            blocks = [
+                enclosed(reply.records, marker, head=reply.model_dump(mode="json", exclude={"records"}))
+                for reply in self.replies
+            ]
+            text = "\n".join(["; ".join(reply.line for reply in self.replies), *(block for block, _ in blocks)])
+            if all(says_all for _, says_all in blocks):
+                _results.keep(text, tuple(self.replies))
+            self._texts[marker] = text
+        return self._texts[marker]
 
 
 class EvidenceTool(BaseTool[Args, ToolReply]):
@@ -218,15 +232,8 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
             return SourceReply.failed(name, shown, unreadable)
 
     def return_value_as_string(self, value: ToolReply) -> str:
-        """The records as marked blocks, for the model; a line before them tells whoever follows the run what came."""
-        blocks = [
-            enclosed(reply.records, self._marker, head=reply.model_dump(mode="json", exclude={"records"}))
-            for reply in value.replies
-        ]
-        text = "\n".join(["; ".join(reply.line for reply in value.replies), *(block for block, _ in blocks)])
-        if all(says_all for _, says_all in blocks):
-            _results.keep(text, tuple(value.replies))
-        return text
+        """The records as marked blocks: AutoGen asks for them for its log, and again for the model."""
+        return value.as_text(self._marker)
 
 
 def replies_in(text: str) -> tuple[SourceReply, ...]:

@@ -104,23 +104,26 @@ def packing(reading: sqlite3.Connection, run_id: str) -> Iterator[Job]:
         LedgerError: a content is not what was written.
     """
     for group in _GROUPS:
-        compressor = lzma.LZMACompressor(filters=_FORM)
-        sizes: dict[str, int] = {}
-        data: list[bytes] = []
-        for table, column, of_run in group:
-            found = (
-                f"SELECT hash, {column} FROM {table} WHERE {column} <> x'' AND {of_run}"  # noqa: S608  our own names
-                " AND hash NOT IN (SELECT hash FROM packed)"
-            )
-            for expected, held in reading.execute(found, (run_id,)):
-                if expected not in sizes:  # one at a time: together they are as large as all that was read
-                    content = unpack_bytes(held, expected)
-                    sizes[expected] = len(content)
-                    data.append(compressor.compress(content))
-        if sizes:
-            whole = b"".join([*data, compressor.flush()])
-            tables = [table for table, _, _ in group]
-            yield partial(_keep, run_id=run_id, tables=tables, data=whole, sizes=sizes)
+        if packed := _packed(reading, run_id, group):
+            yield partial(_keep, run_id=run_id, tables=[table for table, _, _ in group], **packed)
+
+
+def _packed(reading: sqlite3.Connection, run_id: str, group: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
+    """A stream with the contents of a group, and their sizes by hash; nothing where there are none."""
+    compressor = lzma.LZMACompressor(filters=_FORM)
+    sizes: dict[str, int] = {}
+    data: list[bytes] = []
+    for table, column, of_run in group:
+        found = (
+            f"SELECT hash, {column} FROM {table} WHERE {column} <> x'' AND {of_run}"  # noqa: S608  our own names
+            " AND hash NOT IN (SELECT hash FROM packed)"
+        )
+        for expected, held in reading.execute(found, (run_id,)):
+            if expected not in sizes:  # one at a time: together they are as large as all that was read
+                content = unpack_bytes(held, expected)
+                sizes[expected] = len(content)
+                data.append(compressor.compress(content))
+    return {"data": b"".join([*data, compressor.flush()]), "sizes": sizes} if sizes else {}
 
 
 def _keep(

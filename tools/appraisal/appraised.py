@@ -268,11 +268,17 @@ def asked_of(record: Evidence, drug: str, condition: str) -> Asked:
     return Asked(
         key=record.key,
         title=title,
-        text=record.content.removeprefix(title).lstrip(" .\n"),
+        text=_below(title, record.content),
         drug=drug,
         condition=condition,
         publication_types=tuple(map(str, record.metadata.get("publication_types") or ())),
     )
+
+
+@lru_cache(maxsize=64)
+def _below(title: str, content: str) -> str:
+    """A text without its title: one for all drugs that are asked about."""
+    return content.removeprefix(title).lstrip(" .\n")
 
 
 def design_of(record: Evidence) -> StudyDesign:

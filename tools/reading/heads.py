@@ -90,13 +90,12 @@ class Heads:
         self.classes = {name: head.classes for name, head in heads.items()}
         names = list(dict.fromkeys(name for head in heads.values() for name in head.rows))
         place = {name: row for row, name in enumerate(names)}
-        columns = []
-        for head in heads.values():
-            column = np.zeros((len(names), len(head.classes)), np.float32)
-            column[[place[name] for name in head.rows]] = head.weights[list(head.rows.values())]
-            columns.append(column)
         bias = np.concatenate([head.bias for head in heads.values()])
-        self.joined = Head((), place, np.hstack(columns), bias)
+        joined, at = np.zeros((len(names), len(bias)), np.float32), 0
+        for head in heads.values():
+            columns = slice(at, at := at + len(head.classes))
+            joined[[place[name] for name in head.rows], columns] = head.weights[list(head.rows.values())]
+        self.joined = Head((), place, joined, bias)
 
     def probabilities(self, places: Iterable[int]) -> dict[str, Floats]:
         """What each head says of one case, by the rows of its features in all of them joined."""

@@ -91,7 +91,8 @@ class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built
     def declared(self) -> dict[str, Any]:
         """What is reported in the declared fields, by name."""
         unsaid = _unsaid(type(self))
-        return {name: value for name, value in self.__dict__.items() if name in unsaid and value != unsaid[name]}
+        held = self.__dict__.items()
+        return {name: said for name, said in held if said is not None and name in unsaid and said != unsaid[name]}
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         return self.reported().items()
@@ -375,19 +376,28 @@ def unite(records: Sequence[Record]) -> Record:
     Of an identifier, a text or a number the first counts, of a count the largest; lists are joined, each entry once;
     a flag holds where any record raises it.
     """
-    declared: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
-    for record in records:
-        for held, said in ((declared, record.declared()), (extra, record.extra)):
-            for name, value in said.items():
-                held[name] = _united(name, held[name], value) if name in held else value
-    is_notice = isinstance(records[0], Paper) and any(isinstance(record, Notice) for record in records)
-    return read("notice" if is_notice else records[0].kind, {**extra, **declared})
+    first, *others = records
+    changed: dict[str, Any] = {}
+    extra = dict(first.extra)
+    for record in others:
+        for name, value in record.declared().items():
+            kept = changed.get(name, vars(first).get(name))
+            if (united := _united(name, kept, value)) is not kept:
+                changed[name] = united
+        for name, value in record.extra.items():
+            extra[name] = _united(name, extra.get(name), value)
+    if not extra and all(type(record) is type(first) for record in others):
+        return first.model_copy(update=changed) if changed else first  # what was read need not be read again
+    is_notice = isinstance(first, Paper) and any(isinstance(record, Notice) for record in records)
+    return read("notice" if is_notice else first.kind, {**extra, **first.declared(), **changed})
 
 
 def _united(name: str, kept: Any, other: Any) -> Any:
+    if kept is None:
+        return other
     if isinstance(kept, list) and isinstance(other, list):
-        return kept + [value for value in other if value not in kept]
+        new = [value for value in other if value not in kept]
+        return kept + new if new else kept
     if isinstance(kept, bool) and isinstance(other, bool):
         return kept or other
     if name in _LARGEST and isinstance(kept, int) and isinstance(other, int):
