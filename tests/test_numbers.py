@@ -2,7 +2,7 @@
 
 import pytest
 
-from willowbark.tools.reading.numbers import effect_sizes_of
+from willowbark.tools.reading.numbers import effect_sizes_of, figures
 from willowbark.tools.reading.reporting import followup_months
 
 ROW = "The effects against placebo were: aspirin (RR 0.5); ibuprofen RR 0.6, 95% CI 0.5 to 0.7; naproxen RR 0.7."
@@ -19,3 +19,15 @@ def test_an_effect_size_in_a_sentence_that_names_no_drug_is_that_of_the_record()
 
 def test_an_age_is_no_follow_up() -> None:
     assert followup_months("We took trials in adults (over 18 years of age) with psoriasis.") is None
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["Aspirin widened the SD of RR (16.0 +/- 6.6 ms).", "Aspirin lowered HR (-5 bpm).", "Mean RR 820 ± 40 ms."],
+)
+def test_a_heart_rate_is_no_hazard_ratio(sentence: str) -> None:
+    assert effect_sizes_of(sentence, "aspirin") == []
+
+
+def test_doses_and_pressures_are_no_figures_of_a_result_and_ranges_stay_whole() -> None:
+    assert figures("Response was 12-20% on 5/6.25 mg, at 128/75 mm Hg, and fell by -3%.") == ["12-20%", "-3%"]

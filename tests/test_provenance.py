@@ -97,14 +97,18 @@ async def test_a_retracted_study_is_not_quoted_on_its_limits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("abstract", "section", "value"),
-    [(f"{SAID} Response was likelier (OR 3.1).", "Abstract", 3.1), (SAID, "Results", 2.4)],
-    ids=["the abstract's own", "the full text's where it has none"],
+    ("abstract", "sizes"),
+    [
+        (SAID.replace("(", "(OR 0.5; "), [("Abstract", 0.5)]),
+        (f"{SAID} Somnolence was likelier (OR 3.1).", []),
+        (SAID, [("Results", 2.4)]),
+    ],
+    ids=["the passage's own", "none of another sentence", "the full text's where the abstract has none"],
 )
-async def test_effect_sizes_come_from_the_abstract_first(abstract: str, section: str, value: float) -> None:
-    [row] = (await report_on(read(abstract))).evidence_table
+async def test_effect_sizes_are_those_of_the_passage(abstract: str, sizes: list[tuple[str, float]]) -> None:
+    [row] = (await report_on(read(abstract), quote=abstract.partition(" Somn")[0])).evidence_table
 
-    assert (row.effects_section, row.effects[0].value) == (section, value)
+    assert [(row.effects_section, size.value) for size in row.effects] == sizes
     assert row.section == "Abstract"
 
 

@@ -173,8 +173,8 @@ class EvidenceRow(BaseModel, extra="forbid"):
     followup_months: float | None = None
     """None is not reported."""
     effects: list[EffectSize] = []
-    """Effect sizes with their sentences, as the abstract gives them; those of the full text's results where it gives
-    none."""
+    """Effect sizes of the passages that the direction was read from, with their sentences; those of the full text's
+    results where the whole abstract gives none."""
     figures: list[str] = []
     """The figures of that passage as it writes them, where there is no effect size; empty in older reports."""
     disputed: str | None = None

@@ -100,7 +100,7 @@ class _Told:
 
 def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence, told: _Told) -> EvidenceRow:
     item, followup = appraised.item, told.followup
-    effects, effects_section = _effects(told, drug)
+    effects, effects_section = _effects(appraised, told)
     return EvidenceRow(
         key=item.key,
         drug=drug,
@@ -145,13 +145,15 @@ def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
     )
 
 
-def _effects(told: _Told, drug: str) -> tuple[list[EffectSize], str | None]:
-    """The drug's effect sizes in the abstract, and only where it gives none those of the full text that name it.
+def _effects(appraised: AppraisedRecord, told: _Told) -> tuple[list[EffectSize], str | None]:
+    """The drug's effect sizes in the passages that its verdict rests on, and none of any other outcome.
 
-    Of the full text its results come first, then the rows of its tables.
+    Only where the whole abstract gives none, those of the full text that name the drug: its results, then its tables.
     """
-    if told.has_effects:
-        found = effect_sizes_of(told.body, drug)
+    drug = appraised.readings[0].drug if appraised.readings else ""
+    passages = [passage.text for reading in appraised.readings[:1] for passage in reading.passages]
+    found = [size for passage in passages for size in effect_sizes_of(passage, drug)]
+    if found or told.has_effects or not passages:
         return found, section_of(told.read, found[0].sentence, plain) if found else None
     for place in (*places(told.read, "results"), *places(told.read, "table")):
         on_drug = [size for size in effect_sizes_of(place.text, drug) if _names(size.sentence, drug)]

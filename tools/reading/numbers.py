@@ -51,6 +51,8 @@ _BARE_CI = re.compile(
 )
 _SEVERAL = re.compile(rf"^\s*(?:,\s*{_NUMBER}\s*,?\s*)*(?:and|or)\s+{_NUMBER}(?![\d.]*\s*(?:%|[a-z]))", re.IGNORECASE)
 """Values in a row, of which it cannot be told whose each is: "odds ratios 1.52 and 1.58"."""
+_SPREAD = re.compile(r"\s*(?:±|\+/-|\+-)")
+"""After a mean: heart rates and R-R intervals are told so, and ratios are not."""
 P_VALUE = re.compile(
     r"\bp(?:[-\s]?values?)?(?:\s+(?:for|of)\s+[\w\s-]{1,30}?)?\s*[,:]?\s*(?P<sign><=|>=|=|<|>|≤|≥|of|"
     r"was|is|:)\s*(?P<value>0?\.\d+|0|1(?:\.0+)?)"
@@ -62,9 +64,9 @@ P_VALUE = re.compile(
 _FIGURES = re.compile(
     r"\bp(?:[-\s]?values?)?\s*(?:<=|>=|=|<|>|≤|≥)\s*0?\.\d+"
     r"|(?:9[059]\s*%\s*)?\b(?:CI|confidence intervals?)\b[\s:,=(\[]*-?\d+(?:\.\d+)?\s*%?\s*(?:-|to|,)\s*-?\d+(?:\.\d+)?"
-    r"|-?\d+(?:\.\d+)?\s*(?:±|\+/-)\s*\d+(?:\.\d+)?|\b\d+\s*/\s*\d+\b|\b\d+ of (?:the )?\d+\b"
+    r"|-?\d+(?:\.\d+)?\s*(?:±|\+/-)\s*\d+(?:\.\d+)?|\b\d+\s*/\s*\d+\b(?!\.\d|\s*m[gm])|\b\d+ of (?:the )?\d+\b"
     r"|-?\d+(?:\.\d+)?(?:\s*%)?\s*(?:vs\.?|versus|compared (?:with|to))\s*-?\d+(?:\.\d+)?\s*%?"
-    r"|-?\b\d+(?:\.\d+)?\s*%(?!\s*(?:CI|confidence))|\b\d+(?:\.\d+)?-fold\b",
+    r"|(?:\b\d+(?:\.\d+)?\s*-\s*|-)?\b\d+(?:\.\d+)?\s*%(?!\s*(?:CI|confidence))|\b\d+(?:\.\d+)?-fold\b",
     re.IGNORECASE,
 )
 
@@ -188,6 +190,8 @@ def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
         low, high = _limits(interval) if interval else (None, None)
         p = P_VALUE.search(rest)
         value = _float(match["value"])
+        if measure in RATIOS and (value <= 0 or _SPREAD.match(rest)):
+            continue
         if low is not None and high is not None and not low <= value <= high:
             low = high = None
         effect = EffectSize(

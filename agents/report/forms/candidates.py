@@ -145,7 +145,8 @@ def _record(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow) -
     flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
     follow_up = "" if row.followup_months is None else Text(f" follow-up {row.followup_months:g} months", "small")
     given = [estimate(size) for size in row.effects[:_MAX_EFFECTS]] or row.figures
-    effects = points(given, "lines") if given else "none found"
+    missing = "not reported in the passage" if row.sentence else "none found"
+    effects = points(given, "lines") if given else missing
     elsewhere = row.effects and row.effects_section not in (None, "Abstract")
     link = Link(row.title, url_of(row.key, str(reference.get("url") or "")))
     return Row(
