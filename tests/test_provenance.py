@@ -100,13 +100,21 @@ async def test_a_retracted_study_is_not_quoted_on_its_limits() -> None:
     ("abstract", "sizes"),
     [
         (SAID.replace("(", "(OR 0.5; "), [("Abstract", 0.5)]),
-        (f"{SAID} Somnolence was likelier (OR 3.1).", []),
+        (f"{SAID} Somnolence was likelier with propranolol (OR 3.1).", []),
+        (f"{SAID} Migraine went on in fewer with propranolol (OR 0.4).", [("Abstract", 0.4)]),
+        (f"{SAID} Adverse events of propranolol were likelier in migraine (OR 3.1).", []),
         (SAID, [("Results", 2.4)]),
     ],
-    ids=["the passage's own", "none of another sentence", "the full text's where the abstract has none"],
+    ids=[
+        "the passage's own",
+        "none of another outcome",
+        "a result's on the same condition",
+        "none of harm",
+        "the full text's where the abstract has none",
+    ],
 )
 async def test_effect_sizes_are_those_of_the_passage(abstract: str, sizes: list[tuple[str, float]]) -> None:
-    [row] = (await report_on(read(abstract), quote=abstract.partition(" Somn")[0])).evidence_table
+    [row] = (await report_on(read(abstract), quote=abstract.partition(").")[0] + ").")).evidence_table
 
     assert [(row.effects_section, size.value) for size in row.effects] == sizes
     assert row.section == "Abstract"

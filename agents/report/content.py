@@ -173,7 +173,7 @@ class EvidenceRow(BaseModel, extra="forbid"):
     followup_months: float | None = None
     """None is not reported."""
     effects: list[EffectSize] = []
-    """Effect sizes of the passages that the direction was read from, with their sentences; those of the full text's
+    """Effect sizes on the outcome that the direction was read from, with their sentences; those of the full text's
     results where the whole abstract gives none."""
     figures: list[str] = []
     """The figures of that passage as it writes them, where there is no effect size; empty in older reports."""

@@ -13,9 +13,12 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, on_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
+from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.questions.query import ParsedQuestion
+from willowbark.tools.ranking import content_words
 from willowbark.tools.reading.numbers import effect_sizes_of, figures
 from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
+from willowbark.tools.reading.signs import groups
 from willowbark.tools.records import Trial
 from willowbark.tools.registry import kind_of, takes_names
 from willowbark.tools.sources.card import ENTRIES
@@ -146,13 +149,17 @@ def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
 
 
 def _effects(appraised: AppraisedRecord, told: _Told) -> tuple[list[EffectSize], str | None]:
-    """The drug's effect sizes in the passages that its verdict rests on, and none of any other outcome.
+    """The drug's effect sizes on the outcome that its verdict rests on: those of the passages.
 
-    Only where the whole abstract gives none, those of the full text that name the drug: its results, then its tables.
+    Where these have none, those of sentences that name the drug and a condition that a passage names, without a word of
+    harm; only where the whole abstract has none, those of the full text that name the drug: results, then tables.
     """
     drug = appraised.readings[0].drug if appraised.readings else ""
     passages = [passage.text for reading in appraised.readings[:1] for passage in reading.passages]
     found = [size for passage in passages for size in effect_sizes_of(passage, drug)]
+    if not found and told.has_effects and (outcomes := _conditions(" ".join(passages))):
+        every = (size for size in effect_sizes_of(told.body, drug) if _names(size.sentence, drug))
+        found = [size for size in every if outcomes & _conditions(size.sentence) and not _on_harm(size.sentence)]
     if found or told.has_effects or not passages:
         return found, section_of(told.read, found[0].sentence, plain) if found else None
     for place in (*places(told.read, "results"), *places(told.read, "table")):
@@ -160,6 +167,14 @@ def _effects(appraised: AppraisedRecord, told: _Told) -> tuple[list[EffectSize],
         if on_drug:
             return on_drug[:MAX_EFFECTS], place.title
     return [], None
+
+
+def _conditions(text: str) -> set[str]:
+    return {name for name, _, _ in find_known_conditions(text)}
+
+
+def _on_harm(sentence: str) -> bool:
+    return any("harm" in groups().get(word, ()) for word in content_words(sentence))
 
 
 def _names(sentence: str, drug: str) -> bool:
