@@ -520,7 +520,7 @@ def main() -> None:
     import logging  # noqa: PLC0415
     import warnings  # noqa: PLC0415
 
-    gc.set_threshold(50_000)  # a run makes many objects and few cycles: looking for them took a tenth of its time
+    gc.set_threshold(50_000)  # loading makes many objects and no garbage; `ask.collect_seldom` says how it goes on
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # the model libraries warn for their authors, not for people who ask a question
     logging.getLogger().addHandler(logging.NullHandler())  # or what libraries log would mix with the progress

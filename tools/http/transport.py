@@ -41,6 +41,7 @@ T = TypeVar("T")
 
 _RETRIED = (SourceUnavailable, UnreadableReply)
 _HOPELESS = (BreakerOpen, AllowanceSpent)
+_WORTH_ANOTHER = tenacity.retry_if_exception_type(_RETRIED) & tenacity.retry_if_not_exception_type(_HOPELESS)
 _RETRIED_STATUS = frozenset({408, 425, 429, *range(500, 600)})
 _MAX_REDIRECTS = 3
 _AT_ONCE = 4  # exchanges with one source: enough for its limit, and few are lost on one that is dead
@@ -231,42 +232,42 @@ class Transport:
     async def _ask(self, call: "_Call[T]") -> T:
         policy, due = self.policy, Due(self.policy.deadline_s)
         breaker = self.breaker(call.source)
-        last, failures, silences = "none came", 0, 0
+        last, attempts, failures, silences = "none came", 0, 0, 0
         retrying = tenacity.AsyncRetrying(
             sleep=self._sleep,
             stop=tenacity.stop_any(tenacity.stop_after_attempt(policy.attempts), Hopeless(due)),
             wait=Wait(policy),
-            retry=tenacity.retry_if_exception_type(_RETRIED) & tenacity.retry_if_not_exception_type(_HOPELESS),
+            retry=_WORTH_ANOTHER,
             reraise=True,
         )
+
+        async def attempt() -> T:
+            nonlocal last, attempts, failures, silences
+            attempts += 1
+            queued = time.monotonic()
+            clock.reschedule(None)
+            async with self._places.setdefault(call.source, asyncio.Semaphore(_AT_ONCE)):
+                breaker.check(call.source)
+                await self._spend(call)
+                await self._turn(call)
+                waited_s = time.monotonic() - queued
+                clock.reschedule(asyncio.get_running_loop().time() + due.put_off(waited_s))
+                try:
+                    found = await self._attempt(call, breaker, attempts, policy.timeout_s(silences), waited_s)
+                except _RETRIED as error:
+                    breaker.failed()
+                    last, failures = error.reason, failures + 1
+                    silences += isinstance(error, Silence)
+                    raise
+                except SourceRefused:
+                    breaker.worked()
+                    raise
+            breaker.worked()
+            return found
+
         try:
             async with asyncio.timeout_at(None) as clock:
-                async for attempt in retrying:
-                    with attempt:
-                        number = attempt.retry_state.attempt_number
-                        queued = time.monotonic()
-                        clock.reschedule(None)
-                        async with self._places.setdefault(call.source, asyncio.Semaphore(_AT_ONCE)):
-                            breaker.check(call.source)
-                            await self._spend(call)
-                            await self._turn(call)
-                            waited_s = time.monotonic() - queued
-                            clock.reschedule(asyncio.get_running_loop().time() + due.put_off(waited_s))
-                            try:
-                                found = await self._attempt(call, breaker, number, policy.timeout_s(silences), waited_s)
-                            except _RETRIED as error:
-                                breaker.failed()
-                                last, failures, silences = (
-                                    error.reason,
-                                    failures + 1,
-                                    silences + isinstance(error, Silence),
-                                )
-                                raise
-                            except SourceRefused:
-                                breaker.worked()
-                                raise
-                        breaker.worked()
-                        return found
+                return await retrying(attempt)
         except _RETRIED:
             breaker.gave_up(due.since, failures)
             raise
@@ -276,7 +277,8 @@ class Transport:
             breaker.gave_up(due.since, failures)
             reason = f"no usable answer within {policy.deadline_s:.3g} s; the last: {last}"
             raise SourceUnavailable(call.source, reason) from None
-        raise AssertionError("tenacity returns or raises")
+        finally:
+            retrying.iter_state.reset()  # its actions hold it: a cycle that the collector would have to find
 
     async def _attempt(self, call: "_Call[T]", breaker: Breaker, number: int, timeout_s: float, waited_s: float) -> T:
         started = time.monotonic()

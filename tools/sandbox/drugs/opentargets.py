@@ -7,9 +7,11 @@ Rows whose drug, disease or target has no number are left out, since the schema 
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
-from graphql import GraphQLSyntaxError, build_schema, graphql_sync
+from graphql import DocumentNode, GraphQLError, GraphQLSyntaxError, build_schema, parse, validate
+from graphql.execution import ExecutionResult, execute_sync
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -176,6 +178,11 @@ def routes(library: Library) -> list[Route]:
     assert schema.query_type is not None
     schema.query_type.fields["mapIds"].resolve = lambda root, info, **asked: root.map_ids(info, **asked)
 
+    @lru_cache(maxsize=64)  # the same few are sent all the time
+    def checked(query: str) -> tuple[DocumentNode, list[GraphQLError]]:
+        document = parse(query)
+        return document, validate(schema, document)
+
     async def graphql(request: Request) -> Response:
         try:
             asked = await request.json()
@@ -185,11 +192,15 @@ def routes(library: Library) -> list[Route]:
             return _refusal("No query in request body")
         given, name = asked.get("variables"), asked.get("operationName")
         variables = given if isinstance(given, dict) else {}
-        result = graphql_sync(schema, asked["query"], graph, variable_values=variables, operation_name=name)
-        errors = result.errors or []
-        if errors and isinstance(errors[0], GraphQLSyntaxError):
-            said = errors[0].formatted
+        try:
+            document, errors = checked(asked["query"])
+        except GraphQLSyntaxError as error:
+            said = error.formatted
             return JSONResponse({"syntaxError": said["message"], "locations": said["locations"]}, status_code=400)
+        result = ExecutionResult(None, errors)
+        if not errors:
+            result = execute_sync(schema, document, graph, variable_values=variables, operation_name=name)
+            errors = result.errors or []
         return JSONResponse(result.formatted, 400 if any(error.path is None for error in errors) else 200)
 
     return [Route("/opentargets/graphql", graphql, methods=["POST"])]
