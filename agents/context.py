@@ -228,6 +228,7 @@ class RunContext:
             task.cancel()
         await asyncio.gather(*self._ahead, return_exceptions=True)
         self._ahead.clear()
+        self._looked_up = None  # it may have been cut short
         self._over = threading.Event()
 
     async def checked(self, question: str, pool: Sequence[Evidence]) -> Checked:

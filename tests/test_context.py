@@ -145,3 +145,16 @@ async def test_another_pool_is_checked_anew() -> None:
             await run.leave()
 
     assert all("trust_state" in each.metadata for each in pool)
+
+
+async def test_a_check_that_was_cut_short_is_made_anew() -> None:
+    with SandboxServer(latency_s=0.5) as server:
+        async with Transport(Endpoints.sandbox(server.url)) as transport:
+            run = RunContext(transport)
+            run.check_ahead(QUESTION, POOL)
+            await asyncio.sleep(0.2)
+            await run.leave()
+            pool, _ = await run.checked(QUESTION, POOL)
+            await run.leave()
+
+    assert all("trust_state" in each.metadata for each in pool)

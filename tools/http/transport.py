@@ -334,7 +334,7 @@ class Transport:
 
     async def _exchange(self, call: "_Call[Any]", timeout_s: float) -> WireReply:
         """Send, follow redirects within the known hosts, and try the other client once where a firewall says 403."""
-        request, wire = call.request, self._wires[call.endpoint.wire]
+        request, wire = replace(call.request, source=call.source), self._wires[call.endpoint.wire]
         reply = await wire.send(request, timeout_s)
         for _ in range(_MAX_REDIRECTS):
             if reply.status not in (301, 302, 307, 308):

@@ -70,6 +70,8 @@ class WireRequest:
     """Parameters that join the others on the wire alone: keys of sources that take them in no body. Over httpx only."""
     secret_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Likewise headers."""
+    source: str = field(default="", compare=False)
+    """Whose connections carry it: in a pool of all sources' each request looks at every idle connection there is."""
 
     @property
     def sent(self) -> str:
@@ -115,20 +117,23 @@ class HttpxWire:
 
     def __init__(self, transport: "httpx.AsyncBaseTransport | None" = None) -> None:
         self._transport = transport
-        self._clients: dict[bool, httpx.AsyncClient] = {}
-        """By whether they have certificates to check by: reading those takes longer than all else."""
+        self._clients: dict[tuple[str, bool], httpx.AsyncClient] = {}
+        """By source, and whether they have certificates to check by."""
+        self._trusted: ssl.SSLContext | None = None  # read once, and where needed: it takes longer than all else
 
     async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
         """Exchange one request for one whole reply; see `Wire.send`."""
         import httpx  # noqa: PLC0415
 
         url = httpx.URL(request.url).copy_merge_params({**request.params, **request.secret})
-        if (client := self._clients.get(url.scheme == "https")) is None:  # here and not above, for the time it takes
-            client = self._clients[url.scheme == "https"] = httpx.AsyncClient(
-                transport=self._transport,
-                headers=HEADERS,
-                follow_redirects=False,
-                verify=True if url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),  # trusts nobody
+        name = request.source, url.scheme == "https"
+        if (client := self._clients.get(name)) is None:  # here and not above, for the time it takes
+            if url.scheme == "https":
+                trusted = self._trusted = self._trusted or httpx.create_ssl_context()
+            else:
+                trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody
+            client = self._clients[name] = httpx.AsyncClient(
+                transport=self._transport, headers=HEADERS, follow_redirects=False, verify=trusted
             )
         try:
             async with asyncio.timeout(timeout_s):
