@@ -78,6 +78,7 @@ class Course:
     ) -> None:
         self._question = question
         self._settings = settings
+        self._readings = Readings(settings.research.reader)
         self._client = client
         self._endpoints = endpoints
         self._options = options
@@ -148,7 +149,9 @@ class Course:
         if report is None:
             reason = "timeout" if self._alarm.rang else narrator.stop_reason
             said = together(self._earlier, narrator.messages or [question])
-            report = await partial_report(said, reason, self._settings, self._model.name, self._budget.account)
+            report = await partial_report(
+                said, reason, self._settings, self._model.name, self._budget.account, self._readings
+            )
         await tell(self._options.hooks, report)
         yield narrator.event("complete", told, report)
 
@@ -255,7 +258,7 @@ class Course:
             calls=lambda: self._budget.calls,
             decided=Approval.model_validate(decided[-1]) if decided else None,
             waiting=self._waiting,
-            readings=Readings(self._settings.research.reader),
+            readings=self._readings,
         )
         return ResearchTeam(members, client, run=run)
 

@@ -150,6 +150,7 @@ async def partial_report(
     settings: Settings,
     model: str,
     account: Account | None = None,
+    readings: Readings | None = None,
 ) -> ResearchReport:
     """Have the baseline analyst report what a run found before it stopped.
 
@@ -159,6 +160,7 @@ async def partial_report(
         settings: of the run; where a person was to be asked and was not, their default holds.
         model: the run's.
         account: of the run, which knows what was used beside the turns; None knows the turns alone.
+        readings: of the run, so that nothing is read twice; None reads anew.
 
     Raises:
         WillowbarkError: no report could be made.
@@ -173,7 +175,7 @@ async def partial_report(
     agent = ReportAgent("report", analyst)
     account = account or account_of(prices_of(model, settings.llm))
     account = None if model == BASELINE else account
-    agent.join(RunContext(account=account, readings=Readings(asked.reader), stopped=stop_reason))
+    agent.join(RunContext(account=account, readings=readings or Readings(asked.reader), stopped=stop_reason))
     async for event in agent.on_messages_stream(messages, CancellationToken()):
         if isinstance(event, Response) and isinstance(event.chat_message, ReportMessage):
             return event.chat_message.content
