@@ -51,7 +51,7 @@ _BARE_CI = re.compile(
 )
 _SEVERAL = re.compile(rf"^\s*(?:,\s*{_NUMBER}\s*,?\s*)*(?:and|or)\s+{_NUMBER}(?![\d.]*\s*(?:%|[a-z]))", re.IGNORECASE)
 """Values in a row, of which it cannot be told whose each is: "odds ratios 1.52 and 1.58"."""
-_SPREAD = re.compile(r"\s*(?:±|\+/-|\+-)")
+_SPREAD = ("±", "+/-", "+-")
 """After a mean: heart rates and R-R intervals are told so, and ratios are not."""
 P_VALUE = re.compile(
     r"\bp(?:[-\s]?values?)?(?:\s+(?:for|of)\s+[\w\s-]{1,30}?)?\s*[,:]?\s*(?P<sign><=|>=|=|<|>|≤|≥|of|"
@@ -190,7 +190,7 @@ def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
         low, high = _limits(interval) if interval else (None, None)
         p = P_VALUE.search(rest)
         value = _float(match["value"])
-        if measure in RATIOS and (value <= 0 or _SPREAD.match(rest)):
+        if measure in RATIOS and (value <= 0 or rest.lstrip().startswith(_SPREAD)):
             continue
         if low is not None and high is not None and not low <= value <= high:
             low = high = None
