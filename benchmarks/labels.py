@@ -7,7 +7,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "labels"
 EARLIER = 29
-"""The heads' weights are learnt from the batches up to this one; the encoder's from all of them."""
+"""The heads are learnt from the batches up to this one; the encoder, designs and participants from all of them."""
 
 
 @dataclass(frozen=True)

@@ -97,10 +97,6 @@ def load(abstracts: Path, labels: Path) -> tuple[list[Record], list[Record]]:
     return [found[pmid] for pmid in sorted(found)], [hinted[pmid] for pmid in sorted(hinted)]
 
 
-def _hint(types: Sequence[str], title: str) -> str | None:
-    return next((HINTS[kind] for kind in HINTS if kind in types or (kind in TITLES and kind in title)), None)
-
-
 def _most(counts: Counter[str]) -> str:
     return max(sorted(counts), key=lambda value: counts[value])
 

@@ -4,9 +4,13 @@ import asyncio
 import threading
 from collections.abc import Sequence
 
+from autogen_agentchat.messages import TextMessage
 from builders import QUESTION, record
 
 from willowbark.agents.context import RunContext
+from willowbark.agents.findings import Findings, FindingsMessage
+from willowbark.teams.config import Settings
+from willowbark.teams.run.narrator import partial_report
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates, read_ahead
 from willowbark.tools.http.endpoints import Endpoints
@@ -15,6 +19,7 @@ from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.learned import LearnedReader
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.search import SourceReply, Status
 
 POOL = [
     record(str(number), f"{drug} in migraine prophylaxis", f"{drug} reduced migraine attacks more than placebo.")
@@ -158,3 +163,22 @@ async def test_a_check_that_was_cut_short_is_made_anew() -> None:
             await run.leave()
 
     assert all("trust_state" in each.metadata for each in pool)
+
+
+async def test_the_report_of_a_stopped_run_reads_nothing_that_the_run_had_read() -> None:
+    reader = Counting()
+    readings = Readings(reader)
+    reply = SourceReply(source="pubmed", query="q", status=Status.OK, records=POOL)
+    said = [
+        TextMessage(content=QUESTION, source="user"),
+        FindingsMessage(
+            content=Findings(specialist="literature", iteration=1, summary="", replies=[reply]), source="literature"
+        ),
+    ]
+    report = await partial_report(said, "cancelled", Settings(), "baseline", readings=readings)
+    read = list(reader.read)
+    again = await partial_report(said, "cancelled", Settings(), "baseline", readings=readings)
+
+    assert (report.stop_reason, set(read)) == ("cancelled", {each.name for each in report.candidates})
+    assert reader.read == read
+    assert again.candidates == report.candidates

@@ -340,11 +340,7 @@ def _research_stream() -> ResearchStream:
 
 
 def collect_seldom() -> None:
-    """Have cyclic garbage looked for in what a run makes alone, and seldom: looking took a tenth of its time.
-
-    What is loaded stays out of it (https://docs.python.org/3/library/gc.html#gc.freeze): a look at all of it holds up
-    whatever is waited for by a tenth of a second.
-    """
+    """Have cyclic garbage looked for in what a run makes alone, and seldom: a look at all that is loaded takes .1 s."""
     gc.freeze()
     gc.set_threshold(10_000)
 
