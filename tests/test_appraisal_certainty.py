@@ -234,6 +234,14 @@ def test_as_many_uncertain_readings_count_as_can_hardly_all_be_wrong(chances: li
     assert any("Counted together" in step for step in found.certainty.steps) == bool(count)
 
 
+def test_uncertain_readings_that_count_together_start_low_and_take_nothing_from_sure_ones() -> None:
+    sure = [item(key=f"pmid:9{n}", size=500) for n in (1, 2)]
+    levels = [
+        appraise_candidate(some).certainty.level for some in (leaning([0.7] * 9), sure, [*sure, *leaning([0.7] * 9)])
+    ]
+    assert levels == [CertaintyLevel.low, CertaintyLevel.high, CertaintyLevel.high]
+
+
 @given(st.lists(st.floats(0, 1), max_size=12))
 def test_no_more_uncertain_readings_count_than_are_expected_to_be_right(chances: list[float]) -> None:
     assert len(appraise_candidate(leaning(chances)).together) <= sum(chances) + 1

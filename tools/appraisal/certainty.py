@@ -144,7 +144,7 @@ def counted_together(items: Sequence[AppraisedItem]) -> tuple[list[AppraisedItem
         return list(items), [], []
     keys = sorted(item.key for item in leaning[:count])
     said = f"Counted together: {count} of {len(leaning)} uncertain readings in support, since as many are right with a"
-    turned = {"direction": Direction.supports, "leans": None, "chance": 0.0}
+    turned = {"direction": Direction.supports, "leans": None}  # the chance stays: it starts low, see `_kinds`
     return (
         [i.model_copy(update=turned) if i.key in keys else i for i in items],
         keys,
@@ -234,8 +234,11 @@ def appraise(items: Sequence[AppraisedItem]) -> Certainty:
 
 
 def _kinds(supporting: Sequence[AppraisedItem]) -> list[tuple[tuple[str, str], int, list[AppraisedItem]]]:
-    """The records by kind, with the rank from which they start: each kind is rated apart, the best one stands."""
-    plain = [i for i in supporting if not i.hedged]
+    """The records by kind, with the rank from which they start: each kind is rated apart, the best one stands.
+
+    Uncertain readings that count together start low, whatever they are of: they may have been read amiss.
+    """
+    plain = [i for i in supporting if not i.hedged and not i.chance]
     trials = [
         i for i in plain if i.design in RANDOMISED or (i.design is StudyDesign.systematic_review and not _is_mention(i))
     ]
@@ -244,6 +247,7 @@ def _kinds(supporting: Sequence[AppraisedItem]) -> list[tuple[tuple[str, str], i
         (("systematic review", "systematic reviews"), 1, [i for i in plain if _is_mention(i)]),
         (("observational study", "observational studies"), 1, [i for i in plain if i.design.tier in (3, 4)]),
         (("guarded result", "guarded results"), 1, [i for i in supporting if i.hedged and i.design.tier <= 4]),
+        (("uncertain reading", "uncertain readings"), 1, [i for i in supporting if i.chance and i.design.tier <= 4]),
         (_WITHOUT_PATIENTS, 0, [i for i in supporting if i.design.tier >= 5]),
     ]
 
