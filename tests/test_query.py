@@ -99,6 +99,26 @@ def test_a_plain_or_joins_and_but_not_excludes() -> None:
     assert preprocess_query("acromegaly but not narcolepsy") == "acromegaly NOT narcolepsy"
 
 
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        ("Compare etanercept and adalimumab in rheumatoid arthritis", "etanercept OR adalimumab"),
+        ("Is etanercept for rheumatoid arthritis better than adalimumab?", "etanercept OR adalimumab"),
+        (
+            "adalimumab or infliximab versus etanercept in rheumatoid arthritis",
+            "adalimumab OR infliximab OR etanercept",
+        ),
+    ],
+)
+def test_drugs_to_compare_are_alternatives_since_trials_against_placebo_name_one(question: str, query: str) -> None:
+    assert preprocess_query(question) == f'({query}) AND "rheumatoid arthritis"'
+
+
+def test_drugs_to_compare_stay_as_they_are_in_query_syntax_of_ones_own() -> None:
+    asked = "(etanercept AND adalimumab) rheumatoid arthritis"
+    assert preprocess_query(f"Compare {asked}").startswith("(etanercept AND adalimumab) AND")
+
+
 def test_another_name_in_brackets_is_no_further_condition() -> None:
     query = preprocess_query("finerenone (BAY 94-8862)")
 

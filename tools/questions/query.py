@@ -56,9 +56,10 @@ _NOISE = frozenset(
     given good got had harmful has have having help helped helpful helping helps here how i if improve improves
     improving in ineffective instead into is it its just know known licensed like look looking manage management
     managing may me mechanism mechanisms medication medications medicine medicines might more most must my new no
-    nor not of off-label ok okay on one only option options or other our out patient patients people please possible
-    possibly potential potentially promise promising rather recommended relevant repurpose repurposed repurposing
-    research safe safely safety seem seems should show showing shown shows so some such suggest suggested suitable
+    nor not of off-label ok okay on one only option options or other our out patient patients people please plus
+    possible possibly potential potentially promise promising rather recommended relevant repurpose repurposed
+    repurposing research safe safely safety seem seems should show showing shown shows so some such suggest suggested
+    suitable
     superior take taken tell than that the their them then therapeutic therapeutics therapies therapy there these
     they this those to today treat treated treating treatment treatments treats try unsafe us use used useful
     useless uses using versus vs was we well were what what's whats when where whether which who whose why will with
@@ -320,9 +321,11 @@ def _units(text: str) -> list[_Unit]:
 
 
 def _focused(text: str) -> str:
-    """A question on safety without the use of the drug, and one on harm without those whom it may befall.
+    """A question on safety without the use, one on harm without those whom it may befall, and drugs that are to
+    be compared as alternatives.
 
-    Records on valproate in pregnancy seldom are on migraine too.
+    Records on valproate in pregnancy seldom are on migraine too; and two drugs are compared by trials of each against
+    placebo, too, which name no other.
     """
     names, safe = _names(text), find_population(text) is not None
     kind = kind_of(text, [Name(DRUG if names.is_drug(each) else CONDITION, each.start, each.end) for each in names.all])
@@ -332,8 +335,28 @@ def _focused(text: str) -> str:
         beside = [*names.conditions, *prevention]
     elif kind == "harm" and names.conditions:
         beside = [each for each in find_people(text) if each not in names.conditions]
+    elif kind == "compare":
+        return _as_alternatives(text, names)
     for each in sorted(beside, key=lambda match: -match.start):
         text = text[: each.start] + text[each.end :]
+    return text
+
+
+def _as_alternatives(text: str, names: _Names) -> str:
+    """A question with one drug or another; as it is where it leaves some out, or has brackets or quotes of its own."""
+    arms = [each for each in names.all if names.is_drug(each)]
+    is_own = not set('()"').isdisjoint(text) or find_excluded(text, names.all, names.is_drug)
+    if is_own or len({each.value for each in arms}) < 2:
+        return text
+    spelled = " or ".join(text[each.start : each.end] for each in arms)
+    first = min(arms, key=lambda arm: arm.start)
+    for each in sorted(arms, key=lambda arm: -arm.start):
+        before = text[: each.start]
+        text = (
+            before + spelled + text[each.end :]
+            if each is first
+            else before.rstrip().removesuffix(" or") + text[each.end :]
+        )
     return text
 
 
