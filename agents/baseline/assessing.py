@@ -233,10 +233,9 @@ def draft(request: DraftRequest) -> ReportDraft:
 
 def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Claim]:
     found = candidate.appraisal
-    sure = [key for key in found.supporting if key not in found.together]
-    sides: list[tuple[Stance, list[str]]] = [("supports", sure), ("contradicts", found.contradicting)]
-    if not sure and not found.contradicting:
-        sides = [("neutral", [*found.together, *found.leaning])]
+    sides: list[tuple[Stance, list[str]]] = [("supports", found.supporting), ("contradicts", found.contradicting)]
+    if not found.supporting and not found.contradicting:
+        sides = [("neutral", list(found.leaning))]
     for stance, keys in sides:
         given = 0
         for appraised in candidate.records:

@@ -144,7 +144,6 @@ def _drug_candidate(candidate: Candidate, claims: list[Claim], own: OwnWords, ma
         held_down_by=list(found.certainty.lowered),
         clinical_status=_status(candidate, material),
         supporting_citations=list(found.supporting),
-        together_citations=list(found.together),
         contradicting_citations=list(found.contradicting),
         undecided_citations=[*found.neutral, *found.unclear],
         claims=claims,
@@ -224,7 +223,7 @@ def _failed(material: Material) -> Iterator[str]:
     yield from (f"{note}." for verdict in material.assessments for note in verdict.notes)
     yield from (f"{note}." for note in material.notes)
     if material.sandboxed:
-        yield _sandbox_line()
+        yield _sandbox_line(material)
     if dropped := len(material.verdicts.dropped):
         yield f"{counted(dropped, 'claim')} dropped: not borne out by the record it cites."
     if unworded := len(material.verdicts.unworded):
@@ -291,10 +290,10 @@ def _set_aside(material: Material) -> Iterator[str]:
 
 
 def _of_candidates(shown: Sequence[Candidate]) -> Iterator[str]:
-    if uncertain := len({key for c in shown for key in c.appraisal.leaning}):
+    if uncertain := sum(len(c.appraisal.leaning) for c in shown):
         yield (
-            f"{counted(uncertain, 'record')} read as speaking for or against a drug, but too uncertainly: shown as "
-            "uncertain, counted for neither side."
+            f"{counted(uncertain, 'time')} a record was read as speaking for or against a drug, but too uncertainly: "
+            "shown as uncertain, counted for neither side of that drug."
         )
     unsized = [c.drug for c in shown if all(record.item.sample_size is None for record in c.records)]
     if unsized:
@@ -309,13 +308,16 @@ def _of_classes(material: Material) -> Iterator[str]:
         )
 
 
-def _sandbox_line() -> str:
-    from willowbark.tools.sandbox.library import summary  # noqa: PLC0415  only offline reports need it
+def _sandbox_line(material: Material) -> str:
+    from willowbark.tools.sandbox.library import pmids, summary  # noqa: PLC0415  only offline reports need it
 
+    if {paper.pmid for each in material.pool if (paper := each.paper) and paper.pmid} <= pmids():
+        held = f"The library that comes with it holds {summary()} Its texts are told in Willowbark's own words."
+    else:
+        held = "It served another library than the one that comes with it."
     return (
-        "Answered offline, by Willowbark's sandbox and not the public sources. The library that comes with it holds "
-        f"{summary()} Its abstracts and full texts are told in Willowbark's own words. Ask again "
-        "without --offline to search the public sources."
+        f"Answered offline, by Willowbark's sandbox and not the public sources. {held} Ask again without --offline to "
+        "search the public sources."
     )
 
 

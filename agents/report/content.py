@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from willowbark.tools.appraisal import EffectSize, Level, Quality, SeriousEvents
 from willowbark.tools.mechanism.steps import Chain
@@ -84,8 +84,17 @@ class LookAlike(BaseModel, extra="forbid"):
     """Surnames in lower case; empty where either record names no authors."""
 
 
+_FORMER = frozenset({"together_citations"})
+
+
 class DrugCandidate(BaseModel, extra="forbid"):
     """A drug with evidence on the condition, for or against."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_today(cls, said: Any) -> Any:
+        """Without what earlier versions wrote beside: the uncertain readings that counted in support."""
+        return {name: each for name, each in said.items() if name not in _FORMER} if isinstance(said, dict) else said
 
     name: str
     generic_name: str | None = None
@@ -115,8 +124,6 @@ class DrugCandidate(BaseModel, extra="forbid"):
     clinical_status: str = NOT_REPORTED
     supporting_citations: list[str] = []
     """Keys of the records that speak for it."""
-    together_citations: list[str] = []
-    """Of those that speak for it the ones read too uncertainly to count alone: so many are hardly all wrong."""
     contradicting_citations: list[str] = []
     """Keys of the records that speak against it."""
     undecided_citations: list[str] = []

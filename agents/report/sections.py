@@ -72,16 +72,11 @@ def clinical_section(
 def _verdict(candidate: Candidate, kept: Sequence[Claim], references: References) -> Flow:
     found = candidate.appraisal
     quoted = [claim.evidence_key for claim in kept if claim.drug.casefold() == candidate.drug]
-    sure = [key for key in found.supporting if key not in found.together]
     sides = [
         _side(candidate.records, keys, word, references)
-        for keys, word in ((sure, "for"), (found.contradicting, "against"))
+        for keys, word in ((found.supporting, "for"), (found.contradicting, "against"))
         if keys
     ]
-    if together := found.together:
-        many = counted(len(together), "more record" if sure else "record")
-        said = f"{many} read uncertainly as speaking for it, too many to be all wrong"
-        sides.append(flow(said, references.cite(together)))
     if leaning := list(found.leaning):
         sides.append(flow(f"{counted(len(leaning), 'record')} read too uncertainly to count", references.cite(leaning)))
     decided = {*found.supporting, *found.contradicting, *leaning}
@@ -144,10 +139,13 @@ def _standing(trial: Evidence) -> Iterator[str]:
 
 def _others(material: Material, shown: Sequence[Candidate]) -> Iterator[Block]:
     others = [c for c in material.candidates if c not in shown]
-    if leads := [c.drug for c in others if Direction.supports in c.appraisal.leaning.values()]:
-        named = listed(leads, most=MAX_OTHERS)
-        yield paragraph(f"Perhaps of help on {material.topic}, by records read too uncertainly to count: {named}.")
-    if silent := [c.drug for c in others if c.drug not in leads]:
+    leads = [c.drug for c in others if Direction.supports in c.appraisal.leaning.values()]
+    doubts = [c.drug for c in others if c.appraisal.leaning and c.drug not in leads]
+    for said, some in (("Perhaps of help", leads), ("Perhaps of none", doubts)):
+        if some:
+            named = listed(some, most=MAX_OTHERS)
+            yield paragraph(f"{said} in {material.topic}, by records read too uncertainly to count: {named}.")
+    if silent := [c.drug for c in others if not c.appraisal.leaning]:
         named = listed(silent, most=MAX_OTHERS)
         said = f"Named in the records on {material.topic}, with no result that could be read and verified: {named}."
         yield paragraph(said)

@@ -82,8 +82,6 @@ class CandidateAppraisal(BaseModel, frozen=True, extra="forbid"):
     contradicting: list[str] = []
     neutral: list[str] = []
     unclear: list[str] = []
-    together: list[str] = []
-    """Of those in support the ones read too uncertainly to count alone."""
     leaning: dict[str, Direction] = {}
     """Where undecided records would stand if their readings were surer."""
     excluded: list[str] = []
@@ -98,8 +96,8 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     """Appraise all evidence on a candidate; the order of the items does not matter."""
     every = sorted((i for i in items if not i.retracted), key=lambda i: i.model_dump_json())
     kept, folded, same = one_per_trial(every)
-    kept, together, adding_up = counted_together(kept)
-    items = [*kept, *(i for i in items if i.retracted)]
+    borne_out, adding_up = corroborated(kept)
+    items = [*borne_out, *(i for i in items if i.retracted)]
 
     def keys(direction: Direction) -> list[str]:
         return [i.key for i in kept if standing(i) is direction]
@@ -114,7 +112,6 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         contradicting=keys(Direction.contradicts),
         neutral=keys(Direction.neutral),
         unclear=keys(Direction.unclear),
-        together=together,
         leaning={i.key: i.leans for i in kept if i.leans and standing(i) is Direction.neutral},
         excluded=sorted(i.key for i in items if i.retracted),
         same_trial=folded,
@@ -122,17 +119,20 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     )
 
 
-def counted_together(items: Sequence[AppraisedItem]) -> tuple[list[AppraisedItem], list[str], list[str]]:
-    """Let uncertain readings in support count, as many as are right with a probability of `HARDLY_WRONG`.
+def corroborated(items: Sequence[AppraisedItem]) -> tuple[list[AppraisedItem], list[str]]:
+    """Let uncertain readings in support bear out what sure ones say, as many as are right with a probability of .85.
 
     One of 70 % may well be wrong, six of them hardly all. How many of them are right follows the Poisson binomial
-    distribution, by the calibrated chance of each; the likeliest count. Readings against a drug don't: those that lean
-    so are right too seldom (`tools/reading/weights.md`), and weigh half on the other side of the balance.
+    distribution, by the calibrated chance of each; the likeliest count towards certainty. Nobody can say which are
+    right, so none is shown as support; where no reading is sure, none counts. Readings against a drug don't: those that
+    lean so are right too seldom (`tools/reading/weights.md`).
 
     Returns:
-        the items, those that count now in support; their keys; a line that says so, if any count.
+        the items, those that count now in support; a line that says so, if any count.
     """
     leaning = sorted((i for i in items if i.leans is Direction.supports), key=lambda i: (-i.chance, i.key))
+    if not any(standing(i) is Direction.supports for i in items):
+        return list(items), []
     exactly = [1.0]
     """How probable it is that none, one, two, … are right."""
     for item in leaning:
@@ -141,14 +141,15 @@ def counted_together(items: Sequence[AppraisedItem]) -> tuple[list[AppraisedItem
     least = [sum(exactly[number:]) for number in range(len(exactly))]
     count = max((number for number, chance in enumerate(least) if chance >= HARDLY_WRONG), default=0)
     if not count:
-        return list(items), [], []
-    keys = sorted(item.key for item in leaning[:count])
-    said = f"Counted together: {count} of {len(leaning)} uncertain readings in support, since as many are right with a"
-    turned = {"direction": Direction.supports, "leans": None}  # the chance stays: it starts low, see `_kinds`
+        return list(items), []
+    keys = {item.key for item in leaning[:count]}
+    turned = {"direction": Direction.supports, "leans": None, "chance": 0.0}
     return (
         [i.model_copy(update=turned) if i.key in keys else i for i in items],
-        keys,
-        [f"{said} probability of {least[count]:.2f}."],
+        [
+            f"Borne out by {count} of {len(leaning)} uncertain readings in support: at least so many of them are right "
+            f"with a probability of {least[count]:.2f}."
+        ],
     )
 
 
@@ -234,11 +235,8 @@ def appraise(items: Sequence[AppraisedItem]) -> Certainty:
 
 
 def _kinds(supporting: Sequence[AppraisedItem]) -> list[tuple[tuple[str, str], int, list[AppraisedItem]]]:
-    """The records by kind, with the rank from which they start: each kind is rated apart, the best one stands.
-
-    Uncertain readings that count together start low, whatever they are of: they may have been read amiss.
-    """
-    plain = [i for i in supporting if not i.hedged and not i.chance]
+    """The records by kind, with the rank from which they start: each kind is rated apart, the best one stands."""
+    plain = [i for i in supporting if not i.hedged]
     trials = [
         i for i in plain if i.design in RANDOMISED or (i.design is StudyDesign.systematic_review and not _is_mention(i))
     ]
@@ -247,7 +245,6 @@ def _kinds(supporting: Sequence[AppraisedItem]) -> list[tuple[tuple[str, str], i
         (("systematic review", "systematic reviews"), 1, [i for i in plain if _is_mention(i)]),
         (("observational study", "observational studies"), 1, [i for i in plain if i.design.tier in (3, 4)]),
         (("guarded result", "guarded results"), 1, [i for i in supporting if i.hedged and i.design.tier <= 4]),
-        (("uncertain reading", "uncertain readings"), 1, [i for i in supporting if i.chance and i.design.tier <= 4]),
         (_WITHOUT_PATIENTS, 0, [i for i in supporting if i.design.tier >= 5]),
     ]
 
@@ -280,20 +277,25 @@ def _alone(body: Body) -> tuple[int, str]:
 def _inconsistency(
     supporting: Sequence[AppraisedItem], against: Sequence[AppraisedItem], leaning: Sequence[AppraisedItem]
 ) -> tuple[int, list[tuple[int, str]]]:
-    """Steps down in all, and each number of steps with its reason; uncertain readings weigh half on either side."""
+    """Steps down in all, and each number of steps with its reason; uncertain readings weigh by their chance."""
     doubts = [i for i in leaning if i.leans is Direction.contradicts]
-    opposed = sum(map(weight, [*against, *doubts]))
-    whole = sum(map(weight, [*supporting, *against, *leaning]))
+    opposed = sum(map(weight, against)) + sum(weight(i) * i.chance for i in doubts)
+    whole = sum(map(weight, [*supporting, *against])) + sum(weight(i) * i.chance for i in leaning)
     reasons, down = [], 0
     if opposed * VERY_SERIOUS >= whole:
         down = 2
     elif opposed * SERIOUS >= whole:
         down = 1
     if against or (doubts and down):
-        told = f"{len(against)} of {len(against) + len(supporting)} records {_speak(len(against))} against it"
-        told += f", and {len(doubts)} more, uncertainly read" if doubts else ""
-        share = f"{opposed * 100 // whole} % of the weight"
-        reasons.append((down, f"inconsistent, {told} ({share})" if down else f"{told} ({share}, less than a quarter)"))
+        many = len(against) + len(supporting)
+        told = [f"{len(against)} of {many} records {_speak(len(against))} against it"] if against else []
+        if doubts:
+            told.append(
+                f"{len(doubts)} more may" if against else f"{len(doubts)} may speak against it, read uncertainly"
+            )
+        share = f"{100 * opposed / whole:.0f} % of the weight"
+        said = " and ".join(told)
+        reasons.append((down, f"inconsistent, {said} ({share})" if down else f"{said} ({share}, less than a quarter)"))
     harmful = sorted(i.key for i in against if i.why_stopped_kind == "safety")
     if harmful:
         reasons.append((1, f"stopped for safety: {', '.join(harmful)}"))

@@ -73,13 +73,13 @@ def standing(item: AppraisedItem) -> Direction:
 
 
 def weight(item: AppraisedItem) -> int:
-    """Weight of an item in the balance: halved for each of preprint, concern, guarded words, indirectness, doubt."""
+    """Weight of an item in the balance: halved for each of preprint, concern, guarded words, indirectness."""
     is_open = item.design in (StudyDesign.rct, StudyDesign.rct_open)
     base = _OPEN_WEIGHT if is_open else _DESIGN_WEIGHT[item.design.tier]
     if item.why_stopped_kind in ("safety", "futility"):
         base = max(base, _STOPPED_WEIGHT)
     is_indirect = not item.direct or item.complication or bool(item.other_outcome)
-    return base * 8 >> sum((item.is_preprint, bool(item.concern), item.hedged, is_indirect, bool(item.leans)))
+    return base * 8 >> sum((item.is_preprint, bool(item.concern), item.hedged, is_indirect))
 
 
 _DECIDED = (Direction.supports, Direction.contradicts)

@@ -128,7 +128,7 @@ def _without_placebo(item: AppraisedItem) -> tuple[FaultKind, str]:
     if item.rival_works:
         return "rival", f"{other} (that {item.rivals} works is shown by other records here)"
     if item.beats_rival:
-        return "rival", f"{other} (it did better than {item.rivals})"
+        return "rival", f"{other} (read as doing better than {item.rivals})"
     return "untested", f"{other} (no record here shows that this works)"
 
 

@@ -133,14 +133,12 @@ def _record(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow) -
     reference = next((r for r in report.references if r["key"] == row.key), {})
     said = f" {byline(reference.get('authors') or [], row.date)} · {named(row.key)}"
     number = Cite((int(reference["number"]),)) if reference else ""
-    together = row.key in candidate.together_citations
-    counts = "counted since so many such readings are hardly all wrong" if together else "not surely enough to count"
     marks = {
         "retracted": row.retracted,
         "expression of concern": row.concern,
         "preprint, not peer-reviewed": row.is_preprint,
         f"readers disagree ({row.disputed})": row.disputed,
-        f"uncertain: read as {_LEANS.get(row.leans or '')} it, {counts}": row.leans,
+        f"uncertain: read as {_LEANS.get(row.leans or '')} it, not surely enough to count": row.leans,
     }
     flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
     follow_up = "" if row.followup_months is None else Text(f" follow-up {row.followup_months:g} months", "small")

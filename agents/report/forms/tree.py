@@ -84,7 +84,7 @@ def candidates(report: ReportContent) -> Section:
         )
         return Section(title, "candidates", (paragraph(none),))
     overview = Table(
-        "Existing drugs with a verified verdict: those asked about, then the best supported; certainty is of helping",
+        "Drugs with a verdict, sure or not: those asked about, then the best supported; certainty is of helping",
         ("drug", "certainty", "evidence", "for", "against", "undecided", "status"),
         (Group(tuple(_overview(c, place) for place, c in enumerate(report.candidates, 1))),),
         "overview",
@@ -104,18 +104,12 @@ def _overview(candidate: DrugCandidate, place: int) -> Row:
             flow(Link(candidate.name, f"#candidate-{place}")),
             flow(Text(candidate.certainty, "level")),
             flow(candidate.evidence_quality),
-            flow(in_support(candidate)),
+            flow(str(len(candidate.supporting_citations))),
             flow(str(len(candidate.contradicting_citations))),
             flow(str(len(candidate.undecided_citations))),
             flow(candidate.clinical_status),
         )
     )
-
-
-def in_support(candidate: DrugCandidate) -> str:
-    """How many records speak for a candidate, and how many of these are read uncertainly: `4 (3 uncertain)`."""
-    together = len(candidate.together_citations)
-    return f"{len(candidate.supporting_citations)}{f' ({together} uncertain)' if together else ''}"
 
 
 def clinical(report: ReportContent) -> Section:
@@ -303,7 +297,7 @@ def short(report: ReportContent) -> tuple[Block, ...]:
     if not report.candidates:
         return (said,)
     rows = [
-        (c.name, c.certainty, in_support(c), str(len(c.contradicting_citations)))
+        (c.name, c.certainty, str(len(c.supporting_citations)), str(len(c.contradicting_citations)))
         for c in report.candidates[:_LOOKED_AT]
     ]
     return (said, table("", ("drug", "certainty", "for", "against"), [tuple(map(flow, row)) for row in rows]))

@@ -231,6 +231,12 @@ def summary(folder: Path | None = None) -> str:
     return f"{served} publications and {len(trials)} trials on {topics}; {drugs} drugs."
 
 
+@cache
+def pmids() -> frozenset[str]:
+    """The PMIDs of the publications that come with the package."""
+    return frozenset(each["pmid"] for each in _read(resources.files(__name__), "publications_") if each.get("pmid"))
+
+
 def _others(folder: Traversable) -> list[str]:
     names = (file.name.removesuffix(".jsonl") for file in folder.iterdir() if file.name.endswith(".jsonl"))
     return sorted(name for name in names if name not in _KINDS and not name.startswith("publications_"))
