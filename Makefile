@@ -122,6 +122,11 @@ train-encoder: dev ## Tune the careful reader's encoder (ARGS="path/to/abstracts
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1 torch==2.13.0 transformers==4.57.1
 	$(BIN)/python -m benchmarks.train_encoder $(ARGS)
 
+.PHONY: train-facts-encoder
+train-facts-encoder: dev ## Tune its last layers to tell designs and participants (ARGS="path/to/abstracts.jsonl.gz")
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1 torch==2.13.0
+	$(BIN)/python -m benchmarks.train_facts_encoder $(ARGS)
+
 .PHONY: bench-gold
 bench-gold: dev ## What the reader's signs are worth on public gold sets (ARGS="path/to/folder")
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1

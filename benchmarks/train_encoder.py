@@ -25,7 +25,7 @@ from torch import nn
 from torch.nn import functional
 from transformers import BertModel
 
-from willowbark.tools.reading.encoder import FIELDS, LONGEST, SIGNS, Encoder, Pieces, Shown, shown
+from willowbark.tools.reading.encoder import FIELDS, LONGEST_WHOLE, SIGNS, Encoder, Pieces, Shown, shown
 from willowbark.tools.reading.encoder import SENTENCES as SENTENCES_CARRY
 from willowbark.tools.reading.features import Page, View
 
@@ -187,7 +187,7 @@ def stored(model: Tuned, pieces: Pieces, seen: set[int], settled: dict[str, Any]
     body = {name.removeprefix("body."): each for name, each in state.items() if name.startswith("body.")}
     put(found, "words", body["embeddings.word_embeddings.weight"][kept])
     places = body["embeddings.position_embeddings.weight"] + body["embeddings.token_type_embeddings.weight"][0]
-    found["places"] = places[:LONGEST].astype(np.float16)
+    found["places"] = places[:LONGEST_WHOLE].astype(np.float16)
     for end in ("weight", "bias"):
         found[f"norm.{end}"] = body[f"embeddings.LayerNorm.{end}"]
     for at in range(model.body.config.num_hidden_layers):

@@ -3,9 +3,9 @@
     python -m benchmarks.train_facts ABSTRACTS.jsonl.gz
 
 Needs scikit-learn. ABSTRACTS holds `pmid`, `title`, `abstract` and `publication_types` a line; the labels are tables
-with the columns `pmid`, `design` and `n`. A fifth of the PMIDs is kept apart by hash and only measured, with weights
-that have not seen it; the others are cross-validated. The weights written at the end are fitted to all of them. The
-same input gives the same bytes.
+with the columns `pmid`, `design` and `n`: those of readings, and those of designs alone. A fifth of the PMIDs is kept
+apart by hash and only measured, with weights that have not seen it; the others are cross-validated. The weights written
+at the end are fitted to all of them. The same input gives the same bytes.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def load(abstracts: Path, labels: Path) -> tuple[list[Record], list[Record]]:
     """The labelled records, the most frequent label of each; and those that a type or the title hints at."""
     designs: dict[str, Counter[str]] = {}
     sizes: dict[str, Counter[str]] = {}
-    for path in sorted(labels.glob("reader_*.tsv")):
+    for path in sorted(labels.glob("*_[0-9][0-9].tsv")):
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t"):
                 designs.setdefault(row["pmid"], Counter())[row["design"]] += 1
@@ -169,7 +169,7 @@ def choices(records: Sequence[Record]) -> list[Choice]:
         offered = candidates(record.untyped, record.told)
         wanted = NOT_REPORTED if record.participants is None else record.participants
         if wanted in offered:
-            found.append(Choice(list(offered.values()), list(offered).index(wanted)))
+            found.append(Choice([each.features for each in offered.values()], list(offered).index(wanted)))
     return found
 
 

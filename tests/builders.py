@@ -10,6 +10,7 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from willowbark.agents.assessment import AssessmentDetails, AssessmentMessage, JudgeAssessment
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.tools.evidence import Citation, Evidence, SourceName
+from willowbark.tools.reading.facts import facts_of
 from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.reading import Passage, Reading
 from willowbark.tools.reading.text import sentences
@@ -143,4 +144,5 @@ class ScriptedReader:
         fields = {"passages": [Passage(text=last, start=0, end=len(last))], **self.fields}
         told = [effect for known, effect in self.effects.items() if known in text]
         fields.update({"effect": told[0]} if told else {})
-        return reading(key, drug, **fields)
+        facts = facts_of(page)
+        return reading(key, drug, **{"design": facts.design, "participants": facts.participants, **fields})

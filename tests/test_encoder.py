@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from willowbark.tools.reading.encoder import (
     BEYOND_DOUBT,
     FIELDS,
     LONGEST,
+    LONGEST_WHOLE,
     SENTENCES,
     WHOLLY,
     CarefulReader,
@@ -23,10 +25,13 @@ from willowbark.tools.reading.encoder import (
     Pieces,
     encoder,
     shown,
+    shown_whole,
 )
+from willowbark.tools.reading.facts import candidates, facts_of, heads
 from willowbark.tools.reading.features import Page, View
-from willowbark.tools.reading.heads import weights
+from willowbark.tools.reading.heads import pooled, softmax, weights
 from willowbark.tools.reading.learned import LearnedReader
+from willowbark.tools.reading.reading import Design
 
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12)
 
@@ -53,6 +58,51 @@ def test_of_a_long_record_title_and_end_are_kept_and_the_room_is_not_exceeded(co
     assert seen.orders == sorted(seen.orders)
     assert {0, len(view.sentences) - 1} <= set(seen.orders)
     assert len(seen.places) == len(seen.orders)
+
+
+@given(st.integers(0, 60), st.integers(1, 40))
+def test_of_a_long_record_the_title_and_who_took_part_are_looked_at_first(count: int, words: int) -> None:
+    before, after = ("Blood was " + "drawn " * words + ". ") * count, ("It was " + "well " * words + ". ") * count
+    page = Page(TITLE, f"{before}Of 212 patients all stayed. {after}It helps.")
+    seen = shown_whole(page, encoder().pieces)
+    assert len(seen.pieces) <= LONGEST_WHOLE
+    number = next(at for at, token in enumerate(page.text.tokens) if token.text == "212")
+    assert 0 < seen.places[number] < len(seen.pieces)
+    assert 0 in seen.places
+
+
+def test_heads_and_encoder_tell_the_same_designs_in_the_same_order() -> None:
+    designs = heads()["design"].classes
+    assert list(designs) == sorted(get_args(Design))
+    assert len(encoder().making(Page(TITLE, TEXT)).design) == len(designs)
+
+
+def test_each_candidate_has_a_probability_and_what_is_not_looked_at_next_to_none() -> None:
+    long = "Blood was drawn from 12 patients in a room. " * 40
+    page = Page(TITLE, f"We randomised 120 patients. {long}In 1875 it was used.")
+    offered = candidates(page, "rct")
+    told = dict(zip(offered, encoder().making(page).participants(offered), strict=True))
+    assert sum(told.values()) == pytest.approx(1, abs=1e-5)
+    assert max(told, key=lambda value: told[value]) == 120
+
+
+def test_design_and_participants_of_a_record_are_told_once_for_all_its_drugs(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Page] = []
+    monkeypatch.setattr(CarefulReader, "facts_of", lambda _, page: told.append(page) or facts_of(page))
+    reader, page = CarefulReader(), Page(TITLE, TEXT)
+    for drug in ("propranolol", "timolol"):
+        reader.read_page(page, drug, "migraine")
+    reader.read_page(Page(TITLE, TEXT), "propranolol", "migraine")
+    assert len(told) == 2
+
+
+@given(st.lists(st.floats(-5, 5, width=32), min_size=2, max_size=9), st.integers(0, 8))
+def test_of_two_opinions_one_that_does_not_count_changes_nothing(scores: list[float], by: int) -> None:
+    one = softmax(np.array(scores, np.float32))
+    other = np.roll(one, by)
+    np.testing.assert_allclose(pooled(one, other, 0.0), one, atol=1e-4)
+    np.testing.assert_allclose(pooled(one, other, 1.0), other, atol=1e-4)
+    assert pooled(one, one, 0.5).argmax() == one.argmax()
 
 
 def test_nothing_is_learnt_of_a_name() -> None:

@@ -83,7 +83,7 @@ def test_one_of_several_is_no_number_of_people(text: str) -> None:
 
 
 def test_one_patient_is() -> None:
-    assert "number" in candidates(Page("", "We treated one patient."), "case_report")[1]
+    assert "number" in candidates(Page("", "We treated one patient."), "case_report")[1].features
 
 
 def test_several_cases_are_a_series() -> None:

@@ -29,7 +29,7 @@ class Reader:
         quote = Passage(text=page.text.quote(last.start, last.end), start=last.start, end=last.end)
         return Reading(
             key=key, drug=drug, condition=condition, role="tested", kind="efficacy", effect="better",
-            passages=(quote,), probability=0.9, reader="scripted", version=self.version,
+            design="rct", participants=120, passages=(quote,), probability=0.9, reader="scripted", version=self.version,
         )  # fmt: skip
 
 

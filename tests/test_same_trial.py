@@ -75,6 +75,24 @@ def test_two_papers_of_one_trial_count_once_without_its_registration() -> None:
     assert (found.appraisal.supporting, found.appraisal.same_trial) == (["pmid:1"], ["pmid:2"])
 
 
+def test_papers_of_one_trial_count_once_by_the_name_that_both_write_out() -> None:
+    named = f"{FEWER} These are data of the Migraine Outcomes Prevention Evaluation (MOPE)."
+    other = f"{FEWER} This was the Headache in Adults (HIA) trial."
+    found = topiramate(
+        paper("1", named), paper("2", f"The (MOPE) study. {FEWER}"), paper("3", other), paper("4", FEWER)
+    )
+
+    assert (len(found.appraisal.supporting), len(found.appraisal.same_trial)) == (3, 1)
+    assert any("report one trial (MOPE) and count once" in note for note in found.appraisal.notes)
+
+
+def test_a_scale_written_out_is_no_trial() -> None:
+    scale = f"{FEWER} Disability was told by the Headache Impact Test (HIT) and migraine (MIG) by its diary."
+    found = topiramate(paper("1", scale), paper("2", scale))
+
+    assert found.appraisal.supporting == ["pmid:1", "pmid:2"]
+
+
 def test_papers_of_different_trials_count_each() -> None:
     found = topiramate(paper("1", FEWER, nct_ids=[NUMBER]), paper("2", FEWER, nct_ids=["NCT99999902"]))
 

@@ -18,7 +18,6 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import is_generic
-from willowbark.tools.reading.facts import facts_of
 from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.numbers import statistics_of
 from willowbark.tools.reading.reading import Reading
@@ -137,11 +136,9 @@ def _read(entry: Entry, options: Options, reader: PageReader) -> Iterator[Readin
     drugs = [entry.drug] if entry.drug else _distinct(page.drugs)
     condition = entry.condition or options.condition
     conditions = [condition] if condition else [name for name in _distinct(page.conditions) if not is_generic(name)]
-    facts = facts_of(page)
     for drug in drugs:
         for asked_about in conditions:
-            reading = reader.read_page(page, drug, asked_about, str(entry.id))
-            yield reading.model_copy(update={"design": facts.design, "participants": facts.participants})
+            yield reader.read_page(page, drug, asked_about, str(entry.id))
 
 
 def _distinct(named: Sequence[tuple[str, int, int]]) -> list[str]:

@@ -20,6 +20,7 @@ from ..questions.query import ParsedQuestion
 from ..reading.design import RANDOMISED, StudyDesign, purpose_of, study_design
 from ..reading.reading import Asked, Comparator, Design, ReaderName, Reading
 from ..reading.text import sentences
+from ..sources.publications import trial_acronyms
 from ..works.linking import named_trials, trial_number
 from ..works.sections import places
 from .direction import Direction, direction_of
@@ -27,7 +28,6 @@ from .item import AppraisedItem
 from .posted import PostedFinding, registered_reading
 
 if TYPE_CHECKING:  # the learned readers bring numpy: a run is begun before anything is read
-    from ..reading.facts import Facts
     from ..reading.features import Page
     from ..reading.learned import LearnedReader
 from .stopping import why_stopped_kind
@@ -57,7 +57,7 @@ class PageReader(Protocol):
     version: str
 
     def read_page(self, page: "Page", drug: str, condition: str, key: str = "") -> Reading:
-        """Read a record that is cut already."""
+        """Read a record that is cut already: for the drug, and for its design and participants."""
 
 
 class Readings:
@@ -74,7 +74,7 @@ class Readings:
         self._reader = reader
         self._given: dict[str, dict[str, Reading]] = {}
         self._read: dict[Asked, Reading] = {}
-        self._cut: tuple[tuple[str, str], Page, Facts] | None = None
+        self._cut: tuple[tuple[str, str], Page] | None = None
         self._appraised: dict[str, tuple[Evidence, ParsedQuestion, Mapping[str, AppraisedRecord]]] = {}
         self._ahead: set[str] = set()
         self._one_reads = threading.RLock()
@@ -137,27 +137,23 @@ class Readings:
     def _own(self, asked: Asked) -> Reading:
         with self._one_reads:
             if asked not in self._read:
-                page, facts = self._page(asked)
                 reader = page_reader(self._reader) if isinstance(self._reader, str) else self._reader
-                reading = reader.read_page(page, asked.drug, asked.condition, asked.key)
-                told: dict[str, object] = {"design": facts.design, "participants": facts.participants}
-                self._read[asked] = reading.model_copy(update=told)
+                self._read[asked] = reader.read_page(self._page(asked), asked.drug, asked.condition, asked.key)
             return self._read[asked]
 
     def aims(self, asked: Asked) -> frozenset[str]:
         """The sentences of a record that say what it was to find out."""
         with self._one_reads:
-            page = self._page(asked)[0]
+            page = self._page(asked)
         spans = zip(page.text.sentences, page.zones, strict=True)
         quotes = (page.text.quote(each.start, each.end) for each, zone in spans if zone == "A")
         return frozenset(sentence for quote in quotes for sentence in sentences(quote))
 
-    def _page(self, asked: Asked) -> "tuple[Page, Facts]":
+    def _page(self, asked: Asked) -> "Page":
         """A record, cut once for all its drugs, which are asked about one after another."""
         if self._cut is None or self._cut[0] != (asked.title, asked.text):
-            page, facts = _page_of(asked)
-            self._cut = (asked.title, asked.text), page, facts
-        return self._cut[1:]
+            self._cut = (asked.title, asked.text), _page_of(asked)
+        return self._cut[1]
 
 
 def names_of(record: Evidence) -> list[str]:
@@ -171,13 +167,11 @@ def _stands(reading: Reading, asked: Asked) -> bool:
     return all(passage.text in text for passage in reading.passages)
 
 
-def _page_of(asked: Asked) -> "tuple[Page, Facts]":
-    """A record cut into what the readers look at, and its facts."""
-    from ..reading.facts import facts_of  # noqa: PLC0415
+def _page_of(asked: Asked) -> "Page":
+    """A record cut into what the readers look at."""
     from ..reading.features import Page  # noqa: PLC0415
 
-    page = Page(asked.title, asked.text, asked.publication_types)
-    return page, facts_of(page)
+    return Page(asked.title, asked.text, asked.publication_types)
 
 
 @lru_cache(maxsize=3)
@@ -285,7 +279,9 @@ def design_of(record: Evidence) -> StudyDesign:
     """The study design of a record; a record of a trial registry is a registry entry."""
     if kind_of(record) == "trial":
         return StudyDesign.registry_entry
-    facts = _page_of(asked_of(record, "", ""))[1]
+    from ..reading.facts import facts_of  # noqa: PLC0415
+
+    facts = facts_of(_page_of(asked_of(record, "", "")))
     return _design(record, facts.design, facts.participants)
 
 
@@ -362,7 +358,9 @@ def _prevents(record: Evidence, reading: Reading) -> bool:
 
 
 def trial_of(record: Evidence, design: StudyDesign) -> str | None:
-    """The one trial that a record reports, by its NCT number; None for reviews, and where it names none or several."""
+    """The one trial that a record reports, by its NCT number, else by its acronym, written out; None for reviews, and
+    where it names none or several.
+    """
     if own := trial_number(record):
         return own
     if design not in _OF_ONE_STUDY:
@@ -370,5 +368,5 @@ def trial_of(record: Evidence, design: StudyDesign) -> str | None:
     linked = (
         checked_identifier("nct_id", str(key).partition(":")[2]) for key in record.metadata.get("linked_trials", ())
     )
-    named = {*named_trials(record), *filter(None, linked)}
+    named = {*named_trials(record), *filter(None, linked)} or {*trial_acronyms(record.citation.title, record.content)}
     return named.pop() if len(named) == 1 else None

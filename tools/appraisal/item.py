@@ -60,7 +60,7 @@ class AppraisedItem(BaseModel, frozen=True, extra="forbid"):
     disputed: str | None = None
     """What each reader says of it, where they disagree; None means that they agree or that one alone read it."""
     trial: str | None = None
-    """NCT number of the trial that it reports; None where it reports none, several, or does not say."""
+    """NCT number or acronym of the trial that it reports; None where it reports none, several, or does not say."""
 
 
 def standing(item: AppraisedItem) -> Direction:

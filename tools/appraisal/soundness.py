@@ -173,7 +173,8 @@ def _told(marked: Marked, domain: str, *, randomised: bool) -> str:
     if len(marked) == 1:
         return f"the {noun} is {'; '.join(counts)}"
     of = len(marked)
-    many = {text: f"{n} of {of}" if n < of else f"all {of}" for text, n in counts.items()}
+    every = "both" if of == 2 else f"all {of}"
+    many = {text: f"{n} of {of}" if n < of else every for text, n in counts.items()}
     return "; ".join(f"{share} {noun}s {text}" for text, share in many.items())
 
 

@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .features import View
-from .heads import Floats, Settled, Weights, softmax
+from .facts import WAYS, Candidate, Facts, facts_of, masked, numbers_of
+from .features import Page, View
+from .heads import Floats, Settled, Weights, pooled, softmax
 from .learned import Judged, LearnedReader
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -37,7 +38,12 @@ SIGNS = {"DRUG": 1, "COND": 2, "OTHER": 3, "CLASS": 4, "ELSE": 5, "P<": 6, "P>":
 """Word pieces that stand for names and p values: such as the base was never trained on."""
 LONGEST = 208
 """Pieces of a record that are looked at; of a longer one the sentences that tell least are left out."""
+LONGEST_WHOLE = 320
+"""The same where a record's design and participants are told."""
 _NAME = 12  # pieces of the condition's name
+_WORTH_CUTTING = 24
+_SOON_COUNTED = {"T": 0, "M": 3, "A": 4, "R": 5, "C": 5, "B": 6}
+_UNSEEN = -12.0
 _ZONES = {zone: 10 + at for at, zone in enumerate("TABMRC")}
 _SOON = {zone: at for at, zone in enumerate("TCRAMB")}
 _HEADS = 12
@@ -48,7 +54,10 @@ BEYOND_DOUBT = 0.7
 """The probability of no verdict from which on a run believes the heads alone: on records left out verdicts were as
 often right, and half as many again were read in the same time (`weights.md`)."""
 WHOLLY = 0.95
-"""The same where each reading counts as a whole, its role as much as its verdict."""
+"""The same where each reading counts as a whole, its role as much as its verdict; then each record's design and
+participants are told by both."""
+SURE_OF_DESIGN = 0.9
+"""The probability of a design from which on a run believes the heads alone of it, and of the participants."""
 
 
 class Pieces:
@@ -134,6 +143,65 @@ def _rank(at: int, last: int, zone: str, drug: bool) -> int:
     return 3 + _SOON[zone]
 
 
+class ShownWhole(NamedTuple):
+    """A record as the encoder sees it to tell its design and participants."""
+
+    pieces: list[int]
+    places: dict[int, int]
+    """Where each token that is looked at begins."""
+
+
+def shown_whole(page: Page, pieces: Pieces) -> ShownWhole:
+    """Cut a record to what is looked at: title, sentences that count people, the last, methods before the rest."""
+    words, last = masked(page), len(page.text.sentences) - 1
+    cut: list[list[tuple[int, int]]] = []
+    ranks: list[int] = []
+    for at, (sentence, zone) in enumerate(zip(page.text.sentences, page.zones, strict=True)):
+        own = ((piece, token) for token in range(sentence.first, sentence.last) for piece in pieces.of(words[token]))
+        cut.append([(_ZONES[zone], -1), *own])
+        counts = any(number.people for number in numbers_of(page, sentence))
+        ranks.append(0 if at == 0 else 2 if counts else 1 if at == last else _SOON_COUNTED[zone])
+    room, kept = LONGEST_WHOLE - 2, list[int]()
+    for at in sorted(range(len(cut)), key=lambda at: (ranks[at], at)):
+        if len(cut[at]) > room and ranks[at] <= 2 and room > _WORTH_CUTTING:
+            cut[at] = cut[at][:room]
+        if len(cut[at]) <= room:
+            kept.append(at)
+            room -= len(cut[at])
+    found, places = [Pieces.START], dict[int, int]()
+    for at in sorted(kept):
+        for piece, token in cut[at]:
+            places.setdefault(token, len(found))
+            found.append(piece)
+    return ShownWhole([*found, Pieces.END], places)
+
+
+class Making:
+    """What the encoder says of how a record was made.
+
+    Attributes:
+        share: how much it counts beside the heads for `design` and `participants`.
+        design: probabilities, in the order of the alphabet.
+    """
+
+    def __init__(
+        self, design: Floats, alone: Floats, ways: Floats, places: Mapping[int, int], share: Mapping[str, float]
+    ) -> None:
+        self.design, self.share = design, share
+        self._alone, self._ways, self._places = alone, ways, places
+
+    def participants(self, offered: Mapping[int, Candidate]) -> Floats:
+        """Probabilities of candidates, in their order: those that are not looked at have next to none."""
+        return softmax(np.array([self._score(value, each) for value, each in offered.items()], np.float32))
+
+    def _score(self, value: int, candidate: Candidate) -> float:
+        found = [float(self._alone[value])] if value < len(self._alone) else []
+        for kind, numbers in candidate.ways:
+            if seen := [self._places[each] for each in numbers if each in self._places]:
+                found.append(float(self._ways[seen, WAYS.index(kind)].mean()))
+        return float(np.logaddexp.reduce(found)) if found else _UNSEEN
+
+
 class Told(NamedTuple):
     """What the encoder says of a view."""
 
@@ -162,7 +230,10 @@ class Encoder:
             name: np.asarray(each, np.float32) for name, each in stored.items() if name.endswith((".weight", "bias"))
         }
         self._of["places"] = np.asarray(stored["places"], np.float32)
-        self._layers = sum(name.endswith(".asked") for name in stored)
+        layers = [name.removesuffix(".asked") for name in stored if name.endswith(".asked")]
+        self._layers = [name for name in layers if name.isdecimal()]
+        own = [name for name in layers if name not in self._layers]  # the last ones are others where a making is told
+        self._making = [*self._layers[: len(self._layers) - len(own)], *own]
 
     @classmethod
     def load(cls, raw: bytes) -> "Encoder":
@@ -174,7 +245,7 @@ class Encoder:
         """Read a view."""
         seen = shown(view, self.pieces)
         pieces = np.array(seen.pieces)
-        states = self._states(pieces)
+        states = self._states(pieces, self._layers)
         means = [states[pieces == SIGNS[name]] for name in ("DRUG", "COND")]
         whole = np.concatenate(
             [states[0], *(each.mean(axis=0) if len(each) else np.zeros_like(states[0]) for each in means)]
@@ -183,11 +254,20 @@ class Encoder:
         carried = self._through(states[seen.places], "sentence")
         return Told(fields, dict(zip(seen.orders, map(softmax, carried), strict=True)))
 
-    def _states(self, pieces: np.ndarray) -> Floats:
-        """The state of each piece after the last layer."""
+    def making(self, page: Page) -> Making:
+        """Tell how a record was made."""
+        seen = shown_whole(page, self.pieces)
+        states = self._states(np.array(seen.pieces), self._making)
+        whole = np.concatenate([states[0], states.mean(axis=0)])
+        design = softmax(self._through(whole, "making.design"))
+        alone, ways = self._through(whole, "making.alone"), self._through(states, "making.ways")
+        return Making(design, alone, ways, seen.places, self.joined.share)
+
+    def _states(self, pieces: np.ndarray, layers: Sequence[str]) -> Floats:
+        """The state of each piece after the last of some layers."""
         states = self._words[pieces] * self._scale[pieces] + self._of["places"][: len(pieces)]
         states = self._normed(states, "norm")
-        for layer in range(self._layers):
+        for layer in layers:
             heard = self._through(self._heard(states, f"{layer}.asked"), f"{layer}.heard")
             states = self._normed(states + heard, f"{layer}.heard.norm")
             wide = _gelu(self._through(states, f"{layer}.wide"))
@@ -244,8 +324,7 @@ class Joined(NamedTuple):
 class CarefulReader(LearnedReader):
     """Reads with the encoder too: more often right, and some hundred times slower.
 
-    What the heads and the encoder say is joined as a weighted geometric mean (a logarithmic opinion pool; Genest and
-    Zidek 1986, https://doi.org/10.1214/ss/1177013825). Where the heads find no verdict beyond doubt, they are believed.
+    What both say is joined by `heads.pooled`. Where the heads find no verdict beyond doubt, they are believed.
 
     Args:
         heads: the learned reader's weights; None takes those that came with the package.
@@ -267,23 +346,22 @@ class CarefulReader(LearnedReader):
     def _settled(self) -> Settled:
         return self._encoder.joined.settled
 
+    def facts_of(self, page: Page) -> Facts:
+        """Tell a record's design and its participants."""
+        return facts_of(page, self._encoder.making, 1.0 if self._beyond_doubt >= WHOLLY else SURE_OF_DESIGN)
+
     def _judged(self, view: View) -> Judged:
         heads = super()._judged(view)
         if heads.verdict[self._none] >= self._beyond_doubt:
             return heads
         told, share = self._encoder.told(view), self._encoder.joined.share
-        fields = {name: _pooled(each, told.fields[name], share[name]) for name, each in heads.fields.items()}
+        fields = {name: pooled(each, told.fields[name], share[name]) for name, each in heads.fields.items()}
         sentences = {
-            at: _pooled(each, told.sentences[at], share["sentence"]) if at in told.sentences else each
+            at: pooled(each, told.sentences[at], share["sentence"]) if at in told.sentences else each
             for at, each in heads.sentences.items()
         }
-        verdict = _pooled(heads.verdict, told.fields["verdict"], share["verdict"])
-        return Judged(verdict, _pooled(heads.role, told.fields["role"], share["role"]), fields, sentences)
-
-
-def _pooled(one: Floats, other: Floats, share: float) -> Floats:
-    """Two opinions as one, the other's counting by its share."""
-    return softmax((1 - share) * np.log(one + _TINY) + share * np.log(other + _TINY))
+        verdict = pooled(heads.verdict, told.fields["verdict"], share["verdict"])
+        return Judged(verdict, pooled(heads.role, told.fields["role"], share["role"]), fields, sentences)
 
 
 @cache

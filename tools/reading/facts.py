@@ -10,17 +10,17 @@ import base64
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import pairwise, takewhile
-from typing import cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
 from .features import Page
-from .heads import Head
+from .heads import Floats, Head, pooled, softmax
 from .reading import Design
 from .reporting import spelled_number
 from .text import Sentence, Token
@@ -63,29 +63,75 @@ class Facts:
     """Randomised or analysed, people or animals; None: not reported."""
 
 
-def facts_of(page: Page) -> Facts:
-    """Tell a record's design and its participants."""
-    heads = _heads()
-    design = heads["design"].best(design_features(page))
-    return Facts(cast(Design, design), participants_of(page, design, heads["participants"]))
+class Way(NamedTuple):
+    """How a text comes to a number."""
+
+    kind: str
+    """Of `WAYS`."""
+    numbers: tuple[int, ...]
+    """The first token of each number that it is made of."""
 
 
-def participants_of(page: Page, design: str, head: Head) -> int | None:
-    """The candidate of the highest score; None where that is "not reported"."""
+WAYS = ("one", "sum", "twice", "three times", "four times")
+
+
+class Candidate(NamedTuple):
+    """What may be the number of participants."""
+
+    features: list[str]
+    ways: list[Way]
+    """Empty where no number of the text leads to it: for "not reported", and for a single patient."""
+
+
+class Second(Protocol):
+    """A second opinion on a record: see `encoder.Making`."""
+
+    share: Mapping[str, float]
+    """How much it counts for `design` and for `participants`, 0 to 1."""
+    design: Floats
+    """Probabilities of the designs, in the order of the alphabet."""
+
+    def participants(self, offered: Mapping[int, Candidate]) -> Floats:
+        """Probabilities of candidates, in their order."""
+
+
+def facts_of(page: Page, ask: Callable[[Page], Second] | None = None, beyond_doubt: float = 1.0) -> Facts:
+    """Tell a record's design and its participants.
+
+    Args:
+        page: the record.
+        ask: gives a second opinion, which is joined with what the weights here say; None leaves it at that.
+        beyond_doubt: the probability of a design from which on it is not asked for, 0 to 1.
+    """
+    known = heads()
+    designs = softmax(known["design"].scores([design_features(page)])[0])
+    second = ask(page) if ask is not None and designs.max() < beyond_doubt else None
+    if second is not None:
+        designs = pooled(designs, second.design, second.share["design"])
+    design = known["design"].classes[int(designs.argmax())]
+    return Facts(cast(Design, design), participants_of(page, design, known["participants"], second))
+
+
+def participants_of(page: Page, design: str, head: Head, second: Second | None = None) -> int | None:
+    """The most probable candidate; None where that is "not reported"."""
     found = candidates(page, design)
-    weight = _weight_of(head).get
-    best = max(found, key=lambda value: sum(weight(name, 0.0) for name in found[value]))
+    weight = weight_of(head).get
+    told = np.array([sum(weight(name, 0.0) for name in each.features) for each in found.values()], np.float32)
+    if second is not None:
+        told = pooled(softmax(told), second.participants(found), second.share["participants"])
+    best = list(found)[int(told.argmax())]
     return None if best == NOT_REPORTED else best
 
 
 @lru_cache(maxsize=2)
-def _weight_of(head: Head) -> Mapping[str, float]:
+def weight_of(head: Head) -> Mapping[str, float]:
     """The weight of each feature of a head with one class: sums of some forty are quicker so."""
     return {name: float(head.weights[row, 0]) for name, row in head.rows.items()}
 
 
 @lru_cache(maxsize=1)
-def _heads() -> Mapping[str, Head]:
+def heads() -> Mapping[str, Head]:
+    """The weights that came with the package: `design`, and `participants` with one score a candidate."""
     return read_heads(files(__package__).joinpath(WEIGHTS).read_text(encoding="utf-8"))
 
 
@@ -105,10 +151,10 @@ def read_heads(table: str) -> dict[str, Head]:
 def design_features(page: Page) -> list[str]:
     """Words and pairs of words by the part they stand in, signs of a design and pairs of them, publication types."""
     found: dict[str, None] = {}
-    masked = _masked(page)
+    shown = masked(page)
     cut = page.text.sentences
     for order, sentence in enumerate(cut):
-        words = [word for word in masked[sentence.first : sentence.last] if word]
+        words = [word for word in shown[sentence.first : sentence.last] if word]
         if sentence.headed == "title":
             _grams(found, words, "t:")
             found.update(dict.fromkeys(f"t^{word}" for word in words[:1]))
@@ -127,7 +173,7 @@ def design_features(page: Page) -> list[str]:
     return list(found)
 
 
-def _masked(page: Page) -> list[str]:
+def masked(page: Page) -> list[str]:
     """The words with `DRUG` in place of drugs: no name of a drug tells a design."""
     words, tokens = list(page.words), page.text.tokens
     starts = {token.start: at for at, token in enumerate(tokens)}
@@ -197,36 +243,43 @@ def _random(tokens: Sequence[Token], at: int, sentence: Sentence) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mention:
-    """A whole number of a text: its value, the tokens it is made of, whether people or `n =` stand beside it."""
+class Number:
+    """A whole number of a text."""
 
     value: int
     first: int
+    """Its first token."""
     last: int
+    """The token after it."""
     people: bool
+    """Whether people or `n =` stand beside it."""
     arm: bool
+    """Whether `n =` stands before it."""
 
 
-def candidates(page: Page, design: str) -> dict[int, list[str]]:
-    """What may be the number of participants, each with its features; 0 stands for "not reported"."""
+def candidates(page: Page, design: str) -> dict[int, Candidate]:
+    """What may be the number of participants; 0 stands for "not reported"."""
     found: dict[int, dict[str, None]] = {}
+    ways: dict[int, dict[Way, None]] = {}
     tokens = page.text.tokens
     cut = page.text.sentences
     seen: Counter[int] = Counter()
     summed: set[int] = set()
     largest = 0
     for order, sentence in enumerate(cut):
-        mentions = list(_mentions(tokens, sentence))
+        mentions = list(numbers_of(page, sentence))
         place = sentence.headed or f"at{min(4, 5 * order // len(cut))}"
         for mention in mentions:
             seen[mention.value] += 1
             largest = max(largest, mention.value if mention.people else 0)
             into = found.setdefault(mention.value, {})
             into.update(dict.fromkeys(_around(page.words, mention, sentence, place)))
-        for value, told in _sums(page.words, tokens, sentence, mentions):
+            ways.setdefault(mention.value, {})[Way("one", (mention.first,))] = None
+        for value, way, told in _sums(page.words, tokens, sentence, mentions):
             summed.add(value)
             into = found.setdefault(value, {})
             into.update(dict.fromkeys(f"sum {name}" for name in (*told, place)))
+            ways.setdefault(value, {})[way] = None
     single = found.setdefault(1, {})
     single["single"] = None
     peopled = [value for value, features in found.items() if "people" in features]
@@ -245,11 +298,13 @@ def candidates(page: Page, design: str) -> dict[int, list[str]]:
             features[f"above{min(above, 3)}"] = None
     nothing = {"none": None, f"none {design}": None, f"none people{min(len(peopled), 3)}": None}
     nothing[f"none {design} people{min(len(peopled), 3)}"] = None
-    return {NOT_REPORTED: list(nothing)} | {value: list(features) for value, features in found.items()}
+    offered = {NOT_REPORTED: nothing, **found}
+    return {value: Candidate(list(features), list(ways.get(value, ()))) for value, features in offered.items()}
 
 
-def _mentions(tokens: Sequence[Token], sentence: Sentence) -> Iterator[_Mention]:
-    at = sentence.first
+def numbers_of(page: Page, sentence: Sentence) -> Iterator[Number]:
+    """The whole numbers of a sentence that may count something."""
+    tokens, at = page.text.tokens, sentence.first
     while at < sentence.last:
         first, text = at, tokens[at].text
         at += 1
@@ -278,10 +333,10 @@ def _mentions(tokens: Sequence[Token], sentence: Sentence) -> Iterator[_Mention]
             continue  # "one of these drugs", "one or more": no count
         people = any(word.rpartition("-")[2] in _PEOPLE for word in near)
         arm = first >= 2 and tokens[first - 1].text == "=" and tokens[first - 2].text == "n"
-        yield _Mention(value, first, at, people or arm, arm)
+        yield Number(value, first, at, people or arm, arm)
 
 
-def _around(words: Sequence[str], mention: _Mention, sentence: Sentence, place: str) -> Iterator[str]:
+def _around(words: Sequence[str], mention: Number, sentence: Sentence, place: str) -> Iterator[str]:
     left = [word for word in words[max(sentence.first, mention.first - 8) : mention.first] if word][-5:]
     right = [word for word in words[mention.last : min(sentence.last, mention.last + 12)] if word][:7]
     yield "number"
@@ -309,9 +364,9 @@ def _around(words: Sequence[str], mention: _Mention, sentence: Sentence, place: 
 
 
 def _sums(
-    words: Sequence[str], tokens: Sequence[Token], sentence: Sentence, mentions: Sequence[_Mention]
-) -> Iterator[tuple[int, list[str]]]:
-    """Sums and multiples that a sentence offers, each with the features of how it came about."""
+    words: Sequence[str], tokens: Sequence[Token], sentence: Sentence, mentions: Sequence[Number]
+) -> Iterator[tuple[int, Way, list[str]]]:
+    """Sums and multiples that a sentence offers, each with how it came about and the features of that."""
     arms = [mention for mention in mentions if mention.arm]
     if len(arms) > 1:
         yield from _sum("n", words, sentence, arms)
@@ -335,12 +390,12 @@ def _sums(
             for factor in (2, 3, 4) if 3 <= mention.value <= 2000 else ():
                 named = any(_MULTIPLE.get(word) == factor for word in told)
                 features = [f"each{factor} {named}", f"each people {mention.people}", f"each arm {mention.arm}"]
-                yield factor * mention.value, features
+                yield factor * mention.value, Way(WAYS[factor], (mention.first,)), features
 
 
 def _sum(
-    kind: str, words: Sequence[str], sentence: Sentence, parts: Sequence[_Mention]
-) -> Iterator[tuple[int, list[str]]]:
+    kind: str, words: Sequence[str], sentence: Sentence, parts: Sequence[Number]
+) -> Iterator[tuple[int, Way, list[str]]]:
     """A sum with the words between its parts, after its last, and around."""
     first, last = parts[0], parts[-1]
     between = [word for word in words[first.last : parts[1].first] if word]
@@ -352,4 +407,4 @@ def _sum(
     features += [f"<{word}" for word in before] + [f">{word}" for word in after]
     features += [f"s:{word}" for word in {*words[sentence.first : sentence.last]} if word.isalpha()]
     features.append(f"even{int(4 * min(first.value, last.value) / max(first.value, last.value))}")
-    yield sum(part.value for part in parts), features
+    yield sum(part.value for part in parts), Way("sum", tuple(part.first for part in parts)), features

@@ -225,11 +225,10 @@ class View:
 
 def _literal(page: Page, name: str) -> Iterator[tuple[int, int]]:
     """Where a name stands word for word, plural or not."""
-    if not name.strip():
+    words = name.replace("-", " ").split()
+    if not words:
         return
-    pattern = re.compile(
-        r"(?<!\w)" + r"[\s-]+".join(re.escape(p) for p in re.split(r"[\s-]+", name.strip())) + r"(?:e?s)?(?!\w)"
-    )
+    pattern = re.compile(r"(?<!\w)" + r"[\s-]+".join(map(re.escape, words)) + r"(?:e?s)?(?!\w)")
     for found in pattern.finditer(page.text.whole.lower()):
         yield found.start(), found.end()
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+_TINY = np.float32(1e-12)
 
 
 class Head:
@@ -174,6 +175,17 @@ def softmax(scores: Floats) -> Floats:
     """Scores as probabilities that add up to 1."""
     grown = np.exp(scores - scores.max())
     return np.asarray(grown / grown.sum(), np.float32)
+
+
+def pooled(one: Floats, other: Floats, share: float) -> Floats:
+    """Two opinions as one, a weighted geometric mean (a logarithmic opinion pool; Genest and Zidek 1986,
+    https://doi.org/10.1214/ss/1177013825).
+
+    Args:
+        one, other: probabilities.
+        share: how much the other counts, 0 to 1.
+    """
+    return softmax((1 - share) * np.log(one + _TINY) + share * np.log(other + _TINY))
 
 
 @cache

@@ -12,6 +12,7 @@ from typing import NamedTuple, cast, get_args
 
 import numpy as np
 
+from .facts import Facts, facts_of
 from .features import Page, View, cases, outline, phrases
 from .heads import Floats, Head, Settled, Weights, softmax, weights
 from .reading import Asked, Comparator, Effect, Match, OutcomeKind, Passage, Reading, Role, Verdict, verdict_from
@@ -149,6 +150,7 @@ class LearnedReader:
         self._heads = heads or weights()
         self.version = self._heads.version
         self._classes = {**self._heads.fields.classes, "role": self._heads.role.classes}
+        self._made: tuple[Page, Facts] | None = None
 
     async def read(self, asked: Sequence[Asked]) -> list[Reading]:
         """Read each record for its drug and condition, in the same order. A record asked about twice is cut once."""
@@ -159,9 +161,19 @@ class LearnedReader:
         """Read one record."""
         return self._read(_page(asked), asked)
 
+    def facts_of(self, page: Page) -> Facts:
+        """Tell a record's design and its participants."""
+        return facts_of(page)
+
+    def _facts(self, page: Page) -> Facts:
+        """Likewise, once for all drugs of a record, which are asked about one after another."""
+        if (made := self._made) is None or made[0] is not page:
+            made = self._made = page, self.facts_of(page)
+        return made[1]
+
     def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record that is cut already."""
-        view = View(page, drug, condition)
+        view, facts = View(page, drug, condition), self._facts(page)
         judged = self._judged(view)
         verdict, probability = self._verdict(judged.verdict)
         told = {**judged.fields, "role": judged.role}
@@ -177,6 +189,8 @@ class LearnedReader:
             kind=fields[2],
             comparator=fields[3],
             effect=fields[4],
+            design=facts.design,
+            participants=facts.participants,
             hedged=fields[5],
             guarded=verdict == "supports" and _is_guarded(passages),
             non_inferior=fields[6],

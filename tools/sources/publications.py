@@ -23,6 +23,11 @@ NOTICE_TYPES = frozenset(
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
 _TRIAL = re.compile(r"\bNCT\d{8}\b", re.IGNORECASE)
+_ACRONYM = re.compile(
+    r"\b(?:Trial|Study|Evaluation|Survival|Investigation|Intervention|Program(?:me)?|Project)\b[^().;]{0,90}"
+    r"\((?P<after>[A-Z][\w/-]*[A-Z][\w/-]*)\)|\((?P<before>[A-Z][\w/-]*[A-Z][\w/-]*)\)\s+(?:[Tt]rial|[Ss]tudy)\b"
+)
+"""A name in capitals behind the words that it is short for."""
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[<>]*>")  # one that declares nothing; any other is refused
 _PAGES = re.compile(r"\b(?P<head>[A-Za-z]{0,2})(?P<first>\d+)-(?P<last>\d+)\b(?!\.)")
 _REDACTED = re.compile(
@@ -189,6 +194,16 @@ def _in_full(pages: re.Match[str]) -> str:
 def trial_numbers(*texts: str) -> list[str]:
     """The ClinicalTrials.gov numbers named in texts, in order, each once."""
     return list(dict.fromkeys(number.upper() for text in texts for number in _TRIAL.findall(text)))
+
+
+def trial_acronyms(*texts: str) -> list[str]:
+    """What trials are called for short where texts write them out, in capitals, in order, each once.
+
+    >>> trial_acronyms("The Heart Outcomes Prevention Evaluation (HOPE) study; in the Losartan Intervention (LIFE).")
+    ['HOPE', 'LIFE']
+    """
+    found = (hit["after"] or hit["before"] for text in texts for hit in _ACRONYM.finditer(text))
+    return list(dict.fromkeys(name.upper() for name in found))
 
 
 def plain_words(query: str) -> str:
