@@ -107,3 +107,8 @@ def test_a_report_is_one_line_where_a_notebook_shows_text() -> None:
     pretty = pytest.importorskip("IPython.lib.pretty")
 
     assert pretty.pretty(report()) == "<ResearchReport: A report; 0 candidates>"
+
+
+def test_a_report_of_an_earlier_version_with_uncertain_readings_counted_together_is_read() -> None:
+    said = {"name": "topiramate", "evidence_quality": "weak", "together_citations": ["pmid:1"]}
+    assert "together_citations" not in DrugCandidate.model_validate(said).model_dump()
