@@ -312,9 +312,7 @@ def _remoteness(item: AppraisedItem) -> int:
 
 
 def _standing(candidate: Candidate) -> tuple[Any, ...]:
-    """Sort key: the condition before its complications, quality, certainty, in whom, for less against, designs, and of
-    those that nothing decides the ones that most records name.
-    """
+    """Sort key: the condition before its complications, quality, certainty, in whom, for less against, designs."""
     found = candidate.appraisal
     behind = [record.item for record in candidate.records if record.key in found.supporting]
     leaning = sum(side is Direction.supports for side in found.leaning.values())
@@ -330,6 +328,5 @@ def _standing(candidate: Candidate) -> tuple[Any, ...]:
         min((item.design.tier for item in behind), default=9),
         -max((item.sample_size or 0 for item in behind), default=0),
         -leaning,
-        -len(candidate.records),
         candidate.drug,
     )
