@@ -21,6 +21,7 @@ import torch
 from benchmarks.careful import Beside, is_apart, is_left_out
 from benchmarks.labels import EARLIER, Label, labels
 from benchmarks.train import CARRIED, UNSURE, carrier_of, report
+from benchmarks.train_facts_encoder import BATCH, batches, put
 from torch import nn
 from torch.nn import functional
 from transformers import BertModel
@@ -33,7 +34,6 @@ SHARE = {"verdict": 1.0, "role": 0.5, "effect": 0.3, "kind": 0.3, "match": 0.2, 
 SENTENCES = 0.5  # of the loss: what each sentence carries
 FOUND = 0.3  # of the loss: which sentence of a record carries its verdict
 WEIGHTS = Path(__file__).parents[1] / "tools" / "reading" / "encoder.npz"
-BATCH = 16
 HIDDEN = 0.08  # of the word pieces, in training
 SMOOTH = 0.05
 CHECKPOINT = 100
@@ -74,19 +74,6 @@ class Tuned(nn.Module):  # type: ignore[misc]
         seen = self.dropped(torch.cat([states[:, 0], mean("DRUG"), mean("COND")], -1))
         told = self.sentence(torch.cat([states[at, list(each)] for at, each in enumerate(places)]))
         return {name: head(seen) for name, head in self.heads.items()}, told
-
-
-def batches(cases: Sequence[Case], which: Sequence[int], *, shuffled: bool) -> list[list[int]]:
-    """Cases of about the same length together."""
-    which = list(which)
-    if shuffled:
-        random.shuffle(which)
-    chunks = [sorted(which[at : at + 20 * BATCH], key=lambda each: len(cases[each].shown.pieces))
-              for at in range(0, len(which), 20 * BATCH)]  # fmt: skip
-    found = [chunk[at : at + BATCH] for chunk in chunks for at in range(0, len(chunk), BATCH)]
-    if shuffled:
-        random.shuffle(found)
-    return found
 
 
 def padded(cases: Sequence[Case], batch: Sequence[int]) -> torch.Tensor:
@@ -212,13 +199,6 @@ def stored(model: Tuned, pieces: Pieces, seen: set[int], settled: dict[str, Any]
     put(found, "sentence", state["sentence.weight"][order])
     found["sentence.bias"] = state["sentence.bias"][order]
     return found
-
-
-def put(found: dict[str, Any], name: str, weights: Any) -> None:
-    """Write a matrix as whole numbers and a scale for each row."""
-    scale = np.abs(weights).max(axis=1, keepdims=True) / 127 + 1e-12
-    found[name] = np.round(weights / scale).astype(np.int8)
-    found[f"{name}.scale"] = scale.astype(np.float32)
 
 
 def cases_of(found: Sequence[Label], records: dict[str, dict[str, str]], pieces: Pieces) -> Iterator[Case]:

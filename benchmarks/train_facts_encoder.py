@@ -145,7 +145,7 @@ def tune(model: Tuned, below: Below, cases: Sequence[Case], learnt: Sequence[int
     began, step = time.monotonic(), 0
     for _ in range(options.passes):
         model.train()
-        for batch in batches(cases, learnt):
+        for batch in batches(cases, learnt, shuffled=True):
             states, held = below.of(batch)
             states[torch.rand(held.shape) < HIDDEN] = 0
             with torch.autocast("cpu", torch.bfloat16):
@@ -171,13 +171,13 @@ def tune(model: Tuned, below: Below, cases: Sequence[Case], learnt: Sequence[int
                 print(f"{step} of {steps} steps, {(time.monotonic() - began) / step:.2f} s a step", flush=True)
 
 
-def batches(cases: Sequence[Case], learnt: Sequence[int]) -> list[list[int]]:
-    """Cases of about the same length together, in random order."""
-    which = random.sample(learnt, len(learnt))
+def batches(cases: Sequence[Any], which: Sequence[int], *, shuffled: bool) -> list[list[int]]:
+    """Cases of about the same length together, as `shown` in pieces."""
+    which = random.sample(which, len(which)) if shuffled else which
     chunks = [sorted(which[at : at + 20 * BATCH], key=lambda each: len(cases[each].shown.pieces))
               for at in range(0, len(which), 20 * BATCH)]  # fmt: skip
     found = [chunk[at : at + BATCH] for chunk in chunks for at in range(0, len(chunk), BATCH)]
-    return random.sample(found, len(found))
+    return random.sample(found, len(found)) if shuffled else found
 
 
 class Opinion(NamedTuple):
@@ -221,12 +221,10 @@ def look(title: str, cases: Sequence[Case], heads: tuple[Head, Head], run: Encod
     }
 
 
-def put(found: dict[str, Any], name: str, layer: nn.Linear) -> None:
+def put(found: dict[str, Any], name: str, weights: Any) -> None:
     """Write a matrix as whole numbers of a byte and a scale for each row."""
-    weights = layer.weight.detach().numpy()
     scale = np.abs(weights).max(axis=1, keepdims=True) / 127 + 1e-12
     found[name], found[f"{name}.scale"] = np.round(weights / scale).astype(np.int8), scale.astype(np.float32)
-    found[f"{name}.bias"] = layer.bias.detach().numpy()
 
 
 def written(stored: dict[str, Any], model: Tuned, first: int, shares: dict[str, float]) -> dict[str, Any]:
@@ -234,15 +232,17 @@ def written(stored: dict[str, Any], model: Tuned, first: int, shares: dict[str, 
     found = {name: each for name, each in stored.items() if not name.startswith("making.")}
     joined = json.loads(str(stored["joined"]))
     found["joined"] = json.dumps({**joined, "share": {**joined["share"], **shares}})
+    matrices = {f"making.{name}": getattr(model, name) for name in ("design", "alone", "ways")}
     for at, layer in enumerate(model.layers, first):
         for name in ("asked", "heard", "wide", "narrow"):
-            put(found, f"making.{at}.{name}", getattr(layer, name))
+            matrices[f"making.{at}.{name}"] = getattr(layer, name)
         for name in ("heard", "narrow"):
             norm = getattr(layer, f"{name}_norm")
             found[f"making.{at}.{name}.norm.weight"] = norm.weight.detach().numpy()
             found[f"making.{at}.{name}.norm.bias"] = norm.bias.detach().numpy()
-    for name in ("design", "alone", "ways"):
-        put(found, f"making.{name}", getattr(model, name))
+    for name, each in matrices.items():
+        put(found, name, each.weight.detach().numpy())
+        found[f"{name}.bias"] = each.bias.detach().numpy()
     return found
 
 

@@ -216,6 +216,12 @@ def test_uncertain_readings_against_a_drug_weigh_as_much_as_they_are_likely(chan
     assert appraise([*trials, *doubts]).level.value == level
 
 
+def test_records_with_every_fault_weigh_nothing_against_each_other() -> None:
+    faults = {"design": "in_vitro", "is_preprint": True, "concern": True, "hedged": True, "direct": False}
+    found = appraise([item(key="pmid:1", **faults), item("contradicts", key="pmid:2", **faults)])
+    assert found.level is CertaintyLevel.very_low
+
+
 def leaning(chances: list[float]) -> list[AppraisedItem]:
     return [item("neutral", key=f"pmid:{n}", size=500, leans="supports", chance=c) for n, c in enumerate(chances)]
 

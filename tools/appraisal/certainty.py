@@ -282,9 +282,10 @@ def _inconsistency(
     opposed = sum(map(weight, against)) + sum(weight(i) * i.chance for i in doubts)
     whole = sum(map(weight, [*supporting, *against])) + sum(weight(i) * i.chance for i in leaning)
     reasons, down = [], 0
-    if opposed * VERY_SERIOUS >= whole:
+    part = opposed / whole if whole else 0.0  # of records with every fault none weighs anything
+    if part * VERY_SERIOUS >= 1:
         down = 2
-    elif opposed * SERIOUS >= whole:
+    elif part * SERIOUS >= 1:
         down = 1
     if against or (doubts and down):
         many = len(against) + len(supporting)
@@ -293,7 +294,7 @@ def _inconsistency(
             told.append(
                 f"{len(doubts)} more may" if against else f"{len(doubts)} may speak against it, read uncertainly"
             )
-        share = f"{100 * opposed / whole:.0f} % of the weight"
+        share = f"{100 * part:.0f} % of the weight"
         said = " and ".join(told)
         reasons.append((down, f"inconsistent, {said} ({share})" if down else f"{said} ({share}, less than a quarter)"))
     harmful = sorted(i.key for i in against if i.why_stopped_kind == "safety")
