@@ -15,7 +15,8 @@ from willowbark.tools.http.reply import read_each
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import Status
-from willowbark.tools.sources.studies.europepmc import EuropePMC, parse_page, parse_record, plain, translated
+from willowbark.tools.sources.publications import without_markup
+from willowbark.tools.sources.studies.europepmc import EuropePMC, parse_page, parse_record, translated
 
 SANDBOX = Endpoints(by_source={"europepmc": Endpoint(base_url="http://127.0.0.1:1/europepmc")}, sandboxed=True)
 
@@ -384,14 +385,14 @@ TEXTS = {
 
 @pytest.mark.parametrize(("markup", "text"), TEXTS.values(), ids=TEXTS)
 def test_only_real_tags_are_taken_away(markup: str, text: str) -> None:
-    assert plain(markup) == text
+    assert without_markup(markup) == text
 
 
 @given(
     st.text(st.characters(codec="utf-8", exclude_characters="<&", exclude_categories=("Cc", "Cs", "Cn")), max_size=300)
 )
 def test_any_text_without_markup_survives(text: str) -> None:
-    assert plain(text) == " ".join(text.split())
+    assert without_markup(text) == " ".join(text.split())
 
 
 JSON: st.SearchStrategy[Any] = st.recursive(

@@ -1,6 +1,7 @@
 """What the publication sources share: dates, raised characters, trial numbers, queries in words, filters."""
 
 import calendar
+import html
 import re
 from collections.abc import Iterable
 from datetime import date
@@ -28,6 +29,12 @@ _ACRONYM = re.compile(
     r"\((?P<after>[A-Z][\w/-]*[A-Z][\w/-]*)\)|\((?P<before>[A-Z][\w/-]*[A-Z][\w/-]*)\)\s+(?:[Tt]rial|[Ss]tudy)\b"
 )
 """A name in capitals behind the words that it is short for."""
+_TAG = re.compile(
+    r"</?([A-Za-z][\w:.-]{0,40})(?:\s+[\w:.-]{1,40}\s*=\s*(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[^\s\"'<>=]{1,300}))*\s*/?>"
+)
+_HEADING = re.compile(r"<h\d>([^<>]*)</h\d>", re.IGNORECASE)
+_SUPERSCRIPT = re.compile(r"<sup>([^<>]*)</sup>", re.IGNORECASE)
+_LINES = frozenset({"p", "br", "li", "div", "ul", "ol", "sec", "title"})
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[<>]*>")  # one that declares nothing; any other is refused
 _PAGES = re.compile(r"\b(?P<head>[A-Za-z]{0,2})(?P<first>\d+)-(?P<last>\d+)\b(?!\.)")
 _REDACTED = re.compile(
@@ -87,6 +94,26 @@ def raised(before: str, inside: str) -> str:
     is_ordinal = inside.lower() in ("st", "nd", "rd", "th")
     power = any(c.isdigit() for c in inside) or (last.isdigit() and inside.isalpha() and not is_ordinal)
     return f"^{inside}" if power and last and (last.isalnum() or last in ")]") else inside
+
+
+def without_markup(text: str) -> str:
+    """Text without markup: headings become labels, superscripts stay readable; a lone `<` is no markup.
+
+    >>> without_markup("<h4>Results</h4>Pain fell (P<0.001; n&lt;5 of 10<sup>5</sup>).")
+    'Results: Pain fell (P<0.001; n<5 of 10^5).'
+    """
+    text = _HEADING.sub(lambda m: f"\n{m[1].strip().rstrip(':')}: " if m[1].strip() else "\n", text)
+    text = _TAG.sub(_untagged, text)
+    text = _SUPERSCRIPT.sub(lambda m: raised(text[max(0, m.start() - 1) : m.start()], m[1]), text)
+    lines = (" ".join(line.split()) for line in html.unescape(_TAG.sub("", text)).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _untagged(match: re.Match[str]) -> str:
+    name = match[1].lower()
+    if name == "sup":
+        return match[0]
+    return "\n" if name in _LINES else ""
 
 
 def without_doctype(xml: bytes) -> bytes:

@@ -6,7 +6,6 @@ in titles, abstracts and keywords (which hold MeSH terms), unless full texts are
 full or its short form, are told at https://europepmc.org/docs/EBI_Europe_PMC_Web_Service_Reference.pdf.
 """
 
-import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -31,9 +30,9 @@ from ..publications import (
     page_range,
     plain_words,
     publication_date,
-    raised,
     redacted,
     trial_numbers,
+    without_markup,
     written,
     years_in,
 )
@@ -77,11 +76,6 @@ _FIELDS = {
     "pdat": "PUB_YEAR",
 }
 """PubMed's field tags as Europe PMC names them; KW holds MeSH terms and keywords. Others are left out."""
-_TAG = re.compile(
-    r"</?([A-Za-z][\w:.-]{0,40})(?:\s+[\w:.-]{1,40}\s*=\s*(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[^\s\"'<>=]{1,300}))*\s*/?>"
-)
-_HEADING = re.compile(r"<h\d>([^<>]*)</h\d>", re.IGNORECASE)
-_SUPERSCRIPT = re.compile(r"<sup>([^<>]*)</sup>", re.IGNORECASE)
 _NOTICE_TYPES = frozenset(kind.lower() for kind in NOTICE_TYPES)
 _NOTICES = {
     "retraction of": "retracted",
@@ -91,9 +85,6 @@ _NOTICES = {
 }
 """Notes by which an article speaks of another, and what that makes of the other."""
 _CORRECTED = frozenset({"erratum in", "correction in", "corrected and republished in"})
-_LINES = frozenset({"p", "br", "li", "div", "ul", "ol", "sec", "title"})
-
-
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 _TERM = r'(?:"[^"]*"|(?!(?:AND|OR|NOT)\b)[^\s()\[\]":]+(?![^\s()]))(?! ?\[)'
 _PIECE = re.compile(
@@ -282,8 +273,8 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
     source, number = str(hit["source"]), str(hit["id"])
     types = _types(hit)
     preprint = source == "PPR" or "preprint" in {kind.lower() for kind in types}
-    title = plain(hit.get("title") or "") or NO_TITLE
-    abstract = plain(hit.get("abstractText") or "")
+    title = without_markup(hit.get("title") or "") or NO_TITLE
+    abstract = without_markup(hit.get("abstractText") or "")
     return Evidence(
         content=written(title, abstract, preprint=preprint),
         citation=Citation(
@@ -297,26 +288,6 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
             hit, types, is_preprint=preprint, nct_ids=trial_numbers(title, abstract), has_abstract=bool(abstract)
         ),
     )
-
-
-def plain(text: str) -> str:
-    """Text without markup: headings become labels, superscripts stay readable; a lone `<` is no markup.
-
-    >>> plain("<h4>Results</h4>Pain fell (P<0.001; n&lt;5 of 10<sup>5</sup>).")
-    'Results: Pain fell (P<0.001; n<5 of 10^5).'
-    """
-    text = _HEADING.sub(lambda m: f"\n{m[1].strip().rstrip(':')}: " if m[1].strip() else "\n", text)
-    text = _TAG.sub(_untagged, text)
-    text = _SUPERSCRIPT.sub(lambda m: raised(text[max(0, m.start() - 1) : m.start()], m[1]), text)
-    lines = (" ".join(line.split()) for line in html.unescape(_TAG.sub("", text)).split("\n"))
-    return "\n".join(line for line in lines if line)
-
-
-def _untagged(match: re.Match[str]) -> str:
-    name = match[1].lower()
-    if name == "sup":
-        return match[0]
-    return "\n" if name in _LINES else ""
 
 
 def _types(hit: Mapping[str, Any]) -> list[str]:
@@ -369,9 +340,9 @@ def _record(
         updated_in=[name for kind, name in said if kind == "update in"],
         update_of=[name for kind, name in said if kind in ("preprint in", "update of")],
         notice_on=on if is_notice else [],
-        mesh_terms=[plain(str(heading["descriptorName"])) for heading in headings if heading.get("descriptorName")],
-        chemicals=[plain(str(chemical["name"])) for chemical in chemicals if chemical.get("name")],
-        keywords=[plain(str(word)) for word in keywords] if isinstance(keywords, list) else [],
+        mesh_terms=[without_markup(str(each["descriptorName"])) for each in headings if each.get("descriptorName")],
+        chemicals=[without_markup(str(chemical["name"])) for chemical in chemicals if chemical.get("name")],
+        keywords=[without_markup(str(word)) for word in keywords] if isinstance(keywords, list) else [],
         nct_ids=nct_ids,
         has_abstract=has_abstract,
     )
@@ -403,5 +374,5 @@ def _authors(hit: Mapping[str, Any]) -> Iterator[str]:
     listed = dicts(hit, "authorList", "author")
     names = [str(author.get("fullName") or author.get("collectiveName") or "") for author in listed]
     for name in names or str(hit.get("authorString") or "").rstrip(".").split(", "):
-        if shown := plain(name):
+        if shown := without_markup(name):
             yield shown

@@ -15,7 +15,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import create_parser
 
 from ...errors import UnreadableReply
-from ..publications import raised, without_doctype
+from ..publications import raised, without_doctype, without_markup
 
 _MAX_DEPTH = 100  # PubMed's own records stay below 20, formulas included
 
@@ -149,7 +149,10 @@ class _Cutter(ContentHandler):
             self._pairs[-1] = (depth - 1, "")
 
     def _end_text(self) -> None:
-        text = " ".join("".join(self._text).split())
+        text = "".join(self._text)
+        if "</" in text or "<br>" in text:  # some publishers' markup is sent escaped
+            text = without_markup(text)
+        text = " ".join(text.split())
         self._text_at = 0
         if self._out is None:
             self.error = text or "no reason given"
