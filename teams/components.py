@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from autogen_core import ComponentLoader, ComponentModel
 
+from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 
 from .config import on_this_machine
@@ -101,7 +102,9 @@ def load_component(
     try:
         return ComponentLoader.load_component(ComponentModel.model_validate(content), expected)
     except (TypeError, ValueError, AttributeError, NotImplementedError) as error:
-        raise UsageError(f"the component cannot be made: {type(error).__name__}: {_one_line(error)}") from error
+        raise UsageError(
+            f"the component cannot be made: {type(error).__name__}: {one_line(str(error), 200)}"
+        ) from error
 
 
 def allow_in_autogen() -> None:
@@ -203,7 +206,3 @@ def _as_url(value: str) -> str:
 
 def _shown(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:80]}…")
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]

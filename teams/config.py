@@ -24,6 +24,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 from willowbark.tools.reading.reading import ReaderName
 from willowbark.tools.registry import cards, offered, searchable
@@ -276,7 +277,9 @@ class Settings(BaseSettings):
         except ValidationError as error:
             raise UsageError(_first_problem(error.errors(include_url=False), str(file))) from None
         except SettingsError as error:
-            raise UsageError(f"environment: {_in_one_line(error)}; lists are written as JSON: '[\"pubmed\"]'") from None
+            raise UsageError(
+                f"environment: {one_line(str(error))}; lists are written as JSON: '[\"pubmed\"]'"
+            ) from None
         if path is None:
             _refuse_foreign_server(content, str(file), os.environ)
         return settings
@@ -338,7 +341,7 @@ def _read(file: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise UsageError(f"{file}: is not UTF-8 text; save it as UTF-8") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{file}: is not valid TOML: {_in_one_line(error)}; mend that place") from None
+        raise UsageError(f"{file}: is not valid TOML: {one_line(str(error))}; mend that place") from None
 
 
 def _refuse_secrets(content: Mapping[str, Any], file: str, above: str = "") -> None:
@@ -456,10 +459,10 @@ def _said(problem: ErrorDetails, where: list[str]) -> str:
         return f"no such setting{nearest(where[-1], known)}; there are {', '.join(known)}"
     message = _PLAIN.get(problem["type"]) or problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if not message.startswith("should"):
-        return _in_one_line(message)
+        return one_line(message)
     value = repr(problem["input"])
     shown = value if len(value) <= _SHOWN_CHARACTERS else value[:_SHOWN_CHARACTERS] + "…"
-    return _in_one_line(f"{message}, not {shown}")
+    return one_line(f"{message}, not {shown}")
 
 
 def _names_in(sections: list[str]) -> list[str]:
@@ -469,7 +472,3 @@ def _names_in(sections: list[str]) -> list[str]:
         assert isinstance(annotation, type)
         model = annotation
     return list(model.model_fields)
-
-
-def _in_one_line(text: object) -> str:
-    return " ".join(str(text).split())

@@ -39,6 +39,7 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 _BLANKS = (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x3164, 0xFFA0)
 _IGNORABLE = frozenset(map(chr, (*_BLANKS, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 """Letters and marks that Unicode's Default_Ignorable_Code_Point lists: they can carry unseen text."""
+LONGEST_LINE = 400  # characters of an event on a terminal
 _NOTHING_VISIBLE = "(no visible text)"
 
 
@@ -54,6 +55,16 @@ def visible(text: str) -> str:
     'did not reduce'
     """
     return text if _shows_all(text) else "".join(filter(_is_visible, text))
+
+
+def one_line(text: str, most: int = LONGEST_LINE) -> str:
+    """Text of anyone as one line that can do nothing to a terminal, cut to so many characters.
+
+    >>> one_line("Pain fell.\\nThe \u200bend", 12)
+    'Pain fell. …'
+    """
+    line = " ".join(visible(text.replace("\n", " ")).split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def _shows_all(text: str) -> bool:

@@ -13,6 +13,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.questions.query import validate_question
@@ -24,7 +25,7 @@ from ..run.logs import log_event, logged
 from ..run.options import RunOptions, Shown
 from ..run.workspace import Report, RunFolder
 from .doctor import addresses_of, reachable, unreachable_advice
-from .terminal import Progress, complain, line_of, one_line, show_report
+from .terminal import Progress, complain, line_of, show_report
 
 if TYPE_CHECKING:
     from autogen_core import CancellationToken

@@ -10,12 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 
 from ..config import Settings
 from ..exports import FORMATS, format_of, write
 from ..run.workspace import RUN_ID, RunFolder
-from .terminal import one_line, show_report, write_out
+from .terminal import show_report, write_out
 
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport

@@ -34,7 +34,7 @@ from willowbark.agents.report.forms.markdown import as_markdown
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker
+from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker, one_line
 from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.transport import Transport
@@ -51,7 +51,6 @@ from ..run.options import LifeChoices, RunOptions
 from ..run.research import research_stream
 from ..run.resume import resume_stream
 from ..run.workspace import new_run_id
-from .terminal import one_line
 
 MOST_CHARACTERS = 40_000  # of a tool's answer, some 10,000 tokens: common clients cut or refuse above 25,000
 MOST_TEXT = 4_000  # characters of a record's text; abstracts are shorter

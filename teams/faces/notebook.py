@@ -24,6 +24,7 @@ from autogen_core import CancellationToken
 from willowbark.agents.approval import NobodyToAsk
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.report.wording import counted
+from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 from willowbark.tools.registry import title_of
 from willowbark.tools.search import SourceReply, Status
@@ -33,7 +34,7 @@ from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH
 from ..run.options import Choices, RunOptions
 from ..run.research import Asked, RunFailed, approver_for, research_stream
-from .terminal import DOING, one_line
+from .terminal import DOING
 
 GRACE_S = 10.0  # for a report of what was found, after an interruption
 _LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis;line-height:1.6"

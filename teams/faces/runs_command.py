@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from willowbark.tools.enclosure import one_line
+
 from ..config import Settings
 from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
 from ..ledger.kept import Turn
 from ..model_clients import BASELINE
 from .export_command import LATEST, UNFINISHED, meant
-from .terminal import one_line, write_lines, write_out
+from .terminal import write_lines, write_out
 
 if TYPE_CHECKING:
     from willowbark.agents.report.content import TurnUsage

@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from willowbark.tools.enclosure import visible
+from willowbark.tools.enclosure import one_line, visible
 from willowbark.tools.errors import UsageError
 
 from ..events import AgentEvent
@@ -25,7 +25,6 @@ from ..events import AgentEvent
 if TYPE_CHECKING:
     from ..run.workspace import Report
 
-_LONGEST_MESSAGE = 400  # characters of an event on a terminal
 _STYLES = {"complete": "bold green", "error": "bold red", "looping": "cyan", "judge_complete": "cyan"}
 DOING = {
     "search_complete": "reading",
@@ -206,12 +205,6 @@ def line_of(event: AgentEvent, after_s: float) -> str:
     """An event as one line of a log."""
     round_ = f"round {event.iteration}" if event.iteration else ""
     return f"{after_s:6.1f} s  {round_:8}  {event.type.replace('_', ' ')}: {one_line(event.message)}"
-
-
-def one_line(text: str) -> str:
-    """Text of anyone as one line that can do nothing to a terminal."""
-    line = " ".join(visible(text.replace("\n", " ")).split())
-    return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 1] + "…"
 
 
 def complain(message: object) -> None:

@@ -7,11 +7,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from willowbark.tools.enclosure import one_line
 from willowbark.tools.registry import title_of
 
 from ..exports import FORMATS
 from ..faces.export_command import UNFINISHED, WORKSPACE
-from ..faces.terminal import one_line, source_of
+from ..faces.terminal import source_of
 from .runs import Lane, LiveRun
 from .tags import Html, button, field, joined, page, pick, posting, tag
 

@@ -7,9 +7,7 @@ from html import escape
 from importlib import resources
 from typing import Any
 
-from willowbark.tools.enclosure import visible
-
-from ..faces.terminal import one_line
+from willowbark.tools.enclosure import one_line, visible
 
 _EMPTY = frozenset({"input", "link", "meta", "rect"})
 

@@ -6,13 +6,13 @@ from string import Formatter
 from typing import get_args
 from urllib.parse import urlencode
 
+from willowbark.tools.enclosure import one_line
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
 from willowbark.tools.reading.reading import ReaderName
 from willowbark.tools.registry import searchable, title_of
 
 from ..config import DEPTHS, Depth, ResearchSettings, Settings
 from ..faces.export_command import RunRow
-from ..faces.terminal import one_line
 from .runs import LiveRun
 from .tags import Html, button, field, joined, page, pick, posting, problem, tag
 

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from willowbark.tools.enclosure import one_line
+
 from ..events import AgentEvent
-from ..faces.terminal import one_line
 
 _LEVELS = {1: logging.INFO, 2: logging.DEBUG}
 _OURS = ("willowbark", "autogen_core.events", "autogen_agentchat.events")

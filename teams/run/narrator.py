@@ -27,13 +27,13 @@ from willowbark.agents.report.content import TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.questions.query import parse_question
 from willowbark.tools.toolbox import replies_in
 
 from ..config import Settings
 from ..events import AgentEvent, EventData, EventType, ToolRequest
-from ..faces.terminal import one_line
 from ..ledger.kept import Turn
 from ..model_clients import BASELINE
 from .budget import account_of, prices_of
