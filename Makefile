@@ -119,7 +119,7 @@ train-twice: dev ## Learn twice from a tenth of the records, under two seeds of 
 
 .PHONY: train-encoder
 train-encoder: dev ## Tune the careful reader's encoder (ARGS="path/to/abstracts.jsonl.gz BASE --heads FILE", FILE by train's --told)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1 torch==2.13.0 transformers==4.57.1
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1 torch==2.13.0 safetensors==0.8.0
 	$(BIN)/python -m benchmarks.train_encoder $(ARGS)
 
 .PHONY: train-facts-encoder
@@ -131,6 +131,11 @@ train-facts-encoder: dev ## Tune its last layers to tell designs and participant
 bench-gold: dev ## What the reader's signs are worth on public gold sets (ARGS="path/to/folder")
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.gold_sets $(ARGS)
+
+.PHONY: bench-gold-encoder
+bench-gold-encoder: dev ## What the encoder is worth on evidence inference, tuned in each fold (ARGS="path/to/folder [--abstract]")
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1 torch==2.13.0
+	$(BIN)/python -m benchmarks.gold_encoder $(ARGS)
 
 .PHONY: bench-injection
 bench-injection: install ## Count the readings that text put into records moves, and genuine sentences taken for such text

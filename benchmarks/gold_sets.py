@@ -37,6 +37,7 @@ from willowbark.tools.reading.signs import signs
 
 FOLDS = 5
 UP, DOWN, SAME = "increased", "decreased", "no difference"
+ANSWERS = (DOWN, UP, SAME)  # in the order of the alphabet, as heads have them
 TURNED = {UP: DOWN, DOWN: UP, SAME: SAME, "nothing": "nothing"}
 _HEADING = re.compile(r"^\s*(?:ABSTRACT\.)?([A-Z][A-Z &/,]+):+\s*\n+", re.MULTILINE)
 _CONTROL = frozenset(stems("control placebo sham comparator comparison usual conventional standard"))
@@ -184,7 +185,8 @@ def both_ways(found: Sequence[Prompt]) -> list[Prompt]:
     return [way for each in found for way in (each, each.turned())]
 
 
-Predict = Callable[[Sequence[Prompt]], list[str]]
+Tell = Callable[[Sequence[Prompt]], Any]
+"""Gives the probabilities of the answers to some prompts, prompts × `ANSWERS`."""
 
 
 def learn_sentences(known: Sequence[Prompt]) -> Head:
@@ -193,28 +195,17 @@ def learn_sentences(known: Sequence[Prompt]) -> Head:
     return Head([of_evidence(each) for each in ways], [each.label for each in ways], 0.05)
 
 
-def on_sentences(known: Sequence[Prompt]) -> Predict:
+def on_sentences(known: Sequence[Prompt]) -> Tell:
     """Answers from the gold passage."""
     head = learn_sentences(known)
-    return lambda asked: _both_ways_best(head, of_evidence, asked)
-
-
-def _both_ways_best(head: Head, seen: Callable[[Prompt], Row], asked: Sequence[Prompt]) -> list[str]:
-    """The answer that is most probable of a prompt and, turned, of the same with its arms changed about.
-
-    Where a text does not tell the arms apart both say the same, and the prompt as it stands decides.
-    """
-    mirror = [head.classes.index(TURNED[name]) for name in head.classes]
-    plain = head.chances([seen(each) for each in asked])
-    turned = head.chances([seen(each.turned()) for each in asked])
-    return [head.classes[at] for at in (plain + 0.99 * turned[:, mirror]).argmax(axis=1)]
+    return lambda asked: head.chances([of_evidence(each) for each in asked])
 
 
 def _best(head: Head, rows: Sequence[Row]) -> list[str]:
     return [head.classes[at] for at in head.chances(rows).argmax(axis=1)]
 
 
-def on_abstracts(known: Sequence[Prompt]) -> Predict:
+def on_abstracts(known: Sequence[Prompt]) -> Tell:
     """Answers from the abstract: what each of its sentences tells, weighed by how much of the outcome it holds."""
     inner = [fold_of(f"inner{each.article}") % 2 for each in known]
     heads = [learn_sentences([each for each, half in zip(known, inner, strict=True) if half != h]) for h in (0, 1)]
@@ -224,7 +215,7 @@ def on_abstracts(known: Sequence[Prompt]) -> Predict:
             rows.append(of_abstract(way, heads[half]))
             truth.append(way.label)
     second, first = Head(rows, truth, 0.01, 5), learn_sentences(known)
-    return lambda asked: _both_ways_best(second, lambda each: of_abstract(each, first), asked)
+    return lambda asked: second.chances([of_abstract(each, first) for each in asked])
 
 
 @cache
@@ -254,15 +245,21 @@ def of_abstract(prompt: Prompt, head: Head) -> dict[str, float]:
     return found
 
 
-def crossed(found: Sequence[Prompt], learn: Callable[[Sequence[Prompt]], Predict]) -> tuple[list[str], list[str]]:
-    """Answers to each prompt, and to the same with its arms changed about, by what was learnt on other articles."""
+def crossed(found: Sequence[Prompt], learn: Callable[[Sequence[Prompt]], Tell]) -> tuple[list[str], list[str]]:
+    """Answers to each prompt, and to the same with its arms changed about, by what was learnt on other articles.
+
+    A prompt and the same turned are both asked, and what both say together counts. Where a text does not tell the arms
+    apart both say the same, and the prompt as it stands decides.
+    """
     plain, turned = [""] * len(found), [""] * len(found)
+    mirror = [ANSWERS.index(TURNED[name]) for name in ANSWERS]
     for fold in range(FOLDS):
         mine = [at for at, each in enumerate(found) if fold_of(each.article) == fold]
-        predict = learn([each for each in found if fold_of(each.article) != fold])
-        asked = [found[at] for at in mine]
-        for at, one, other in zip(mine, predict(asked), predict([each.turned() for each in asked]), strict=True):
-            plain[at], turned[at] = one, other
+        tell = learn([each for each in found if fold_of(each.article) != fold])
+        one, other = tell([found[at] for at in mine]), tell([found[at].turned() for at in mine])
+        for row, at in enumerate(mine):
+            plain[at] = ANSWERS[int((one[row] + 0.99 * other[row][mirror]).argmax())]
+            turned[at] = ANSWERS[int((other[row] + 0.99 * one[row][mirror]).argmax())]
     return plain, turned
 
 
@@ -275,20 +272,25 @@ def macro_f1(truth: Sequence[str], given: Sequence[str]) -> float:
     return float(np.mean(marks))
 
 
-def evidence_inference(path: Path) -> Iterator[str]:
-    """Figures of both tasks, and of the arms changed about."""
-    found = prompts(path)
+def answered(what: str, found: Sequence[Prompt], learn: Callable[[Sequence[Prompt]], Tell]) -> str:
+    """The figures of one task, and of the arms changed about."""
+    plain, turned = crossed(found, learn)
     truth = [each.label for each in found]
-    for what, learn in (("gold passage", on_sentences), ("abstract", on_abstracts)):
-        plain, turned = crossed(found, learn)
-        directed = [at for at, each in enumerate(plain) if each != SAME]
-        flipped = sum(turned[at] == TURNED[plain[at]] for at in directed)
-        right = sum(a == b for a, b in zip(truth, plain, strict=True))
-        yield (
-            f"evidence inference, {what}: {len(found)} prompts, accuracy {100 * right / len(found):.1f}, macro-F1 "
-            f"{macro_f1(truth, plain):.1f}; arms changed about: {flipped} of {len(directed)} answers with a direction "
-            f"turn ({100 * flipped / max(1, len(directed)):.0f} %)"
-        )
+    directed = [at for at, each in enumerate(plain) if each != SAME]
+    flipped = sum(turned[at] == TURNED[plain[at]] for at in directed)
+    right = sum(a == b for a, b in zip(truth, plain, strict=True))
+    return (
+        f"evidence inference, {what}: {len(found)} prompts, accuracy {100 * right / len(found):.1f}, macro-F1 "
+        f"{macro_f1(truth, plain):.1f}; arms changed about: {flipped} of {len(directed)} answers with a direction "
+        f"turn ({100 * flipped / max(1, len(directed)):.0f} %)"
+    )
+
+
+def evidence_inference(path: Path) -> Iterator[str]:
+    """Figures of both tasks."""
+    found = prompts(path)
+    yield answered("gold passage", found, on_sentences)
+    yield answered("abstract", found, on_abstracts)
 
 
 def of_question(body: str, snippets: Iterable[str]) -> dict[str, float]:

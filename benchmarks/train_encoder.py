@@ -1,10 +1,11 @@
 """Tune the careful reader's encoder on labels and abstracts, and write its weights.
 
 `make train-encoder ARGS="ABSTRACTS BASE"`: the abstracts as for `train.py`, and the folder of a BERT model as Hugging
-Face's `transformers` stores it (all-MiniLM-L6-v2, Apache-2.0). Learnt is what `train.py` does not keep apart; a quarter
-of the records that the heads learnt from is left out too and looked at after each pass: the shares of the two readers
-are chosen on it. Sums of several threads differ in the last digit, so two trainings give the same figures, not the same
-bytes.
+Face's `transformers` stores it (all-MiniLM-L6-v2, Apache-2.0). With `--on` it goes on from the package's weights, and
+the first `--keep` layers stay as they are, which the layers that tell designs and participants stand on. Learnt is what
+`train.py` does not keep apart; a quarter of the records that the heads learnt from is left out too and looked at after
+each pass: the shares of the two readers are chosen on it. Sums of several threads differ in the last digit, so two
+trainings give the same figures, not the same bytes.
 """
 
 import argparse
@@ -12,29 +13,41 @@ import gzip
 import json
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from benchmarks.careful import Beside, is_apart, is_left_out
+from benchmarks.careful import TINY, Beside, is_apart, is_left_out
 from benchmarks.labels import EARLIER, Label, labels
 from benchmarks.train import CARRIED, UNSURE, carrier_of, report
-from benchmarks.train_facts_encoder import BATCH, batches, put
+from benchmarks.transformer import (
+    BATCH,
+    WEIGHTS,
+    Below,
+    Layer,
+    Stored,
+    arrays_of,
+    base_of,
+    batches,
+    falling,
+    in_bytes,
+    layers_of,
+    linear,
+)
 from torch import nn
 from torch.nn import functional
-from transformers import BertModel
 
-from willowbark.tools.reading.encoder import FIELDS, LONGEST_WHOLE, SIGNS, Encoder, Pieces, Shown, shown
+from willowbark.tools.reading.encoder import FIELDS, LONGEST, LONGEST_WHOLE, SIGNS, Encoder, Pieces, Shown, shown
 from willowbark.tools.reading.encoder import SENTENCES as SENTENCES_CARRY
 from willowbark.tools.reading.features import Page, View
 
 SHARE = {"verdict": 1.0, "role": 0.5, "effect": 0.3, "kind": 0.3, "match": 0.2, "comparator": 0.15}
 SENTENCES = 0.5  # of the loss: what each sentence carries
 FOUND = 0.3  # of the loss: which sentence of a record carries its verdict
-WEIGHTS = Path(__file__).parents[1] / "tools" / "reading" / "encoder.npz"
 HIDDEN = 0.08  # of the word pieces, in training
+DROPPED = 0.2
 SMOOTH = 0.05
 CHECKPOINT = 100
 
@@ -49,23 +62,28 @@ class Case(NamedTuple):
 
 
 class Tuned(nn.Module):  # type: ignore[misc]
-    """The encoder and its heads: fields from its first state, the drug's and the condition's; sentences from theirs."""
+    """The layers that are tuned and their heads: fields from the first state, the drug's and the condition's;
+    sentences from theirs.
+    """
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, layers: Sequence[Layer], stored: Stored) -> None:
         super().__init__()
-        self.body = BertModel.from_pretrained(
-            base, add_pooling_layer=False, attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.0,
-            hidden_act="gelu_pytorch_tanh", attn_implementation="sdpa",
-        )  # fmt: skip
-        self.body.embeddings.word_embeddings.weight.requires_grad_(False)
-        width = self.body.config.hidden_size
-        self.dropped = nn.Dropout(0.2)
-        self.heads = nn.ModuleDict({name: nn.Linear(3 * width, len(classes)) for name, classes in FIELDS.items()})
-        self.sentence = nn.Linear(width, 1 + len(CARRIED))
+        self.layers, self.dropped = nn.ModuleList(layers), nn.Dropout(DROPPED)
+        width, known = len(stored["norm.bias"]), "sentence" in stored
+        self.heads = nn.ModuleDict(
+            {
+                name: linear(stored, f"field.{name}") if known else nn.Linear(3 * width, len(classes))
+                for name, classes in FIELDS.items()
+            }
+        )
+        self.sentence = linear(stored, "sentence") if known else nn.Linear(width, len(SENTENCES_CARRY))
 
-    def forward(self, pieces: torch.Tensor, places: Sequence[Sequence[int]]) -> tuple[dict[str, Any], torch.Tensor]:
+    def forward(
+        self, states: torch.Tensor, held: torch.Tensor, pieces: torch.Tensor, places: Sequence[Sequence[int]]
+    ) -> tuple[dict[str, Any], torch.Tensor]:
         """The scores of each field, cases × classes, and of all sentences, one after another."""
-        states = self.body(input_ids=pieces, attention_mask=(pieces > 0).long()).last_hidden_state
+        for layer in self.layers:
+            states = layer(states, held)
 
         def mean(sign: str) -> torch.Tensor:
             mine = (pieces == SIGNS[sign]).unsqueeze(-1).to(states.dtype)
@@ -73,53 +91,41 @@ class Tuned(nn.Module):  # type: ignore[misc]
 
         seen = self.dropped(torch.cat([states[:, 0], mean("DRUG"), mean("COND")], -1))
         told = self.sentence(torch.cat([states[at, list(each)] for at, each in enumerate(places)]))
-        return {name: head(seen) for name, head in self.heads.items()}, told
+        return {name: head(seen).float() for name, head in self.heads.items()}, told.float()
 
 
-def padded(cases: Sequence[Case], batch: Sequence[int]) -> torch.Tensor:
-    longest = max(len(cases[each].shown.pieces) for each in batch)
-    found = torch.zeros(len(batch), -(-longest // 16) * 16, dtype=torch.long)
-    for at, each in enumerate(batch):
-        found[at, : len(cases[each].shown.pieces)] = torch.tensor(cases[each].shown.pieces)
-    return found
+class Told(NamedTuple):
+    """What a batch comes to."""
+
+    fields: dict[str, Any]
+    sentences: torch.Tensor
 
 
-def tune(model: Tuned, cases: Sequence[Case], learnt: Sequence[int], options: argparse.Namespace, look: Any) -> None:
-    """Learn for some passes, the rate falling to nothing."""
-    own = [each for name, each in model.named_parameters() if name.startswith("body.") and each.requires_grad]
-    heads = [each for name, each in model.named_parameters() if not name.startswith("body.")]
-    rates = [{"params": own, "lr": options.rate}, {"params": heads, "lr": 6 * options.rate}]
+def run(model: Tuned, below: Below, cases: Sequence[Case], batch: Sequence[int]) -> Told:
+    """Tell the cases of a batch."""
+    states, held = below.of(batch)
+    if model.training:
+        states[torch.rand(held.shape) < HIDDEN] = 0
+    pieces = nn.utils.rnn.pad_sequence([torch.tensor(cases[at].shown.pieces) for at in batch], True)
+    with torch.autocast("cpu", torch.bfloat16):
+        return Told(*model(states, held, pieces, [cases[at].shown.places for at in batch]))
+
+
+def tune(
+    model: Tuned, below: Below, cases: Sequence[Case], learnt: Sequence[int], options: argparse.Namespace, look: Any
+) -> None:
+    """Learn for some passes, the rate falling."""
+    fresh = [each for name, each in model.named_parameters() if not name.startswith("layers.")]
+    more = 3 if options.on else 6
+    rates = [{"params": model.layers.parameters(), "lr": options.rate}, {"params": fresh, "lr": more * options.rate}]
     optimizer = torch.optim.AdamW(rates, weight_decay=0.01)
     steps = options.passes * -(-len(learnt) // BATCH)
-    fall = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda step: min(
-            (step + 1) / (0.05 * steps), options.end + (1 - options.end) * (steps - step) / (0.95 * steps)
-        ),
-    )
+    fall = torch.optim.lr_scheduler.LambdaLR(optimizer, falling(steps, options.end))
     began, step = time.monotonic(), 0
-    heed = torch.tensor([1.0 if each.label.sure else UNSURE for each in cases])
-    place = {name: {told: at for at, told in enumerate(classes)} for name, classes in FIELDS.items()}
-    signs = ("", *CARRIED)
     for turn in range(options.passes):
-        model.train()
         for batch in batches(cases, learnt, shuffled=True):
-            pieces = padded(cases, batch)
-            pieces[(torch.rand(pieces.shape) < HIDDEN) & (pieces > max(SIGNS.values()))] = Pieces.UNKNOWN
-            with torch.autocast("cpu", torch.bfloat16):
-                told, sentences = model(pieces, [cases[each].shown.places for each in batch])
-            loss = torch.zeros(())
-            for name, share in SHARE.items():
-                truth = torch.tensor([place[name][getattr(cases[each].label, name)] for each in batch])
-                wrong = functional.cross_entropy(told[name].float(), truth, reduction="none", label_smoothing=SMOOTH)
-                loss = loss + share * (wrong * heed[batch]).mean()
-            carried = [
-                signs.index(cases[each].label.verdict) if order == cases[each].carrier else 0
-                for each in batch
-                for order in cases[each].shown.orders
-            ]
-            loss = loss + SENTENCES * functional.cross_entropy(sentences.float(), torch.tensor(carried))
-            loss = loss + FOUND * astray([cases[each] for each in batch], sentences.float())
+            model.train()
+            loss = loss_of([cases[at] for at in batch], run(model, below, cases, batch))
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -131,23 +137,35 @@ def tune(model: Tuned, cases: Sequence[Case], learnt: Sequence[int], options: ar
         look(f"pass {turn + 1}")
 
 
+def loss_of(batch: Sequence[Case], told: Told) -> torch.Tensor:
+    """How improbable the labels of a batch are."""
+    heed, loss = torch.tensor([1.0 if each.label.sure else UNSURE for each in batch]), torch.zeros(())
+    for name, share in SHARE.items():
+        truth = torch.tensor([FIELDS[name].index(getattr(each.label, name)) for each in batch])
+        wrong = functional.cross_entropy(told.fields[name], truth, reduction="none", label_smoothing=SMOOTH)
+        loss = loss + share * (wrong * heed).mean()
+    carried = [
+        SENTENCES_CARRY.index(CARRIED[each.label.verdict] if order == each.carrier else "0")
+        for each in batch
+        for order in each.shown.orders
+    ]
+    loss = loss + SENTENCES * functional.cross_entropy(told.sentences, torch.tensor(carried))
+    found = [functional.cross_entropy(scores, torch.tensor(at)) for scores, at in of_records(batch, told.sentences)]
+    return loss + FOUND * (torch.stack(found).mean() if found else 0)
+
+
 def of_records(batch: Sequence[Case], sentences: torch.Tensor) -> Iterator[tuple[torch.Tensor, int]]:
     """How much each sentence of a record speaks for the verdict, and which of them carries it, where one does."""
-    signs, at = ("", *CARRIED), 0
+    at = 0
     for each in batch:
         mine = sentences[at : at + len(each.shown.orders)]
         at += len(mine)
         if each.carrier in each.shown.orders:
-            yield mine[:, signs.index(each.label.verdict)] - mine[:, 0], each.shown.orders.index(each.carrier)
+            sign = SENTENCES_CARRY.index(CARRIED[each.label.verdict])
+            yield mine[:, sign] - mine[:, SENTENCES_CARRY.index("0")], each.shown.orders.index(each.carrier)
 
 
-def astray(batch: Sequence[Case], sentences: torch.Tensor) -> torch.Tensor:
-    """How improbable the sentences that carry the verdicts are among those of their records."""
-    told = [functional.cross_entropy(scores, torch.tensor(at)) for scores, at in of_records(batch, sentences)]
-    return torch.stack(told).mean() if told else torch.zeros(())
-
-
-def told_of(model: Tuned, cases: Sequence[Case], which: Sequence[int]) -> dict[str, Any]:
+def told_of(model: Tuned, below: Below, cases: Sequence[Case], which: Sequence[int]) -> dict[str, Any]:
     """What the encoder says of each field of some cases; how often it finds the telling sentence is printed."""
     model.eval()
     hits: list[bool] = []
@@ -155,50 +173,27 @@ def told_of(model: Tuned, cases: Sequence[Case], which: Sequence[int]) -> dict[s
     row = {each: at for at, each in enumerate(which)}
     with torch.no_grad():
         for batch in batches(cases, which, shuffled=False):
-            with torch.autocast("cpu", torch.bfloat16):
-                told, sentences = model(padded(cases, batch), [cases[each].shown.places for each in batch])
-            hits += [int(scores.argmax()) == at for scores, at in of_records([cases[x] for x in batch], sentences)]
-            for name, scores in told.items():
-                found[name][[row[each] for each in batch]] = scores.float().softmax(-1).numpy()
+            told = run(model, below, cases, batch)
+            mine = of_records([cases[at] for at in batch], told.sentences)
+            hits += [int(scores.argmax()) == at for scores, at in mine]
+            for name, scores in told.fields.items():
+                found[name][[row[each] for each in batch]] = scores.softmax(-1).numpy()
     print(f"the sentence with the verdict found in {100 * np.mean(hits):.1f} of {len(hits)}")
     return found
 
 
-def stored(model: Tuned, pieces: Pieces, seen: set[int], settled: dict[str, Any]) -> dict[str, Any]:
-    """The weights as whole numbers of a byte, a scale for each row; word pieces that no abstract has are left out."""
+def written(start: Stored, model: Tuned, pieces: Pieces, seen: set[int], keep: int) -> dict[str, Any]:
+    """The arrays that it was tuned from, the tuned ones in their place; pieces that no abstract has are left out."""
     kept = sorted(at for at in range(len(pieces.names)) if at in seen or at <= Pieces.LAST_SPECIAL)
-    found: dict[str, Any] = {
-        "vocabulary": "\n".join(pieces.names[at] for at in kept), "joined": json.dumps(settled)
-    }  # fmt: skip
-    state = {name: each.detach().float().numpy() for name, each in model.state_dict().items()}
-    body = {name.removeprefix("body."): each for name, each in state.items() if name.startswith("body.")}
-    put(found, "words", body["embeddings.word_embeddings.weight"][kept])
-    places = body["embeddings.position_embeddings.weight"] + body["embeddings.token_type_embeddings.weight"][0]
-    found["places"] = places[:LONGEST_WHOLE].astype(np.float16)
-    for end in ("weight", "bias"):
-        found[f"norm.{end}"] = body[f"embeddings.LayerNorm.{end}"]
-    for at in range(model.body.config.num_hidden_layers):
-        layer = f"encoder.layer.{at}."
-        asked = [layer + f"attention.self.{name}" for name in ("query", "key", "value")]
-        put(found, f"{at}.asked", np.concatenate([body[f"{name}.weight"] for name in asked]))
-        found[f"{at}.asked.bias"] = np.concatenate([body[f"{name}.bias"] for name in asked])
-        for short, name in (
-            ("heard", "attention.output.dense"),
-            ("wide", "intermediate.dense"),
-            ("narrow", "output.dense"),
-        ):
-            put(found, f"{at}.{short}", body[f"{layer}{name}.weight"])
-            found[f"{at}.{short}.bias"] = body[f"{layer}{name}.bias"]
-        for short, name in (("heard", "attention.output"), ("narrow", "output")):
-            for end in ("weight", "bias"):
-                found[f"{at}.{short}.norm.{end}"] = body[f"{layer}{name}.LayerNorm.{end}"]
-    for name in FIELDS:
-        put(found, f"field.{name}", state[f"heads.{name}.weight"])
-        found[f"field.{name}.bias"] = state[f"heads.{name}.bias"]
-    order = [("0", *CARRIED.values()).index(sign) for sign in SENTENCES_CARRY]
-    put(found, "sentence", state["sentence.weight"][order])
-    found["sentence.bias"] = state["sentence.bias"][order]
-    return found
+    found = {name: each for name, each in start.items() if name.partition(".")[0] not in ("words", "joined")}
+    found |= in_bytes("words", start["words"][kept] * start["words.scale"][kept])
+    found["vocabulary"] = "\n".join(pieces.names[at] for at in kept)
+    found["places"] = start["places"][: max(LONGEST, LONGEST_WHOLE)].astype(np.float16)
+    for at, layer in enumerate(model.layers, keep):
+        found |= layer.arrays(str(at))
+    for name, head in model.heads.items():
+        found |= arrays_of(f"field.{name}", head)
+    return found | dict(arrays_of("sentence", model.sentence))
 
 
 def cases_of(found: Sequence[Label], records: dict[str, dict[str, str]], pieces: Pieces) -> Iterator[Case]:
@@ -211,13 +206,22 @@ def cases_of(found: Sequence[Label], records: dict[str, dict[str, str]], pieces:
         yield Case(label, shown(view, pieces), None if label.verdict == "none" else carrier_of(label, view))
 
 
+def going_on(base: Stored) -> dict[str, Any]:
+    """The package's arrays, with all words of the base, and its places beyond those that the package has."""
+    with np.load(WEIGHTS) as file:
+        tuned = dict(file)
+    words = {name: each for name, each in base.items() if name.partition(".")[0] == "words"}
+    places = np.concatenate([tuned["places"].astype(np.float32), base["places"][len(tuned["places"]) :]])
+    return {**tuned, **words, "places": places}
+
+
 def asked() -> argparse.Namespace:
     """What the command line says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("abstracts", type=Path)
     parser.add_argument("base", type=Path)
-    parser.add_argument("--start", type=Path, nargs="+", help="go on from a state, or from the mean of several")
-    parser.add_argument("--state", type=Path, default=Path("encoder.pt"), help="written after each pass")
+    parser.add_argument("--on", action="store_true", help="go on from the package's weights")
+    parser.add_argument("--keep", type=int, default=0, help="how many layers stay as they are")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--rate", type=float, default=1.5e-4)
     parser.add_argument("--end", type=float, default=0.02, help="what the rate falls to, as a share of it")
@@ -236,6 +240,9 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     with gzip.open(options.abstracts, "rt", encoding="utf-8") as file:
         records = {record["pmid"]: record for record in map(json.loads, file)}
+    start = base_of(options.base)
+    if options.on:
+        start = going_on(start)
     pieces = Pieces((options.base / "vocab.txt").read_text(encoding="utf-8").splitlines())
     cases = list(cases_of([each for each in labels() if each.pmid in records], records, pieces))
     hidden = {each.label.pmid for each in cases if is_apart(each.label)}
@@ -244,37 +251,59 @@ def main() -> None:
     left_out = [at for at in rest if cases[at].label.pmid in beside_heads]
     learnt = sorted(set(rest) - set(left_out))
     print(f"{len(cases)} labels: {len(learnt)} learnt, {len(left_out)} left out", flush=True)
-    model = Tuned(options.base)
-    if options.start:
-        states = [torch.load(path) for path in options.start]
-        model.load_state_dict({name: sum(each[name] for each in states) / len(states) for name in states[0]})
+    layers = layers_of(start)
+    below = Below(start, layers[: options.keep], cases)
+    model = Tuned(layers[options.keep :], start)
 
-    def look(title: str, which: Sequence[int] = left_out) -> None:
-        told = told_of(model, cases, which)
+    def look(title: str) -> float:
+        """Print what it tells of the labels left out; give the loss of the verdict."""
+        told = told_of(model, below, cases, left_out)
         for name in ("verdict", "role", "match"):
-            truth = np.array([getattr(cases[at].label, name) for at in which])
+            truth = np.array([getattr(cases[at].label, name) for at in left_out])
             report(f"{title}, {name}", FIELDS[name], told[name], truth)
-        torch.save(model.state_dict(), options.state)
+        place = [FIELDS["verdict"].index(cases[at].label.verdict) for at in left_out]
+        return float(-np.log(told["verdict"][np.arange(len(place)), place] + TINY).mean())
 
     if options.passes:
-        tune(model, cases, learnt, options, look)
+        before = {name: each.clone() for name, each in model.state_dict().items()}
+        tune(model, below, cases, learnt, options, look)
+        if options.on:
+            halfway(model, before, look)
     if not options.heads:
         return
-    beside = Beside(options.heads, told_of(model, cases, left_out), [cases[at].label for at in left_out])
+    beside = Beside(options.heads, told_of(model, below, cases, left_out), [cases[at].label for at in left_out])
     settled = beside.settle()
     beside.look("left out", settled)
-    seen = {piece for case in cases for piece in case.shown.pieces}
-    np.savez(WEIGHTS, **stored(model, pieces, seen, settled))
+    if options.on:
+        settled["share"] = {**json.loads(str(start["joined"]))["share"], **settled["share"]}
+    seen = {
+        piece
+        for record in records.values()
+        if record["pmid"] not in hidden
+        for word in Page(record["title"], record["abstract"]).words
+        for piece in pieces.of(word)
+    }
+    kept = written(start, model, pieces, seen, options.keep)
+    np.savez(WEIGHTS, **kept, joined=json.dumps(settled))
     print(f"{WEIGHTS.stat().st_size / 1e6:.1f} MB")
     few = left_out[:100]
-    told, run = told_of(model, cases, few)["verdict"], Encoder.load(WEIGHTS.read_bytes())
+    told, package = told_of(model, below, cases, few)["verdict"], Encoder.load(WEIGHTS.read_bytes())
     pages = (records[cases[at].label.pmid] for at in few)
     views = (
         View(Page(x["title"], x["abstract"]), cases[at].label.drug, cases[at].label.condition)
         for at, x in zip(few, pages, strict=True)
     )
-    apart_by = np.abs(np.array([run.told(view).fields["verdict"] for view in views]) - told).max(axis=1)
+    apart_by = np.abs(np.array([package.told(view).fields["verdict"] for view in views]) - told).max(axis=1)
     print(f"as the package runs it: probabilities differ by {np.median(apart_by):.3f}, at most {apart_by.max():.3f}")
+
+
+def halfway(model: Tuned, before: Mapping[str, torch.Tensor], look: Callable[[str], float]) -> None:
+    """Take the mean of the states before and after, where it tells the labels left out better than the last one."""
+    after = {name: each.clone() for name, each in model.state_dict().items()}
+    last = look("at last")
+    model.load_state_dict({name: (before[name] + each) / 2 for name, each in after.items()})
+    if look("the mean of before and after") > last:
+        model.load_state_dict(after)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from benchmarks import train_facts
 from benchmarks.train_facts import Record, fit_design, fit_participants, folds, seen, share, tell
+from benchmarks.transformer import BATCH, WEIGHTS, Below, Layer, Stored, arrays_of, batches, falling, layers_of, linear
 from torch import nn
 from torch.nn import functional
 
@@ -28,9 +29,6 @@ from willowbark.tools.reading.heads import Floats, Head, pooled, softmax
 from willowbark.tools.reading.reading import Design
 
 DESIGNS = sorted(get_args(Design))
-WEIGHTS = Path(__file__).parents[1] / "tools" / "reading" / "encoder.npz"
-HEADS = 12
-BATCH = 16
 HIDDEN = 0.06  # of the word pieces, in training
 DROPPED = 0.2
 SMOOTH = 0.05
@@ -48,39 +46,6 @@ class Case(NamedTuple):
     offered: dict[int, Candidate]
 
 
-class Layer(nn.Module):  # type: ignore[misc]
-    """A layer of the transformer, as `encoder.Encoder` runs it."""
-
-    def __init__(self, stored: dict[str, Any], at: str) -> None:
-        super().__init__()
-        self.asked, self.heard, self.wide, self.narrow = (
-            _linear(stored, f"{at}.{name}") for name in ("asked", "heard", "wide", "narrow")
-        )
-        self.heard_norm, self.narrow_norm = _norm(stored, f"{at}.heard.norm"), _norm(stored, f"{at}.narrow.norm")
-
-    def forward(self, states: torch.Tensor, held: torch.Tensor) -> torch.Tensor:
-        """The states of the next layer; `held` tells which places are no padding."""
-        count, length, width = states.shape
-        query, key, value = self.asked(states).view(count, length, 3, HEADS, width // HEADS).permute(2, 0, 3, 1, 4)
-        heard = functional.scaled_dot_product_attention(query, key, value, attn_mask=held[:, None, None, :])
-        states = self.heard_norm(states + self.heard(heard.transpose(1, 2).reshape(count, length, width)))
-        return self.narrow_norm(states + self.narrow(functional.gelu(self.wide(states), approximate="tanh")))
-
-
-def _linear(stored: dict[str, Any], name: str) -> nn.Linear:
-    weights = torch.tensor(stored[name].astype(np.float32) * stored[f"{name}.scale"])
-    made = nn.Linear(weights.shape[1], weights.shape[0])
-    made.weight.data, made.bias.data = weights, torch.tensor(stored[f"{name}.bias"].astype(np.float32))
-    return made
-
-
-def _norm(stored: dict[str, Any], name: str) -> nn.LayerNorm:
-    weights = torch.tensor(stored[f"{name}.weight"].astype(np.float32))
-    made = nn.LayerNorm(len(weights), eps=1e-12)
-    made.weight.data, made.bias.data = weights, torch.tensor(stored[f"{name}.bias"].astype(np.float32))
-    return made
-
-
 class Tuned(nn.Module):  # type: ignore[misc]
     """The last layers, and what tells designs and candidates from their states."""
 
@@ -89,6 +54,14 @@ class Tuned(nn.Module):  # type: ignore[misc]
         self.layers, self.dropped = nn.ModuleList(layers), nn.Dropout(DROPPED)
         self.design, self.alone = nn.Linear(2 * width, len(DESIGNS)), nn.Linear(2 * width, 2)
         self.ways = nn.Linear(width, len(WAYS))
+
+    @classmethod
+    def of(cls, stored: Stored, first: int) -> "Tuned":
+        """As the package has it."""
+        layers = [Layer(stored, f"making.{at}") for at in range(first, len(layers_of(stored)))]
+        found = cls(layers, len(stored["norm.bias"]))
+        found.design, found.alone, found.ways = (linear(stored, f"making.{n}") for n in ("design", "alone", "ways"))
+        return found
 
     def forward(self, states: torch.Tensor, held: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Scores of the designs, of no and one patient, and of each piece for each way."""
@@ -109,39 +82,13 @@ def scores(case: Case, alone: torch.Tensor, ways: torch.Tensor) -> tuple[list[in
     return list(found), torch.stack([torch.logsumexp(torch.stack(each), 0) for each in found.values()])
 
 
-class Below:
-    """The states that the layers which stay give of each case, made once."""
-
-    def __init__(self, stored: dict[str, Any], layers: Sequence[Layer], cases: Sequence[Case]) -> None:
-        words = torch.tensor(stored["words"].astype(np.float32) * stored["words.scale"])
-        places, norm = torch.tensor(stored["places"].astype(np.float32)), _norm(stored, "norm")
-        self._states: dict[int, torch.Tensor] = {}
-        order = sorted(range(len(cases)), key=lambda at: len(cases[at].shown.pieces))
-        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-            for batch in (order[at : at + 2 * BATCH] for at in range(0, len(order), 2 * BATCH)):
-                pieces = nn.utils.rnn.pad_sequence([torch.tensor(cases[at].shown.pieces) for at in batch], True)
-                states = norm(words[pieces] + places[: pieces.shape[1]])
-                for layer in layers:
-                    states = layer(states, pieces > 0)
-                for row, at in enumerate(batch):
-                    self._states[at] = states[row, : len(cases[at].shown.pieces)].to(torch.bfloat16).clone()
-
-    def of(self, batch: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        """The states of a batch, and which places are no padding."""
-        states = [self._states[at].float() for at in batch]
-        held = nn.utils.rnn.pad_sequence([torch.ones(len(each), dtype=torch.bool) for each in states], True)
-        return nn.utils.rnn.pad_sequence(states, True), held
-
-
 def tune(model: Tuned, below: Below, cases: Sequence[Case], learnt: Sequence[int], options: argparse.Namespace) -> None:
     """Learn for some passes, the rate falling to nothing."""
     fresh = [each for name, each in model.named_parameters() if not name.startswith("layers")]
     rates = [{"params": model.layers.parameters(), "lr": options.rate}, {"params": fresh, "lr": 6 * options.rate}]
     optimizer = torch.optim.AdamW(rates, weight_decay=0.01)
     steps = options.passes * -(-len(learnt) // BATCH)
-    fall = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / (0.06 * steps), 0.02 + 0.98 * (steps - step) / (0.94 * steps))
-    )
+    fall = torch.optim.lr_scheduler.LambdaLR(optimizer, falling(steps, 0.02))
     began, step = time.monotonic(), 0
     for _ in range(options.passes):
         model.train()
@@ -169,15 +116,6 @@ def tune(model: Tuned, below: Below, cases: Sequence[Case], learnt: Sequence[int
             step += 1
             if step % CHECKPOINT == 0:
                 print(f"{step} of {steps} steps, {(time.monotonic() - began) / step:.2f} s a step", flush=True)
-
-
-def batches(cases: Sequence[Any], which: Sequence[int], *, shuffled: bool) -> list[list[int]]:
-    """Cases of about the same length together, as `shown` in pieces."""
-    which = random.sample(which, len(which)) if shuffled else which
-    chunks = [sorted(which[at : at + 20 * BATCH], key=lambda each: len(cases[each].shown.pieces))
-              for at in range(0, len(which), 20 * BATCH)]  # fmt: skip
-    found = [chunk[at : at + BATCH] for chunk in chunks for at in range(0, len(chunk), BATCH)]
-    return random.sample(found, len(found)) if shuffled else found
 
 
 class Opinion(NamedTuple):
@@ -221,28 +159,15 @@ def look(title: str, cases: Sequence[Case], heads: tuple[Head, Head], run: Encod
     }
 
 
-def put(found: dict[str, Any], name: str, weights: Any) -> None:
-    """Write a matrix as whole numbers of a byte and a scale for each row."""
-    scale = np.abs(weights).max(axis=1, keepdims=True) / 127 + 1e-12
-    found[name], found[f"{name}.scale"] = np.round(weights / scale).astype(np.int8), scale.astype(np.float32)
-
-
 def written(stored: dict[str, Any], model: Tuned, first: int, shares: dict[str, float]) -> dict[str, Any]:
     """The encoder's arrays with the tuned ones in place of those that were there."""
     found = {name: each for name, each in stored.items() if not name.startswith("making.")}
     joined = json.loads(str(stored["joined"]))
     found["joined"] = json.dumps({**joined, "share": {**joined["share"], **shares}})
-    matrices = {f"making.{name}": getattr(model, name) for name in ("design", "alone", "ways")}
+    for name in ("design", "alone", "ways"):
+        found |= arrays_of(f"making.{name}", getattr(model, name))
     for at, layer in enumerate(model.layers, first):
-        for name in ("asked", "heard", "wide", "narrow"):
-            matrices[f"making.{at}.{name}"] = getattr(layer, name)
-        for name in ("heard", "narrow"):
-            norm = getattr(layer, f"{name}_norm")
-            found[f"making.{at}.{name}.norm.weight"] = norm.weight.detach().numpy()
-            found[f"making.{at}.{name}.norm.bias"] = norm.bias.detach().numpy()
-    for name, each in matrices.items():
-        put(found, name, each.weight.detach().numpy())
-        found[f"{name}.bias"] = each.bias.detach().numpy()
+        found |= layer.arrays(f"making.{at}")
     return found
 
 
@@ -251,6 +176,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("abstracts", type=Path)
     parser.add_argument("--labels", type=Path, default=Path(__file__).resolve().parent / "labels")
+    parser.add_argument("--on", action="store_true", help="go on from the layers that tell it now")
     parser.add_argument("--first", type=int, default=2, help="how many layers stay as they are")
     parser.add_argument("--passes", type=int, default=4)
     parser.add_argument("--rate", type=float, default=1e-4)
@@ -273,22 +199,21 @@ def main() -> None:
         f"{len(records)} records: {len(apart)} kept apart, {len(left_out)} left out; {len(hinted)} hinted at",
         flush=True,
     )
-    layers = [
-        Layer(stored, str(at)) for at in range(sum(name.endswith(".asked") and name[0].isdecimal() for name in stored))
-    ]
-    below = Below(stored, layers[: options.first], cases)
-    model = Tuned(layers[options.first :], len(stored["norm.bias"]))
-    tune(model, below, cases, learnt, options)
+    layers, first = layers_of(stored), options.first
+    below = Below(stored, layers[:first], cases)
+    model = Tuned.of(stored, first) if options.on else Tuned(layers[first:], len(stored["norm.bias"]))
+    if options.passes:
+        tune(model, below, cases, learnt, options)
     known = [cases[at].record for at in learnt if cases[at].labelled]
     design = fit_design(known, hinted)
     for some, (_, test) in zip([fit_design(train, hinted) for train, _ in folds(known)], folds(known), strict=True):
         tell(some, test)
     tell(design, [each for each in records if each.pmid in apart | left_out])
     heads = design, fit_participants(known)
-    run = Encoder(written(stored, model, options.first, {"design": 0.0, "participants": 0.0}), "")
+    run = Encoder(written(stored, model, first, {"design": 0.0, "participants": 0.0}), "")
     shares = look("left out", [each for each in cases if each.labelled and each.record.pmid in left_out], heads, run)
     look(f"kept apart ({shares})", [each for each in cases if each.labelled and each.record.pmid in apart], heads, run)
-    np.savez(WEIGHTS, **written(stored, model, options.first, shares))
+    np.savez(WEIGHTS, **written(stored, model, first, shares))
     print(f"{WEIGHTS.stat().st_size / 1e6:.1f} MB")
 
 

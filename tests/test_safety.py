@@ -132,7 +132,7 @@ def test_events_reported_more_than_expected_come_with_their_ratio_and_as_no_caus
 def test_silence_is_no_safety_and_nothing_is_recommended() -> None:
     said = told()
 
-    assert "No approval and no label is at hand of propranolol and topiramate, and no record was read as one on harm" in said
+    assert "No approval and no label is at hand of propranolol and topiramate, and no record was read as one on" in said
     assert "Nothing here is a recommendation, and what no source says is no evidence of safety." in said
 
 

@@ -55,7 +55,9 @@ def safety_section(material: Material, shown: Sequence[Candidate], references: R
     known = [candidate for candidate in shown if _is_known(candidate, about.get(candidate.drug, []))]
     blocks: list[Block] = [paragraph(_NOTE)]
     if silent := [candidate.drug for candidate in shown if candidate not in known]:
-        said = f"No approval and no label is at hand of {listed(silent, most=len(silent))}, and no record was read as one"
+        said = (
+            f"No approval and no label is at hand of {listed(silent, most=len(silent))}, and no record was read as one"
+        )
         blocks.append(paragraph(f"{said} on harm; that is no evidence of safety."))
     for place, candidate in enumerate(known, 1):
         told = Pairs(tuple(_told(candidate, names, about, material, references)))

@@ -206,7 +206,7 @@ def question_as_read(asked: ParsedQuestion) -> str:
 
 def _search(material: Material) -> str:
     where = (
-        "Willowbark's sandbox, a bundled library that speaks the sources' protocols on this machine,"
+        "Willowbark's sandbox, which serves a library on this machine as the public sources serve theirs,"
         if material.sandboxed
         else "the public sources"
     )

@@ -274,12 +274,13 @@ def _are(number: int) -> str:
 def _read(material: Material) -> str:
     counts = sources_breakdown(material.pool)
     publications = counts["peer_reviewed"] + counts["preprints"]
-    where = "Willowbark's bundled library" if material.sandboxed else "public sources"
+    where = "Willowbark's sandbox" if material.sandboxed else "public sources"
     if not publications and not counts["clinical_trials"]:
         return f"no publication or trial was found in {where}; the search ended because {material.ending}."
     return (
         f"{counted(publications, 'publication')} and {counted(counts['clinical_trials'], 'registered trial')} "
-        f"from {where}; the search ended because {material.ending}."
+        f"from {where}{', not from public sources' if material.sandboxed else ''}; "
+        f"the search ended because {material.ending}."
     )
 
 

@@ -36,7 +36,7 @@ SENTENCES = ("+", "-", "0", "~")
 """What a sentence carries: supports, contradicts, no verdict, neutral."""
 SIGNS = {"DRUG": 1, "COND": 2, "OTHER": 3, "CLASS": 4, "ELSE": 5, "P<": 6, "P>": 7}
 """Word pieces that stand for names and p values: such as the base was never trained on."""
-LONGEST = 208
+LONGEST = 512
 """Pieces of a record that are looked at; of a longer one the sentences that tell least are left out."""
 LONGEST_WHOLE = 320
 """The same where a record's design and participants are told."""
