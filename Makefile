@@ -132,11 +132,6 @@ bench-gold: dev ## What the reader's signs are worth on public gold sets (ARGS="
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.gold_sets $(ARGS)
 
-.PHONY: bench-gold-encoder
-bench-gold-encoder: dev ## What the encoder is worth on evidence inference, tuned in each fold (ARGS="path/to/folder [--abstract]")
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1 torch==2.13.0
-	$(BIN)/python -m benchmarks.gold_encoder $(ARGS)
-
 .PHONY: bench-injection
 bench-injection: install ## Count the readings that text put into records moves, and genuine sentences taken for such text
 	$(BIN)/python -m faults.injection $(ARGS)
