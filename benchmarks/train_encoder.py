@@ -182,9 +182,10 @@ def told_of(model: Tuned, below: Below, cases: Sequence[Case], which: Sequence[i
     return found
 
 
-def written(start: Stored, model: Tuned, pieces: Pieces, seen: set[int], keep: int) -> dict[str, Any]:
-    """The arrays that it was tuned from, the tuned ones in their place; pieces that no abstract has are left out."""
-    kept = sorted(at for at in range(len(pieces.names)) if at in seen or at <= Pieces.LAST_SPECIAL)
+def written(start: Stored, model: Tuned, pieces: Pieces, keep: int) -> dict[str, Any]:
+    """The arrays that it was tuned from, the tuned ones in their place, without the word pieces of other scripts."""
+    kept = [at for at, name in enumerate(pieces.names)
+            if at <= Pieces.LAST_SPECIAL or (name.isascii() and not name.startswith("[unused"))]  # fmt: skip
     found = {name: each for name, each in start.items() if name.partition(".")[0] not in ("words", "joined")}
     found |= in_bytes("words", start["words"][kept] * start["words.scale"][kept])
     found["vocabulary"] = "\n".join(pieces.names[at] for at in kept)
@@ -276,14 +277,7 @@ def main() -> None:
     beside.look("left out", settled)
     if options.on:
         settled["share"] = {**json.loads(str(start["joined"]))["share"], **settled["share"]}
-    seen = {
-        piece
-        for record in records.values()
-        if record["pmid"] not in hidden
-        for word in Page(record["title"], record["abstract"]).words
-        for piece in pieces.of(word)
-    }
-    kept = written(start, model, pieces, seen, options.keep)
+    kept = written(start, model, pieces, options.keep)
     np.savez(WEIGHTS, **kept, joined=json.dumps(settled))
     print(f"{WEIGHTS.stat().st_size / 1e6:.1f} MB")
     few = left_out[:100]

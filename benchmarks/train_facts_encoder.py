@@ -1,7 +1,8 @@
 """Tune the careful reader's encoder to tell designs and participants, and write its last layers beside the others.
 
 `make train-facts-encoder ARGS=ABSTRACTS`: as for `train_facts.py`. The first layers of `encoder.npz` stay as they are,
-the last ones are copied and tuned: train again whenever `train-encoder` was run. The part kept apart is that of
+the last ones are copied and tuned: train again whenever `train-encoder` tuned the first ones. With `--on` it goes on
+from those that tell it now, and with `--passes 0` too it measures them alone. The part kept apart is that of
 `train_facts.py` and only measured; an eighth of the other records is left out, and how much the encoder counts beside
 the heads is chosen on it, with heads that have not seen it either. Sums of several threads differ in the last digit, so
 two trainings give the same figures, not the same bytes.

@@ -49,6 +49,17 @@ def test_the_longest_piece_is_taken_first() -> None:
     assert [pieces.names[at] for at in pieces.of("abc")] == ["ab", "##c"]
 
 
+def test_a_record_of_usual_length_is_seen_whole_and_no_word_of_it_is_unknown() -> None:
+    middle = " ".join(
+        f"Patients of group {at} improved by 1.2 points within six weeks of treatment." for at in range(20)
+    )
+    view = View(Page(TITLE, f"{middle} Propranolol prevents migraine."), "propranolol", "type 2 diabetes")
+    seen = shown(view, encoder().pieces)
+    assert seen.orders == list(range(len(view.sentences)))
+    assert 300 < len(seen.pieces) < LONGEST
+    assert Pieces.UNKNOWN not in seen.pieces
+
+
 @given(st.integers(0, 60), st.integers(1, 40))
 def test_of_a_long_record_title_and_end_are_kept_and_the_room_is_not_exceeded(count: int, words: int) -> None:
     middle = " ".join(f"Patients {'improved ' * words}in week {at}." for at in range(count))

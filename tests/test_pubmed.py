@@ -352,6 +352,7 @@ MARKUP = {
     "less than": ("P&lt;0.001 &amp; n&gt;5", "P<0.001 & n>5"),
     "less than before a letter": ("if a&lt;b and c&gt;d", "if a<b and c>d"),
     "escaped by the publisher": ("Why.&lt;br&gt;&lt;b&gt;Results:&lt;/b&gt; P&lt;.01", "Why. Results: P<.01"),
+    "escaped break": ("Why.&lt;br/&gt;It fell.", "Why. It fell."),
     "formula": (
         '<mml:math xmlns:mml="m"><mml:msup><mml:mi>x</mml:mi><mml:mn>2</mml:mn></mml:msup></mml:math> rose',
         "x^2 rose",
@@ -570,7 +571,7 @@ def test_deleted_citations_are_no_records() -> None:
 
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Cn")), max_size=300).filter(
-    lambda text: "</" not in text and "<br>" not in text
+    lambda text: "</" not in text and "<br" not in text
 )
 
 

@@ -150,7 +150,7 @@ class _Cutter(ContentHandler):
 
     def _end_text(self) -> None:
         text = "".join(self._text)
-        if "</" in text or "<br>" in text:  # some publishers' markup is sent escaped
+        if "</" in text or "<br" in text:  # some publishers' markup is sent escaped
             text = without_markup(text)
         text = " ".join(text.split())
         self._text_at = 0
