@@ -24,6 +24,7 @@ from willowbark.tools.works.trust import check_trust
 from willowbark.tools.works.versions import settle
 
 from .approval import Approval
+from .findings import Dossier
 from .report.content import ModelCalls, TurnUsage
 
 TEXTS_PER_CANDIDATE = 2  # full texts, of its strongest open records; every candidate's first comes before any second
@@ -176,6 +177,7 @@ class RunContext:
         """As it was asked; empty until a specialist has heard it."""
         self._ahead: list[asyncio.Future[Any]] = []
         self._reading, self._over = asyncio.Lock(), threading.Event()
+        self._pool: tuple[str, Sequence[object], list[Evidence]] | None = None
         self._checked: tuple[tuple[str, ...], Checked] | None = None
         self._looked_up: tuple[Sequence[Evidence], Sequence[Evidence], asyncio.Future[LookedUp]] | None = None
 
@@ -230,6 +232,14 @@ class RunContext:
         self._ahead.clear()
         self._looked_up = None  # it may have been cut short
         self._over = threading.Event()
+
+    def pool(self, dossier: Dossier) -> list[Evidence]:
+        """The pool of a dossier, united and ranked once for all agents that heard the same findings."""
+        said, heard = dossier.question, dossier.findings
+        known = self._pool
+        if known is None or known[0] != said or set(map(id, known[1])) != set(map(id, heard)):
+            known = self._pool = said, heard[:], dossier.pool()
+        return known[2]
 
     async def checked(self, question: str, pool: Sequence[Evidence]) -> Checked:
         """The checked pool and its candidates, looked up once: approver and report agent look at the same pool."""

@@ -88,12 +88,11 @@ class Dossier(BaseModel, extra="forbid"):
         """Take in messages; a user's message opens a new question."""
         for message in messages:
             if isinstance(message, FindingsMessage):
-                self._store.add(message.content.records)
                 self.findings.append(message.content)
             elif isinstance(message, TextMessage) and message.source == "user":
                 self.question, self.asked_at = message.content, message.created_at
                 self.findings, self.tokens_used = [], 0
-                self.__dict__.pop("_store", None)
+                self.__dict__.pop("_united", None)
             if message.models_usage is not None:
                 self.tokens_used += message.models_usage.prompt_tokens + message.models_usage.completion_tokens
 
@@ -119,14 +118,15 @@ class Dossier(BaseModel, extra="forbid"):
 
     def pool(self) -> list[Evidence]:
         """The records, united and ranked for the question."""
-        return rank(self.question, self._store.merged())
+        store, taken = self._united
+        store.add(record for found in self.findings[len(taken) :] for record in found.records)
+        taken += self.findings[len(taken) :]
+        return rank(self.question, store.merged())
 
     @cached_property
-    def _store(self) -> EvidenceStore:
-        """The records of all findings, united as they come."""
-        store = EvidenceStore()
-        store.add(record for found in self.findings for record in found.records)
-        return store
+    def _united(self) -> tuple[EvidenceStore, list[Findings]]:
+        """The records of findings, united as they come, and the findings that they are of."""
+        return EvidenceStore(), []
 
     def has_news(self, iteration: int) -> bool:
         """Whether a round gave a record that shares no identifier with one of the rounds before it."""

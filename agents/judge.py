@@ -165,7 +165,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
     ) -> tuple[JudgeAssessment, RequestUsage, list[BaseAgentEvent]]:
         """The verdict, its tokens, and what a model asked the records before it."""
         dossier = self._dossier
-        pool = dossier.pool()
+        pool = self._run.pool(dossier)
         self._run.readings.take(dossier.readings)
         candidates = await asyncio.to_thread(appraise_candidates, dossier.question, pool, self._run.readings)
         iteration = max(dossier.iteration, self._assessed + 1)

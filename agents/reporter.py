@@ -221,7 +221,8 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
     ) -> tuple[ResearchReport, RequestUsage, list[BaseAgentEvent]]:
         """The report, its tokens, and what a model asked the records before it wrote."""
         self._run.readings.take(self._dossier.readings)
-        question, found, iteration = self._dossier.question, self._dossier.pool(), max(1, self._dossier.iteration)
+        question, iteration = self._dossier.question, max(1, self._dossier.iteration)
+        found = self._run.pool(self._dossier)
         if self._begun is not None and self._begun[0] == _about(question, found):
             drafted = await self._begun[1]
         else:

@@ -52,9 +52,11 @@ import autogen_agentchat.agents, autogen_agentchat.teams, autogen_core.models
 autogen_s, autogen_mb = time.process_time() - cpu_began, peak_mb()
 from willowbark.teams import research
 beyond_s = time.process_time() - cpu_began - autogen_s
-import httpx, willowbark.agents.baseline.client
+import willowbark.agents.baseline.client
 import willowbark.tools.reading.learned, willowbark.tools.reading.facts
 import willowbark.teams.run.course, willowbark.agents.approver
+from willowbark.tools.http.wire import httpx_alone
+httpx_alone()
 team_s = time.process_time() - cpu_began - autogen_s - beyond_s
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog

@@ -1,5 +1,6 @@
 """The rules of certainty and quality hold for any evidence, in any order."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -44,7 +45,7 @@ def item(
     direction: str = "supports", design: str = "rct_blinded", size: int | None = 300, **more: object
 ) -> AppraisedItem:
     fields = {"key": "pmid:1", "design": design, "direction": direction, "sample_size": size, **more}
-    return AppraisedItem.model_validate(fields)
+    return AppraisedItem(**fields)
 
 
 @settings(max_examples=150)
@@ -52,9 +53,7 @@ def item(
 def test_a_supporting_blinded_trial_never_lowers_certainty_or_quality(
     evidence: list[AppraisedItem], more: AppraisedItem
 ) -> None:
-    trial = more.model_copy(
-        update={"design": StudyDesign.rct_blinded, "direction": Direction.supports, "why_stopped_kind": None}
-    )
+    trial = replace(more, design=StudyDesign.rct_blinded, direction=Direction.supports, why_stopped_kind=None)
     before, after = rank(evidence), rank([*evidence, trial])
     assert after[0] >= before[0]
     assert after[1] >= before[1]
@@ -63,7 +62,7 @@ def test_a_supporting_blinded_trial_never_lowers_certainty_or_quality(
 @settings(max_examples=150)
 @given(bodies, items)
 def test_a_contradiction_never_raises_certainty_or_quality(evidence: list[AppraisedItem], more: AppraisedItem) -> None:
-    against = more.model_copy(update={"direction": Direction.contradicts})
+    against = replace(more, direction=Direction.contradicts)
     before, after = rank(evidence), rank([*evidence, against])
     assert after[0] <= before[0]
     assert after[1] <= before[1]
@@ -80,7 +79,7 @@ def test_the_order_of_the_evidence_never_matters(evidence: list[AppraisedItem], 
 def test_a_retracted_item_adds_a_listed_reason_and_nothing_else(
     evidence: list[AppraisedItem], more: AppraisedItem
 ) -> None:
-    retracted = more.model_copy(update={"retracted": True, "key": "pmid:1000"})
+    retracted = replace(more, retracted=True, key="pmid:1000")
     before, after = appraise(evidence), appraise([*evidence, retracted])
     assert after.level == before.level
     assert quality([*evidence, retracted]) == quality(evidence)
@@ -198,9 +197,7 @@ def test_steps_for_indirectness_add_up_and_those_for_bias_do_not() -> None:
         direct=False,
         complication=True,
     )
-    biased = far.model_copy(
-        update={"design": StudyDesign.rct_open, "concern": True, "direct": True, "complication": False}
-    )
+    biased = replace(far, design=StudyDesign.rct_open, concern=True, direct=True, complication=False)
 
     for record, steps in ((far, [2]), (biased, [1])):
         body = soundest([record], 3, randomised=True)

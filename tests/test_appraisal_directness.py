@@ -1,11 +1,13 @@
 """Certainty falls where trials are small, alone, open, or answer another question, and each reason is said."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_appraisal_certainty import bodies, item, items
 
-from willowbark.tools.appraisal import AppraisedItem, CertaintyLevel, appraise
+from willowbark.tools.appraisal import AppraisedItem, CertaintyLevel, Direction, appraise
 
 
 @pytest.mark.parametrize(
@@ -39,14 +41,13 @@ def test_each_fault_takes_its_steps_and_is_said(evidence: list[AppraisedItem], l
 
 
 faulty = st.builds(
-    lambda plain, complication, outcome, rivals, works, disputed: plain.model_copy(
-        update={
-            "complication": complication,
-            "other_outcome": outcome,
-            "rivals": rivals,
-            "rival_works": works,
-            "disputed": disputed,
-        }
+    lambda plain, complication, outcome, rivals, works, disputed: replace(
+        plain,
+        complication=complication,
+        other_outcome=outcome,
+        rivals=rivals,
+        rival_works=works,
+        disputed=disputed,
     ),
     items,
     st.booleans(),
@@ -60,7 +61,7 @@ faulty = st.builds(
 @given(st.lists(faulty, max_size=8), faulty)
 def test_support_with_any_faults_never_lowers_certainty(evidence: list[AppraisedItem], more: AppraisedItem) -> None:
     levels = list(CertaintyLevel)[::-1]
-    support = more.model_copy(update={"direction": "supports", "why_stopped_kind": None})
+    support = replace(more, direction=Direction.supports, why_stopped_kind=None)
     assert levels.index(appraise([*evidence, support]).level) >= levels.index(appraise(evidence).level)
 
 

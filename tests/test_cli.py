@@ -459,6 +459,16 @@ def test_that_a_run_begins_is_told_before_the_agents_are_loaded() -> None:
     assert subprocess.run([sys.executable, "-c", check], check=False, capture_output=True).returncode == 0
 
 
+def test_a_run_from_python_brings_neither_a_terminal_nor_the_command_line_of_httpx() -> None:
+    check = (
+        "import asyncio, sys; from willowbark import research; "
+        "asyncio.run(research('Does propranolol prevent migraine?', offline=True, ledger=None)); "
+        "assert 'httpx' in sys.modules; sys.exit(bool({'rich', 'pygments', 'httpx._main'} & set(sys.modules)))"
+    )
+
+    assert subprocess.run([sys.executable, "-c", check], check=False, capture_output=True).returncode == 0
+
+
 def test_the_installed_program_is_the_same() -> None:
     program = shutil.which("willowbark", path=str(Path(sys.executable).parent))
     if program is None:

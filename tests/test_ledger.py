@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from autogen_agentchat.messages import TextMessage
 from builders import QUESTION
 from faults.breakage import FaultySandbox
 from faults.plan import Fault, FaultPlan
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 from unprivileged import read_only_folder
 
 from willowbark.agents.report.model import ResearchReport
@@ -42,6 +43,12 @@ from willowbark.tools.sandbox.server import SandboxServer
 
 CANARY = "canary0123456789abcdef"
 MODEL = Model("baseline", "baseline", {})
+
+
+class Ended(BaseModel):
+    """A report, as far as a ledger looks at one."""
+
+    title: str = ""
 
 
 @pytest.fixture(scope="module")
@@ -190,9 +197,9 @@ def test_above_its_size_a_ledger_drops_the_replies_of_its_oldest_complete_runs(p
         for name in ("unfinished", "oldest", "older", "newest"):
             with started(ledger, name) as journal:
                 journal.exchanged(exchange(random.Random(name).randbytes(50_000)))
-                journal.turn({"source": "judge", "type": "AssessmentMessage"}, 1)
+                journal.turn(TextMessage(content="", source="judge"), 1)
                 if name != "unfinished":
-                    journal.finish("complete", "timeout", '{"title": "x"}')
+                    journal.finish("complete", "timeout", Ended(title="x"))
     with Ledger(path, max_bytes=190_000) as ledger:
         with started(ledger, "another"):
             pass
@@ -212,7 +219,7 @@ def test_what_the_disk_gave_for_dropped_replies_is_used_again(path: Path) -> Non
         for number in range(20):
             with started(ledger, f"run-{number}") as journal:
                 journal.exchanged(exchange(random.Random(number).randbytes(100_000)))
-                journal.finish("complete", "timeout", "{}")
+                journal.finish("complete", "timeout", Ended())
             sizes.append(ledger._database.execute("PRAGMA page_count").fetchone()[0])
     assert max(sizes) < 2.5 * sizes[2]
 
@@ -225,7 +232,7 @@ def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -
                 journal.gave_up("r2", SourceRefused("pubmed", "refused the request (400)"))
                 journal.answered("m1", "baseline", {"content": "yes"}, (1, 1), 0.0)
                 journal.event("progress", 1, "something")
-                journal.turn({"source": "judge", "type": "AssessmentMessage"}, 1)
+                journal.turn(TextMessage(content="", source="judge"), 1)
         every = ledger._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         tables = [name for (name,) in every if not name.startswith("pack")]
         ledger.forget("one")
@@ -240,8 +247,8 @@ def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -
 def finished(ledger: Ledger, run_id: str, body: bytes) -> None:
     with started(ledger, run_id) as journal:
         journal.exchanged(exchange(body))
-        journal.turn({"source": "judge", "type": "AssessmentMessage", "said": run_id}, 1)
-        journal.finish("complete", "no_new_evidence", json.dumps({"of": run_id}))
+        journal.turn(TextMessage(content=run_id, source="judge"), 1)
+        journal.finish("complete", "no_new_evidence", Ended(title=run_id))
 
 
 def test_what_a_finished_run_holds_goes_into_packs_and_reads_as_before(path: Path) -> None:
@@ -250,8 +257,8 @@ def test_what_a_finished_run_holds_goes_into_packs_and_reads_as_before(path: Pat
         finished(ledger, "one", body)
         ledger.verify("one")
         replayed = ledger.journal("one")
-        assert ledger.report("one") == {"of": "one"}
-        assert [turn.message["said"] for turn in replayed.lived] == ["one"]
+        assert ledger.report("one") == {"title": "one"}
+        assert [turn.message["content"] for turn in replayed.lived] == ["one"]
         assert replayed.recall("pubmed", "r1") == WireReply(200, {"content-type": "application/json"}, body)
         beside = [
             ledger._database.execute(f"SELECT coalesce(sum(length({column})), 0) FROM {table}").fetchone()[0]

@@ -1,5 +1,6 @@
 """One trial counts once, however many records report it, and the registered primary outcome decides between them."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -28,7 +29,7 @@ NO_FEWER = "Patients were randomised, double blind. Topiramate did not reduce mi
 
 reports = st.lists(
     st.tuples(items, st.sampled_from([None, "NCT00000001", "NCT00000002"]), st.sampled_from(["pmid:", "nct:"])).map(
-        lambda told: told[0].model_copy(update={"trial": told[1], "key": told[2] + told[0].key.partition(":")[2]})
+        lambda told: replace(told[0], trial=told[1], key=told[2] + told[0].key.partition(":")[2])
     ),
     max_size=7,
 )
@@ -179,7 +180,7 @@ def test_another_supporting_blinded_report_of_a_trial_never_lowers_certainty(
     evidence: list[AppraisedItem], more: AppraisedItem
 ) -> None:
     known = {"design": StudyDesign.rct_blinded, "direction": Direction.supports, "why_stopped_kind": None}
-    report = more.model_copy(update={**known, "retracted": False, "trial": "NCT00000001"})
+    report = replace(more, **known, retracted=False, trial="NCT00000001")
     before, after = rank(evidence), rank([*evidence, report])
     assert after[0] >= before[0]
     assert after[1] >= before[1]
@@ -190,7 +191,7 @@ def test_another_supporting_blinded_report_of_a_trial_never_lowers_certainty(
 def test_another_report_against_a_drug_never_raises_certainty(
     evidence: list[AppraisedItem], more: AppraisedItem
 ) -> None:
-    report = more.model_copy(update={"direction": Direction.contradicts, "trial": "NCT00000001"})
+    report = replace(more, direction=Direction.contradicts, trial="NCT00000001")
     before, after = rank(evidence), rank([*evidence, report])
     assert after[0] <= before[0]
     assert after[1] <= before[1]

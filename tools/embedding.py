@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from .http.wire import httpx_alone
 
 if TYPE_CHECKING:
     import httpx
@@ -52,8 +53,7 @@ class OpenAIEmbedder:
         return found
 
     async def _batch(self, texts: list[str]) -> list[list[float]]:
-        import httpx  # noqa: PLC0415  it brings a command line with it
-
+        httpx = httpx_alone()
         key = os.environ.get("OPENAI_API_KEY")
         asked: dict[str, Any] = {
             "json": {"model": self._model, "input": texts},

@@ -43,9 +43,14 @@ def _plain(text: str) -> str:
     return "".join(c for c in apart if not unicodedata.combining(c)).lower()
 
 
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, in order, without accents."""
+    return _WORD.findall(_plain(text))
+
+
 def content_words(text: str) -> list[str]:
     """The content words of a text in lower case, in order."""
-    return [word for word in _WORD.findall(_plain(text)) if word not in _STOP_WORDS]
+    return [word for word in words(text) if word not in _STOP_WORDS]
 
 
 def stems(text: str) -> list[str]:

@@ -6,6 +6,7 @@ failure: it answers with a reply that names it. Tools of a team share one transp
 
 import asyncio
 import contextlib
+import hashlib
 import threading
 from abc import abstractmethod
 from collections import OrderedDict
@@ -248,22 +249,29 @@ def replies_in(text: str) -> tuple[SourceReply, ...]:
 
 
 class _Results:
-    """The latest results of tools with what they hold: specialist, analyst, events and hooks all read a turn's."""
+    """The latest results of tools with what they hold: specialist, analyst, events and hooks all read a turn's.
+
+    A result is known by its SHA-256: its text, a tenth of a megabyte of each, is not kept.
+    """
 
     def __init__(self, most: int = 32) -> None:
-        self._most, self._held = most, OrderedDict[str, tuple[SourceReply, ...]]()
+        self._most, self._held = most, OrderedDict[bytes, tuple[SourceReply, ...]]()
         self._lock = threading.Lock()  # runs may go on in several threads
 
     def of(self, text: str) -> tuple[SourceReply, ...] | None:
         with self._lock:
-            return self._held.get(text)
+            return self._held.get(self._key(text))
 
     def keep(self, text: str, replies: tuple[SourceReply, ...]) -> tuple[SourceReply, ...]:
         with self._lock:
-            self._held[text] = replies
+            self._held[self._key(text)] = replies
             while len(self._held) > self._most:
                 self._held.popitem(last=False)
         return replies
+
+    @staticmethod
+    def _key(text: str) -> bytes:
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 _results = _Results()

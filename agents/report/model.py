@@ -1,5 +1,6 @@
 """The report as other programs take it: its content with the forms that it has by itself, and its message."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from autogen_agentchat.messages import StructuredMessage
@@ -53,6 +54,13 @@ class ResearchReport(ReportContent):
             UsageError: pandas is not installed.
         """
         return evidence_frame(self)
+
+    def __repr_args__(self) -> Iterator[tuple[str, object]]:
+        """Without what it holds: AutoGen writes every message for its log, whether or not anybody reads that."""
+        yield from (
+            ("research_question", self.research_question),
+            ("drug_candidates", self.drug_candidates),
+        )
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()

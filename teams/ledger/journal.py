@@ -1,18 +1,20 @@
 """One run's journal: what it is told while the run goes on, and what it answers when the run is lived again."""
 
 import asyncio
-import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
+from autogen_core.models import RequestUsage
 from opentelemetry import trace
+from pydantic import BaseModel
 
 from willowbark.tools import errors
 from willowbark.tools.errors import SearchError, SourceUnavailable
@@ -199,26 +201,23 @@ class Journal:
     # --- turns, events, report ---
 
     @_tracer.start_as_current_span("ledger: turn", record_exception=False)
-    def turn(self, message: Mapping[str, Any], iteration: int) -> None:
+    def turn(self, message: BaseAgentEvent | BaseChatMessage, iteration: int) -> None:
         """Commit what a speaker handed to the team.
 
         Args:
-            message: as AutoGen dumps it.
+            message: is kept as AutoGen dumps it; not to be changed any more.
             iteration: the round, from 1.
         """
-        identity = (iteration, str(message["source"]), str(message["type"]))
+        identity = (iteration, message.source, type(message).__name__)
         if self._to_skip[identity] > 0:
             self._to_skip[identity] -= 1
             return
-        usage = message.get("models_usage") or {}
-        tokens = (int(usage.get("prompt_tokens", 0)), int(usage.get("completion_tokens", 0)))
+        usage = message.models_usage or RequestUsage(0, 0)
+        tokens = (usage.prompt_tokens, usage.completion_tokens)
         at = _now()
 
-        def keep(database: sqlite3.Connection) -> None:
-            data, expected = pack(message)
-            database.execute(_INSERT_TURN, (self.run_id, *identity, data, expected, *tokens, at))
-
-        self._write(keep)
+        row = (self.run_id, *identity, *pack(message), *tokens, at)
+        self._write(lambda database: database.execute(_INSERT_TURN, row))
         self._write(self._note())
 
     def turns(self) -> list[Turn]:
@@ -231,15 +230,15 @@ class Journal:
         self._events.append((self.run_id, kind, iteration, message, _now()))
 
     @_tracer.start_as_current_span("ledger: finish", record_exception=False)
-    def finish(self, status: str, stop_reason: str | None, report: str | None) -> None:
+    def finish(self, status: str, stop_reason: str | None, report: BaseModel | None) -> None:
         """Commit how the run ended.
 
         Args:
             status: complete, cancelled or failed.
             stop_reason: as the report names it.
-            report: as JSON text; None where there is none.
+            report: is kept as JSON; None where there is none.
         """
-        data, expected = pack(json.loads(report)) if report is not None else (None, None)
+        data, expected = pack(report) if report is not None else (None, None)
         statement = "UPDATE run SET status = ?, stop_reason = ?, report = ?, hash = ? WHERE id = ?"
         self._write(lambda database: database.execute(statement, (status, stop_reason, data, expected, self.run_id)))
         self.flush()

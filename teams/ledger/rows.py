@@ -9,6 +9,7 @@ import sqlite3
 import zlib
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic_core import to_json
 
 from .database import LedgerError
@@ -41,12 +42,14 @@ def check_seals(database: sqlite3.Connection, run_id: str) -> None:
 
 
 def pack(content: Any) -> tuple[bytes, str]:
-    """JSON content, compressed, and its hash."""
+    """JSON content, or a model's, compressed, and its hash."""
+    is_model = isinstance(content, BaseModel)
     try:
-        data = to_json(content)  # four times as fast as `json`
+        data = content.model_dump_json().encode() if is_model else to_json(content)  # four times as fast as `json`
     except ValueError:  # half of a surrogate pair, which a source may send
-        data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    return zlib.compress(data, _LEVEL), digest(data)
+        plain = content.model_dump(mode="json") if is_model else content
+        data = json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return pack_bytes(data)
 
 
 def pack_bytes(data: bytes) -> tuple[bytes, str]:

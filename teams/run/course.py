@@ -161,7 +161,7 @@ class Course:
         if isinstance(message, ToolCallExecutionEvent) and not self._is_reckoned:
             self._reckon(message)
         if self._journal is not None and isinstance(message, _TURNS):
-            self._journal.turn(message.dump(), _round(message, self._narrator.iteration))
+            self._journal.turn(message, _round(message, self._narrator.iteration))
         problems = [problem for one in told for problem in await tell(self._options.hooks, one)]
         lines, self._warnings[:] = [*self._warnings, *problems], []
         return [self._narrator.event("progress", line) for line in lines]
@@ -206,7 +206,7 @@ class Course:
         if self._journal is None or self._failure_told:
             return None
         status = {"cancelled": "cancelled", "error": "failed"}.get(report.stop_reason, "complete")
-        self._journal.finish(status, report.stop_reason, report.to_json())
+        self._journal.finish(status, report.stop_reason, report)
         return None if self._journal.failure is None else f"{self._journal.failure}"
 
     def _memory(self) -> Recorder | None:

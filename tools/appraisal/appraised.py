@@ -7,6 +7,7 @@ verdict all readings are kept, and the item says so.
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -237,9 +238,9 @@ def appraise_record(record: Evidence, drug: str, asked: ParsedQuestion, readings
         found, posted = _read(record, drug, condition, readings), None
     item = _item(record, found)
     if posted:
-        item = item.model_copy(update={"design": posted.design})
+        item = replace(item, design=posted.design)
     if (item.leans or item.direction) in _TOLD and asked.intent == "prevention" and not _prevents(record, found[0]):
-        item = item.model_copy(update={"direction": Direction.neutral, "leans": None})
+        item = replace(item, direction=Direction.neutral, leans=None)
     if item.disputed:
         _log.info("%s, %s: readers disagree: %s", record.key, drug, item.disputed)
     return AppraisedRecord(item=item, sentence=_sentence(record, item, found[0]), posted=posted, readings=found)

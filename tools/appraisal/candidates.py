@@ -5,6 +5,7 @@ report grades with them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -182,7 +183,7 @@ def _knowing(record: AppraisedRecord, working: Set[str]) -> AppraisedRecord:
     rivals = (record.item.rivals or "").split(" and ")
     if working.isdisjoint(rivals):
         return record
-    return record.model_copy(update={"item": record.item.model_copy(update={"rival_works": True})})
+    return record.model_copy(update={"item": replace(record.item, rival_works=True)})
 
 
 def is_condition(name: str, asked: ParsedQuestion) -> bool:

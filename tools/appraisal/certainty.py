@@ -9,6 +9,7 @@ seldom allow them.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Literal
 
@@ -94,7 +95,7 @@ class CandidateAppraisal(BaseModel, frozen=True, extra="forbid"):
 
 def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     """Appraise all evidence on a candidate; the order of the items does not matter."""
-    every = sorted((i for i in items if not i.retracted), key=lambda i: i.model_dump_json())
+    every = sorted((i for i in items if not i.retracted), key=repr)
     kept, folded, same = one_per_trial(every)
     borne_out, adding_up = corroborated(kept)
     items = [*borne_out, *(i for i in items if i.retracted)]
@@ -143,9 +144,8 @@ def corroborated(items: Sequence[AppraisedItem]) -> tuple[list[AppraisedItem], l
     if not count:
         return list(items), []
     keys = {item.key for item in leaning[:count]}
-    turned = {"direction": Direction.supports, "leans": None, "chance": 0.0}
     return (
-        [i.model_copy(update=turned) if i.key in keys else i for i in items],
+        [replace(i, direction=Direction.supports, leans=None, chance=0.0) if i.key in keys else i for i in items],
         [
             f"Borne out by {count} of {len(leaning)} uncertain readings in support: at least so many of them are right "
             f"with a probability of {least[count]:.2f}."

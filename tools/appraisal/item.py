@@ -7,9 +7,10 @@ outcome decide, and with them a stop for harm or futility; where papers alone di
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from pydantic import BaseModel
+from pydantic.dataclasses import dataclass
 
 from ..reading.design import StudyDesign
 from .direction import Direction
@@ -20,7 +21,8 @@ _OPEN_WEIGHT = 12  # a randomised trial that is open, or does not say: risk of b
 _STOPPED_WEIGHT = 12  # a trial stopped for harm or futility: randomised as a rule, reported by its sponsor alone
 
 
-class AppraisedItem(BaseModel, frozen=True, extra="forbid"):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppraisedItem:
     """One record as the appraisal sees it."""
 
     key: str
@@ -83,7 +85,7 @@ def weight(item: AppraisedItem) -> int:
 
 
 _DECIDED = (Direction.supports, Direction.contradicts)
-_GRAVEST = ("safety", "futility", "administrative")
+_GRAVEST: Sequence[StoppingKind] = ("safety", "futility", "administrative")
 _SOUNDEST = {
     StudyDesign.rct_blinded: 0,
     StudyDesign.systematic_review: 1,
@@ -158,25 +160,25 @@ def _joined(
         silent: those that are undecided; they can know the number of participants.
     """
     best = min(sharing, key=lambda i: (-weight(i), i.key.startswith("nct:"), i.key))
-    known = {
-        "direction": direction,
-        "design": min((i.design for i in sharing), key=lambda design: (_SOUNDEST.get(design, design.tier + 2), design)),
-        "sample_size": _largest(i.sample_size for i in (*sharing, *silent)),
-        "disputed": _first(i.disputed for i in sharing),
-        "is_preprint": all(i.is_preprint for i in sharing),
-        "concern": all(i.concern for i in sharing) or (None if all(i.concern is not False for i in sharing) else False),
-        "hedged": all(i.hedged for i in sharing),
-        "direct": any(i.direct for i in sharing),
-        "complication": all(i.complication for i in sharing),
-        "other_outcome": _shared(i.other_outcome for i in sharing),
-        "rivals": _shared(i.rivals for i in sharing),
-        "rival_works": any(i.rival_works for i in sharing),
-        "beats_rival": any(i.beats_rival for i in sharing),
-        "against_nothing": _any_true(i.against_nothing for i in sharing),
-        "trial_status": _first(i.trial_status for i in group),
-        "why_stopped_kind": next((kind for kind in _GRAVEST if any(i.why_stopped_kind == kind for i in group)), None),
-    }
-    return best.model_copy(update=known)
+    return replace(
+        best,
+        direction=direction,
+        design=min((i.design for i in sharing), key=lambda design: (_SOUNDEST.get(design, design.tier + 2), design)),
+        sample_size=_largest(i.sample_size for i in (*sharing, *silent)),
+        disputed=_first(i.disputed for i in sharing),
+        is_preprint=all(i.is_preprint for i in sharing),
+        concern=all(i.concern for i in sharing) or (None if all(i.concern is not False for i in sharing) else False),
+        hedged=all(i.hedged for i in sharing),
+        direct=any(i.direct for i in sharing),
+        complication=all(i.complication for i in sharing),
+        other_outcome=_shared(i.other_outcome for i in sharing),
+        rivals=_shared(i.rivals for i in sharing),
+        rival_works=any(i.rival_works for i in sharing),
+        beats_rival=any(i.beats_rival for i in sharing),
+        against_nothing=_any_true(i.against_nothing for i in sharing),
+        trial_status=_first(i.trial_status for i in group),
+        why_stopped_kind=next((kind for kind in _GRAVEST if any(i.why_stopped_kind == kind for i in group)), None),
+    )
 
 
 def _largest(sizes: Iterable[int | None]) -> int | None:

@@ -78,7 +78,7 @@ def soundest(items: Sequence[AppraisedItem], start: int, *, randomised: bool) ->
         start: rank from which they start.
         randomised: whether they are randomised: then blinding, comparison and repetition count.
     """
-    marked = [(item, faults(item, randomised=randomised)) for item in sorted(items, key=lambda i: i.model_dump_json())]
+    marked = [(item, faults(item, randomised=randomised)) for item in sorted(items, key=repr)]
     present = sorted({kind for _, found in marked for kind in found})
     subsets = chain.from_iterable(combinations(present, n) for n in range(len(present) + 1))
     bodies = [

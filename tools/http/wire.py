@@ -5,10 +5,12 @@ raw here and decoded under a cap, and the compressed stream's end is required.
 """
 
 import asyncio
+import importlib
 import json
 import logging
 import mmap
 import ssl
+import sys
 import zlib
 from collections.abc import Mapping
 from contextlib import closing
@@ -16,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    import httpx  # loaded with the first request: it brings a command line with it
+    import httpx
 
 MAX_BODY_BYTES = 32 * 1024 * 1024  # 200 PubMed records with reference lists take about 6 MB
 USER_AGENT = "willowbark/0.1 (drug repurposing research)"
@@ -40,6 +42,20 @@ def _redacted(url: Any) -> Any:
 
 
 logging.getLogger("httpx").addFilter(_WithoutKeys())
+
+
+def httpx_alone() -> Any:
+    """The module httpx, loaded with the first request, and without its command line.
+
+    That is optional there, and would bring rich and pygments into every process: 4 MB.
+    """
+    if (loaded := sys.modules.get("httpx")) is not None:
+        return loaded
+    sys.modules["httpx._main"] = None  # type: ignore[assignment]  # not to be imported, by the language's reference
+    try:
+        return importlib.import_module("httpx")
+    finally:
+        del sys.modules["httpx._main"]
 
 
 class WireError(Exception):
@@ -123,8 +139,7 @@ class HttpxWire:
 
     async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
         """Exchange one request for one whole reply; see `Wire.send`."""
-        import httpx  # noqa: PLC0415
-
+        httpx = httpx_alone()
         url = httpx.URL(request.url).copy_merge_params({**request.params, **request.secret})
         name = request.source, url.scheme == "https"
         if (client := self._clients.get(name)) is None:  # here and not above, for the time it takes

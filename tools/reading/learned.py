@@ -103,7 +103,7 @@ def _leading(classes: tuple[tuple[str, ...], ...]) -> dict[Verdict, np.ndarray]:
     place = {name: at for at, name in enumerate(names)}
     combinations = cast("Iterator[Combination]", product(*classes, *_TOLD_OR_NOT))
     verdicts = np.fromiter((place[verdict_from(*each)] for each in combinations), np.int8)
-    return {name: np.where(verdicts == at, 0.0, -np.inf) for name, at in place.items()}
+    return {name: np.where(verdicts == at, np.float32(0), np.float32(-np.inf)) for name, at in place.items()}
 
 
 _FIELDS = ("role", "match", "kind", "comparator", "effect")

@@ -30,7 +30,11 @@ class _Later:
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
-    return pattern("|".join(f"(?:{each})" for each in patterns), re.IGNORECASE)
+    return pattern(_one_of(*patterns), re.IGNORECASE)
+
+
+def _one_of(*patterns: str) -> str:
+    return f"(?:{'|'.join(patterns)})"
 
 
 _LEAD = (
@@ -146,38 +150,35 @@ ORDERS = (
     r"\bthe (?:true|correct|right|real) (?:answer|verdict|label|conclusion) is\b",
     r"\b(?:sentence|line|text) is an (?:instruction|order)\b|\brepeat after me\b",
 )
-OPENING_ORDERS = tuple(
-    _LEAD + order
-    for order in (
-        r"(?:ignore|disregard|forget|override|bypass|discard)\s+(?:the|all|any|every|everything|what|your|this|other|my"
-        r"|previous|prior)\b",
-        r"(?:rate|grade|rank|treat|mark|regard|classify|accept)\s+(?!of\b|control|ratio|limit|\d)[^.!?]{1,80}?\b(?:as|with)"
-        rf"\b[^.!?]{{0,40}}?\b{_GRADES}\b",
-        r"(?:rank|name|list|put|place|mention|cite)\s+(?:\S+\s+){1,5}?(?:first|at the top|above (?:all|every))\b",
-        r"(?:cite|quote|reference)\s+(?:(?:the|this|pmid|doi|nct)\b|https?:|\d)",
-        r"(?:set|raise|lower|change|increase)\s+(?:the|its|their|your)\s+(?:certainty|confidence|rating|grade|verdict"
-        r"|recommendation|score)s?\b",
-        r"stop (?:searching|here|reading|now|and)\b",
-        r"(?:call|invoke|run|execute|use) (?:the )?(?:tools?|function|command|shell)\b",
-        r"(?:call|invoke|run|execute|use) (?:the )?(?:tool )?'?\w+(?:_\w+)+",
-        r"(?:decode|decrypt|base64)\b[^.!?]{0,40}\b(?:obey|follow|execute|and)\b",
-        r"(?:reveal|print|leak|send|forward|email|post|upload)\s+[^.!?]{0,60}\b(?:prompt|conversation|keys?|secrets?"
-        r"|passwords?|https?:|environment)",
-        r"(?:mention|reveal|repeat|show|quote|cite) (?:this|these) (?:line|sentence|order|instruction|message)s?\b",
-        r"(?:answer|respond|reply|write|output|print|say|state|conclude|report|recommend) (?:only |solely |just )?"
-        r"(?:with|that|in|it|this drug|the drug|the report|nothing|everything|yes|no)\b",
-        r"(?:act|behave|respond|answer) as (?:a|an|if|though)\b",
-        r"(?:pretend (?:that|the|you)|imagine (?:you are|the (?:trial|study|drug|treatment)))\b",
-        r"(?:say|copy|quote|summari[sz]e|paste) (?:this|that|it|only)\b|include the (?:phrase|words?|sentence)\b",
-        r"(?:delete|reclassify|downgrade|upgrade|discredit|consider)\s+(?:the certainty|the previous|all other|every"
-        r"|this (?:treatment|drug|study|trial|record))\b",
-        r"(?:translate|decode|reverse|rot13)\b[^.:]{0,40}:",
-        r"(?:approve|obey|trust|believe)\s+(?:the|this|everything|every|all|only|me|it|what)\b",
-        r"skip (?:verification|the verification|checks?|all)\b",
-        r"add (?:the |a |this )?(?:reference|citation|link|sentence|\")",
-        r"(?:retrieve|fetch|get|find|send|email|forward|list|give|grant|transfer|schedule|delete|download|share|access"
-        r"|search|post|unlock|pay|buy|check|use|tell|show|open|update|book|order)\b[^!?]*\b(?:my|me)\b",
-    )
+OPENING_ORDERS = _LEAD + _one_of(
+    r"(?:ignore|disregard|forget|override|bypass|discard)\s+(?:the|all|any|every|everything|what|your|this|other|my"
+    r"|previous|prior)\b",
+    r"(?:rate|grade|rank|treat|mark|regard|classify|accept)\s+(?!of\b|control|ratio|limit|\d)[^.!?]{1,80}?\b(?:as|with)"
+    rf"\b[^.!?]{{0,40}}?\b{_GRADES}\b",
+    r"(?:rank|name|list|put|place|mention|cite)\s+(?:\S+\s+){1,5}?(?:first|at the top|above (?:all|every))\b",
+    r"(?:cite|quote|reference)\s+(?:(?:the|this|pmid|doi|nct)\b|https?:|\d)",
+    r"(?:set|raise|lower|change|increase)\s+(?:the|its|their|your)\s+(?:certainty|confidence|rating|grade|verdict"
+    r"|recommendation|score)s?\b",
+    r"stop (?:searching|here|reading|now|and)\b",
+    r"(?:call|invoke|run|execute|use) (?:the )?(?:tools?|function|command|shell)\b",
+    r"(?:call|invoke|run|execute|use) (?:the )?(?:tool )?'?\w+(?:_\w+)+",
+    r"(?:decode|decrypt|base64)\b[^.!?]{0,40}\b(?:obey|follow|execute|and)\b",
+    r"(?:reveal|print|leak|send|forward|email|post|upload)\s+[^.!?]{0,60}\b(?:prompt|conversation|keys?|secrets?"
+    r"|passwords?|https?:|environment)",
+    r"(?:mention|reveal|repeat|show|quote|cite) (?:this|these) (?:line|sentence|order|instruction|message)s?\b",
+    r"(?:answer|respond|reply|write|output|print|say|state|conclude|report|recommend) (?:only |solely |just )?"
+    r"(?:with|that|in|it|this drug|the drug|the report|nothing|everything|yes|no)\b",
+    r"(?:act|behave|respond|answer) as (?:a|an|if|though)\b",
+    r"(?:pretend (?:that|the|you)|imagine (?:you are|the (?:trial|study|drug|treatment)))\b",
+    r"(?:say|copy|quote|summari[sz]e|paste) (?:this|that|it|only)\b|include the (?:phrase|words?|sentence)\b",
+    r"(?:delete|reclassify|downgrade|upgrade|discredit|consider)\s+(?:the certainty|the previous|all other|every"
+    r"|this (?:treatment|drug|study|trial|record))\b",
+    r"(?:translate|decode|reverse|rot13)\b[^.:]{0,40}:",
+    r"(?:approve|obey|trust|believe)\s+(?:the|this|everything|every|all|only|me|it|what)\b",
+    r"skip (?:verification|the verification|checks?|all)\b",
+    r"add (?:the |a |this )?(?:reference|citation|link|sentence|\")",
+    r"(?:retrieve|fetch|get|find|send|email|forward|list|give|grant|transfer|schedule|delete|download|share|access"
+    r"|search|post|unlock|pay|buy|check|use|tell|show|open|update|book|order)\b[^!?]*\b(?:my|me)\b",
 )
 """Orders to rate, cite, search, answer or call in a certain way, or to pass over what else was said."""
 
@@ -207,7 +208,7 @@ SPOKEN_KEYS = frozenset(
 SPOKEN_NAMES = ("toolcall", "functionexecution", "functioncall")
 """A sentence in small letters with none of these as words or parts of words matches none of SPOKEN_SIGNS."""
 WORDS = _any(*ADDRESSED, *ORDERS)
-OPENING = _any(*OPENING_ROLES, *OPENING_ANSWERS, *OPENING_ADDRESSED, *OPENING_ORDERS)
+OPENING = _any(*OPENING_ROLES, *OPENING_ANSWERS, *OPENING_ADDRESSED, OPENING_ORDERS)
 KEYS = frozenset(
     "added agent agents ai analyst analysts any anyone assistant assistants authorise authorises authorize"
     " authorizes automated bot bots bypass classifier command correct developer disregard everything follow forget"

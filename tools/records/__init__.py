@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_serializer
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_serializer, model_validator
 from typing_extensions import TypedDict
 
 from .parts import (
@@ -83,6 +83,15 @@ class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built
     """Further identifiers of the records that were united."""
     extra: dict[str, Any] = Field(default_factory=dict)
     """What was said beyond the declared fields or not in their form: by hand, by another version, by another kind."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _told(cls, said: Any) -> Any:
+        """What is reported alone: pydantic keeps a list of all that it is told of each of thousands of records."""
+        if not isinstance(said, dict):
+            return said
+        unsaid = _unsaid(cls)
+        return {name: value for name, value in said.items() if name not in unsaid or value != unsaid[name]}
 
     def reported(self) -> dict[str, Any]:
         """What is reported, by name: without what is not, with what stands in `extra`."""

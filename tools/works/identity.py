@@ -7,12 +7,12 @@ nearly the same only say which preprints are worth asking about, and which recor
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from rapidfuzz import fuzz, utils
+from difflib import SequenceMatcher
 
 from ..errors import SearchError
 from ..evidence import Evidence, surname
 from ..http.transport import Transport
+from ..ranking import words
 from ..records import Noted
 from ..registry import kind_of
 from ..sources.card import PAPERS
@@ -22,6 +22,7 @@ from ..sources.studies.europepmc import by_numbers
 from .versions import later_names, names_of
 
 TITLE_SCORE = 88.0  # of 100: titles gain and lose a subtitle on their way to print
+_SHARED_WORDS = 0.5  # of the longer title: none of 60 million pairs of real titles that are so alike shared fewer
 RESOLVE_LIMIT = 6  # preprints a call, one or two requests each, one a second
 DEADLINE_S = 12.0  # for all of them
 _AT_ONCE = 3
@@ -48,31 +49,34 @@ def propose(pool: Sequence[Evidence]) -> list[Proposal]:
     Titles must be nearly the same; where both name authors, at least one surname must be shared. Versions that
     identifiers join are no proposal once `settle` has united them.
     """
-    publications = [(record, _plain(record.citation.title), _surnames(record)) for record in pool if _is_study(record)]
+    studies = filter(_is_study, pool)
+    publications = [(record, {*_words(record.citation.title)}, _surnames(record)) for record in studies]
     found = []
     for place, (one, title, authors) in enumerate(publications):
         for other, other_title, other_authors in publications[place + 1 :]:
-            if one.is_preprint and other.is_preprint:
-                continue
-            score = fuzz.token_sort_ratio(title, other_title, score_cutoff=TITLE_SCORE)
             shared = authors & other_authors
-            if score >= TITLE_SCORE and (shared or not (authors and other_authors)):
+            if (one.is_preprint and other.is_preprint) or (authors and other_authors and not shared):
+                continue
+            if len(title & other_title) < _SHARED_WORDS * max(len(title), len(other_title)):
+                continue
+            if (score := title_score(one.citation.title, other.citation.title)) >= TITLE_SCORE:
                 first, second = sorted((one, other), key=lambda record: (not record.is_preprint, record.key))
-                found.append(Proposal(first.key, second.key, round(score, 1), tuple(sorted(shared))))
+                found.append(Proposal(first.key, second.key, score, tuple(sorted(shared))))
     return sorted(found, key=lambda each: (-each.title_score, -len(each.shared_authors), each.one, each.other))
 
 
 def title_score(one: str, other: str) -> float:
-    """How alike two titles are, 0 to 100; case, punctuation and the preprint mark do not count.
+    """How alike two titles are, 0 to 100; case, punctuation, the preprint mark and the order of words do not count.
 
     >>> title_score("Statins in Fever: A Trial", "statins in fever - a trial.")
     100.0
     """
-    return round(fuzz.token_sort_ratio(_plain(one), _plain(other)), 1)
+    first, second = sorted(" ".join(_words(title)) for title in (one, other))  # the same, whichever comes first
+    return round(100 * SequenceMatcher(None, first, second, autojunk=False).ratio(), 1)
 
 
-def _plain(title: str) -> str:
-    return utils.default_process(title.removeprefix(PREPRINT_MARK))
+def _words(title: str) -> list[str]:
+    return sorted(words(title.removeprefix(PREPRINT_MARK)))
 
 
 async def resolve(
