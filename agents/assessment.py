@@ -23,6 +23,7 @@ MIN_SCORE = 6  # of 10, for mechanism and for candidates; by contract
 SHOWN_RECORDS = 60  # best publications and trials that a model reads; the code appraises all of them
 SHOWN_ENTRIES = 20  # entries of drug databases that it reads beside them: those of the leading candidates among them
 SHOWN_CANDIDATES = 20  # in a prompt, best supported first
+SHOWN_EACH = 2  # records of each, at least, where so many decide on it
 SHOWN_READINGS = 5  # of a candidate, for the judge; how many there are stands in the candidate's line
 SHOWN_PASSAGES = 3  # of these, with the sentence that they rest on
 SHOWN_PASSAGE = 180  # characters of it
@@ -238,12 +239,26 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
 
 
 def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Evidence]:
-    """The records that a model reads, best first: studies, and of the databases what the leading candidates need."""
-    needed = [key for candidate in candidates if candidate.has_verdict for key in candidate.drug_records]
+    """The records that a model reads, best first: studies, and of the databases what the leading candidates need.
+
+    Of each leading candidate the strongest that decide on it are among them, the first of all before any second: much
+    is found on a common condition, and no drug can be shown whose records nobody quotes.
+    """
+    judged = [candidate for candidate in candidates if candidate.has_verdict]
+    needed = [key for candidate in judged for key in candidate.drug_records]
+    telling = [_telling(candidate) for candidate in judged[:SHOWN_CANDIDATES]]
+    in_turns = [keys[turn] for turn in range(SHOWN_EACH) for keys in telling if turn < len(keys)]
     entries = sorted(filter(_is_entry, pool), key=lambda record: record.key not in needed and not _is_disease(record))
-    studies = [record for record in pool if not _is_entry(record)]
-    chosen = {record.key for record in (*studies[:SHOWN_RECORDS], *entries[:SHOWN_ENTRIES])}
+    studies = dict.fromkeys([*in_turns, *(record.key for record in pool if not _is_entry(record))])
+    chosen = {*list(studies)[:SHOWN_RECORDS], *(record.key for record in entries[:SHOWN_ENTRIES])}
     return [record for record in pool if record.key in chosen]
+
+
+def _telling(candidate: Candidate) -> list[str]:
+    """The records that decide on a candidate, strongest first; where none does, those that might."""
+    found = candidate.appraisal
+    decided = {*found.supporting, *found.contradicting} or {*found.leaning}
+    return [record.key for record in candidate.records if record.key in decided]
 
 
 def _is_disease(record: Evidence) -> bool:

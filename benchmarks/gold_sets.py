@@ -19,6 +19,7 @@ import gzip
 import hashlib
 import json
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -28,6 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from willowbark.tools.ranking import stem, stems
@@ -346,6 +348,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
+    warnings.simplefilter("ignore", ConvergenceWarning)  # stopped early on purpose: it costs nothing on other folds
     sets = (("evidence_inference_train.jsonl.gz", evidence_inference), ("bioasq_7b_9b.jsonl.gz", bioasq))
     for name, measure in sets:
         if (folder / name).exists():

@@ -216,6 +216,21 @@ async def test_a_model_reads_what_the_databases_say_of_the_candidates_however_ma
     assert len(shown) == SHOWN_RECORDS + 1
 
 
+def test_the_records_that_decide_on_a_candidate_are_read_however_many_fit_the_question_better() -> None:
+    fitting = [record(str(n), f"Migraine prevention study {n}", "Migraine attacks were counted.") for n in range(2, 80)]
+    far = record(
+        "99", "Nadolol to prevent migraine", "Nadolol reduced migraine attacks compared with placebo (p<0.001)."
+    )
+    pool = [TRIAL, *fitting, far]
+
+    candidates = appraise_candidates("Which drugs prevent migraine?", pool)
+    assert "nadolol" in [each.drug for each in candidates if each.has_verdict]
+    shown = shown_records(pool, candidates)
+
+    assert far in shown
+    assert len(shown) == SHOWN_RECORDS
+
+
 async def test_a_model_judges_readings_and_sees_no_abstract() -> None:
     idle = "Background of no use. " * 40
     long = record("7", "Propranolol in migraine", f"{idle}Propranolol reduced migraine attacks.")

@@ -6,16 +6,18 @@ import pytest
 from autogen_agentchat.base import ChatAgent
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
-from builders import QUESTION, asked, drug_record, findings, record, reply, scripted, verdict
+from builders import QUESTION, asked, drug_record, findings, reading, record, reply, scripted, verdict
 
 from willowbark.agents.asking.drafts import CandidateDraft, ReportDraft
 from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.report.claims import Claim
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.report.sections import question_as_read
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.questions.query import parse_question
+from willowbark.tools.reading.reading import Match, Passage
 from willowbark.tools.search import Status
 
 TRIAL = record(
@@ -98,6 +100,57 @@ async def test_a_claim_that_stands_makes_a_candidate() -> None:
     assert candidate.supporting_citations == ["pmid:11111111"]
     assert candidate.current_indications == ["Hypertension"]
     assert "ADRB1" in candidate.mechanism
+
+
+def read_in(match: Match, *drugs: str) -> FindingsMessage:
+    """Trials of drugs that helped; a model read in what."""
+    said = {drug: f"{drug.capitalize()} reduced migraine attacks compared with placebo." for drug in drugs}
+    records = [
+        record(
+            str(at),
+            f"{drug} to prevent migraine: a trial",
+            said[drug],
+            publication_types=["Randomized Controlled Trial"],
+        )
+        for at, drug in enumerate(drugs, {"same": 100, "complication": 200}.get(match, 300))
+    ]
+    told = [
+        reading(f"pmid:{each.record.pmid}", drug, effect="better", match=match, passages=[passage], reader="a model")
+        for each, (drug, sentence) in zip(records, said.items(), strict=True)
+        for passage in [Passage(text=sentence, start=0, end=len(sentence))]
+    ]
+    found = findings("literature", reply(*records))
+    return found.model_copy(update={"content": found.content.model_copy(update={"readings": told})})
+
+
+async def by_rules(question: str, *found: FindingsMessage) -> ResearchReport:
+    agent = ReportAgent("report", BaselineChatCompletionClient())
+    return await written(asked(question), *found, agent=agent)
+
+
+async def test_what_helped_a_complication_alone_is_named_with_its_record_and_no_candidate_beside_others() -> None:
+    beside = read_in("complication", "atenolol")
+
+    report = await by_rules(QUESTION, read_in("same", "timolol"), beside)
+    assert report.drug_candidates == ["timolol"]
+    [said] = [line for line in report.to_markdown().splitlines() if line.startswith("Read as helping a complication")]
+    [cited] = [each["number"] for each in report.references if each["key"] == "pmid:200"]
+    assert said == f"Read as helping a complication of migraine, not itself: atenolol [{cited}]."
+
+    assert (await by_rules("Does atenolol prevent migraine?", beside)).drug_candidates == ["atenolol"]
+    assert (await by_rules(QUESTION, beside)).drug_candidates == ["atenolol"]
+
+
+async def test_drugs_beyond_those_shown_are_named_as_what_they_are() -> None:
+    drugs = "timolol atenolol nadolol bisoprolol topiramate candesartan verapamil amitriptyline venlafaxine".split()
+    drugs += "lisinopril flunarizine pizotifen metoprolol".split()
+
+    report = await by_rules(QUESTION, read_in("same", *drugs))
+
+    assert len(report.drug_candidates) == len(drugs) - 1
+    [left] = set(drugs) - set(report.drug_candidates)
+    assert f"Records speak for or against further drugs: {left}." in report.to_markdown()
+    assert "no result that could be read" not in report.to_markdown()
 
 
 async def test_a_claim_under_a_brand_name_is_one_on_the_drug() -> None:

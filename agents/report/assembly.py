@@ -98,9 +98,14 @@ def assemble(material: Material) -> ResearchReport:
 
 
 def _shown(material: Material) -> list[Candidate]:
-    """The candidates of the report: those with a verified claim, a verdict and a place in the list."""
+    """The candidates of the report: those with a verified claim, a verdict and a place in the list.
+
+    What helps complications alone is none beside others, unless it was asked about.
+    """
     claimed = {claim.drug.casefold() for claim in material.verdicts.kept}
-    return [c for c in material.candidates if c.has_verdict and c.drug in claimed][:MAX_CANDIDATES]
+    found = [c for c in material.candidates if c.has_verdict and c.drug in claimed]
+    itself = [c for c in found if c.drug in material.asked.drugs or not c.helps_complications_alone]
+    return (itself or found)[:MAX_CANDIDATES]
 
 
 def _unshown(material: Material, shown: Sequence[Candidate]) -> list[Claim]:
@@ -242,7 +247,9 @@ def _held_back(material: Material, own: OwnWords) -> Iterator[str]:
 
 
 def _without_verdict(material: Material, shown: Sequence[Candidate]) -> Iterator[str]:
-    if found := [f"{claim.drug} ({claim.evidence_key})" for claim in _unshown(material, shown)]:
+    judged = {candidate.drug for candidate in material.candidates if candidate.has_verdict}
+    unborne = [claim for claim in _unshown(material, shown) if claim.drug.casefold() not in judged]
+    if found := [f"{claim.drug} ({claim.evidence_key})" for claim in unborne]:
         told = listed(list(dict.fromkeys(found)), most=MAX_GAPS)
         yield f"Claimed by the model, borne out by their records, and not shown for want of a verdict: {told}."
 

@@ -65,7 +65,11 @@ def clinical_section(
     """
     verdicts = [_verdict(candidate, kept, references) for candidate in shown]
     nothing = paragraph(f"No record on {material.topic} speaks for or against an existing drug.")
-    parts = [points(verdicts) if verdicts else nothing, *_trials(material, references), *_others(material, shown)]
+    parts = [
+        points(verdicts) if verdicts else nothing,
+        *_trials(material, references),
+        *_others(material, shown, references),
+    ]
     return ReportSection.of("Clinical findings", parts, references.cited)
 
 
@@ -137,8 +141,16 @@ def _standing(trial: Evidence) -> Iterator[str]:
         yield f"stopped: {data.why_stopped}"
 
 
-def _others(material: Material, shown: Sequence[Candidate]) -> Iterator[Block]:
+def _others(material: Material, shown: Sequence[Candidate], references: References) -> Iterator[Block]:
     others = [c for c in material.candidates if c not in shown]
+    decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
+    if beside := [c for c in decided if c.helps_complications_alone]:
+        told = (flow(c.drug, references.cite(c.appraisal.supporting)) for c in beside[:MAX_OTHERS])
+        more = f"; and {len(beside) - MAX_OTHERS} more" if len(beside) > MAX_OTHERS else ""
+        yield paragraph(f"Read as helping a complication of {material.topic}, not itself: ", *joined(told), f"{more}.")
+    if further := [c.drug for c in decided if c not in beside]:
+        yield paragraph(f"Records speak for or against further drugs: {listed(further, most=MAX_OTHERS)}.")
+    others = [c for c in others if c not in decided]
     leads = [c.drug for c in others if Direction.supports in c.appraisal.leaning.values()]
     doubts = [c.drug for c in others if c.appraisal.leaning and c.drug not in leads]
     for said, some in (("Perhaps of help", leads), ("Perhaps of none", doubts)):

@@ -257,6 +257,10 @@ def _unknown(material: Material, candidates: Sequence[DrugCandidate], helps: boo
     parts = [f"{listed(list(map(title_of, silent)))} did not answer"] if silent else []
     named = {c.name for c in candidates}
     others = [c for c in material.candidates if helps and c.drug not in named]
+    decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
+    others = [c for c in others if c not in decided]
+    if beyond := len(decided):
+        parts.append(f"{counted(beyond, 'further drug')} with a verdict {_are(beyond)} named further below")
     if uncertain := sum(bool(c.appraisal.leaning) for c in others):
         parts.append(f"{counted(uncertain, 'further drug')} {_are(uncertain)} spoken of too uncertainly to count")
     if unread := len(others) - uncertain:

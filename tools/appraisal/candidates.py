@@ -79,6 +79,15 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
         found = self.appraisal
         return bool(found.supporting or found.contradicting or found.leaning)
 
+    @property
+    def helps_complications_alone(self) -> bool:
+        """Whether all that speaks for it is on complications of the condition, and nothing speaks against it."""
+        return not self.appraisal.contradicting and min(map(_remoteness, self._behind), default=0) == 1
+
+    @property
+    def _behind(self) -> list[AppraisedItem]:
+        return [record.item for record in self.records if record.key in self.appraisal.supporting]
+
 
 def appraise_candidates(
     question: str | ParsedQuestion, pool: Sequence[Evidence], readings: Readings | None = None
@@ -315,7 +324,7 @@ def _remoteness(item: AppraisedItem) -> int:
 def _standing(candidate: Candidate) -> tuple[Any, ...]:
     """Sort key: the condition before its complications, quality, certainty, in whom, for less against, designs."""
     found = candidate.appraisal
-    behind = [record.item for record in candidate.records if record.key in found.supporting]
+    behind = candidate._behind
     leaning = sum(side is Direction.supports for side in found.leaning.values())
     order = ("strong", "moderate", "weak", "refuted")
     levels = ("high", "moderate", "low", "very_low")
