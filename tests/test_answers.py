@@ -161,3 +161,23 @@ def test_what_does_not_help_names_the_drugs_read_so_too_uncertainly() -> None:
     said = _first_lines("Which drugs do not help in migraine?", paper, propranolol=told)
 
     assert "read so, but too uncertainly to count: propranolol" in said
+
+
+def test_what_a_drug_causes_is_read_from_sentences_that_name_both_and_speak_of_harm() -> None:
+    papers = (
+        _paper("Harms of propranolol. Propranolol caused fatigue in 20 patients. It was given for angina.", 1),
+        _paper("Propranolol again. Fatigue and insomnia were associated with propranolol.", 2),
+        _paper("Propranolol after infarction. Propranolol reduced stroke and other events.", 3),
+    )
+    cause = {"role": "cause", "kind": "harm", "design": "rct"}
+
+    said = _first_lines("What are the side effects of propranolol?", *papers, propranolol=cause)
+
+    assert said.startswith("Read as caused by propranolol: fatigue (2 publications) and insomnia (1 publication). ")
+    assert "stroke" not in said
+
+
+def test_what_helped_is_no_harm_of_a_drug() -> None:
+    paper = _paper("Propranolol and fatigue. Propranolol was associated with less fatigue than placebo.")
+    helped = {"role": "cause", "kind": "harm", "effect": "better"}
+    assert "caused" not in _first_lines("What are the side effects of propranolol?", paper, propranolol=helped)

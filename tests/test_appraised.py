@@ -8,8 +8,9 @@ from posted_study import analysis, outcome, trial
 
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, on_condition
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.questions.query import parse_question
 from willowbark.tools.reading.reading import Reading
 
 TEXT = "450 adults were randomised, double blind, to propranolol or placebo. Propranolol reduced migraine attacks."
@@ -158,3 +159,17 @@ def test_a_drug_that_helped_those_asked_about_leads_before_one_that_helped_a_com
     found = appraise_candidates(QUESTION, pool, Readings(ScriptedReader(), given))
 
     assert [each.drug for each in found] == ["timolol", "atenolol"]
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "speaks"),
+    [
+        ("Which drugs help in alcohol dependence?", "Perillyl alcohol lowered scores.", False),
+        ("Which drugs help in alcohol dependence?", "Disulfiram was given for alcoholism.", True),
+        ("Which drugs treat sinusitis?", "Sinus rhythm was restored.", False),
+        ("Which drugs treat hypertension?", "Hypertensive patients took enalapril.", True),
+        ("Which drugs treat epilepsy?", "Epilepsies of childhood were treated.", True),
+    ],
+)
+def test_the_word_that_a_condition_is_named_after_does_not_name_it(question: str, text: str, speaks: bool) -> None:
+    assert on_condition(paper("1", "A study", text), parse_question(question)) is speaks

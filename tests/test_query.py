@@ -238,3 +238,35 @@ def test_a_refused_question_is_a_usage_error_and_a_value_error() -> None:
 @pytest.mark.parametrize("text", ["Migraine?", "偏頭痛の薬は?", "Was hilft gegen Migräne?", "x" * LONGEST_QUESTION])
 def test_a_question_in_any_language_is_taken(text: str) -> None:
     assert validate_question(f" {text}\n") == text
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("What harm do statins do?", "statins"),
+        ("What are the side effects of propranolol?", "propranolol"),
+        ("What is the mechanism of action of colchicine in gout?", "colchicine gout"),
+        ("Which drugs have FDA approval for migraine?", "migraine"),
+        ("Does aspirin reduce the risk of colorectal cancer?", "aspirin colorectal cancer"),
+        ("Which drugs increase the risk of falls?", "falls"),
+        ("What are the side effects?", "side effects"),
+        ("Does risk factor control help in stroke?", "risk factor control stroke"),
+    ],
+)
+def test_words_that_say_what_is_asked_are_not_searched_for_unless_nothing_else_is_left(
+    question: str, words: str
+) -> None:
+    assert plain_query(question) == words
+
+
+@pytest.mark.parametrize(
+    ("question", "sex"),
+    [
+        ("Which drugs treat osteoporosis in men?", "men"),
+        ("Does it help women with migraine?", "women"),
+        ("Does it help men and women?", None),
+        ("Which drugs treat migraine?", None),
+    ],
+)
+def test_a_question_may_be_on_men_or_on_women_alone(question: str, sex: str | None) -> None:
+    assert parse_question(question).sex == sex

@@ -189,3 +189,10 @@ def test_the_conditions_capitals_are_the_questions() -> None:
 
 def test_a_weak_best_drug_is_not_sold_as_a_good_one() -> None:
     assert conclusion(material(), [candidate("riboflavin", "low")]).endswith("No drug found here is well supported.")
+
+
+def test_a_question_on_men_or_children_is_told_how_many_records_in_support_speak_of_them() -> None:
+    found = material("Which existing drugs could prevent migraine attacks in boys and other male patients?", TRIAL)
+    drug = candidate("propranolol").model_copy(update={"supporting_citations": ["pmid:11111111"]})
+    assert "none of 1 record in support speaks of men" in summary(drug, of=found)
+    assert "in support speak" not in summary(drug, of=material("Which drugs prevent migraine?", TRIAL))

@@ -13,7 +13,7 @@ from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate, is_
 from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.appraisal.harms import Harm, Warning, boxed, harms, subject, warnings
 from willowbark.tools.mechanism.graph import MechanismGraph
-from willowbark.tools.questions.kinds import Kind
+from willowbark.tools.questions.kinds import ON_HARM, Kind
 from willowbark.tools.records import Approval, Drug, Label, Trial
 from willowbark.tools.registry import kind_of
 
@@ -54,11 +54,14 @@ def section_of(answer: Answer | None) -> ReportSection | None:
 
 def only_asked(material: Material, shown: Sequence[Candidate]) -> list[Candidate]:
     """The candidates that a report shows: none where harm is asked about, since they stand for what helps."""
-    return [] if material.asked.kind in ("harm", "avoid", "safety") else list(shown)
+    return [] if material.asked.kind in ON_HARM else list(shown)
 
 
 def _named(material: Material) -> str:
     return short(listed([*material.asked.drugs, *material.asked.drug_classes]))
+
+
+_LEADS = "Each rests on single sentences, shown below; they are leads, not a verdict."
 
 
 def _harmful(material: Material, references: References) -> Answer:
@@ -69,16 +72,18 @@ def _harmful(material: Material, references: References) -> Answer:
     drugs = sorted(dict.fromkeys(spoken_of), key=lambda drug: (drug not in asked.drugs, -reported[drug]))
     first = [next(each for each in told if each.drug == drug) for drug in dict.fromkeys(each.drug for each in told)]
     said = [_warned(each, asked.kind, about) for each in first]
-    if asked.drugs or asked.drug_classes:
+    if found and not about:
+        caused = Counter(each.of for each in {(h.key, h.of): h for h in found}.values())
+        named = listed([f"{harm} ({counted(number, 'publication')})" for harm, number in caused.most_common()], most=8)
+        said.append(f"Read as caused by {_named(material)}: {named}. {_LEADS}")
+    elif asked.drugs or asked.drug_classes:
         said += [line for drug in drugs for line in _told_of(drug, about, [h for h in found if h.drug == drug])]
     elif found:
         named = listed(
             [f"{drug} ({counted(reported[drug], 'publication')})" for drug in drugs if reported[drug]], most=8
         )
         where = f"with harm in {about}" if asked.kind == "avoid" else f"as causing {about}"
-        said.append(
-            f"Read {where}: {named}. Each rests on single sentences, shown below; they are leads, not a verdict."
-        )
+        said.append(f"Read {where}: {named}. {_LEADS}")
     missing = [drug for drug in asked.drugs if drug not in spoken_of[len(asked.drugs) :]]
     if missing or not said:
         whose = f" on {short(listed(missing))}" if missing else ""
@@ -91,7 +96,7 @@ def _harmful(material: Material, references: References) -> Answer:
         for each in _boxed_of([drug for drug in drugs if drug not in shown_above], told, material)
     ]
     sure = SAID_BY_A_LABEL if told else SAID_BY_RECORDS if found else 0.0
-    return Answer(said, _shown_harms(found, told, references), sure)
+    return Answer(said, _shown_harms(found, told, about, references), sure)
 
 
 def _boxed_of(drugs: Sequence[str], told: Sequence[Warning], material: Material) -> Iterator[Warning]:
@@ -132,16 +137,23 @@ def _told_of(drug: str, about: str, own: Sequence[Harm]) -> Iterator[str]:
         yield f"{counted(len(own), 'publication')} on {drug} {speak} of {about}: {listed(numbers)}."
 
 
-def _shown_harms(found: Sequence[Harm], told: Sequence[Warning], references: References) -> list[Block]:
+def _shown_harms(found: Sequence[Harm], told: Sequence[Warning], about: str, references: References) -> list[Block]:
     labels = [
         flow(Text(each.drug, "strong"), f", {each.heading}: “{each.sentence}”", references.cite([each.key]))
         for each in told[:MOST_QUOTED]
     ]
-    order = list(_STANCES)
-    ordered = sorted(found, key=lambda each: order.index(each.stance))[:MOST_QUOTED]
+    order, often, met = list(_STANCES), Counter(each.of for each in found), Counter[str]()
+    turns: list[tuple[int, int, int, int, Harm]] = []
+    for each in found:  # of several harms, each once before any a second time, the one reported most first
+        turns.append((order.index(each.stance), met[each.of], -often[each.of], len(turns), each))
+        met[each.of] += 1
     records = [
-        flow(Text(each.drug, "strong"), f", {_STANCES[each.stance]}: “{each.sentence}”", references.cite([each.key]))
-        for each in ordered
+        flow(
+            Text(each.drug, "strong"),
+            f", {_STANCES[each.stance] if about else f'with {each.of}'}: “{each.sentence}”",
+            references.cite([each.key]),
+        )
+        for *_, each in sorted(turns)[:MOST_QUOTED]
     ]
     blocks: list[Block] = []
     for title, lines in (("What the labels say:", labels), ("What publications say:", records)):

@@ -104,7 +104,8 @@ def _shown(material: Material) -> list[Candidate]:
     """
     claimed = {claim.drug.casefold() for claim in material.verdicts.kept}
     found = [c for c in material.candidates if c.has_verdict and c.drug in claimed]
-    itself = [c for c in found if c.drug in material.asked.drugs or not c.helps_complications_alone]
+    asked = material.asked.drugs
+    itself = [c for c in found if c.drug in asked or c.in_asked_class or not c.helps_complications_alone]
     return (itself or found)[:MAX_CANDIDATES]
 
 

@@ -8,7 +8,7 @@ from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.steps import Backing, Chain, Step
-from willowbark.tools.questions.kinds import Kind
+from willowbark.tools.questions.kinds import ON_HARM, Kind
 from willowbark.tools.questions.query import ParsedQuestion
 from willowbark.tools.records import Trial
 from willowbark.tools.registry import title_of
@@ -63,13 +63,13 @@ def clinical_section(
         kept: the verified claims, whose records are cited.
         references: takes the citations.
     """
+    if material.asked.kind in ON_HARM:
+        parts = [paragraph("What helps was not asked about."), *_trials(material, references)]
+        return ReportSection.of("Clinical findings", parts, references.cited)
     verdicts = [_verdict(candidate, kept, references) for candidate in shown]
     nothing = paragraph(f"No record on {material.topic} speaks for or against an existing drug.")
-    parts = [
-        points(verdicts) if verdicts else nothing,
-        *_trials(material, references),
-        *_others(material, shown, references),
-    ]
+    first = points(verdicts) if verdicts else nothing
+    parts = [first, *_trials(material, references), *_others(material, shown, references)]
     return ReportSection.of("Clinical findings", parts, references.cited)
 
 
@@ -208,7 +208,7 @@ def question_as_read(asked: ParsedQuestion) -> str:
     left_out = [*asked.excluded_drugs, *asked.excluded_classes]
     wanted = listed(drugs[:1] if compared else drugs) or "any existing drug"
     parts = {
-        "population": listed([*named, *filter(None, [asked.population])]) or "not named",
+        "population": listed([*named, *filter(None, [asked.population, asked.sex])]) or "not named",
         "intervention": f"{wanted}, without {listed(left_out)}" if left_out else wanted,
         "comparator": listed(drugs[1:]) if compared else "any",
         "outcome": _OUTCOMES.get(asked.kind, "not named"),

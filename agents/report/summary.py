@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.questions.scope import speaks_of
 from willowbark.tools.registry import title_of
 
 from ..assessment import sources_breakdown
@@ -265,10 +266,18 @@ def _unknown(material: Material, candidates: Sequence[DrugCandidate], helps: boo
         parts.append(f"{counted(uncertain, 'further drug')} {_are(uncertain)} spoken of too uncertainly to count")
     if unread := len(others) - uncertain:
         parts.append(f"{counted(unread, 'further drug')} {_are(unread)} named without a result that could be read")
+    behind = dict.fromkeys(key for each in candidates if helps for key in each.supporting_citations)
+    for who in filter(None, (material.asked.population, material.asked.sex) if behind else ()):
+        naming = sum(speaks_of(material.records[key].content, who) for key in behind)
+        parts.append(f"{naming or 'none'} of {counted(len(behind), 'record')} in support {_speak(naming)} of {who}")
     if helps and candidates:
         parts.append("harms and doses were not weighed")
     if parts:
         yield f"{'; '.join(parts)}."
+
+
+def _speak(number: int) -> str:
+    return "speaks" if number < 2 else "speak"
 
 
 def _are(number: int) -> str:

@@ -18,7 +18,7 @@ from ..evidence import Evidence
 from ..lexicon import canonical_drug, find_drugs
 from ..questions.membership import belongs
 from ..questions.query import ParsedQuestion, parse_question
-from ..ranking import content_words, stems, stems_among
+from ..ranking import content_words, stem, stems, stems_among
 from ..reading.design import RANDOMISED
 from ..reading.screening import readable
 from ..records import Disease, Drug
@@ -227,14 +227,28 @@ def _note_phase(phases: dict[str, float], name: Any, phase: Any) -> None:
 
 
 def on_condition(record: Evidence, asked: ParsedQuestion) -> bool:
-    """Whether a record speaks of a condition asked about; every record does where the question names none."""
+    """Whether a record speaks of a condition asked about; every record does where the question names none.
+
+    A name of one word is not said by the word that it is made from: alcohol is no alcoholism.
+    """
     names = condition_names(asked)
     if not names:
         return True
-    wanted = [frozenset(stems(name)) for name in names]
+    wanted = [(frozenset(stems(name)), _made_from(name)) for name in names]
     words = content_words(" ".join([record.content, *(record.trial.conditions if record.trial else ())]))
-    held = frozenset(stems_among(words, frozenset().union(*wanted)))
-    return any(each <= held for each in wanted)
+    held = frozenset(stems_among(words, frozenset().union(*(each for each, _ in wanted))))
+    return any(each <= held and (root is None or _says_more(words, root)) for each, root in wanted)
+
+
+@lru_cache(maxsize=256)
+def _made_from(name: str) -> str | None:
+    """The stem of a name of one word that is longer than that by more than a plural; None for others."""
+    words, found = content_words(name), stems(name)
+    return found[0] if len(found) == 1 and words[0] not in (found[0], f"{found[0]}s", f"{found[0]}es") else None
+
+
+def _says_more(words: Iterable[str], root: str) -> bool:
+    return any(word != root and stem(word) == root for word in words if word.startswith(root[:4]))
 
 
 def named_drugs(record: Evidence) -> list[str]:

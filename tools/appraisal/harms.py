@@ -10,12 +10,14 @@ from willowbark.tools.registry import kind_of
 
 from ..evidence import Evidence
 from ..lexicon import canonical_condition, find_drugs
-from ..lexicon.conditions import find_known_conditions
+from ..lexicon.conditions import find_known_conditions, is_generic
+from ..lexicon.matching import tokens
 from ..questions.query import ParsedQuestion
 from ..questions.scope import speaks_of
 from ..ranking import stems
 from ..reading.reading import Reading
 from ..reading.screening import readable
+from ..reading.signs import groups
 from ..reading.text import sentences
 from ..records import Label
 from .appraised import Readings, asked_of
@@ -30,6 +32,8 @@ _SECTIONS = {
 }
 
 
+_CAUSE = frozenset(("induced", "causes"))
+"""Groups of words, of those in `reading/signs.tsv`."""
 _NOT_PATIENTS = frozenset(("animal", "in_vitro", "protocol"))
 
 
@@ -41,6 +45,8 @@ class Harm(NamedTuple):
     stance: Stance
     sentence: str
     """Of the record, whole: it names the harm or the people, and the drug where any sentence names both."""
+    of: str
+    """The harm or the people."""
 
 
 class Warning(NamedTuple):
@@ -68,11 +74,12 @@ def harms(pool: Sequence[Evidence], asked: ParsedQuestion, readings: Readings) -
 
     Args:
         pool: all records found.
-        asked: the question; one that names no drug asks about all, and gets those alone that harm is reported of.
+        asked: the question; one that names no drug asks about all, and gets those alone that harm is reported of. One
+            that names drugs and no harm asks what they cause.
         readings: of the run.
     """
     if not subject(asked):
-        return []
+        return [harm for record in pool for harm in _caused(readable(record), asked, readings)]
     names_it, condition = _namer(asked), subject(asked)
     found = []
     for record in map(readable, pool):
@@ -87,8 +94,32 @@ def harms(pool: Sequence[Evidence], asked: ParsedQuestion, readings: Readings) -
             reading = readings.of(asked_of(record, drug, condition))[0]
             stance = "undecided" if sentence in aims else _stance(reading)
             if asked.drugs or asked.drug_classes or (stance == "reports" and _is_harm(reading, asked.kind)):
-                found.append(Harm(record.key, drug, stance, sentence))
+                found.append(Harm(record.key, drug, stance, sentence, condition))
     return found
+
+
+def _caused(record: Evidence, asked: ParsedQuestion, readings: Readings) -> Iterator[Harm]:
+    """What a publication has a drug as a cause of in patients, where a sentence names both and speaks of harm."""
+    if kind_of(record) != "publication" or not (asked.drugs or asked.drug_classes):
+        return
+    told: dict[tuple[str, str], str] = {}
+    for sentence in filter(_speaks_of_harm, sentences(record.content)):
+        drugs = {mention.name for mention in find_drugs(sentence) if is_asked_about(mention.name, asked)}
+        for name, _, _ in find_known_conditions(sentence) if drugs else ():
+            if not is_generic(name):
+                told |= {(drug, name): told.get((drug, name), sentence) for drug in sorted(drugs)}
+    for (drug, condition), sentence in told.items():
+        reading = readings.of(asked_of(record, drug, condition))[0]
+        is_cause = reading.role == "cause" and reading.kind == "harm" and reading.effect in ("worse", "not_reported")
+        if is_cause and reading.design not in _NOT_PATIENTS:
+            yield Harm(record.key, drug, "reports", sentence, condition)
+
+
+def _speaks_of_harm(sentence: str) -> bool:
+    """Whether a sentence speaks of causes, or of harm and of nothing that became less: "reduced coronary events"."""
+    known = groups()
+    told = {name for token in tokens(sentence) for name in known.get(token.key, ())}
+    return not told.isdisjoint(_CAUSE) or ("harm" in told and "less" not in told)
 
 
 def _is_harm(reading: Reading, kind: str) -> bool:

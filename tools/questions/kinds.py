@@ -11,6 +11,8 @@ Kind = Literal["treat", "prevent", "harm", "avoid", "safety", "compare", "mechan
 """`harm`: does a drug cause something. `avoid`: which drugs should not be given in a condition. `safety`: is a named
 drug safe in a population. `status`: approvals and trials. `negative`: what does not help. `other`: none of these."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
+ON_HARM: frozenset[Kind] = frozenset(("harm", "avoid", "safety"))
+"""Those that do not ask what helps."""
 QUESTIONS: Mapping[Kind, str] = {
     "treat": "Which existing drugs might treat {condition}?",
     "prevent": "Which existing drugs could prevent {condition}?",

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -28,7 +28,7 @@ from willowbark.tools.lexicon.matching import Match, apart, phrase_key
 
 from .kinds import CONDITION, DRUG, Kind, Name, kind_of
 from .query_syntax import Token, bare_words, lex, normalised
-from .scope import find_excluded, find_population, without_them
+from .scope import find_excluded, find_population, find_sex, without_them
 
 LONGEST_QUESTION = 2000  # characters; a question, not a document
 LONGEST_NAME = 8  # words of a known name
@@ -77,10 +77,26 @@ _BOUND = frozenset(
     .split(";")
 )
 """What means something else than its words do one by one."""
+_ASKED_WORD = re.compile(r"[A-Za-z]+")
 _UNREADABLE = frozenset(("Cc", "Cs"))  # control characters, surrogates
 _NAMES_THAT_ARE_WORDS = frozenset(("WHO", "US", "IT"))
 _DRUGS = frozenset("drug drugs medicine medicines medication medications pill pills".split())
 """A condition before these words names a class of drugs by its use."""
+
+
+_ASKING: Mapping[str, frozenset[str]] = {
+    kind: frozenset(words.split())
+    for kind, words in {
+        "harm": "harm harms side effect effects adverse reaction reactions event events toxicity toxicities toxic risk "
+        "risks danger dangers increase increased increases lead leads associated warning warnings boxed common",
+        "mechanism": "act acts action actions mode target targets targeted main molecular molecule molecules describe "
+        "explain inhibit inhibits inhibited",
+        "prevent": "reduce reduces reducing lower lowers lowering decrease decreases risk risks incidence rate",
+        "status": "fda ema approval approvals indication indications indicated licence licensed licenced marketing "
+        "authorisation authorization received first status",
+    }.items()
+}
+"""Words by which a question says what kind of answer it wants: few records on what it names hold them."""
 
 
 class QuestionError(UsageError, ValueError):
@@ -107,6 +123,8 @@ class ParsedQuestion:
     """Classes that are asked to be left out: "without triptans"."""
     population: str | None
     """Who it asks about beyond those with a disease: pregnancy, children, …; None where it names none."""
+    sex: str | None
+    """`men` or `women`, where it asks about them alone; None where it does not."""
     intent: Intent
     """Prevention when it asks to prevent; unknown when it asks for neither."""
     terms: tuple[str, ...]
@@ -164,7 +182,7 @@ def preprocess_query(question: str) -> str:
     >>> preprocess_query("What drugs might help prevent erectile dysfunction?")
     '(prevent OR prevention OR prophylaxis OR prophylactic) AND ("erectile dysfunction" OR impotence)'
     """
-    query = _boolean(_excluding(_focused(_plain(question))))
+    query = _boolean(_excluding(_focused(_without_asking(_plain(question)))))
     for _ in range(MOST_PASSES):
         former, query = query, _boolean(query)
         if query == former:
@@ -187,7 +205,7 @@ def plain_query(question: str) -> str:
     >>> plain_query("Which existing drugs could treat migraine AND aura[tiab]?")
     'migraine aura'
     """
-    text = _excluding(_plain(question))
+    text = _excluding(_without_asking(_plain(question)))
     own = " ".join(words for unit in _units(text) if unit.operator != "NOT" for words in unit.words)
     return " ".join(_distinct(bare_words(own) or bare_words(text)))
 
@@ -207,6 +225,7 @@ def parse_question(question: str) -> ParsedQuestion:
     wanted = text
     for each in excluded:
         wanted = wanted[: each.start] + " " * (each.end - each.start) + wanted[each.end :]
+    asked = _units(_excluding(_without_asking(text)))
     return ParsedQuestion(
         text=question,
         kind=kind_of(wanted, masks),
@@ -216,8 +235,9 @@ def parse_question(question: str) -> ParsedQuestion:
         excluded_drugs=_distinct(each.value for each in names.drugs if each in left_out),
         excluded_classes=_distinct(each.value for each in names.classes if each in left_out),
         population=find_population(text),
+        sex=find_sex(text),
         intent=_intent(text),
-        terms=_distinct(words for unit in _units(_excluding(text)) if unit.operator != "NOT" for words in unit.words),
+        terms=_distinct(words for unit in asked if unit.operator != "NOT" for words in unit.words),
     )
 
 
@@ -320,6 +340,24 @@ def _units(text: str) -> list[_Unit]:
     return units
 
 
+def _kind(text: str, names: _Names) -> Kind:
+    return kind_of(text, [Name(DRUG if names.is_drug(each) else CONDITION, each.start, each.end) for each in names.all])
+
+
+@lru_cache(maxsize=256)
+def _without_asking(text: str) -> str:
+    """A question without the words by which its kind is told, where others are left to search for."""
+    names = _names(text)
+    asking = _ASKING.get(_kind(text, names), frozenset())
+
+    def left(word: re.Match[str]) -> str:
+        is_named = any(each.start <= word.start() < each.end for each in names.all)
+        return "" if word.group().lower() in asking and not is_named else word.group()
+
+    found = _ASKED_WORD.sub(left, text)
+    return text if all(map(_is_noise, bare_words(found))) else found
+
+
 def _focused(text: str) -> str:
     """A question on safety without the use, one on harm without those whom it may befall, and drugs that are to
     be compared as alternatives.
@@ -328,7 +366,7 @@ def _focused(text: str) -> str:
     placebo, too, which name no other.
     """
     names, safe = _names(text), find_population(text) is not None
-    kind = kind_of(text, [Name(DRUG if names.is_drug(each) else CONDITION, each.start, each.end) for each in names.all])
+    kind = _kind(text, names)
     beside: list[Match[str]] = []
     if kind == "safety" and safe:
         prevention = [Match("", found.start(), found.end()) for found in _PREVENTION_WORD.finditer(text)]

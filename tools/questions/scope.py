@@ -137,13 +137,26 @@ def _guarded(text: str) -> set[int]:
     return inside
 
 
+SEXES = ("men", "women")
+
+
+def find_sex(text: str) -> str | None:
+    """Whether a text is on men or on women; None where it names both or neither.
+
+    >>> find_sex("Which drugs treat osteoporosis in men?"), find_sex("Does it work in men and women?")
+    ('men', None)
+    """
+    found = [name for name in SEXES if speaks_of(text, name)]
+    return found[0] if len(found) == 1 else None
+
+
 def find_population(text: str) -> str | None:
-    """The first population of the table that a text names; None where it names none.
+    """The first population of the table that a text names, beside men and women; None where it names none.
 
     >>> find_population("Can pregnant women take sumatriptan?"), find_population("Is it safe in asthma?")
     ('pregnancy', None)
     """
-    return next((name for name in _words() if speaks_of(text, name)), None)
+    return next((name for name in _words() if name not in SEXES and speaks_of(text, name)), None)
 
 
 def speaks_of(text: str, population: str) -> bool:
