@@ -95,8 +95,8 @@ def test_what_to_avoid_are_drugs_with_which_patients_did_worse_than_without() ->
     worse = {"role": "tested", "kind": "efficacy", "effect": "worse", "comparator": "placebo"}
 
     assert _first_lines("Which drugs should be avoided in asthma?", paper, aspirin=worse) == (
-        "Read with harm in asthma: aspirin (1 publication). Each rests on single sentences, shown below; "
-        "they are leads, not a verdict."
+        "Read with harm in asthma: aspirin (1 publication). Single sentences say so, quoted under “What was asked”: "
+        "leads, no verdict."
     )
     assert _first_lines("Which drugs should be avoided in asthma?", paper).startswith(
         "No answer which drugs to avoid in"
@@ -168,13 +168,14 @@ def test_what_a_drug_causes_is_read_from_sentences_that_name_both_and_speak_of_h
         _paper("Harms of propranolol. Propranolol caused fatigue in 20 patients. It was given for angina.", 1),
         _paper("Propranolol again. Fatigue and insomnia were associated with propranolol.", 2),
         _paper("Propranolol after infarction. Propranolol reduced stroke and other events.", 3),
+        _paper("A case. Propranolol caused distress in a patient with asthma during treatment of hypertension.", 4),
     )
     cause = {"role": "cause", "kind": "harm", "design": "rct"}
 
     said = _first_lines("What are the side effects of propranolol?", *papers, propranolol=cause)
 
     assert said.startswith("Read as caused by propranolol: fatigue (2 publications) and insomnia (1 publication). ")
-    assert "stroke" not in said
+    assert not {"stroke", "asthma", "hypertension"} & set(said.split())
 
 
 def test_what_helped_is_no_harm_of_a_drug() -> None:

@@ -233,7 +233,9 @@ def test_uncertain_readings_bear_out_a_sure_one_as_far_as_they_can_hardly_all_be
     found = appraise_candidate([item(key="pmid:99", size=500), *leaning(chances)])
     assert found.supporting == ["pmid:99"]
     assert len(found.leaning) == len(chances)
-    assert any(f"Borne out by {count} of {len(chances)}" in step for step in found.certainty.steps) == bool(count)
+    assert any(
+        f"{count} of {len(chances)} uncertain readings in support counted" in step for step in found.certainty.steps
+    ) == bool(count)
     assert found.certainty.level is (CertaintyLevel.high if count else CertaintyLevel.moderate)
 
 

@@ -19,7 +19,7 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, is_condition, known_drugs
 from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import class_members, find_drugs
+from willowbark.tools.lexicon import canonical_class, canonical_drug, class_members, find_drugs
 from willowbark.tools.mechanism.hypotheses import MechanismHypothesis
 from willowbark.tools.questions.membership import belongs
 from willowbark.tools.questions.query import ParsedQuestion, parse_question, preprocess_query
@@ -95,13 +95,14 @@ def _plan(
     Databases of drugs are slow, and no reading waits for them. A query that stands here again asks for its next page.
     """
     plan, condition, reading = _Plan(), _condition(asked), request.progress
+    about, whole = condition or "what was asked", [condition] if condition else []
     searched = {search.query for search in request.searches}
     with_verdict = [candidate for candidate in candidates if candidate.has_verdict]
     decided = [candidate.drug for candidate in with_verdict]
     if not reading.has_ended:
         if not candidates and not untried:
-            gap = f"No drug with evidence on {condition} was found."
-            plan.ask(gap, _new([condition], searched), readers())
+            gap = f"No drug with evidence on {about} was found."
+            plan.ask(gap, _new(whole, searched), readers())
         for name in asked.drug_classes:
             gap = f"Records that name {name} by their own names alone."
             plan.ask(gap, _new(_together(class_members(name), condition), searched), readers())
@@ -120,7 +121,7 @@ def _plan(
             plan.ask(f"{left if reading.hits > reading.read else pages} unread.", reading.unread, readers())
     entries = [search for search in request.searches if gives(search.source) in ENTRIES]
     if entries and all(search.status is Status.UNAVAILABLE for search in entries) and request.iteration == 1:
-        plan.ask(f"Drugs that databases list for {condition}.", [condition], ["mechanism"])
+        plan.ask(f"Drugs that databases list for {about}.", whole, ["mechanism"])
     unknown = _unasked(decided[:MAX_DRUGS], {search.query for search in entries})
     if not plan.searches or request.iteration + 1 >= request.most_rounds:  # they are looked up beside the reading
         plan.ask(f"Mechanisms and labels of {', '.join(unknown)}.", unknown, ["mechanism"])
@@ -177,13 +178,16 @@ def _names_in(query: str) -> frozenset[str]:
 
 
 def _condition(asked: ParsedQuestion) -> str:
-    return (asked.conditions or (asked.text,))[0]
+    """The condition to search for beside drugs; else the question's other words, and nothing where it has none."""
+    others = (term for term in asked.terms if canonical_drug(term) is None and canonical_class(term) is None)
+    return asked.conditions[0] if asked.conditions else " ".join(others)
 
 
 def _together(drugs: Sequence[str], condition: str) -> list[str]:
     """One query for all of the drugs in the condition; none where there are no drugs."""
     names = list(drugs)[:MAX_NAMED]
-    return [preprocess_query(f"({' OR '.join(map(_quoted, names))}) AND {_quoted(condition)}")] if names else []
+    beside = f" AND {_quoted(condition)}" if condition else ""
+    return [preprocess_query(f"({' OR '.join(map(_quoted, names))}){beside}")] if names else []
 
 
 def _new(queries: Sequence[str], searched: Collection[str]) -> list[str]:

@@ -19,7 +19,7 @@ from willowbark.tools.registry import kind_of
 
 from .content import NOT_REPORTED, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, paragraph, points, table
-from .material import Material, References
+from .material import Material, References, as_asked
 from .sections import bears
 from .wording import capital, counted, listed, short
 
@@ -58,10 +58,11 @@ def only_asked(material: Material, shown: Sequence[Candidate]) -> list[Candidate
 
 
 def _named(material: Material) -> str:
-    return short(listed([*material.asked.drugs, *material.asked.drug_classes]))
+    named = (*material.asked.drugs, *material.asked.drug_classes)
+    return short(listed([as_asked(each, material.dossier.question) for each in named]))
 
 
-_LEADS = "Each rests on single sentences, shown below; they are leads, not a verdict."
+_LEADS = "Single sentences say so, quoted under “What was asked”: leads, no verdict."
 
 
 def _harmful(material: Material, references: References) -> Answer:

@@ -301,7 +301,7 @@ def _of_candidates(shown: Sequence[Candidate]) -> Iterator[str]:
     if uncertain := sum(len(c.appraisal.leaning) for c in shown):
         yield (
             f"{counted(uncertain, 'time')} a record was read as speaking for or against a drug, but too uncertainly: "
-            "shown as uncertain, counted for neither side of that drug."
+            "shown as uncertain, and in no number of records for or against. Certainty weighs them, and says how."
         )
     unsized = [c.drug for c in shown if all(record.item.sample_size is None for record in c.records)]
     if unsized:

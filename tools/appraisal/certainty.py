@@ -147,8 +147,8 @@ def corroborated(items: Sequence[AppraisedItem]) -> tuple[list[AppraisedItem], l
     return (
         [replace(i, direction=Direction.supports, leans=None, chance=0.0) if i.key in keys else i for i in items],
         [
-            f"Borne out by {count} of {len(leaning)} uncertain readings in support: at least so many of them are right "
-            f"with a probability of {least[count]:.2f}."
+            f"{count} of {len(leaning)} uncertain readings in support counted beside sure ones: at least so many of "
+            f"them are right with a probability of {least[count]:.2f}."
         ],
     )
 

@@ -32,8 +32,10 @@ _SECTIONS = {
 }
 
 
-_CAUSE = frozenset(("induced", "causes"))
+_HARM, _DENIED = frozenset(("harm", "induced", "causes")), frozenset(("less", "not"))
 """Groups of words, of those in `reading/signs.tsv`."""
+_PEOPLE = frozenset("patient patients people those woman women man men child children adults subjects".split())
+_TREATED = frozenset("treatment therapy treat treating treated treats".split())
 _NOT_PATIENTS = frozenset(("animal", "in_vitro", "protocol"))
 
 
@@ -93,7 +95,8 @@ def harms(pool: Sequence[Evidence], asked: ParsedQuestion, readings: Readings) -
         for drug, sentence in _drugs_in(said, record, asked):
             reading = readings.of(asked_of(record, drug, condition))[0]
             stance = "undecided" if sentence in aims else _stance(reading)
-            if asked.drugs or asked.drug_classes or (stance == "reports" and _is_harm(reading, asked.kind)):
+            is_told = stance == "reports" and _is_harm(reading, asked.kind) and not _is_denied(sentence)
+            if asked.drugs or asked.drug_classes or is_told:
                 found.append(Harm(record.key, drug, stance, sentence, condition))
     return found
 
@@ -102,11 +105,14 @@ def _caused(record: Evidence, asked: ParsedQuestion, readings: Readings) -> Iter
     """What a publication has a drug as a cause of in patients, where a sentence names both and speaks of harm."""
     if kind_of(record) != "publication" or not (asked.drugs or asked.drug_classes):
         return
+    aims = readings.aims(asked_of(record, "", ""))
     told: dict[tuple[str, str], str] = {}
-    for sentence in filter(_speaks_of_harm, sentences(record.content)):
+    for sentence in sentences(record.content):
         drugs = {mention.name for mention in find_drugs(sentence) if is_asked_about(mention.name, asked)}
-        for name, _, _ in find_known_conditions(sentence) if drugs else ():
-            if not is_generic(name):
+        if not drugs or sentence in aims or not _speaks_of_harm(sentence):
+            continue
+        for name, start, end in find_known_conditions(sentence):
+            if not (is_generic(name) or _is_population(sentence, start, end)):
                 told |= {(drug, name): told.get((drug, name), sentence) for drug in sorted(drugs)}
     for (drug, condition), sentence in told.items():
         reading = readings.of(asked_of(record, drug, condition))[0]
@@ -116,10 +122,24 @@ def _caused(record: Evidence, asked: ParsedQuestion, readings: Readings) -> Iter
 
 
 def _speaks_of_harm(sentence: str) -> bool:
-    """Whether a sentence speaks of causes, or of harm and of nothing that became less: "reduced coronary events"."""
+    """Whether a sentence speaks of harm or a cause, and of nothing that became less or did not happen."""
+    return not _groups_in(sentence).isdisjoint(_HARM) and not _is_denied(sentence)
+
+
+def _is_denied(sentence: str) -> bool:
+    return not _groups_in(sentence).isdisjoint(_DENIED)
+
+
+def _groups_in(sentence: str) -> set[str]:
     known = groups()
-    told = {name for token in tokens(sentence) for name in known.get(token.key, ())}
-    return not told.isdisjoint(_CAUSE) or ("harm" in told and "less" not in told)
+    return {name for token in tokens(sentence) for name in known.get(token.key, ())}
+
+
+def _is_population(sentence: str, start: int, end: int) -> bool:
+    """Whether a condition is what people had before: "in a diabetes patient", "those with it", "treatment of it"."""
+    before, after = sentence[:start].lower().split()[-4:], sentence[end:].lower().split()[:1]
+    has_it = before[-1:] == ["with"] and not _PEOPLE.isdisjoint(before)
+    return has_it or after in (["patient"], ["patients"]) or not _TREATED.isdisjoint(before)
 
 
 def _is_harm(reading: Reading, kind: str) -> bool:
