@@ -173,3 +173,20 @@ def test_a_drug_that_helped_those_asked_about_leads_before_one_that_helped_a_com
 )
 def test_the_word_that_a_condition_is_named_after_does_not_name_it(question: str, text: str, speaks: bool) -> None:
     assert on_condition(paper("1", "A study", text), parse_question(question)) is speaks
+
+
+def test_a_record_that_does_not_speak_of_those_asked_about_is_indirect() -> None:
+    def taken(text: str) -> Candidate:
+        question, readings = (
+            "Does it treat migraine in women?",
+            Readings(ScriptedReader(effect="better", participants=900)),
+        )
+        [found] = appraise_candidates(question, [paper("1", "A trial", text)], readings)
+        return found
+
+    named = taken("Propranolol helped 900 women with migraine.")
+    unnamed = taken("Propranolol helped 900 with migraine.")
+
+    assert (named.records[0].item.unnamed, unnamed.records[0].item.unnamed) == (None, "women")
+    assert not any("who are asked about" in each for each in named.appraisal.certainty.lowered)
+    assert any("not said to be on women, who are asked about" in each for each in unnamed.appraisal.certainty.lowered)

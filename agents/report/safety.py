@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from willowbark.tools.appraisal.appraised import AppraisedRecord, condition_names
 from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal.harms import NOT_PATIENTS
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, withdrawn
@@ -210,10 +211,12 @@ def _posted(records: Sequence[AppraisedRecord], references: References) -> Itera
 
 
 def _on_harm(records: Sequence[AppraisedRecord]) -> tuple[list[AppraisedRecord], list[AppraisedRecord]]:
-    """Records that report harm, and those that looked for it and found no more of it."""
+    """Records of patients that report harm, and others that looked for it and found no more of it."""
     read = [(each, each.readings[0]) for each in records if each.readings]
+    read = [(each, r) for each, r in read if r.design not in NOT_PATIENTS]
     worse = [each for each, r in read if (r.kind == "harm" and r.effect == "worse") or r.role in _CAUSES]
-    return worse, [each for each, r in read if r.kind == "harm" and r.effect in ("no_difference", "better")]
+    none = [each for each, r in read if r.kind == "harm" and r.effect in ("no_difference", "better")]
+    return worse, [each for each in none if each not in worse]
 
 
 def _harms(records: Sequence[AppraisedRecord], references: References) -> Flow:

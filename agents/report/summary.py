@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.questions.scope import speaks_of
 from willowbark.tools.registry import title_of
 
@@ -34,7 +35,8 @@ def title(material: Material) -> str:
     if material.asked.kind not in ("treat", "prevent", "other"):
         return short(material.dossier.question, 300)
     drugs = capital(listed(material.asked.drug_classes)) or "Existing drugs"
-    return f"{short(drugs)} {material.purpose}: what the evidence says"
+    who = listed(list(filter(None, (material.asked.population, material.asked.sex))))
+    return f"{short(drugs)} {material.purpose}{f' in {who}' if who else ''}: what the evidence says"
 
 
 def executive_summary(
@@ -58,7 +60,7 @@ def executive_summary(
     if candidates and helps:
         told += [
             *(("Why", why) for why in _why(material, shown)),
-            *(("Against", line) for line in _against(candidates)),
+            *(("Against", line) for line in _against(material, candidates)),
         ]
         told += [("", _aside(material).strip())] if material.aside else []
     told += [
@@ -244,13 +246,19 @@ def _why(material: Material, shown: Sequence[Candidate]) -> Iterator[str]:
     yield f"{short(best.drug)} rests on {designs_in_words(i.design for i in items)}{largest}{single}."
 
 
-def _against(candidates: Sequence[DrugCandidate]) -> Iterator[str]:
+def _against(material: Material, candidates: Sequence[DrugCandidate]) -> Iterator[str]:
     opposed = [c for c in candidates if c.contradicting_citations and c.evidence_quality != "refuted"]
     if opposed:
         told = [f"{short(c.name)} ({len(c.contradicting_citations)})" for c in opposed]
         yield f"records on {listed(told)}."
     elif all(c.evidence_quality != "refuted" for c in candidates):
-        yield "no record was read as speaking against these drugs."
+        shown = {c.name for c in candidates}
+        sides = [c.appraisal.leaning.values() for c in material.candidates if c.drug in shown]
+        if doubted := sum(Direction.contradicts in each for each in sides):
+            which = f"on {counted(doubted, 'drug')} of these"
+            yield f"no record surely; {which} one was read so, not surely enough to count."
+        else:
+            yield "no record was read as speaking against these drugs."
 
 
 def _unknown(material: Material, candidates: Sequence[DrugCandidate], helps: bool) -> Iterator[str]:

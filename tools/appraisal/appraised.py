@@ -18,6 +18,7 @@ from willowbark.tools.registry import kind_of
 from ..evidence import Evidence, checked_identifier
 from ..lexicon import condition_synonyms, drug_synonyms
 from ..questions.query import ParsedQuestion
+from ..questions.scope import speaks_of
 from ..reading.design import RANDOMISED, StudyDesign, purpose_of, study_design
 from ..reading.reading import Asked, Comparator, Design, ReaderName, Reading
 from ..reading.text import sentences
@@ -237,6 +238,8 @@ def appraise_record(record: Evidence, drug: str, asked: ParsedQuestion, readings
     else:
         found, posted = _read(record, drug, condition, readings), None
     item = _item(record, found)
+    for who in filter(None, (asked.sex, asked.population)):
+        item = item if speaks_of(record.content, who) else replace(item, unnamed=who)
     if posted:
         item = replace(item, design=posted.design)
     if (item.leans or item.direction) in _TOLD and asked.intent == "prevention" and not _prevents(record, found[0]):

@@ -82,7 +82,8 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
     @property
     def helps_complications_alone(self) -> bool:
         """Whether all that speaks for it is on complications of the condition, and nothing speaks against it."""
-        return not self.appraisal.contradicting and min(map(_remoteness, self._behind), default=0) == 1
+        on_patients = [item for item in self._behind if item.direct]
+        return bool(on_patients) and all(i.complication for i in on_patients) and not self.appraisal.contradicting
 
     @property
     def _behind(self) -> list[AppraisedItem]:
@@ -331,8 +332,8 @@ def _texts(values: Iterable[Any]) -> list[str]:
 
 
 def _remoteness(item: AppraisedItem) -> int:
-    """How far what was studied is from what is asked about: 0 the same, 1 a complication of it, 2 no patients."""
-    return 2 if not item.direct else 1 if item.complication else 0
+    """How far what was studied is from what is asked about: 0 the same, 1 a complication or others, 2 no patients."""
+    return 2 if not item.direct else 1 if item.complication or item.unnamed else 0
 
 
 def _standing(candidate: Candidate) -> tuple[Any, ...]:

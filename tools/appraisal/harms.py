@@ -36,7 +36,8 @@ _HARM, _DENIED = frozenset(("harm", "induced", "causes")), frozenset(("less", "n
 """Groups of words, of those in `reading/signs.tsv`."""
 _PEOPLE = frozenset("patient patients people those woman women man men child children adults subjects".split())
 _TREATED = frozenset("treatment therapy treat treating treated treats".split())
-_NOT_PATIENTS = frozenset(("animal", "in_vitro", "protocol"))
+NOT_PATIENTS = frozenset(("animal", "in_vitro", "protocol"))
+"""Designs that report nothing of patients."""
 
 
 class Harm(NamedTuple):
@@ -117,7 +118,7 @@ def _caused(record: Evidence, asked: ParsedQuestion, readings: Readings) -> Iter
     for (drug, condition), sentence in told.items():
         reading = readings.of(asked_of(record, drug, condition))[0]
         is_cause = reading.role == "cause" and reading.kind == "harm" and reading.effect in ("worse", "not_reported")
-        if is_cause and reading.design not in _NOT_PATIENTS:
+        if is_cause and reading.design not in NOT_PATIENTS:
             yield Harm(record.key, drug, "reports", sentence, condition)
 
 
@@ -146,7 +147,7 @@ def _is_harm(reading: Reading, kind: str) -> bool:
     """Whether patients did worse with a drug than without; a cause of what is asked about counts where causes are."""
     worse = reading.verdict == "contradicts" and reading.effect == "worse" and reading.comparator in ("placebo", "none")
     causes = kind == "harm" and reading.role == "cause" and reading.kind == "harm"
-    return reading.design not in _NOT_PATIENTS and (worse or causes)
+    return reading.design not in NOT_PATIENTS and (worse or causes)
 
 
 def warnings(pool: Iterable[Evidence], asked: ParsedQuestion) -> list[Warning]:

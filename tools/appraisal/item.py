@@ -51,6 +51,8 @@ class AppraisedItem:
     """Whether drug and condition are those asked about, in people."""
     complication: bool = False
     """Whether it is a complication of the condition that was treated, and not the condition itself."""
+    unnamed: str | None = None
+    """Men, children, … who are asked about and of whom the record does not speak; None where there are none."""
     other_outcome: str | None = None
     """By what its outcome was measured, where that is a mere marker of the condition; None means that it is none."""
     rivals: str | None = None
@@ -80,7 +82,7 @@ def weight(item: AppraisedItem) -> int:
     base = _OPEN_WEIGHT if is_open else _DESIGN_WEIGHT[item.design.tier]
     if item.why_stopped_kind in ("safety", "futility"):
         base = max(base, _STOPPED_WEIGHT)
-    is_indirect = not item.direct or item.complication or bool(item.other_outcome)
+    is_indirect = not item.direct or item.complication or bool(item.unnamed or item.other_outcome)
     return base * 8 >> sum((item.is_preprint, bool(item.concern), item.hedged, is_indirect))
 
 
@@ -171,6 +173,7 @@ def _joined(
         hedged=all(i.hedged for i in sharing),
         direct=any(i.direct for i in sharing),
         complication=all(i.complication for i in sharing),
+        unnamed=_shared(i.unnamed for i in sharing),
         other_outcome=_shared(i.other_outcome for i in sharing),
         rivals=_shared(i.rivals for i in sharing),
         rival_works=any(i.rival_works for i in sharing),

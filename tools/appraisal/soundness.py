@@ -23,7 +23,17 @@ ALONE_AND_SMALL = 1  # low: one small trial is what publication bias leaves (GRA
 DOWN = ("", "Down one", "Down two", "Down three")
 
 FaultKind = Literal[
-    "open", "unblinded", "concern", "people", "complication", "outcome", "rival", "untested", "preprint", "disputed"
+    "open",
+    "unblinded",
+    "concern",
+    "people",
+    "unnamed",
+    "complication",
+    "outcome",
+    "rival",
+    "untested",
+    "preprint",
+    "disputed",
 ]
 _DOMAINS = ("risk of bias", "indirect", "not reviewed", "disputed")
 _FAULTS: Mapping[FaultKind, tuple[str, int]] = {
@@ -31,6 +41,7 @@ _FAULTS: Mapping[FaultKind, tuple[str, int]] = {
     "unblinded": ("risk of bias", 1),
     "concern": ("risk of bias", 1),
     "people": ("indirect", 1),
+    "unnamed": ("indirect", 1),
     "complication": ("indirect", 1),
     "outcome": ("indirect", 1),
     "rival": ("indirect", 1),
@@ -44,6 +55,7 @@ _IN_SHORT: Mapping[FaultKind, str] = {
     "unblinded": "not reported to be blinded",
     "concern": "under an expression of concern",
     "people": "not in people with the condition",
+    "unnamed": "not said to be on those asked about",
     "complication": "on a complication of the condition",
     "outcome": "measured by a marker",
     "rival": "without placebo or untreated group",
@@ -110,6 +122,8 @@ def _faults(item: AppraisedItem, randomised: bool) -> Iterator[tuple[FaultKind, 
         yield "concern", "under an expression of concern"
     if not item.direct:
         yield "people", "not in people with the condition asked about"
+    if item.unnamed:
+        yield "unnamed", f"not said to be on {item.unnamed}, who are asked about"
     if item.complication:
         yield "complication", "on a complication of the condition, not on the condition itself"
     if item.other_outcome:
