@@ -177,10 +177,8 @@ def test_the_word_that_a_condition_is_named_after_does_not_name_it(question: str
 
 def test_a_record_that_does_not_speak_of_those_asked_about_is_indirect() -> None:
     def taken(text: str) -> Candidate:
-        question, readings = (
-            "Does it treat migraine in women?",
-            Readings(ScriptedReader(effect="better", participants=900)),
-        )
+        question = "Does it treat migraine in women?"
+        readings = Readings(ScriptedReader(effect="better", participants=900))
         [found] = appraise_candidates(question, [paper("1", "A trial", text)], readings)
         return found
 
