@@ -255,8 +255,8 @@ def _against(material: Material, candidates: Sequence[DrugCandidate]) -> Iterato
         shown = {c.name for c in candidates}
         sides = [c.appraisal.leaning.values() for c in material.candidates if c.drug in shown]
         if doubted := sum(Direction.contradicts in each for each in sides):
-            which = f"on {counted(doubted, 'drug')} of these"
-            yield f"no record surely; {which} one was read so, not surely enough to count."
+            have, them = ("has a record", "it") if doubted == 1 else ("have a record each", "them")
+            yield f"none surely; {counted(doubted, 'drug')} {have} that may speak against {them}, too unsure to count."
         else:
             yield "no record was read as speaking against these drugs."
 

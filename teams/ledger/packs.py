@@ -18,9 +18,9 @@ from .rows import EDITED, MOST_BYTES, unpack_bytes
 from .schema import digest
 from .writer import Job
 
-_FORM = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 1 << 19, "mf": lzma.MF_HC3}]
+_FORM = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 3 << 17, "mf": lzma.MF_HC3}]
 """Half as large as what zlib makes of each content. Longer searches take two to ten times as long for a tenth less; so
-much of the stream is looked back on as pages of two sources take, in 5 MB of memory."""
+much of the stream is looked back on as pages of two sources take, in less than 5 MB of memory."""
 _MEMORY_BYTES = 1 << 26  # for unpacking; our own packs need a tenth of it
 _GROUPS = (
     (("body", "data", "hash IN (SELECT body FROM exchange WHERE run = ?)"),),
