@@ -74,6 +74,27 @@ def kind_of(text: str, names: Sequence[Name]) -> Kind:
     return "treat" if {DRUG, CONDITION} <= set(words) or words[1:2] == [] or words[1] not in _OPENINGS else "other"
 
 
+def without_asking(text: str, kind: Kind, names: Sequence[Name]) -> str:
+    """A question without the words by which it says what kind of answer it wants.
+
+    >>> without_asking("What harm do statins do?", "harm", [Name("DRUG", 13, 20)])
+    'What  do statins do?'
+    """
+    for token in reversed(tokens(text)):
+        is_named = any(name.start <= token.start < name.end for name in names)
+        if token.key in _asking()[kind] and not is_named:
+            text = text[: token.start] + text[token.end :]
+    return text
+
+
+@cache
+def _asking() -> Mapping[Kind, frozenset[str]]:
+    rows = read_table("kinds.tsv", __package__)
+    return {
+        kind: frozenset(word for row in rows if row["kind"] == kind for word in row["asking"].split()) for kind in KINDS
+    }
+
+
 def masked(text: str, names: Sequence[Name]) -> list[str]:
     """The words of a question in lower case after ^, names masked; a class that is asked for is no named drug.
 

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -26,7 +26,7 @@ from willowbark.tools.lexicon import (
 from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.lexicon.matching import Match, apart, phrase_key
 
-from .kinds import CONDITION, DRUG, Kind, Name, kind_of
+from .kinds import CONDITION, DRUG, Kind, Name, kind_of, without_asking
 from .query_syntax import Token, bare_words, lex, normalised
 from .scope import find_excluded, find_population, find_sex, without_them
 
@@ -77,26 +77,10 @@ _BOUND = frozenset(
     .split(";")
 )
 """What means something else than its words do one by one."""
-_ASKED_WORD = re.compile(r"[A-Za-z]+")
 _UNREADABLE = frozenset(("Cc", "Cs"))  # control characters, surrogates
 _NAMES_THAT_ARE_WORDS = frozenset(("WHO", "US", "IT"))
 _DRUGS = frozenset("drug drugs medicine medicines medication medications pill pills".split())
 """A condition before these words names a class of drugs by its use."""
-
-
-_ASKING: Mapping[str, frozenset[str]] = {
-    kind: frozenset(words.split())
-    for kind, words in {
-        "harm": "harm harms side effect effects adverse reaction reactions event events toxicity toxicities toxic risk "
-        "risks danger dangers increase increased increases lead leads associated warning warnings boxed common",
-        "mechanism": "act acts action actions mode target targets targeted main molecular molecule molecules describe "
-        "explain inhibit inhibits inhibited",
-        "prevent": "reduce reduces reducing lower lowers lowering decrease decreases risk risks incidence rate",
-        "status": "fda ema approval approvals indication indications indicated licence licensed licenced marketing "
-        "authorisation authorization received first status",
-    }.items()
-}
-"""Words by which a question says what kind of answer it wants: few records on what it names hold them."""
 
 
 class QuestionError(UsageError, ValueError):
@@ -182,7 +166,7 @@ def preprocess_query(question: str) -> str:
     >>> preprocess_query("What drugs might help prevent erectile dysfunction?")
     '(prevent OR prevention OR prophylaxis OR prophylactic) AND ("erectile dysfunction" OR impotence)'
     """
-    query = _boolean(_excluding(_focused(_without_asking(_plain(question)))))
+    query = _boolean(_excluding(_focused(_searched(_plain(question)))))
     for _ in range(MOST_PASSES):
         former, query = query, _boolean(query)
         if query == former:
@@ -205,7 +189,7 @@ def plain_query(question: str) -> str:
     >>> plain_query("Which existing drugs could treat migraine AND aura[tiab]?")
     'migraine aura'
     """
-    text = _excluding(_without_asking(_plain(question)))
+    text = _excluding(_searched(_plain(question)))
     own = " ".join(words for unit in _units(text) if unit.operator != "NOT" for words in unit.words)
     return " ".join(_distinct(bare_words(own) or bare_words(text)))
 
@@ -221,14 +205,13 @@ def parse_question(question: str) -> ParsedQuestion:
     names = _names(text)
     excluded = find_excluded(text, names.all, names.is_drug)
     left_out = {each.match for each in excluded}
-    masks = [Name(DRUG if names.is_drug(each) else CONDITION, each.start, each.end) for each in names.all]
     wanted = text
     for each in excluded:
         wanted = wanted[: each.start] + " " * (each.end - each.start) + wanted[each.end :]
-    asked = _units(_excluding(_without_asking(text)))
+    asked = _units(_excluding(_searched(text)))
     return ParsedQuestion(
         text=question,
-        kind=kind_of(wanted, masks),
+        kind=kind_of(wanted, names.masks),
         conditions=_distinct(each.value for each in names.conditions if each not in left_out),
         drugs=_distinct(each.value for each in names.drugs if each not in left_out),
         drug_classes=_distinct(each.value for each in names.classes if each not in left_out),
@@ -252,6 +235,11 @@ class _Names(NamedTuple):
     def all(self) -> list[Match[str]]:
         """Names that overlap none of those before it."""
         return apart(apart(self.classes, self.drugs), self.conditions)
+
+    @property
+    def masks(self) -> list[Name]:
+        """What hides them where the kind of a question is told."""
+        return [Name(DRUG if self.is_drug(each) else CONDITION, each.start, each.end) for each in self.all]
 
     def is_drug(self, name: Match[str]) -> bool:
         """Whether a name is a drug's or a class's."""
@@ -340,21 +328,11 @@ def _units(text: str) -> list[_Unit]:
     return units
 
 
-def _kind(text: str, names: _Names) -> Kind:
-    return kind_of(text, [Name(DRUG if names.is_drug(each) else CONDITION, each.start, each.end) for each in names.all])
-
-
 @lru_cache(maxsize=256)
-def _without_asking(text: str) -> str:
+def _searched(text: str) -> str:
     """A question without the words by which its kind is told, where others are left to search for."""
-    names = _names(text)
-    asking = _ASKING.get(_kind(text, names), frozenset())
-
-    def left(word: re.Match[str]) -> str:
-        is_named = any(each.start <= word.start() < each.end for each in names.all)
-        return "" if word.group().lower() in asking and not is_named else word.group()
-
-    found = _ASKED_WORD.sub(left, text)
+    masks = _names(text).masks
+    found = without_asking(text, kind_of(text, masks), masks)
     return text if all(map(_is_noise, bare_words(found))) else found
 
 
@@ -366,7 +344,7 @@ def _focused(text: str) -> str:
     placebo, too, which name no other.
     """
     names, safe = _names(text), find_population(text) is not None
-    kind = _kind(text, names)
+    kind = kind_of(text, names.masks)
     beside: list[Match[str]] = []
     if kind == "safety" and safe:
         prevention = [Match("", found.start(), found.end()) for found in _PREVENTION_WORD.finditer(text)]
