@@ -17,14 +17,13 @@ from willowbark.tools.questions.kinds import ON_HARM, Kind
 from willowbark.tools.records import Approval, Drug, Label, Trial
 from willowbark.tools.registry import kind_of
 
-from .content import NOT_REPORTED, ReportSection
+from .content import NOT_REPORTED, SAID_BY_A_LABEL, SAID_BY_RECORDS, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, paragraph, points, table
 from .material import Material, References, as_asked
 from .sections import bears
 from .wording import capital, counted, listed, short
 
 LONGEST_QUOTE = 220  # characters of a sentence within the answer; the section below it has it whole
-SAID_BY_A_LABEL, SAID_BY_RECORDS = 0.9, 0.45  # confidence in an answer on harm, our convention
 MOST_QUOTED = 12  # sentences in the section
 _STANCES = {"reports": "with harm", "finds none": "with no more harm than without", "undecided": "undecided"}
 _PLACEBO = frozenset(("placebo", "none"))
