@@ -253,3 +253,28 @@ def test_a_handful_of_participants_is_very_uncertain_however_well_they_were_blin
 
 def test_a_review_is_not_called_a_trial() -> None:
     assert appraise([item(design="systematic_review")]).steps[0] == "Start at high: 1 review of trials in support."
+
+
+@pytest.mark.parametrize(("sizes", "told"), [((200, 200), False), ((200, 199), True)])
+def test_four_hundred_participants_are_enough(sizes: tuple[int, int], told: bool) -> None:
+    steps = appraise([item(key=f"pmid:{at}", size=size) for at, size in enumerate(sizes, 1)]).steps
+    assert any("imprecise" in step for step in steps) is told
+
+
+def test_a_single_trial_takes_one_step_and_is_told_from_one_that_others_hardly_repeat() -> None:
+    alone, hardly = [item(size=900)], [item(size=900), item(key="pmid:2", size=50)]
+    assert "Down one: a single trial, which no other one here repeats." in appraise(alone).steps
+    assert any(
+        step.startswith("Down one: nearly all participants are of a single trial") for step in appraise(hardly).steps
+    )
+
+
+def test_the_weight_against_is_told_in_percent_with_how_many_records_it_is_of() -> None:
+    found = [item(key=f"pmid:{at}", size=300) for at in range(1, 4)]
+    against = item("contradicts", key="pmid:9", size=300)
+    assert (
+        "Down one: inconsistent, 1 of 4 records speaks against it (25 % of the weight)."
+        in appraise([*found, against]).steps
+    )
+    two = appraise([*found, against, replace(against, key="pmid:8")]).steps
+    assert any("2 of 5 records speak against it (40 % of the weight)" in step for step in two)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from willowbark.tools.errors import RateLimitError, SourceUnavailable
-from willowbark.tools.evidence import Citation, Evidence, EvidenceStore, checked_identifier, merge
+from willowbark.tools.evidence import Citation, Evidence, EvidenceStore, checked_identifier, merge, surname
 from willowbark.tools.records import Notice
 
 SOURCES = ["pubmed", "europepmc", "preprint", "clinicaltrials", "openalex", "web", "chembl", "opentargets"]
@@ -302,3 +302,14 @@ def test_records_that_come_one_by_one_are_united_as_all_at_once() -> None:
         store.merged()
 
     assert store.merged() == merge(some)
+
+
+def test_a_title_that_is_too_long_is_cut_with_a_mark() -> None:
+    url = "https://pubmed.ncbi.nlm.nih.gov/1/"
+    assert Citation(source="pubmed", title="x" * 501, url=url).title == "x" * 499 + "…"
+    assert Citation(source="pubmed", title="x" * 500, url=url).title == "x" * 500
+
+
+@pytest.mark.parametrize(("author", "name"), [("WHO", "WHO"), ("Smith ab", "Smith ab"), ("Smith ABCDE", "Smith ABCDE")])
+def test_initials_are_what_stands_behind_a_name_in_few_capitals(author: str, name: str) -> None:
+    assert surname(author) == name
