@@ -305,7 +305,7 @@ def passes(made: Claim, verdicts: Verdicts) -> bool:
     )
 
 
-def _verified(made: Claim, *pool: Evidence, direction: Direction = Direction.supports) -> bool:
+def verified(made: Claim, *pool: Evidence, direction: Direction = Direction.supports) -> bool:
     return passes(made, verify([made], pool, lambda key, drug: direction))
 
 
@@ -313,14 +313,14 @@ def _in_pools(kind: str, told: Told, other: Told, rng: random.Random) -> bool:
     """Whether what is wrong with more than the wording passes."""
     if kind == "another record's key":
         made = claim(told, evidence_key=other.record.key)
-        return bool(made) and _verified(made, told.record, other.record)  # type: ignore[arg-type]
+        return bool(made) and verified(made, told.record, other.record)  # type: ignore[arg-type]
     if kind == "stances turned round":
         made = claim(told, stance="contradicts")
-        return bool(made) and _verified(made, told.record)  # type: ignore[arg-type]
+        return bool(made) and verified(made, told.record)  # type: ignore[arg-type]
     order = rng.choice(_POLITE).format(drug=told.drug.capitalize(), condition=told.condition)
     record = told.record.model_copy(update={"content": f"{told.record.content} {order}"})
     made = claim(told, order, quote=order)
-    return bool(made) and _verified(made, record)  # type: ignore[arg-type]
+    return bool(made) and verified(made, record)  # type: ignore[arg-type]
 
 
 def forged(found: list[Told], verbose: bool) -> dict[str, tuple[int, int]]:
@@ -333,7 +333,7 @@ def forged(found: list[Told], verbose: bool) -> dict[str, tuple[int, int]]:
             if made is None or tried == EACH:
                 continue
             tried += 1
-            if _verified(made, each.record):
+            if verified(made, each.record):
                 passed += 1
                 if verbose:
                     print(f"! {kind}: {made.text}\n  {each.quote}")

@@ -247,7 +247,6 @@ def test_a_question_in_any_language_is_taken(text: str) -> None:
         ("What are the side effects of propranolol?", "propranolol"),
         ("What is the mechanism of action of colchicine in gout?", "colchicine gout"),
         ("Which drugs have FDA approval for migraine?", "migraine"),
-        ("Does aspirin reduce the risk of colorectal cancer?", "aspirin colorectal cancer"),
         ("Which drugs increase the risk of falls?", "falls"),
         ("What are the side effects?", "side effects"),
         ("Does risk factor control help in stroke?", "risk factor control stroke"),
@@ -266,7 +265,14 @@ def test_words_that_say_what_is_asked_are_not_searched_for_unless_nothing_else_i
         ("Does it help women with migraine?", "women"),
         ("Does it help men and women?", None),
         ("Which drugs treat migraine?", None),
+        ("Can pregnant women take it?", None),
     ],
 )
 def test_a_question_may_be_on_men_or_on_women_alone(question: str, sex: str | None) -> None:
     assert parse_question(question).sex == sex
+
+
+def test_whom_a_harm_may_befall_is_not_searched_for_beside_it() -> None:
+    query = preprocess_query("Does varenicline increase the risk of suicidal ideation in smokers?")
+    assert query.startswith("(varenicline OR ")
+    assert not any(word in query for word in ("smok", "increase", "risk"))

@@ -210,7 +210,7 @@ def question_as_read(asked: ParsedQuestion) -> str:
     left_out = [*asked.excluded_drugs, *asked.excluded_classes]
     wanted = listed(drugs[:1] if compared else drugs) or "any existing drug"
     parts = {
-        "population": listed([*named, *filter(None, [asked.population, asked.sex])]) or "not named",
+        "population": listed([*named, *asked.people]) or "not named",
         "intervention": f"{wanted}, without {listed(left_out)}" if left_out else wanted,
         "comparator": listed(drugs[1:]) if compared else "any",
         "outcome": _OUTCOMES.get(asked.kind, "not named"),

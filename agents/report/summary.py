@@ -35,7 +35,7 @@ def title(material: Material) -> str:
     if material.asked.kind not in ("treat", "prevent", "other"):
         return short(material.dossier.question, 300)
     drugs = capital(listed(material.asked.drug_classes)) or "Existing drugs"
-    who = listed(list(filter(None, (material.asked.population, material.asked.sex))))
+    who = listed(list(material.asked.people))
     return f"{short(drugs)} {material.purpose}{f' in {who}' if who else ''}: what the evidence says"
 
 
@@ -275,7 +275,7 @@ def _unknown(material: Material, candidates: Sequence[DrugCandidate], helps: boo
     if unread := len(others) - uncertain:
         parts.append(f"{counted(unread, 'further drug')} {_are(unread)} named without a result that could be read")
     behind = dict.fromkeys(key for each in candidates if helps for key in each.supporting_citations)
-    for who in filter(None, (material.asked.population, material.asked.sex) if behind else ()):
+    for who in material.asked.people if behind else ():
         naming = sum(speaks_of(material.records[key].content, who) for key in behind)
         parts.append(f"{naming or 'none'} of {counted(len(behind), 'record')} in support {_speak(naming)} of {who}")
     if helps and candidates:

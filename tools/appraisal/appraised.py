@@ -238,7 +238,7 @@ def appraise_record(record: Evidence, drug: str, asked: ParsedQuestion, readings
     else:
         found, posted = _read(record, drug, condition, readings), None
     item = _item(record, found)
-    for who in filter(None, (asked.sex, asked.population)):
+    for who in reversed(asked.people):
         item = item if speaks_of(record.content, who) else replace(item, unnamed=who)
     if posted:
         item = replace(item, design=posted.design)

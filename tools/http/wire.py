@@ -55,7 +55,7 @@ def httpx_alone() -> Any:
     try:
         return importlib.import_module("httpx")
     finally:
-        del sys.modules["httpx._main"]
+        sys.modules.pop("httpx._main", None)
 
 
 class WireError(Exception):

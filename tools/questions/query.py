@@ -115,6 +115,11 @@ class ParsedQuestion:
     """Its words that carry meaning, names in one piece, as they stand."""
 
     @property
+    def people(self) -> tuple[str, ...]:
+        """Its population and its sex, as far as it names them."""
+        return tuple(filter(None, (self.population, self.sex)))
+
+    @property
     def names_all(self) -> bool:
         """Whether it is about the drugs and classes that it names, and no others: "is valproate safe in pregnancy?"."""
         open_ended = self.kind in ("treat", "prevent", "avoid", "other")
@@ -166,7 +171,7 @@ def preprocess_query(question: str) -> str:
     >>> preprocess_query("What drugs might help prevent erectile dysfunction?")
     '(prevent OR prevention OR prophylaxis OR prophylactic) AND ("erectile dysfunction" OR impotence)'
     """
-    query = _boolean(_excluding(_focused(_searched(_plain(question)))))
+    query = _boolean(_excluding(_searched(_focused(_plain(question)))))
     for _ in range(MOST_PASSES):
         former, query = query, _boolean(query)
         if query == former:

@@ -138,16 +138,17 @@ def _guarded(text: str) -> set[int]:
 
 
 SEXES = ("men", "women")
+_OF_WOMEN = ("pregnancy", "breastfeeding")
 
 
 def find_sex(text: str) -> str | None:
-    """Whether a text is on men or on women; None where it names both or neither.
+    """Whether a text is on men or on women; None where it names both or neither, or pregnancy, which says as much.
 
     >>> find_sex("Which drugs treat osteoporosis in men?"), find_sex("Does it work in men and women?")
     ('men', None)
     """
     found = [name for name in SEXES if speaks_of(text, name)]
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 and find_population(text) not in _OF_WOMEN else None
 
 
 def find_population(text: str) -> str | None:
