@@ -28,7 +28,8 @@ from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, LLMMessage, ModelFamily, RequestUsage, SystemMessage
 from autogen_core.tools import Tool, ToolSchema
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from benchmarks.forgery import CUTS, FORGERS, Told, evidence, forged, print_forged, publications, told_in
+from benchmarks.forgers import CUTS, FORGERS, Told
+from benchmarks.forgery import evidence, forged, print_forged, publications, told_in
 
 from willowbark.agents.asking.drafts import ReadingDraft
 from willowbark.agents.asking.reader import ToRead, checked

@@ -19,8 +19,7 @@ RATS = "In rats propranolol reduced spreading depression."
         ("Propranolol reduced attacks by 44% compared with placebo.", ARMS),
         ("Propranolol reduced attacks (44% vs 21%) compared with placebo.", PAIR),
         ("In women, propranolol reduced attacks at 12 weeks.", PAIR),
-        ("Propranolol lowered attacks by 44%.", LIST),
-        ("Timolol reduced attacks by 40%.", LIST),
+        ("Propranolol, timolol and placebo lowered attacks by 44%, 40% and 21%.", LIST),
         ("Propranolol decreased attacks.", TWO),
         ("Attacks fell with propranolol.", "Propranolol reduced attacks."),
         ("Propranolol may slightly reduce attacks in some patients.", HEDGED),
@@ -28,7 +27,7 @@ RATS = "In rats propranolol reduced spreading depression."
     ],
 )
 def test_what_a_passage_says_shorter_or_in_another_order_is_laid_on_it(text: str, quote: str) -> None:
-    assert added(text, quote, "", "timolol" if text.startswith("Timolol") else "propranolol") is None
+    assert added(text, quote, "", "propranolol") is None
 
 
 @pytest.mark.parametrize(
@@ -48,6 +47,8 @@ def test_what_a_passage_says_shorter_or_in_another_order_is_laid_on_it(text: str
         ("In a randomised trial propranolol reduced attacks.", PAIR),
         ("Propranolol markedly reduced attacks.", PAIR),
         ("Propranolol reduced attacks by 40%.", LIST),
+        ("Propranolol reduced attacks by 44%.", LIST),  # nothing is taken out of a list of numbers
+        ("Propranolol reduced attacks by 21%.", PAIR),
         ("Propranolol increased attacks.", TWO),
         ("Propranolol decreased sleep.", TWO),
         ("Propranolol reduced attacks.", HEDGED),

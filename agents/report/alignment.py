@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from itertools import pairwise
+from itertools import combinations, pairwise, takewhile
 from typing import Literal
 
 from willowbark.tools.enclosure import visible
-from willowbark.tools.lexicon import canonical_drug, find_drugs
+from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.ranking import stem
 from willowbark.tools.reading.reporting import spelled_number
 from willowbark.tools.reading.screening import folded
@@ -27,19 +27,18 @@ Kind = Literal[
     "arm", "both", "unit", "number", "word", "free", "mark",
 ]  # fmt: skip
 
-_TOKEN = re.compile(r"(?<![\w)\]/%])[-+]\d+(?:[.,]\d+)*|\.?\d+(?:[.,]\d+)*|(?:n't\b)|[^\W\d_][^\W_]*|\S", re.IGNORECASE)
+_TOKEN = re.compile(r"(?:[<>≤≥] ?|(?<![\w)\]/%])[-+])?\.?\d+(?:[.,]\d+)*|[^\W\d_][^\W_]*|\S", re.IGNORECASE)
 _GREEK = str.maketrans({"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "κ": "kappa", "μ": "u", "±": " +/-"})
 _JOINED = re.compile(r"\b(non|in|un)-?(significant(?:ly)?|effective|changed|affected|altered)\b", re.IGNORECASE)
 _NEGATED = re.compile(r"n't\b|\bcannot\b", re.IGNORECASE)
 _SPELLED = frozenset("two three four five six seven eight nine ten eleven twelve".split())
-_ORDER = frozenset("< > ≤ ≥".split())
-_BREAKS = frozenset(";.:")
 _PLAIN_MARKS = frozenset(".,;:()'\"-/[]!?&")
 _MOST_TIMES = 3  # that a claim says a word which its quote says once
 _COMPARED_WITHIN = 5  # words between "compared with" and the arm
 _ARM_WITHIN = 7  # words between a number and the arm that is named after it
-_LEADING = frozenset("with in on for of by receiving taking the to".split())
-_AROUND = frozenset("in after during among at for with within over throughout following when on".split())
+_LISTED = frozenset(("number", "mark", "compare"))
+_ENDING = frozenset(("arm", "number", "contrast", "compare"))
+_PARTING = frozenset(", ; . and".split())
 _BESIDE = 3  # words from "all" or "half" to what they are all or half of
 _BACKWARD = 4.0  # what a step back costs, in words skipped
 Aliases = Mapping[str, str]
@@ -80,18 +79,16 @@ def added(text: str, quote: str, title: str, drug: str, aliases: Aliases | None 
 def _objections(text: str, quote: str, title: str, drug: str, aliases: Aliases) -> Iterator[str]:
     if visible(text) != text or {char for char in text if char.isalpha() and not char.isascii()} - {*quote, *title}:
         yield "holds invisible characters, or letters that its quote lacks"
-    known = {**aliases, drug.casefold(): canonical_drug(drug) or drug.casefold()}
+    known = {**aliases, drug.casefold(): drug}
     said, given = words(text, known), words(quote, known)
     headed = {word.form for word in words(title, known)}
-    own = f"drug {known[drug.casefold()]}"
-    drugs = {word.form for word in given if word.form.startswith("drug ")}
-    free = {own} if not drugs or (own in headed and not drugs & headed) else set()
+    own, drugs = f"drug {drug}", {word.form for word in given if word.form.startswith("drug ")}
     laid = _laid(said, given)
     if own not in {word.form for word in said} and own in drugs:
         yield f"does not name {drug}"
     if any(times > _MOST_TIMES for times in Counter(at for at in laid if at is not None).values()):
         yield "says the same word over and over"
-    free |= {word.form for word in given if word.kind == "mark"} | _PLAIN_MARKS
+    free = {word.form for word in given if word.kind == "mark"} | _PLAIN_MARKS | (set() if drugs else {own})
     for word, at in zip(said, laid, strict=True):
         may_be = word.kind in ("free", "compare") or word.form in free
         if at is None and not may_be and (word.kind != "word" or word.form not in headed):
@@ -131,9 +128,10 @@ def _alias(text: str, start: int, aliases: Aliases) -> str | None:
 
 def _word(written: str, before: Sequence[Word]) -> Word:
     if written[-1].isdigit():
-        number = written.replace(",", "")
-        whole = number.replace(".", "0.", 1) if number.lstrip("+-").startswith(".") else number
-        return Word(written, whole.lstrip("+"), "number")
+        number = written.replace(",", "").replace(" ", "").lstrip("+")
+        sign = number[: len(number) - len(number.lstrip("<>≤≥-"))]
+        whole = number.removeprefix(sign)
+        return Word(written, f"{sign}0{whole}" if whole.startswith(".") else number, "number")
     if written in _SPELLED:
         return Word(written, str(spelled_number(written)), "number")
     if not written[0].isalpha() and written != "%":
@@ -198,11 +196,10 @@ def _turned(said: Sequence[Word], given: Sequence[Word], laid: Sequence[int | No
     used = set(path)
     if len([at for at in path if given[at].kind == "neg"]) > len([at for at in used if given[at].kind == "neg"]):
         yield "negates more than its quote does"
-    start, end = _clause_start(given, path[0]), _sentence_end(given, path[-1])
     unused = [at for at in range(len(given)) if at not in used]
-    yield from _left_out((given[at] for at in unused if start <= at < path[0]), ("neg", "guard"))
+    yield from _left_out((given[at] for at in unused if at < path[0]), ("neg", "guard"))
     yield from _left_out((given[at] for at in unused), ("setting",))
-    yield from _left_out((given[at] for at in unused if path[-1] < at < end and _ends(given, at, end)), ("neg",))
+    yield from _left_out(_at_the_end(given[max(path) + 1 :]), ("neg",))
     ruling: str | None = None
     for before, after in pairwise(path):
         ruling = given[before].form if given[before].kind == "dir" else ruling
@@ -222,83 +219,31 @@ def _left_out(between: Iterable[Word], kinds: Sequence[str]) -> Iterator[str]:
     yield from (f"leaves out {word.written}" for word in between if word.kind in kinds)
 
 
-def _clause_start(given: Sequence[Word], at: int) -> int:
-    while at > 0 and given[at - 1].kind != "contrast" and given[at - 1].written not in _BREAKS:
-        at -= 1
-    return at
-
-
-def _sentence_end(given: Sequence[Word], at: int) -> int:
-    """Where a sentence ends, or goes on to something else than that what was said is not so."""
-    for end in range(at, len(given)):
-        if given[end].written == ".":
-            return end
-        after = next((word for word in given[end + 1 :] if word.kind not in ("free", "mark")), None)
-        if given[end].kind == "contrast" and after and after.kind != "neg":
-            return end
-    return len(given)
-
-
-def _ends(given: Sequence[Word], at: int, end: int) -> bool:
-    """Whether nothing but significance follows a negation, so that it is all of the sentence that it negates."""
-    after = next((word for word in given[at + 1 : end] if word.kind not in ("free", "mark")), None)
-    return after is None or after.form.startswith("signif")
+def _at_the_end(rest: Sequence[Word]) -> list[Word]:
+    """The last word that tells something, but for significance, of a sentence whose beginning was said."""
+    sentence = takewhile(lambda word: word.written != ".", rest)
+    telling = (word for word in sentence if word.kind not in ("free", "mark") and not word.form.startswith("signif"))
+    return list(telling)[-1:]
 
 
 def _arms_left_out(given: Sequence[Word], low: int, high: int, used: set[int]) -> Iterator[str]:
-    """Arms between two words, unless something is compared with them, or they are listed beside one that stayed."""
+    """Arms between two words where drugs are given together, unless something is compared with them."""
     known = {given[at].form for at in used}
-    together = any(word.kind == "both" for word in given)
-    for at in range(low + 1, high):
-        word = given[at]
-        if word.kind != "arm" or at in used or word.compared or word.form in known:
-            continue
-        if together or not (_lists(given, low, at) or _lists(given, at, high)):
-            yield f"leaves out {word.written}"
-
-
-def _lists(given: Sequence[Word], one: int, other: int) -> bool:
-    """Whether from one arm to another nothing but a list goes on."""
-    ends_in_arms = given[one].kind == "arm" and given[other].kind == "arm"
-    return ends_in_arms and all(
-        word.kind in ("arm", "mark", "number", "unit") or word.written in ("and", "or") for word in given[one:other]
-    )
+    if any(word.kind == "both" for word in given):
+        arms = (given[at] for at in range(low + 1, high) if given[at].kind == "arm" and at not in used)
+        yield from (f"leaves out {word.written}" for word in arms if not word.compared and word.form not in known)
 
 
 def _moved(given: Sequence[Word], path: Sequence[int]) -> Iterator[str]:
     """Where the order of the passage was changed across what turns on order."""
     inside = given[min(path) : max(path) + 1]
-    directions = {word.form for word in inside if word.kind == "dir"}
-    mains = {word.form for word in inside if word.kind == "arm" and not word.compared}
-    negated = any(word.kind in ("neg", "contrast") for word in inside)
-    counts = any(word.kind == "number" for word in inside)
-    for order, before in enumerate(path):
-        for after in path[order + 1 :]:
-            if after >= before:
-                continue
-            one, other = given[after], given[before]
-            pair = {one.kind, other.kind}
-            around = _is_around(given, before) or _is_around(given, after)
-            across = (
-                "contrast" in pair or {"neg", "dir"} <= pair or pair == {"dir"},
-                "neg" in pair and (len(directions) > 1 or (not around and len(mains) > 1)),
-                "dir" in pair and (len(directions) > 1 or (negated and len(mains) > 1)) and not around,
-                pair == {"arm"}
-                and not (one.compared or other.compared)
-                and (counts or not _lists(given, after, before)),
-            )
-            if any(across):
-                yield f"moves {one.written}"
-
-
-def _is_around(given: Sequence[Word], place: int) -> bool:
-    """Whether a word stands in a phrase of circumstance, which may stand anywhere: people, time, place."""
-    if given[place].kind not in ("word", "unit", "number", "setting"):
-        return given[place].compared
-    at = place
-    while at > 0 and given[at - 1].kind in ("word", "unit", "number", "free") and given[at - 1].written not in _AROUND:
-        at -= 1
-    return at > 0 and given[at - 1].written in _AROUND
+    two_ways = len({word.form for word in inside if word.kind == "dir"}) > 1
+    for before, after in combinations(path, 2):
+        one, other = given[after], given[before]
+        pair = {one.kind, other.kind}
+        two_arms = pair == {"arm"} and not (one.compared or other.compared)
+        if after < before and ("contrast" in pair or two_arms or ("dir" in pair and two_ways)):
+            yield f"moves {one.written}"
 
 
 def _misplaced(said: Sequence[Word], given: Sequence[Word], laid: Sequence[int | None]) -> Iterator[str]:
@@ -313,79 +258,40 @@ def _misplaced(said: Sequence[Word], given: Sequence[Word], laid: Sequence[int |
     for here, (word, at) in enumerate(zip(said, laid, strict=True)):
         if at is None or word.kind != "number":
             continue
-        if _sign(said, here) != _sign(given, at) and (_sign(said, here) or _sign(given, at)):
-            yield f"gives {word.written} another sign"
         if (unit := _unit(said, here)) and unit != _unit(given, at):
             yield f"gives {word.written} another unit"
         mine, theirs = _arm_of(said, here), _arm_of(given, at)
         if mine and theirs and mine != theirs:
             yield f"gives {word.written} to another arm"
         seen.append(at)
+    for one, other in _rows(given):
+        if (one in seen) is not (other in seen):
+            yield f"gives one number of the list {given[one].written}, {given[other].written}"
     if seen != sorted(seen):
         yield "changes the order of numbers"
 
 
-def _sign(text: Sequence[Word], at: int) -> str:
-    return text[at - 1].written if at and text[at - 1].written in _ORDER else ""
-
-
 def _unit(text: Sequence[Word], at: int) -> str:
     """The unit of a number, which a list gives once at its end; empty where there is none."""
-    for word in text[at + 1 : at + 12]:
-        if word.kind == "unit":
-            return word.form
-        if word.kind not in ("number", "mark", "compare") and word.written not in ("and", "or", "to"):
-            return ""
-        if word.written in ("(", ")", ";"):
-            return ""
-    return ""
+    after = (word for word in text[at + 1 :] if word.kind not in _LISTED and word.written not in ("and", "or", "to"))
+    first = next(after, None)
+    return first.form if first and first.kind == "unit" else ""
 
 
 def _arm_of(text: Sequence[Word], at: int) -> str | None:
-    """The arm that a number belongs to: named right after it, in its place of a list, or last before it.
-
-    None where there is none, as for p values.
-    """
+    """The arm that a number belongs to: named right after it, or last before it; None where none is, and for p."""
     if any(word.written == "p" for word in text[max(0, at - 2) : at]):
         return None
-    for step in range(at + 1, min(len(text), at + 1 + _ARM_WITHIN)):
-        word = text[step]
-        if word.kind == "arm":
-            if text[step - 1].written in _LEADING:
-                return word.form
-            break
-        if word.kind in ("number", "contrast", "compare") or word.written in ",;.":
-            break
-        if word.written == "and":
-            break
-    start = max((s + 1 for s in range(at) if text[s].written in ";" or text[s].kind == "contrast"), default=0)
-    arms = [word for word in text[start:at] if word.kind == "arm"]
-    row = _row(text, at)
-    if len(row) > 1:
-        every = [word for word in text[start : row[0]] if word.kind == "arm"]
-        ordered = list(dict.fromkeys(w.form for w in sorted(every, key=lambda word: word.compared)))
-        if len(ordered) == len(row):
-            return ordered[row.index(at)]
-        return None
-    return arms[-1].form if arms else None
+    after = (word for word in text[at + 1 : at + 1 + _ARM_WITHIN] if word.kind in _ENDING or word.written in _PARTING)
+    named = next(after, None)
+    if named and named.kind == "arm":
+        return named.form
+    return next((word.form for word in reversed(text[:at]) if word.kind == "arm"), None)
 
 
-def _row(text: Sequence[Word], at: int) -> list[int]:
-    """The places of the numbers that stand in one list with a number: `44%, 30% and 21%`, `44 vs 21%`."""
-    row = [at]
-    for way in (-1, 1):
-        step = at + way
-        joined = False
-        while 0 <= step < len(text):
-            word = text[step]
-            if word.kind == "number":
-                if not joined:
-                    break
-                row.append(step)
-                joined = False
-            elif word.kind == "compare" or word.written in ("and", ","):
-                joined = True
-            elif word.kind != "unit":
-                break
-            step += way
-    return sorted(row)
+def _rows(text: Sequence[Word]) -> Iterator[tuple[int, int]]:
+    """The places of numbers that stand beside each other in a list: `44%, 30% and 21%`, `44 vs 21%`."""
+    for one, other in pairwise(at for at, word in enumerate(text) if word.kind == "number"):
+        between = [word for word in text[one + 1 : other] if word.kind != "unit"]
+        if between and all(word.kind == "compare" or word.written in ("and", ",") for word in between):
+            yield one, other
