@@ -12,6 +12,7 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate, is_asked_about, is_condition
 from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.appraisal.harms import Harm, Warning, boxed, harms, subject, warnings
+from willowbark.tools.mechanism.acting import acting
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.questions.kinds import ON_HARM, Kind
 from willowbark.tools.records import Approval, Drug, Label, Trial
@@ -259,13 +260,26 @@ def _mechanism(material: Material, references: References) -> Answer:
         if how := listed([str(each) for each in acts if each]):
             at = f" (targets {listed([*targets])})" if targets else ""
             lines.append((drug, f"{how}{at}", [key for key, _ in known[drug]]))
+    told = acting(material.pool, material.asked)
+    quotes = [flow(Text(each.drug, "strong"), f": “{each.sentence}”", references.cite([each.key])) for each in told]
+    published: list[Block] = []
+    if told:
+        number = f"{min(len(told), MOST_QUOTED)} of {len(told)}"
+        heading = f"What publications say of it, those first that say most alike ({number}):"
+        published = [paragraph(heading), points(quotes[:MOST_QUOTED])]
     if not lines:
         whose = f" of {_named(material)}" if _named(material) else ""
-        return Answer([f"No mechanism of action{whose} is given by the drug databases that answered."], [])
+        unknown = f"o mechanism of action{whose} is given by the drug databases that answered."
+        if not told:
+            return Answer([f"N{unknown}"], [])
+        count, verb = counted(len(told), "publication"), "acts" if len(material.asked.drugs) == 1 else "act"
+        said = f"{count} {'says' if len(told) == 1 else 'say'} how {_named(material)} {verb}, such as"
+        first = short(told[0].sentence, LONGEST_QUOTE)
+        return Answer([f"{said}: “{first}” N{unknown} {_LEADS}"], published)
     shown = [f"{capital(drug)} acts as {how}, by the drug databases." for drug, how, _ in lines[:3]]
     items = [flow(Text(drug, "strong"), f": {how}", references.cite(keys)) for drug, how, keys in lines]
     if not material.asked.conditions:
-        return Answer([" ".join(shown)], [points(items)])
+        return Answer([" ".join(shown)], [points(items), *published])
     graph = MechanismGraph(material.pool, material.asked, [drug for drug, _, _ in lines])
     chains = [graph.chain(drug) for drug, _, _ in lines]
     ends = [flow(Text(chain.drug, "strong"), ": ", *bears(chain, references)) for chain in chains]
@@ -273,7 +287,9 @@ def _mechanism(material: Material, references: References) -> Answer:
     bearing = f"Records connect with {short(material.topic)} what these act on: {listed(whole)}." if whole else ""
     open_ended = f"No record connects the targets of {listed([c.drug for c in chains if c.missing])} with it."
     said = " ".join(filter(None, (*shown, bearing, open_ended if len(whole) < len(chains) else "")))
-    return Answer([said], [points(items), paragraph(f"How that bears on {short(material.topic)}:"), points(ends)])
+    return Answer(
+        [said], [points(items), paragraph(f"How that bears on {short(material.topic)}:"), points(ends), *published]
+    )
 
 
 def _drug_entries(material: Material) -> dict[str, list[tuple[str, Drug]]]:
