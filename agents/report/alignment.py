@@ -34,13 +34,12 @@ _NEGATED = re.compile(r"n't\b|\bcannot\b", re.IGNORECASE)
 _SPELLED = frozenset("two three four five six seven eight nine ten eleven twelve".split())
 _PLAIN_MARKS = frozenset(".,;:()'\"-/[]!?&")
 _MOST_TIMES = 3  # that a claim says a word which its quote says once
-_COMPARED_WITHIN = 5  # words between "compared with" and the arm
-_ARM_WITHIN = 7  # words between a number and the arm that is named after it
 _LISTED = frozenset(("number", "mark", "compare"))
 _ENDING = frozenset(("arm", "number", "contrast", "compare"))
 _PARTING = frozenset(", ; . and".split())
 _BESIDE = 3  # words from "all" or "half" to what they are all or half of
-_BACKWARD = 4.0  # what a step back costs, in words skipped
+_BACKWARD = 1000  # what a step back costs, in words skipped
+_COMPARED_WITHIN = 5  # words between "compared with" and the arm
 Aliases = Mapping[str, str]
 """Short names that a record gives to drugs, in small letters, with the drugs' generic names."""
 
@@ -100,30 +99,21 @@ def _objections(text: str, quote: str, title: str, drug: str, aliases: Aliases) 
 def words(text: str, aliases: Aliases) -> list[Word]:
     """A text as words of known kinds, drugs by their generic names."""
     united = _NEGATED.sub(" not", _JOINED.sub(r"not \2", marks_plain(folded(text).translate(_GREEK))))
-    names = sorted((each.start, each.end, each.name) for each in find_drugs(united))
+    named = {each.start: (each.end, each.name) for each in find_drugs(united)}
+    if aliases:
+        known = "|".join(re.escape(name) for name in sorted(aliases, key=len, reverse=True))
+        for match in re.finditer(rf"(?<!\w)(?:{known})(?!\w)", united, re.IGNORECASE):
+            named.setdefault(match.start(), (match.end(), aliases[match.group().casefold()]))
     found: list[Word] = []
     at = 0
     for token in _TOKEN.finditer(united):
-        if token.start() < at:
-            continue
-        drug = next((each for each in names if each[0] <= token.start() < each[1]), None)
-        if drug:
-            at = drug[1]
-            found.append(_arm(united[drug[0] : at], drug[2], found))
-        elif name := _alias(united, token.start(), aliases):
-            at = token.start() + len(name)
-            found.append(_arm(name, aliases[name.casefold()], found))
-        else:
+        start = token.start()
+        if start in named:
+            at, name = named[start]
+            found.append(_arm(united[start:at], name, found))
+        elif start >= at:
             found.append(_word(token.group().casefold(), found))
     return found
-
-
-def _alias(text: str, start: int, aliases: Aliases) -> str | None:
-    for name in sorted(aliases, key=len, reverse=True):
-        piece = text[start : start + len(name)]
-        if piece.casefold() == name and not text[start + len(name) : start + len(name) + 1].isalnum():
-            return piece
-    return None
 
 
 def _word(written: str, before: Sequence[Word]) -> Word:
@@ -141,12 +131,10 @@ def _word(written: str, before: Sequence[Word]) -> Word:
 
 
 def _arm(written: str, name: str, before: Sequence[Word], prefix: str = "drug") -> Word:
-    near = before[-_COMPARED_WITHIN:]
-    last = max((at for at, word in enumerate(near) if word.kind == "compare"), default=-1)
-    since = near[last + 1 :]
-    first = next((at for at, word in enumerate(since) if word.kind == "arm"), len(since) - 1)
-    compared = last >= 0 and all(word.written in ("and", "or", "the") for word in since[first + 1 :])
-    return Word(written, f"{prefix} {name}", "arm", compared)
+    between = list(takewhile(lambda word: word.kind not in ("compare", "arm"), reversed(before)))
+    last = before[-len(between) - 1] if len(between) < min(len(before), _COMPARED_WITHIN) else None
+    listed = last is not None and last.compared and all(word.written in ("and", "or", "the") for word in between)
+    return Word(written, f"{prefix} {name}", "arm", listed or (last is not None and last.kind == "compare"))
 
 
 @cache
@@ -168,23 +156,22 @@ def _laid(said: Sequence[Word], given: Sequence[Word]) -> list[int | None]:
     for at, word in enumerate(given):
         if word.kind not in ("mark", "free", "compare"):
             places.setdefault(word.form, []).append(at)
-    paths: dict[int, tuple[float, list[int | None]]] = {-1: (0.0, [])}
+    paths: dict[int, tuple[int, list[int | None]]] = {-1: (0, [])}
     for word in said:
         here = places.get(word.form, []) if word.kind not in ("mark", "free", "compare") else []
         if not here:
             paths = {at: (cost, [*path, None]) for at, (cost, path) in paths.items()}
             continue
-        new: dict[int, tuple[float, list[int | None]]] = {}
+        new: dict[int, tuple[int, list[int | None]]] = {}
         for place in here:
-            cost, path = min((cost + _step(at, place, len(given)), path) for at, (cost, path) in paths.items())
+            cost, path = min((cost + _step(at, place), path) for at, (cost, path) in paths.items())
             new[place] = (cost, [*path, place])
         paths = new
     return min(paths.values(), key=lambda each: each[0])[1]
 
 
-def _step(before: int, after: int, length: int) -> float:
-    distance = abs(after - before - 1) / max(1, length)
-    return distance if after > before else distance + _BACKWARD
+def _step(before: int, after: int) -> int:
+    return after - before if after > before else before - after + _BACKWARD
 
 
 def _turned(said: Sequence[Word], given: Sequence[Word], laid: Sequence[int | None]) -> Iterator[str]:
@@ -194,23 +181,24 @@ def _turned(said: Sequence[Word], given: Sequence[Word], laid: Sequence[int | No
         yield "says nothing of its quote"
         return
     used = set(path)
-    if len([at for at in path if given[at].kind == "neg"]) > len([at for at in used if given[at].kind == "neg"]):
+    if any(times > 1 and given[at].kind == "neg" for at, times in Counter(path).items()):
         yield "negates more than its quote does"
     unused = [at for at in range(len(given)) if at not in used]
-    yield from _left_out((given[at] for at in unused if at < path[0]), ("neg", "guard"))
+    ahead = list(takewhile(lambda at: given[at].written != ".", reversed(range(min(path)))))
+    yield from _left_out((given[at] for at in ahead), ("neg", "guard"))
     yield from _left_out((given[at] for at in unused), ("setting",))
     yield from _left_out(_at_the_end(given[max(path) + 1 :]), ("neg",))
     ruling: str | None = None
     for before, after in pairwise(path):
         ruling = given[before].form if given[before].kind == "dir" else ruling
         low, high = sorted((before, after))
-        between = [given[at] for at in range(low + 1, high) if at not in used]
+        between = [given[at] for at in range(low, high) if at not in used]
         yield from _left_out(between, ("neg", "guard", "contrast"))
         if ruling and not given[after].compared and any(w.kind == "dir" and w.form != ruling for w in between):
             yield "joins words that its quote parts"
         yield from _arms_left_out(given, low, high, used)
-    for before, here, after in zip([-9, *path], path, [*path[1:], -9], strict=False):
-        if given[here].kind == "share" and min(abs(here - before), abs(after - here)) > _BESIDE:
+    for here, after in pairwise(path):
+        if given[here].kind == "share" and not 0 < after - here <= _BESIDE:
             yield f"moves {given[here].written}"
     yield from _moved(given, path)
 
@@ -220,17 +208,18 @@ def _left_out(between: Iterable[Word], kinds: Sequence[str]) -> Iterator[str]:
 
 
 def _at_the_end(rest: Sequence[Word]) -> list[Word]:
-    """The last word that tells something, but for significance, of a sentence whose beginning was said."""
-    sentence = takewhile(lambda word: word.written != ".", rest)
-    telling = (word for word in sentence if word.kind not in ("free", "mark") and not word.form.startswith("signif"))
-    return list(telling)[-1:]
+    """Of a sentence whose beginning was said the words up to a contrast, and the last one that tells something."""
+    sentence = list(takewhile(lambda word: word.written != ".", rest))
+    clause = takewhile(lambda word: word.kind != "contrast" and word.written != ";", sentence)
+    telling = [w for w in sentence if w.kind not in ("free", "mark") and not w.form.startswith("signif")]
+    return [*clause, *telling[-1:]]
 
 
 def _arms_left_out(given: Sequence[Word], low: int, high: int, used: set[int]) -> Iterator[str]:
     """Arms between two words where drugs are given together, unless something is compared with them."""
     known = {given[at].form for at in used}
     if any(word.kind == "both" for word in given):
-        arms = (given[at] for at in range(low + 1, high) if given[at].kind == "arm" and at not in used)
+        arms = (given[at] for at in range(low, high) if given[at].kind == "arm" and at not in used)
         yield from (f"leaves out {word.written}" for word in arms if not word.compared and word.form not in known)
 
 
@@ -282,7 +271,7 @@ def _arm_of(text: Sequence[Word], at: int) -> str | None:
     """The arm that a number belongs to: named right after it, or last before it; None where none is, and for p."""
     if any(word.written == "p" for word in text[max(0, at - 2) : at]):
         return None
-    after = (word for word in text[at + 1 : at + 1 + _ARM_WITHIN] if word.kind in _ENDING or word.written in _PARTING)
+    after = (word for word in text[at + 1 :] if word.kind in _ENDING or word.written in _PARTING)
     named = next(after, None)
     if named and named.kind == "arm":
         return named.form
