@@ -122,7 +122,8 @@ class Server:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for transport in self._transports:
-            transport.abort()
+            if transport.get_extra_info("socket").fileno() >= 0:  # an end that is gone cannot be aborted
+                transport.abort()
         await asyncio.sleep(0.01)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -18,7 +18,7 @@ from willowbark.tools.questions.kinds import ON_HARM, Kind
 from willowbark.tools.records import Approval, Drug, Label, Trial
 from willowbark.tools.registry import kind_of
 
-from .content import NOT_REPORTED, SAID_BY_A_LABEL, SAID_BY_RECORDS, ReportSection
+from .content import CURATED, NOT_REPORTED, PUBLISHED, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, paragraph, points, table
 from .material import Material, References, as_asked
 from .sections import bears
@@ -96,7 +96,7 @@ def _harmful(material: Material, references: References) -> Answer:
         f"{capital(each.drug)} carries a boxed warning: “{short(each.sentence, LONGEST_QUOTE)}”"
         for each in _boxed_of([drug for drug in drugs if drug not in shown_above], told, material)
     ]
-    sure = SAID_BY_A_LABEL if told else SAID_BY_RECORDS if found else 0.0
+    sure = CURATED if told else PUBLISHED if found else 0.0
     return Answer(said, _shown_harms(found, told, about, references), sure)
 
 
@@ -271,15 +271,15 @@ def _mechanism(material: Material, references: References) -> Answer:
         whose = f" of {_named(material)}" if _named(material) else ""
         unknown = f"o mechanism of action{whose} is given by the drug databases that answered."
         if not told:
-            return Answer([f"N{unknown}"], [])
+            return Answer([f"N{unknown}"], [], 0.0)
         count, verb = counted(len(told), "publication"), "acts" if len(material.asked.drugs) == 1 else "act"
         said = f"{count} {'says' if len(told) == 1 else 'say'} how {_named(material)} {verb}, such as"
         first = short(told[0].sentence, LONGEST_QUOTE)
-        return Answer([f"{said}: “{first}” N{unknown} {_LEADS}"], published)
+        return Answer([f"{said}: “{first}” N{unknown} {_LEADS}"], published, PUBLISHED)
     shown = [f"{capital(drug)} acts as {how}, by the drug databases." for drug, how, _ in lines[:3]]
     items = [flow(Text(drug, "strong"), f": {how}", references.cite(keys)) for drug, how, keys in lines]
     if not material.asked.conditions:
-        return Answer([" ".join(shown)], [points(items), *published])
+        return Answer([" ".join(shown)], [points(items), *published], CURATED)
     graph = MechanismGraph(material.pool, material.asked, [drug for drug, _, _ in lines])
     chains = [graph.chain(drug) for drug, _, _ in lines]
     ends = [flow(Text(chain.drug, "strong"), ": ", *bears(chain, references)) for chain in chains]
@@ -288,7 +288,9 @@ def _mechanism(material: Material, references: References) -> Answer:
     open_ended = f"No record connects the targets of {listed([c.drug for c in chains if c.missing])} with it."
     said = " ".join(filter(None, (*shown, bearing, open_ended if len(whole) < len(chains) else "")))
     return Answer(
-        [said], [points(items), paragraph(f"How that bears on {short(material.topic)}:"), points(ends), *published]
+        [said],
+        [points(items), paragraph(f"How that bears on {short(material.topic)}:"), points(ends), *published],
+        CURATED,
     )
 
 

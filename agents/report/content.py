@@ -23,7 +23,7 @@ DISCLAIMER = (
 )
 NOT_REPORTED: Final = "not reported"
 NONE_PROPOSED = "none beyond the mechanism listed"
-SAID_BY_A_LABEL, SAID_BY_RECORDS = 0.9, 0.45  # confidence in an answer on harm, our convention
+CURATED, PUBLISHED = 0.9, 0.45  # confidence in an answer by who says it, our convention
 EVENTS_NOTE = "numbers alone; that the drug caused them is not said"
 READING = "reading"
 """In the account of tokens, stands for what specialists had read, beside what they chose themselves."""

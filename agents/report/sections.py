@@ -16,7 +16,7 @@ from willowbark.tools.registry import title_of
 from ..asking import PROMPTS_VERSION
 from ..assessment import sources_breakdown
 from .claims import Claim
-from .content import EVENTS_NOTE, NOT_REPORTED, SAID_BY_A_LABEL, SAID_BY_RECORDS, PostedResult, ReportSection
+from .content import CURATED, EVENTS_NOTE, NOT_REPORTED, PUBLISHED, PostedResult, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, joined, paragraph, points, table
 from .material import Material, References, as_asked
 from .tables import posted_results
@@ -50,7 +50,7 @@ _HOW = (
     "for each source that did not answer. Every claim was checked against the record that it quotes."
 )
 _BY_CERTAINTY = "set by the best candidate's certainty (high 0.9, moderate 0.7, low 0.45, very low 0.2)"
-_BY_WHO_SAYS_IT = f"{SAID_BY_A_LABEL} where a label says it, {SAID_BY_RECORDS} where publications alone do"
+_BY_WHO_SAYS_IT = f"{CURATED} where a label or a drug database says it, {PUBLISHED} where publications alone do"
 
 
 def clinical_section(
@@ -193,7 +193,7 @@ def targets_of(candidate: Candidate) -> str:
 
 def methodology_section(material: Material) -> ReportSection:
     """Who searched where, how it was read, who decided; the searches themselves stand in the report's log."""
-    how = _HOW.format(confidence=_BY_WHO_SAYS_IT if material.asked.kind in ON_HARM else _BY_CERTAINTY)
+    how = _HOW.format(confidence=_BY_WHO_SAYS_IT if material.asked.kind in (*ON_HARM, "mechanism") else _BY_CERTAINTY)
     said = [question_as_read(material.asked), _search(material), _records(material), how, material.approval.sentence]
     aside = [
         f"Set aside: {one.name} ({one.supporting} for, {one.contradicting} against, {one.certainty} certainty)"
