@@ -49,8 +49,8 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "agents/report/claims.py": ("claims", "forgery", "grounding", "provenance"),
     "agents/report/alignment.py": ("alignment", "claims", "forgery", "grounding"),
     "tools/appraisal/certainty.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
-    "tools/appraisal/item.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
-    "tools/appraisal/soundness.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
+    "tools/appraisal/item.py": ("item", "appraisal_certainty", "same_trial"),
+    "tools/appraisal/soundness.py": ("soundness", "appraisal_certainty", "appraisal_directness"),
 }
 """Of each module the tests that concern it, as `tests/test_<name>.py`."""
 _UNSAID = frozenset({"core/VariableReplacer", "core/VariableInserter"})  # they need to be told which variables

@@ -278,3 +278,18 @@ def test_the_weight_against_is_told_in_percent_with_how_many_records_it_is_of() 
     )
     two = appraise([*found, against, replace(against, key="pmid:8")]).steps
     assert any("2 of 5 records speak against it (40 % of the weight)" in step for step in two)
+
+
+def test_a_stop_for_safety_takes_a_step_beside_that_for_inconsistency() -> None:
+    trials = [item(key=f"pmid:{at}", size=300) for at in (1, 2)]
+    stopped = item("contradicts", "registry_entry", key="nct:NCT9", why_stopped_kind="safety")
+    for_cause = appraise([*trials, stopped])
+    without = appraise([*trials, replace(stopped, why_stopped_kind=None)])
+
+    assert (without.level, for_cause.level) == (CertaintyLevel.high, CertaintyLevel.low)
+    assert "Down one: stopped for safety: nct:NCT9." in for_cause.steps
+
+
+@pytest.mark.parametrize(("design", "start"), [("case_series", "low"), ("narrative_review", "very low")])
+def test_guarded_words_of_patients_start_at_low_and_those_of_nobody_at_very_low(design: str, start: str) -> None:
+    assert appraise([item(design=design, hedged=True)]).steps[0].startswith(f"Start at {start}: ")

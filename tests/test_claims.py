@@ -5,8 +5,18 @@ from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.report.claims import Claim, objection, plain, verify, wording_objection
-from willowbark.tools.appraisal import Direction
+from willowbark.agents.report.claims import (
+    Claim,
+    heard_from,
+    objection,
+    plain,
+    quoted_sentences,
+    verify,
+    wording_objection,
+)
+from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign, appraise_candidate
+from willowbark.tools.appraisal.appraised import AppraisedRecord
+from willowbark.tools.appraisal.candidates import Candidate
 
 TRIAL = record(
     "11111111",
@@ -264,3 +274,31 @@ def test_numbers_of_the_full_text_are_checked_like_those_of_the_abstract() -> No
     wrong = on_open(TOLD).model_copy(update={"text": "With propranolol 85% had half as many attacks."})
 
     assert "85" in (wording_objection(wrong, OPEN) or "")
+
+
+@pytest.mark.parametrize(("quote", "found"), [("Propranolol assisted", None), ("Propranolol assists", "fewer than 20")])
+def test_a_quote_of_fewer_than_twenty_characters_does_not_stand(quote: str, found: str | None) -> None:
+    held = record("44444444", "On propranolol", f"It was so. {quote}. Nothing else.")
+    against = objection(claim(evidence_key=held.key, quote=quote), held, Direction.supports)
+
+    assert against is None if found is None else found in str(against)
+
+
+def test_a_quote_is_found_among_sentences_of_any_length_before_and_after_it() -> None:
+    whole = ["x" * 300, "the first.", "the second.", "y" * 300]
+
+    assert quoted_sentences("the first. the second", whole) == slice(1, 3)
+    assert quoted_sentences("the second.", whole) == slice(2, 3)
+    assert quoted_sentences(f"{'x' * 300} the first", whole) == slice(0, 2)
+    assert quoted_sentences("first. the second", whole) is None
+
+
+def test_a_drug_is_heard_of_under_any_of_its_names_and_in_any_letters() -> None:
+    item = AppraisedItem(key="pmid:11111111", design=StudyDesign.rct, direction=Direction.supports)
+    records, found = [AppraisedRecord(item=item, sentence="")], appraise_candidate([item])
+    heard = heard_from([Candidate(drug=each, records=records, appraisal=found) for each in ("propranolol", "xyz-1")])
+
+    assert heard("pmid:11111111", "Inderal") is Direction.supports
+    assert heard("pmid:11111111", "XYZ-1") is Direction.supports
+    assert heard("pmid:11111111", "timolol") is None
+    assert heard("pmid:22222222", "propranolol") is None

@@ -169,7 +169,7 @@ def _joined(
         sample_size=_largest(i.sample_size for i in (*sharing, *silent)),
         disputed=_first(i.disputed for i in sharing),
         is_preprint=all(i.is_preprint for i in sharing),
-        concern=all(i.concern for i in sharing) or (None if all(i.concern is not False for i in sharing) else False),
+        concern=_every(i.concern for i in sharing),
         hedged=all(i.hedged for i in sharing),
         direct=any(i.direct for i in sharing),
         complication=all(i.complication for i in sharing),
@@ -197,6 +197,11 @@ def _shared(values: Iterable[str | None]) -> str | None:
 def _any_true(values: Iterable[bool | None]) -> bool | None:
     found = set(values)
     return True if True in found else None if None in found else False
+
+
+def _every(values: Iterable[bool | None]) -> bool | None:
+    found = set(values)
+    return False if False in found else None if None in found else True
 
 
 def _first(values: Iterable[str | None]) -> str | None:
