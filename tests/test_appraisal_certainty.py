@@ -293,3 +293,12 @@ def test_a_stop_for_safety_takes_a_step_beside_that_for_inconsistency() -> None:
 @pytest.mark.parametrize(("design", "start"), [("case_series", "low"), ("narrative_review", "very low")])
 def test_guarded_words_of_patients_start_at_low_and_those_of_nobody_at_very_low(design: str, start: str) -> None:
     assert appraise([item(design=design, hedged=True)]).steps[0].startswith(f"Start at {start}: ")
+
+
+@pytest.mark.parametrize(("against", "refuted"), [(3, True), (2, False)])
+def test_three_times_the_weight_against_refutes(against: int, refuted: bool) -> None:
+    found = [
+        item(key="pmid:1"),
+        *(item("contradicts", key=f"pmid:{at}", against_nothing=True) for at in range(2, 2 + against)),
+    ]
+    assert (quality(found) == "refuted") is refuted

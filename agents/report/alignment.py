@@ -17,6 +17,7 @@ from typing import Literal
 
 from willowbark.tools.enclosure import visible
 from willowbark.tools.lexicon import find_drugs
+from willowbark.tools.lexicon.matching import PhraseIndex, phrase_key
 from willowbark.tools.ranking import stem
 from willowbark.tools.reading.reporting import spelled_number
 from willowbark.tools.reading.screening import folded
@@ -100,10 +101,8 @@ def words(text: str, aliases: Aliases) -> list[Word]:
     """A text as words of known kinds, drugs by their generic names."""
     united = _NEGATED.sub(" not", _JOINED.sub(r"not \2", marks_plain(folded(text).translate(_GREEK))))
     named = {each.start: (each.end, each.name) for each in find_drugs(united)}
-    if aliases:
-        known = "|".join(re.escape(name) for name in sorted(aliases, key=len, reverse=True))
-        for match in re.finditer(rf"(?<!\w)(?:{known})(?!\w)", united, re.IGNORECASE):
-            named.setdefault(match.start(), (match.end(), aliases[match.group().casefold()]))
+    known = PhraseIndex({phrase_key(name): drug for name, drug in aliases.items()})
+    named = {each.start: (each.end, each.value) for each in known.find(united)} | named
     found: list[Word] = []
     at = 0
     for token in _TOKEN.finditer(united):
