@@ -42,13 +42,14 @@ def labelled(abstracts: Path) -> tuple[list[dict[str, int]], list[dict[str, str]
     wanted = {row["pmid"] for row in rows.values()}
     with gzip.open(abstracts, "rt", encoding="utf-8") as lines:
         records = {each["pmid"]: each for each in map(json.loads, lines) if each["pmid"] in wanted}
-    found, kept = (
-        [],
-        sorted((row for row in rows.values() if row["pmid"] in records), key=lambda row: tuple(row.values())),
-    )
+    kept = sorted((row for row in rows.values() if row["pmid"] in records), key=lambda row: tuple(row.values()))
+    found = []
     for row in kept:
         page = Page(records[row["pmid"]]["title"], records[row["pmid"]]["abstract"])
-        at = next(at for at, each in enumerate(page.text.sentences) if each.start == int(row["start"]))
+        starts = [each.start for each in page.text.sentences]
+        if int(row["start"]) not in starts:
+            raise SystemExit(f"PMID {row['pmid']} is cut into other sentences than when it was labelled")
+        at = starts.index(int(row["start"]))
         sentence = page.text.quote(int(row["start"]), int(row["end"]))
         named = acting.names_in(sentence)
         found.append(acting.features(sentence, row["drug"], named, page.zones[at]))
@@ -81,8 +82,9 @@ def main() -> None:
     seen = vectors.fit_transform([{k: v for k, v in each.items() if often[k] >= LEAST_OFTEN} for each in found])
     tells = np.array([row["tells"] == "1" for row in rows])
     drugs, chances = [row["drug"] for row in rows], np.zeros(len(rows))
+    denied = np.array([*map(acting.denies, found)])
     for learnt, left in GroupKFold(FOLDS).split(seen, tells, drugs):
-        chances[left] = fitted(seen[learnt], tells[learnt]).predict_proba(seen[left])[:, 1]
+        chances[left] = fitted(seen[learnt], tells[learnt]).predict_proba(seen[left])[:, 1] * ~denied[left]
     for part in ("chance", "likeliest", "all"):
         mine = np.array([part in (row["drawn"], "all") for row in rows])
         told, chance = tells[mine], chances[mine]

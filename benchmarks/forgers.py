@@ -176,6 +176,18 @@ def _direction_of_another(told: Told, rng: random.Random) -> Claim | None:
     return claim(told, told.quote[: found.end(1)] + told.quote[found.end(2) :]) if found else None
 
 
+def _negation_of_another(told: Told, rng: random.Random) -> Claim | None:
+    """What was negated told as it is, and something else negated instead."""
+    found = re.search(r"\b(?:was|were|did|is|are) (not )", told.quote)
+    others = list(re.finditer(r"\b(?:was|were|did|is|are|has|had)\b(?! not)", told.quote))
+    if not found or not others:
+        return None
+    place, (start, end) = rng.choice(others).end(), found.span(1)
+    if place < start:
+        return claim(told, f"{told.quote[:place]} not{told.quote[place:start]}{told.quote[end:]}")
+    return claim(told, f"{told.quote[:start]}{told.quote[end:place]} not{told.quote[place:]}")
+
+
 def _sign(told: Told, rng: random.Random) -> Claim | None:
     found = re.search(r"[<>≤≥]", told.quote)
     turned = {"<": ">", ">": "<", "≤": "≥", "≥": "≤"}
@@ -210,6 +222,7 @@ def _spliced(told: Told, rng: random.Random) -> Claim | None:
 
 
 def aim(told: Told, rng: random.Random) -> Claim | None:
+    """An aim of the record told as its result."""
     if told.aim is None:
         return None
     drug = find_drugs(told.aim)[0].text
@@ -235,6 +248,7 @@ FORGERS: dict[str, Forger] = {
     "a number of another arm": _number_of_another,
     "a direction of another outcome": _direction_of_another,
     "signs turned": _sign,
+    "a negation of another": _negation_of_another,
     "a number changed": _changed_number,
     "outcomes": _outcomes,
     **{kind: _swapped(kind) for kind in _SWAPS},

@@ -3,7 +3,7 @@
 import pytest
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.mechanism.acting import LEAST, acting, chance, features, names_in
+from willowbark.tools.mechanism.acting import LEAST, LEAST_OF_FEW, acting, chance, features, names_in
 from willowbark.tools.questions.query import parse_question
 
 TELLS = "Allopurinol inhibits xanthine oxidase, the enzyme that turns hypoxanthine into uric acid."
@@ -57,6 +57,30 @@ def test_what_most_say_comes_first_and_the_same_sentence_once() -> None:
 
     assert [sentence for _, sentence in said].index(TELLS) == 0
     assert len(said) == 3
+
+
+def test_where_few_are_likely_to_tell_it_the_likeliest_stand() -> None:
+    fair = "Patients took allopurinol, an enzyme inhibitor that reduces uric acid."
+    poor = "Pain scores fell in patients who received allopurinol."
+    likely = chance(features(fair, "allopurinol", names_in(fair), "R"))
+
+    assert LEAST_OF_FEW <= likely < LEAST
+    assert _said("How does allopurinol act?", _paper(1, fair), _paper(2, poor)) == [("allopurinol", fair)]
+    surely = [_paper(at, f"In study {word} {TELLS}") for at, word in enumerate(("one", "two", "three"), 2)]
+    assert fair not in [each for _, each in _said("How does allopurinol act?", _paper(1, fair), *surely)]
+
+
+def test_each_drug_that_a_sentence_names_is_looked_at_and_none_that_is_left_out() -> None:
+    both = "Febuxostat inhibits xanthine oxidase in hepatocytes, as does allopurinol."
+
+    assert _said("How do allopurinol and febuxostat act?", _paper(1, both)) == [("febuxostat", both)]
+    assert not _said("How do statins other than simvastatin act?", _paper(3, "Simvastatin inhibits HMG-CoA reductase."))
+
+
+def test_what_denies_is_left_out() -> None:
+    denied = "Allopurinol does not inhibit xanthine oxidase, the enzyme that turns hypoxanthine into uric acid."
+
+    assert not _said("How does allopurinol act?", _paper(1, denied))
 
 
 def test_other_drugs_retracted_papers_and_questions_on_no_drug_tell_nothing() -> None:

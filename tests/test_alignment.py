@@ -2,7 +2,7 @@
 
 import pytest
 
-from willowbark.agents.report.alignment import added
+from willowbark.agents.report.alignment import added, words
 
 ARMS = "Attacks fell by 44% with propranolol and by 21% with placebo, but sleep did not improve."
 PAIR = "Compared with placebo, propranolol reduced attacks (44% vs 21%; p<0.001) at 12 weeks in women."
@@ -179,6 +179,40 @@ OBJECTIONS = [
         "holds invisible characters, or letters that its quote lacks",
     ),
     ("Propranolol reduced α-waves.", "Propranolol reduced α-waves.", None),
+    # what another thing did not do, another arm did, or some of them did
+    ("Propranolol did not reduce attacks.", "Propranolol reduced attacks and did not reduce sleep.", "moves reduced"),
+    ("Propranolol did not reduce attacks.", "Propranolol reduced attacks; placebo did not.", "moves reduced"),
+    ("No women improved with propranolol.", "Women improved with propranolol, with no adverse events.", "moves women"),
+    ("Propranolol reduced attacks, not sleep.", "Propranolol reduced sleep, not attacks.", "moves not"),
+    (
+        "Attacks fell on propranolol.",
+        "Attacks fell on placebo and were stable on propranolol.",
+        "leaves out placebo",
+    ),
+    (
+        "Nausea was caused by propranolol.",
+        "Nausea was caused by timolol, dizziness by propranolol.",
+        "leaves out timolol",
+    ),
+    ("Attacks fell on propranolol.", "Attacks fell on timolol, placebo and propranolol.", None),
+    (
+        "Propranolol reduced attacks.",
+        "Propranolol reduced attacks, although not significantly (p = 0.2).",
+        "leaves out not",
+    ),
+    (
+        "Propranolol reduced attacks.",
+        "Propranolol reduced attacks; however, this was not significant after correction.",
+        "leaves out not",
+    ),
+    ("Propranolol reduced attacks in 44%.", "Propranolol (n = 44): 12% had fewer attacks.", "gives 44 another unit"),
+    ("Propranolol reduced attacks by 44%.", "Propranolol reduced attacks (44; 12%).", "gives 44 another unit"),
+    (
+        "With propranolol attacks fell in all.",
+        "All women took propranolol and attacks fell in some.",
+        "moves all",
+    ),
+    ("Propranolol cut attacks by half.", "Half of women took propranolol, which cut attacks.", "moves half"),
     ("It reduced attacks.", "Propranolol reduced attacks.", "does not name propranolol"),
     ("Propranolol.", "It was sunny.", "says nothing of its quote"),
 ]
@@ -196,5 +230,15 @@ def test_short_names_that_a_record_gives_are_the_drug_where_they_are_whole_words
 
     assert added("Propranolol reduced attacks.", "PR reduced attacks.", "", "propranolol", names) is None
     assert added("Propranolol reduced attacks.", "PR-X reduced attacks.", "", "propranolol", names) is not None
-    assert added("Propranolol reduced prattle.", "PR reduced prattle.", "", "propranolol", names) is None
+    assert [word.form for word in words("PR reduced prattle.", names) if word.kind == "arm"] == ["drug propranolol"]
     assert added("Timolol reduced attacks.", "PR reduced attacks.", "", "timolol", names) is not None
+
+
+def test_a_name_within_a_name_is_one_drug_and_any_name_of_the_drug_will_do() -> None:
+    quote = "Insulin glargine lowered glucose, and 5-FU did not."
+    names = {"glargine": "insulin glargine", "fu": "fluorouracil"}
+
+    assert [word.written for word in words(quote, names) if word.kind == "arm"] == ["Insulin glargine", "5-FU"]
+    for name in ("propranolol", "Propranolol", "Inderal"):
+        assert added("It reduced attacks.", "Propranolol reduced attacks.", "", name) is not None
+        assert added("Propranolol reduced attacks.", "It reduced attacks.", "", name) is None

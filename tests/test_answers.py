@@ -131,11 +131,11 @@ def test_mechanisms_and_phases_come_from_the_drug_databases() -> None:
 
 def test_where_no_database_knows_a_mechanism_publications_are_quoted() -> None:
     sentence = "Allopurinol inhibits xanthine oxidase, the enzyme that turns hypoxanthine into uric acid."
-    unknown = "No mechanism of action of allopurinol is given by the drug databases that answered."
+    unknown = "No drug database at hand gives a mechanism of action of allopurinol."
+    unweighed = "These are single sentences of abstracts, quoted under “What was asked” and not weighed."
 
     assert _first_lines("How does allopurinol act?", _paper(f"On gout. {sentence}")) == (
-        f"1 publication says how allopurinol acts, such as: “{sentence}” {unknown} "
-        "Single sentences say so, quoted under “What was asked”: leads, no verdict."
+        f"1 publication tells of the action of allopurinol: “{sentence}” {unweighed} {unknown}"
     )
     assert _first_lines("How does allopurinol act?", _paper("On gout. Allopurinol was given.")) == unknown
 

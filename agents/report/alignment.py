@@ -16,7 +16,7 @@ from itertools import combinations, pairwise, takewhile
 from typing import Literal
 
 from willowbark.tools.enclosure import visible
-from willowbark.tools.lexicon import find_drugs
+from willowbark.tools.lexicon import canonical_drug, find_drugs
 from willowbark.tools.lexicon.matching import PhraseIndex, phrase_key
 from willowbark.tools.ranking import stem
 from willowbark.tools.reading.reporting import spelled_number
@@ -35,7 +35,8 @@ _NEGATED = re.compile(r"n't\b|\bcannot\b", re.IGNORECASE)
 _SPELLED = frozenset("two three four five six seven eight nine ten eleven twelve".split())
 _PLAIN_MARKS = frozenset(".,;:()'\"-/[]!?&")
 _MOST_TIMES = 3  # that a claim says a word which its quote says once
-_LISTED = frozenset(("number", "mark", "compare"))
+_LISTING = frozenset(", and or to + - / ±".split())
+_SIGNIFICANT = "signif"
 _ENDING = frozenset(("arm", "number", "contrast", "compare"))
 _PARTING = frozenset(", ; . and".split())
 _BESIDE = 3  # words from "all" or "half" to what they are all or half of
@@ -79,10 +80,11 @@ def added(text: str, quote: str, title: str, drug: str, aliases: Aliases | None 
 def _objections(text: str, quote: str, title: str, drug: str, aliases: Aliases) -> Iterator[str]:
     if visible(text) != text or {char for char in text if char.isalpha() and not char.isascii()} - {*quote, *title}:
         yield "holds invisible characters, or letters that its quote lacks"
-    known = {**aliases, drug.casefold(): drug}
+    name = canonical_drug(drug) or drug.casefold()
+    known = {**aliases, drug.casefold(): name}
     said, given = words(text, known), words(quote, known)
     headed = {word.form for word in words(title, known)}
-    own, drugs = f"drug {drug}", {word.form for word in given if word.form.startswith("drug ")}
+    own, drugs = f"drug {name}", {word.form for word in given if word.form.startswith("drug ")}
     laid = _laid(said, given)
     if own not in {word.form for word in said} and own in drugs:
         yield f"does not name {drug}"
@@ -100,18 +102,21 @@ def _objections(text: str, quote: str, title: str, drug: str, aliases: Aliases) 
 def words(text: str, aliases: Aliases) -> list[Word]:
     """A text as words of known kinds, drugs by their generic names."""
     united = _NEGATED.sub(" not", _JOINED.sub(r"not \2", marks_plain(folded(text).translate(_GREEK))))
-    named = {each.start: (each.end, each.name) for each in find_drugs(united)}
     known = PhraseIndex({phrase_key(name): drug for name, drug in aliases.items()})
-    named = {each.start: (each.end, each.value) for each in known.find(united)} | named
+    named = [(each.start, each.end, each.name) for each in find_drugs(united)]
+    named += [(each.start, each.end, each.value) for each in known.find(united)]
     found: list[Word] = []
-    at = 0
+    free = 0
     for token in _TOKEN.finditer(united):
-        start = token.start()
-        if start in named:
-            at, name = named[start]
-            found.append(_arm(united[start:at], name, found))
-        elif start >= at:
+        at = token.end() - 1
+        drug = next((each for each in named if each[0] <= at < each[1]), None)
+        if token.start() < free:
+            continue
+        if drug is None:
             found.append(_word(token.group().casefold(), found))
+        else:
+            free = drug[1]
+            found.append(_arm(united[drug[0] : free], drug[2], found))
     return found
 
 
@@ -196,8 +201,9 @@ def _turned(said: Sequence[Word], given: Sequence[Word], laid: Sequence[int | No
         if ruling and not given[after].compared and any(w.kind == "dir" and w.form != ruling for w in between):
             yield "joins words that its quote parts"
         yield from _arms_left_out(given, low, high, used)
-    for here, after in pairwise(path):
-        if given[here].kind == "share" and not 0 < after - here <= _BESIDE:
+    for order, here in enumerate(path):
+        before, after = (path[order - 1], here) if here == path[-1] else (here, path[order + 1])
+        if given[here].kind == "share" and not 0 < after - before <= _BESIDE:
             yield f"moves {given[here].written}"
     yield from _moved(given, path)
 
@@ -207,17 +213,26 @@ def _left_out(between: Iterable[Word], kinds: Sequence[str]) -> Iterator[str]:
 
 
 def _at_the_end(rest: Sequence[Word]) -> list[Word]:
-    """Of a sentence whose beginning was said the words up to a contrast, and the last one that tells something."""
+    """Of a sentence whose beginning was said what a negation of would turn it round.
+
+    These are the words up to a contrast, the last one that tells something, and those before significance.
+    """
     sentence = list(takewhile(lambda word: word.written != ".", rest))
     clause = takewhile(lambda word: word.kind != "contrast" and word.written != ";", sentence)
-    telling = [w for w in sentence if w.kind not in ("free", "mark") and not w.form.startswith("signif")]
-    return [*clause, *telling[-1:]]
+    telling = [word for word in sentence if word.kind not in ("free", "mark")]
+    of_significance = [word for word, after in pairwise(telling) if after.form.startswith(_SIGNIFICANT)]
+    last = [word for word in telling if not word.form.startswith(_SIGNIFICANT)][-1:]
+    return [*clause, *of_significance, *last]
 
 
 def _arms_left_out(given: Sequence[Word], low: int, high: int, used: set[int]) -> Iterator[str]:
-    """Arms between two words where drugs are given together, unless something is compared with them."""
-    known = {given[at].form for at in used}
-    if any(word.kind == "both" for word in given):
+    """Arms between two words that were given together with the drug, or had the effect that another arm is given.
+
+    What one is compared with may be left out, and so may others of a list.
+    """
+    known, inside = {given[at].form for at in used}, given[low + 1 : high]
+    listed = all(word.kind in ("arm", "mark", "number", "unit", "free") for word in inside)
+    if any(word.kind == "both" for word in given) or (given[high].kind == "arm" and not listed):
         arms = (given[at] for at in range(low, high) if given[at].kind == "arm" and at not in used)
         yield from (f"leaves out {word.written}" for word in arms if not word.compared and word.form not in known)
 
@@ -230,12 +245,12 @@ def _moved(given: Sequence[Word], path: Sequence[int]) -> Iterator[str]:
         one, other = given[after], given[before]
         pair = {one.kind, other.kind}
         two_arms = pair == {"arm"} and not (one.compared or other.compared)
-        if after < before and ("contrast" in pair or two_arms or ("dir" in pair and two_ways)):
+        if after < before and ("contrast" in pair or "neg" in pair or two_arms or ("dir" in pair and two_ways)):
             yield f"moves {one.written}"
 
 
 def _misplaced(said: Sequence[Word], given: Sequence[Word], laid: Sequence[int | None]) -> Iterator[str]:
-    """Arms in another role; numbers with another sign, unit or arm."""
+    """Arms in another role; numbers with another unit or arm, out of their list, or in another order."""
     compares = any(word.kind == "arm" and word.compared for word in given)
     for word, at in zip(said, laid, strict=True):
         if at is None or word.kind != "arm":
@@ -261,7 +276,7 @@ def _misplaced(said: Sequence[Word], given: Sequence[Word], laid: Sequence[int |
 
 def _unit(text: Sequence[Word], at: int) -> str:
     """The unit of a number, which a list gives once at its end; empty where there is none."""
-    after = (word for word in text[at + 1 :] if word.kind not in _LISTED and word.written not in ("and", "or", "to"))
+    after = (word for word in text[at + 1 :] if word.kind not in ("number", "compare") and word.written not in _LISTING)
     first = next(after, None)
     return first.form if first and first.kind == "unit" else ""
 

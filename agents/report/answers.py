@@ -12,9 +12,9 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate, is_asked_about, is_condition
 from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.appraisal.harms import Harm, Warning, boxed, harms, subject, warnings
-from willowbark.tools.mechanism.acting import acting
+from willowbark.tools.mechanism.acting import Acting, acting
 from willowbark.tools.mechanism.graph import MechanismGraph
-from willowbark.tools.questions.kinds import ON_HARM, Kind
+from willowbark.tools.questions.kinds import Kind
 from willowbark.tools.records import Approval, Drug, Label, Trial
 from willowbark.tools.registry import kind_of
 
@@ -53,8 +53,8 @@ def section_of(answer: Answer | None) -> ReportSection | None:
 
 
 def only_asked(material: Material, shown: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates that a report shows: none where harm is asked about, since they stand for what helps."""
-    return [] if material.asked.kind in ON_HARM else list(shown)
+    """The candidates that a report shows: none where nothing is asked of what helps, which is what they stand for."""
+    return list(shown) if material.asked.asks_what_helps else []
 
 
 def _named(material: Material) -> str:
@@ -63,6 +63,7 @@ def _named(material: Material) -> str:
 
 
 _LEADS = "Single sentences say so, quoted under “What was asked”: leads, no verdict."
+_UNWEIGHED = "These are single sentences of abstracts, quoted under “What was asked” and not weighed."
 
 
 def _harmful(material: Material, references: References) -> Answer:
@@ -261,37 +262,49 @@ def _mechanism(material: Material, references: References) -> Answer:
             at = f" (targets {listed([*targets])})" if targets else ""
             lines.append((drug, f"{how}{at}", [key for key, _ in known[drug]]))
     told = acting(material.pool, material.asked)
-    quotes = [flow(Text(each.drug, "strong"), f": “{each.sentence}”", references.cite([each.key])) for each in told]
-    published: list[Block] = []
-    if told:
-        number = f"{min(len(told), MOST_QUOTED)} of {len(told)}"
-        heading = f"What publications say of it, those first that say most alike ({number}):"
-        published = [paragraph(heading), points(quotes[:MOST_QUOTED])]
+    published = _published(told, references)
+    unknown = [drug for drug in material.asked.drugs if drug not in {given for given, _, _ in lines}]
+    unknown += () if lines else material.asked.drug_classes
+    names = listed([as_asked(each, material.dossier.question) for each in unknown])
+    missing = f"No drug database at hand gives a mechanism of action of {names}." if unknown else ""
     if not lines:
-        whose = f" of {_named(material)}" if _named(material) else ""
-        unknown = f"o mechanism of action{whose} is given by the drug databases that answered."
-        if not told:
-            return Answer([f"N{unknown}"], [], 0.0)
-        count, verb = counted(len(told), "publication"), "acts" if len(material.asked.drugs) == 1 else "act"
-        said = f"{count} {'says' if len(told) == 1 else 'say'} how {_named(material)} {verb}, such as"
-        first = short(told[0].sentence, LONGEST_QUOTE)
-        return Answer([f"{said}: “{first}” N{unknown} {_LEADS}"], published, PUBLISHED)
+        none = missing or "No drug database at hand gives a mechanism of action."
+        return Answer([f"{_said_of(told, _named(material))}{none}"], published, PUBLISHED if told else 0.0)
     shown = [f"{capital(drug)} acts as {how}, by the drug databases." for drug, how, _ in lines[:3]]
     items = [flow(Text(drug, "strong"), f": {how}", references.cite(keys)) for drug, how, keys in lines]
     if not material.asked.conditions:
-        return Answer([" ".join(shown)], [points(items), *published], CURATED)
+        return Answer([" ".join([*shown, missing]).strip()], [points(items), *published], CURATED)
     graph = MechanismGraph(material.pool, material.asked, [drug for drug, _, _ in lines])
     chains = [graph.chain(drug) for drug, _, _ in lines]
     ends = [flow(Text(chain.drug, "strong"), ": ", *bears(chain, references)) for chain in chains]
     whole = [chain.drug for chain in chains if not chain.missing]
     bearing = f"Records connect with {short(material.topic)} what these act on: {listed(whole)}." if whole else ""
     open_ended = f"No record connects the targets of {listed([c.drug for c in chains if c.missing])} with it."
-    said = " ".join(filter(None, (*shown, bearing, open_ended if len(whole) < len(chains) else "")))
+    said = " ".join(filter(None, (*shown, missing, bearing, open_ended if len(whole) < len(chains) else "")))
     return Answer(
         [said],
         [points(items), paragraph(f"How that bears on {short(material.topic)}:"), points(ends), *published],
         CURATED,
     )
+
+
+def _published(told: Sequence[Acting], references: References) -> list[Block]:
+    """What publications say of how drugs act, quoted; nothing where none does."""
+    if not told:
+        return []
+    quotes = [flow(Text(each.drug, "strong"), f": “{each.sentence}”", references.cite([each.key])) for each in told]
+    number = f", {MOST_QUOTED} of {len(told)}" if len(told) > MOST_QUOTED else ""
+    order = f", those first that say most alike{number}" if len(told) > 1 else ""
+    return [paragraph(f"What publications say of it{order}:"), points(quotes[:MOST_QUOTED])]
+
+
+def _said_of(told: Sequence[Acting], named: str) -> str:
+    """How many publications say how drugs act, with one of them; empty where none does."""
+    if not told:
+        return ""
+    count, quote = counted(len(told), "publication"), f"“{short(told[0].sentence, LONGEST_QUOTE)}”"
+    said = "tells of" if len(told) == 1 else "tell of"
+    return f"{count} {said} the action of {named}{', such as' if len(told) > 1 else ''}: {quote} {_UNWEIGHED} "
 
 
 def _drug_entries(material: Material) -> dict[str, list[tuple[str, Drug]]]:

@@ -49,7 +49,7 @@ def assemble(material: Material) -> ResearchReport:
     # The order of these is the order of the references.
     clinical = clinical_section(material, shown, material.verdicts.kept, references)
     mechanistic = mechanistic_section(shown, references)
-    disease = disease_section(graph, references)
+    disease = disease_section(graph, references) if material.asked.conditions else None
     own = own_words(material)
     candidates = _candidates(material, shown, chains, graph, references, own)
     parts = executive_summary(material, shown, candidates, answered)

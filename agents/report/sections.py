@@ -64,7 +64,7 @@ def clinical_section(
         kept: the verified claims, whose records are cited.
         references: takes the citations.
     """
-    if material.asked.kind in ON_HARM:
+    if not material.asked.asks_what_helps:
         parts = [paragraph("What helps was not asked about."), *_trials(material, references)]
         return ReportSection.of("Clinical findings", parts, references.cited)
     verdicts = [_verdict(candidate, kept, references) for candidate in shown]
@@ -174,8 +174,8 @@ def mechanistic_section(shown: Sequence[Candidate], references: References) -> R
             cited = references.cite(candidate.drug_records)
             lines.append(flow(Text(candidate.drug, "strong"), f": {how}{path}", cited))
     if missing := [candidate.drug for candidate in shown if not candidate.mechanisms]:
-        lines.append(flow(f"No mechanism was found for {listed(missing, most=len(missing))}."))
-    block = points(lines) if lines else paragraph("No mechanism of a candidate was found.")
+        lines.append(flow(f"No drug database at hand gives a mechanism of {listed(missing, most=len(missing))}."))
+    block = points(lines) if lines else paragraph("No drug database at hand gives a mechanism of a candidate.")
     return ReportSection.of("Mechanistic findings", [block], references.cited[start:])
 
 

@@ -48,9 +48,9 @@ def _plural(noun: str) -> str:
 
 
 def short(text: str, most: int = LONGEST) -> str:
-    """A text in one line of so many characters at most."""
+    """A text in one line of so many characters at most, cut between words where it has any."""
     line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    return line if len(line) <= most else f"{line[:most].rpartition(' ')[0] or line[: most - 1]}…"
 
 
 def capital(text: str) -> str:

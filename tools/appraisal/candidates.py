@@ -146,7 +146,7 @@ def read_ahead(
 def _appraised(record: Evidence, asked: ParsedQuestion, readings: Readings) -> dict[str, AppraisedRecord]:
     """What a study says of each drug that it names or a model read in it; nothing where it is off the condition."""
     for shown, named in studies([record], asked):
-        read = [drug for drug in readings.drugs_in(shown) if not _is_left_out(drug, asked)]
+        read = [drug for drug in readings.drugs_in(shown) if not is_left_out(drug, asked)]
         return {drug: appraise_record(shown, drug, asked, readings) for drug in dict.fromkeys((*named, *read))}
     return {}
 
@@ -155,7 +155,7 @@ def studies(pool: Iterable[Evidence], asked: ParsedQuestion) -> Iterator[tuple[E
     """The publications and trials on the condition, screened, each with the drugs that it names and that are wanted."""
     for record in pool:
         if kind_of(record) in STUDIES and on_condition(shown := readable(record), asked):
-            yield shown, [drug for drug in named_drugs(shown) if not _is_left_out(drug, asked)]
+            yield shown, [drug for drug in named_drugs(shown) if not is_left_out(drug, asked)]
 
 
 def is_asked_about(drug: str, asked: ParsedQuestion) -> bool:
@@ -163,7 +163,7 @@ def is_asked_about(drug: str, asked: ParsedQuestion) -> bool:
     return drug in asked.drugs or belongs(drug, (), asked.drug_classes)
 
 
-def _is_left_out(drug: str, asked: ParsedQuestion) -> bool:
+def is_left_out(drug: str, asked: ParsedQuestion) -> bool:
     """Whether a question asks for others than this drug: "without triptans", or for those alone that it names."""
     if asked.names_all and not is_asked_about(drug, asked):
         return True
@@ -218,7 +218,7 @@ def known_drugs(question: str | ParsedQuestion, pool: Sequence[Evidence]) -> lis
         elif isinstance(data, Disease) and is_condition(data.disease or "", asked):
             for entry in data.drugs:
                 _note_phase(phases, entry.get("name"), entry.get("max_phase"))
-    wanted = (name for name in phases if not _is_left_out(name, asked))
+    wanted = (name for name in phases if not is_left_out(name, asked))
     return sorted(wanted, key=lambda name: (-phases[name], name))
 
 

@@ -1,30 +1,36 @@
 """Sentences of publications that tell how a drug acts, found by words that were learnt from sentences which were read.
 
-The weights, `acting.tsv`, are made and measured by `benchmarks/acting.py`: of the sentences on drugs not learnt from
-that reach `LEAST`, 85 in 100 tell it, and of those that tell it 42 in 100 reach it.
+The weights, `acting.tsv`, are made and measured by `benchmarks/acting.py`: of sentences that name a drug which nothing
+was learnt from, 83 in 100 of those that reach `LEAST` tell it, and a quarter of those that tell it reach `LEAST`. From
+`LEAST_OF_FEW` on 72 in 100 tell it.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from willowbark.tools.registry import kind_of
 
 from ..appraisal.appraised import asked_of
-from ..appraisal.candidates import is_asked_about
+from ..appraisal.candidates import is_asked_about, is_left_out
 from ..evidence import Evidence
 from ..lexicon import find_drug_classes, find_drugs
 from ..lexicon.matching import read_table
 from ..questions.query import ParsedQuestion
-from ..ranking import stems
+from ..ranking import stem, words
 from ..reading.features import Page
 from ..reading.screening import readable
 
 LEAST = 0.65  # probability from which on a sentence is quoted
+LEAST_OF_FEW = 0.5  # and where there are fewer than
+FEW = 3
 BESIDE = 5  # stems before and after a name whose place is looked at
-_REACH = 60  # characters that hold them
+_REACH = 60  # characters before and after a name within which they are looked for
 MOST_OTHERS = 3
+_DENIED = frozenset((">not", ">neither", ">no", ">without"))
+"""Words beside a drug's name by which a sentence denies that it acts so."""
 _FROM_START = 5  # characters before a name that begins a sentence
 
 
@@ -51,6 +57,9 @@ class Acting(NamedTuple):
 def acting(pool: Sequence[Evidence], asked: ParsedQuestion) -> list[Acting]:
     """Of each publication the sentence that tells best how a drug asked about acts; those that say most alike first.
 
+    Where few are likely to tell it, the likeliest stand. The same sentence of several publications is told once; what
+    denies is left out.
+
     Args:
         pool: all records found.
         asked: the question; one that names no drug and no class gets nothing.
@@ -58,11 +67,15 @@ def acting(pool: Sequence[Evidence], asked: ParsedQuestion) -> list[Acting]:
     if not (asked.drugs or asked.drug_classes):
         return []
     best = (max(_told(readable(record), asked), key=lambda each: each.probability, default=None) for record in pool)
-    found = [each for each in best if each]
+    likely = sorted((each for each in best if each), key=lambda each: -each.probability)
+    found = [each for at, each in enumerate(likely) if at < FEW or each.probability >= LEAST]
     said = [frozenset(_words(each.sentence)) for each in found]
     shared = [sum(_likeness(words, other) for other in said) for words in said]
     order = sorted(range(len(found)), key=lambda at: (-shared[at], -found[at].probability))
-    return list({found[at].sentence: found[at] for at in reversed(order)}.values())[::-1]
+    once: dict[str, Acting] = {}
+    for at in order:
+        once.setdefault(found[at].sentence, found[at])
+    return list(once.values())
 
 
 def _likeness(words: frozenset[str], other: frozenset[str]) -> float:
@@ -75,15 +88,14 @@ def _told(record: Evidence, asked: ParsedQuestion) -> Iterator[Acting]:
         return
     own = asked_of(record, "", "")
     page = Page(own.title, own.text, own.publication_types)
-    sentences = [(page.text.quote(each.start, each.end), at) for at, each in enumerate(page.text.sentences)]
-    for sentence, at in sentences:
+    for each, zone in zip(page.text.sentences, page.zones, strict=True):
+        sentence = page.text.quote(each.start, each.end)
         named = names_in(sentence)
-        drug = next((each.name for each in named if _is_asked(each.name, asked)), None)
-        if drug is None:
-            continue
-        probability = chance(features(sentence, drug, named, page.zones[at]))
-        if probability >= LEAST and page.zones[at] != "A":
-            yield Acting(record.key, drug, sentence, probability)
+        for drug in dict.fromkeys(each.name for each in named if _is_asked(each.name, asked)):
+            found = features(sentence, drug, named, zone)
+            probability = chance(found)
+            if probability >= LEAST_OF_FEW and zone != "A" and not denies(found):
+                yield Acting(record.key, drug, sentence, probability)
 
 
 def names_in(sentence: str) -> list[Named]:
@@ -94,7 +106,7 @@ def names_in(sentence: str) -> list[Named]:
 
 
 def _is_asked(name: str, asked: ParsedQuestion) -> bool:
-    return name in asked.drug_classes or is_asked_about(name, asked)
+    return name in asked.drug_classes or (is_asked_about(name, asked) and not is_left_out(name, asked))
 
 
 def features(sentence: str, drug: str, named: Sequence[Named], zone: str) -> dict[str, int]:
@@ -103,26 +115,33 @@ def features(sentence: str, drug: str, named: Sequence[Named], zone: str) -> dic
     Args:
         sentence: as written.
         drug: which it is looked at for.
-        named: all names in it; none of their words counts.
+        named: all names in it; none of their words counts among the words.
         zone: of `Page.zones`.
     """
-    names = {stem for each in named for stem in stems(sentence[each.start : each.end])}
-    found = dict.fromkeys((f"w:{stem}" for stem in _words(sentence) if stem not in names), 1)
+    names = {word for each in named for word in _words(sentence[each.start : each.end])}
+    found = dict.fromkeys((f"w:{word}" for word in _words(sentence) if word not in names), 1)
     found |= {f"z:{zone}": 1, "others": min(MOST_OTHERS, len({each.name for each in named}) - 1)}
     for each in named:
         if each.name == drug:
-            found |= dict.fromkeys((f">{stem}" for stem in _words(sentence[each.end :][:_REACH])[:BESIDE]), 1)
+            found |= dict.fromkeys((f">{word}" for word in _words(sentence[each.end :][:_REACH])[:BESIDE]), 1)
             before = sentence[max(0, each.start - _REACH) : each.start]
-            found |= dict.fromkeys((f"<{stem}" for stem in _words(before)[-BESIDE:]), 1)
+            found |= dict.fromkeys((f"<{word}" for word in _words(before)[-BESIDE:]), 1)
             found["first"] = max(found.get("first", 0), int(each.start < _FROM_START))
     return found
 
 
+def denies(found: Mapping[str, int]) -> bool:
+    """Whether a sentence says beside the drug's name that it does not act so, by its features."""
+    return not _DENIED.isdisjoint(found)
+
+
 def _words(text: str) -> list[str]:
-    return [stem for stem in stems(text) if len(stem) > 1 and stem.isalpha()]
+    """The stems of all words, names up to their first figure: `cyp2d6` and `cyp3a4` are of one kind."""
+    named = ("".join(takewhile(str.isalpha, word)) for word in words(text))
+    return [stem(word) for word in named if len(word) > 1]
 
 
-def chance(found: dict[str, int]) -> float:
+def chance(found: Mapping[str, int]) -> float:
     """The probability that a sentence tells how the drug acts, by its features."""
     weights = _weights()
     return 1 / (1 + math.exp(-weights[""] - sum(weights.get(name, 0.0) * count for name, count in found.items())))

@@ -26,7 +26,7 @@ from willowbark.tools.lexicon import (
 from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.lexicon.matching import Match, apart, phrase_key
 
-from .kinds import CONDITION, DRUG, Kind, Name, kind_of, without_asking
+from .kinds import CONDITION, DRUG, ON_HARM, Kind, Name, kind_of, without_asking
 from .query_syntax import Token, bare_words, lex, normalised
 from .scope import find_excluded, find_population, find_sex, without_them
 
@@ -118,6 +118,11 @@ class ParsedQuestion:
     def people(self) -> tuple[str, ...]:
         """Its population and its sex, as far as it names them."""
         return tuple(filter(None, (self.population, self.sex)))
+
+    @property
+    def asks_what_helps(self) -> bool:
+        """Whether an answer takes weighing what speaks for a drug; not where harm is asked about, or how one acts."""
+        return self.kind not in ON_HARM and bool(self.kind != "mechanism" or self.conditions)
 
     @property
     def names_all(self) -> bool:

@@ -312,7 +312,8 @@ def numbers_of(page: Page, sentence: Sentence) -> Iterator[Number]:
         if text[0].isdigit():
             if at < sentence.last and len(text) <= 3 and "." not in text and "," not in text:
                 after = tokens[at]
-                if len(after.text) == 3 and after.text.isdigit() and after.start == tokens[first].end + 1:
+                between = page.text.whole[tokens[first].end : after.start]
+                if len(after.text) == 3 and after.text.isdigit() and len(between) == 1 and between.isspace():
                     value, at = int(text + after.text), at + 1
             if value is None:
                 whole = re.fullmatch(r"\d+|\d{1,3}(?:,\d{3})+", text)
