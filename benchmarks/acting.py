@@ -88,11 +88,12 @@ def main() -> None:
     for part in ("chance", "likeliest", "all"):
         mine = np.array([part in (row["drawn"], "all") for row in rows])
         told, chance = tells[mine], chances[mine]
-        shown = chance >= acting.LEAST
-        right, held = told[shown].mean(), told[shown].sum() / told.sum()
         precision = average_precision_score(told, chance)
-        print(f"{part}: {told.sum()} of {len(told)} tell it; average precision {precision:.2f}; ", end="")
-        print(f"from {acting.LEAST} on {shown.sum()}, {right:.0%} right, {held:.0%} found")
+        print(f"{part}: {told.sum()} of {len(told)} tell it; average precision {precision:.2f}")
+        for least in (acting.LEAST, acting.LEAST_OF_FEW):
+            shown = chance >= least
+            right, held = told[shown].mean(), told[shown].sum() / told.sum()
+            print(f"    from {least} on {shown.sum()}, {right:.0%} right, {held:.0%} found")
     if options.write:
         model = fitted(seen, tells)
         weights = {"": model.intercept_[0], **dict(zip(vectors.get_feature_names_out(), model.coef_[0], strict=True))}

@@ -292,10 +292,11 @@ def _published(told: Sequence[Acting], references: References) -> list[Block]:
     """What publications say of how drugs act, quoted; nothing where none does."""
     if not told:
         return []
-    quotes = [flow(Text(each.drug, "strong"), f": “{each.sentence}”", references.cite([each.key])) for each in told]
-    number = f", {MOST_QUOTED} of {len(told)}" if len(told) > MOST_QUOTED else ""
+    shown = told[:MOST_QUOTED]
+    quotes = [flow(Text(each.drug, "strong"), f": “{each.sentence}”", references.cite([each.key])) for each in shown]
+    number = f", {len(shown)} of {len(told)}" if len(told) > len(shown) else ""
     order = f", those first that say most alike{number}" if len(told) > 1 else ""
-    return [paragraph(f"What publications say of it{order}:"), points(quotes[:MOST_QUOTED])]
+    return [paragraph(f"What publications say of it{order}:"), points(quotes)]
 
 
 def _said_of(told: Sequence[Acting], named: str) -> str:

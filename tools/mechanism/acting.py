@@ -2,7 +2,7 @@
 
 The weights, `acting.tsv`, are made and measured by `benchmarks/acting.py`: of sentences that name a drug which nothing
 was learnt from, 83 in 100 of those that reach `LEAST` tell it, and a quarter of those that tell it reach `LEAST`. From
-`LEAST_OF_FEW` on 72 in 100 tell it.
+`LEAST_OF_FEW` on 74 in 100 tell it.
 """
 
 import math
@@ -70,7 +70,7 @@ def acting(pool: Sequence[Evidence], asked: ParsedQuestion) -> list[Acting]:
     likely = sorted((each for each in best if each), key=lambda each: -each.probability)
     found = [each for at, each in enumerate(likely) if at < FEW or each.probability >= LEAST]
     said = [frozenset(_words(each.sentence)) for each in found]
-    shared = [sum(_likeness(words, other) for other in said) for words in said]
+    shared = [sum(_likeness(one, other) for other in said) for one in said]
     order = sorted(range(len(found)), key=lambda at: (-shared[at], -found[at].probability))
     once: dict[str, Acting] = {}
     for at in order:
