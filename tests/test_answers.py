@@ -132,12 +132,14 @@ def test_mechanisms_and_phases_come_from_the_drug_databases() -> None:
 def test_where_no_database_knows_a_mechanism_publications_are_quoted() -> None:
     sentence = "Allopurinol inhibits xanthine oxidase, the enzyme that turns hypoxanthine into uric acid."
     unknown = "No drug database at hand gives a mechanism of action of allopurinol."
-    unweighed = "These are single sentences of abstracts, quoted under “What was asked” and not weighed."
-
     assert _first_lines("How does allopurinol act?", _paper(f"On gout. {sentence}")) == (
-        f"1 publication tells of the action of allopurinol: “{sentence}” {unweighed} {unknown}"
+        f"1 publication tells of the action of allopurinol: “{sentence}” {unknown}"
     )
     assert _first_lines("How does allopurinol act?", _paper("On gout. Allopurinol was given.")) == unknown
+    papers = [_paper(f"On gout. {word}, {sentence}", at) for at, word in enumerate(("Here", "Indeed"), 1)]
+    several = _first_lines("How does allopurinol act?", *papers)
+    assert several.startswith("2 publications tell of the action of allopurinol, such as: “Here, Allopurinol inhibits")
+    assert several.endswith(f"” Single sentences of abstracts, which nothing weighs against each other. {unknown}")
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def _named(material: Material) -> str:
 
 
 _LEADS = "Single sentences say so, quoted under “What was asked”: leads, no verdict."
-_UNWEIGHED = "These are single sentences of abstracts, quoted under “What was asked” and not weighed."
+_UNWEIGHED = "Single sentences of abstracts, which nothing weighs against each other."
 
 
 def _harmful(material: Material, references: References) -> Answer:
@@ -303,9 +303,10 @@ def _said_of(told: Sequence[Acting], named: str) -> str:
     """How many publications say how drugs act, with one of them; empty where none does."""
     if not told:
         return ""
-    count, quote = counted(len(told), "publication"), f"“{short(told[0].sentence, LONGEST_QUOTE)}”"
-    said = "tells of" if len(told) == 1 else "tell of"
-    return f"{count} {said} the action of {named}{', such as' if len(told) > 1 else ''}: {quote} {_UNWEIGHED} "
+    quote = f"“{short(told[0].sentence, LONGEST_QUOTE)}”"
+    if len(told) == 1:
+        return f"1 publication tells of the action of {named}: {quote} "
+    return f"{len(told)} publications tell of the action of {named}, such as: {quote} {_UNWEIGHED} "
 
 
 def _drug_entries(material: Material) -> dict[str, list[tuple[str, Drug]]]:
