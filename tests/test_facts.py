@@ -67,6 +67,12 @@ def test_numbers_words_and_sums_of_arms_are_candidates(text: str, value: int) ->
     assert value in candidates(Page("", text), "rct")
 
 
+def test_two_numbers_that_a_stroke_parts_are_not_one() -> None:
+    found = candidates(Page("", "Of the 362/371 patients recruited, most responded."), "rct")
+    assert {362, 371} <= set(found)
+    assert 362371 not in found
+
+
 def test_percentages_and_decimals_are_no_candidates() -> None:
     assert set(candidates(Page("", "It fell by 45 % (3.7 mm)."), "rct")) == {0, 1}
 
