@@ -88,13 +88,13 @@ def _told(record: Evidence, asked: ParsedQuestion) -> Iterator[Acting]:
         return
     own = asked_of(record, "", "")
     page = Page(own.title, own.text, own.publication_types)
-    for each, zone in zip(page.text.sentences, page.zones, strict=True):
+    for at, each in enumerate(page.text.sentences):
         sentence = page.text.quote(each.start, each.end)
         named = names_in(sentence)
         for drug in dict.fromkeys(each.name for each in named if _is_asked(each.name, asked)):
-            found = features(sentence, drug, named, zone)
+            found = features(sentence, drug, named, page.zones[at])
             probability = chance(found)
-            if probability >= LEAST_OF_FEW and zone != "A" and not denies(found):
+            if probability >= LEAST_OF_FEW and page.zones[at] != "A" and not denies(found):
                 yield Acting(record.key, drug, sentence, probability)
 
 
