@@ -277,13 +277,14 @@ def _mechanism(material: Material, references: References) -> Answer:
     graph = MechanismGraph(material.pool, material.asked, [drug for drug, _, _ in lines])
     chains = [graph.chain(drug) for drug, _, _ in lines]
     ends = [flow(Text(chain.drug, "strong"), ": ", *bears(chain, references)) for chain in chains]
-    whole = [chain.drug for chain in chains if not chain.missing]
-    bearing = f"Records connect with {short(material.topic)} what these act on: {listed(whole)}." if whole else ""
-    open_ended = f"No record connects the targets of {listed([c.drug for c in chains if c.missing])} with it."
-    said = " ".join(filter(None, (*shown, missing, bearing, open_ended if len(whole) < len(chains) else "")))
+    whole, broken = ([c.drug for c in chains if bool(c.missing) is missed] for missed in (False, True))
+    topic = short(material.topic)
+    bearing = f"Records connect with {topic} what these act on: {listed(whole)}." if whole else ""
+    open_ended = f"No record connects the targets of {listed(broken)} with {topic}." if broken else ""
+    said = " ".join(filter(None, (*shown, missing, bearing, open_ended)))
     return Answer(
         [said],
-        [points(items), paragraph(f"How that bears on {short(material.topic)}:"), points(ends), *published],
+        [points(items), paragraph(f"How that bears on {topic}:"), points(ends), *published],
         CURATED,
     )
 
