@@ -156,7 +156,8 @@ async def test_what_was_checked_ahead_is_not_asked_again_and_says_the_same() -> 
             await alone.leave()
 
     assert asked_once
-    assert [exchange.request for exchange in log.exchanges[len(asked_once) :]] == asked_once
+    asked_again = [exchange.request for exchange in log.exchanges[len(asked_once) :]]
+    assert sorted(asked_again) == sorted(asked_once)  # several go out at once: their order is the scheduler's
 
 
 async def test_another_pool_is_checked_anew() -> None:
