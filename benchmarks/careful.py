@@ -33,6 +33,7 @@ from benchmarks.train import (
 from willowbark.tools.reading.encoder import BEYOND_DOUBT, FIELDS, encoder
 from willowbark.tools.reading.features import Page, View
 from willowbark.tools.reading.learned import LearnedReader
+from willowbark.tools.reading.reading import SURE_OF_HARM
 
 TINY = 1e-9
 
@@ -87,6 +88,15 @@ class Beside:
             lean[at] += max(tried)[-1]
         return dict(zip(classes, map(float, lean.clip(-1, 1.5).round(2)), strict=True))
 
+    def look_at_harm(self, title: str, share: Mapping[str, float]) -> None:
+        """Print how often a record that is read as surely reporting harm does."""
+        told_as = {"kind": "harm", "effect": "worse", "role": "cause"}
+        kind, effect, role = (self.pooled(name, share[name])[:, FIELDS[name].index(of)] for name, of in told_as.items())
+        shown = np.maximum(kind * effect, role) >= SURE_OF_HARM
+        told = (self.truth("kind") == "harm") & (self.truth("effect") == "worse") | (self.truth("role") == "cause")
+        figures = f"{shown.sum()} shown, {100 * told[shown].mean():.0f} % right, recall {100 * shown[told].mean():.0f}"
+        print(f"{title}, harm from {SURE_OF_HARM} on: {figures}")
+
     def look(self, title: str, settled: Mapping[str, Any]) -> None:
         """Print the figures of the heads, of the encoder and of both; of both where no colleague would disagree too."""
         for name in ("verdict", "role", "match", "effect"):
@@ -111,6 +121,7 @@ class Beside:
             recall = right.sum() / (truth == name).sum()
             figures = f"{shown.sum()} shown, {100 * right.mean():.0f} % right, recall {100 * recall:.0f}"
             print(f"{name} from {least} on: {figures}")
+        self.look_at_harm(title, settled["share"])
 
 
 def is_apart(label: Label) -> bool:

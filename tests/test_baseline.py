@@ -257,6 +257,14 @@ async def test_all_drugs_that_records_name_are_asked_for_in_one_query_and_once()
     assert later.next_search_queries == ["propranolol"], "then what they know of the one with a verdict"
 
 
+async def test_drugs_are_asked_for_beside_all_names_of_the_condition() -> None:
+    trial = record("3", "Metformin in type 2 diabetes", "Metformin reduced HbA1c in type 2 diabetes against placebo.")
+    verdict = assessment(to_assess(trial, hits=2, question="Which drugs treat type 2 diabetes?"))
+
+    [asked_for] = [query for query in verdict.next_search_queries if "metformin" in query and "AND" in query]
+    assert "niddm" in asked_for
+
+
 async def test_a_class_asked_about_is_searched_for_by_its_members() -> None:
     verdict = assessment(to_assess(TRIAL, hits=1, question="Do triptans prevent migraine?"))
 

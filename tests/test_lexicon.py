@@ -6,6 +6,7 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from willowbark.tools.lexicon import (
     canonical_class,
@@ -24,7 +25,9 @@ from willowbark.tools.lexicon import (
     same_drug,
     withdrawn,
 )
+from willowbark.tools.lexicon.drugs import drug_names
 from willowbark.tools.lexicon.matching import cued, cues, read_table, split_names
+from willowbark.tools.toolbox import MAX_DRUGS, DrugArgs
 
 SENTENCES = st.lists(
     st.sampled_from(
@@ -100,6 +103,15 @@ def test_foods_elements_and_the_bodys_own_substances_are_no_drugs(word: str) -> 
 )
 def test_a_drugs_name_within_another_thing_is_no_drug(text: str) -> None:
     assert find_drugs(text) == []
+
+
+def test_every_drug_that_is_found_can_be_looked_up() -> None:
+    every = list(drug_names().synonyms)
+    for at in range(0, len(every), MAX_DRUGS):
+        DrugArgs(drugs=every[at : at + MAX_DRUGS])
+    for name in ('a"b', "a\\b", "a\nb", "<a>", "{a}", "a" * 200, " a", ""):
+        with pytest.raises(ValidationError):
+            DrugArgs(drugs=[name])
 
 
 def test_the_longest_name_wins_and_positions_are_exact() -> None:

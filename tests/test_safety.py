@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from builders import ScriptedReader, record
 
 from willowbark.agents.asking.drafts import ReportDraft
@@ -34,13 +35,13 @@ def label(drug: str, **sections: list[str]) -> Evidence:
     return found
 
 
-def section(*about: Evidence, question: str = QUESTION) -> ReportSection | None:
+def section(*about: Evidence, question: str = QUESTION, **fields: Any) -> ReportSection | None:
     studies = [
         record("1", "Propranolol in migraine", "Propranolol reduced migraine attacks against placebo."),
         record("2", "Topiramate in migraine", "Topiramate reduced migraine attacks against placebo."),
         record("3", "Rofecoxib in migraine", "Rofecoxib reduced migraine attacks against placebo."),
     ]
-    pool, readings = [*studies, *about], Readings(ScriptedReader({"reduced": "better"}))
+    pool, readings = [*studies, *about], Readings(ScriptedReader({"reduced": "better"}, **fields))
     material = Material(
         dossier=Dossier(question=question),
         assessments=[],
@@ -53,8 +54,8 @@ def section(*about: Evidence, question: str = QUESTION) -> ReportSection | None:
     return safety_section(material, material.candidates, References(material.records))
 
 
-def told(*about: Evidence, question: str = QUESTION) -> str:
-    found = section(*about, question=question)
+def told(*about: Evidence, question: str = QUESTION, **fields: Any) -> str:
+    found = section(*about, question=question, **fields)
     assert found is not None
     return found.content
 
@@ -132,8 +133,57 @@ def test_events_reported_more_than_expected_come_with_their_ratio_and_as_no_caus
 def test_silence_is_no_safety_and_nothing_is_recommended() -> None:
     said = told()
 
-    assert "No approval and no label is at hand of propranolol and topiramate, and no record was read as one on" in said
+    assert (
+        "No approval and no label is at hand of propranolol and topiramate, and no record read speaks of harm" in said
+    )
     assert "Nothing here is a recommendation, and what no source says is no evidence of safety." in said
+
+
+NAUSEA = record(
+    "4",
+    "Topiramate in migraine",
+    "Topiramate reduced attacks. RESULTS: Adverse events were mild. With topiramate adverse events rose to 40% "
+    "(placebo 12%, p<0.01). CONCLUSIONS: Topiramate was well tolerated.",
+)
+
+
+def test_what_records_say_of_a_drug_and_harm_is_quoted_its_figures_first_and_without_a_verdict() -> None:
+    said = told(NAUSEA)
+
+    quoted = "“With topiramate adverse events rose to 40% (placebo 12%, p<0.01)."
+    assert f"**Harm and tolerability in the records read:** {quoted}" in said
+    assert "read as reporting it" not in said
+    assert "no more harm" not in said
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown"),
+    [
+        ({"kind": "harm", "effect": "worse"}, True),
+        ({"kind": "harm", "effect": "worse", "harm": 0.59}, False),
+        ({"harm": 0.6}, True),
+        ({"kind": "harm", "effect": "worse", "design": "animal"}, False),
+        ({"kind": "harm", "effect": "no_difference"}, False),
+    ],
+)
+def test_records_that_surely_report_harm_of_patients_are_counted(fields: dict[str, Any], shown: bool) -> None:
+    readings = Readings(ScriptedReader(**fields))
+    pool = [NAUSEA]
+    found = appraise_candidates(QUESTION, pool, readings)
+    assert [each.drug for each in found] == ["topiramate"]
+    material = Material(
+        dossier=Dossier(question=QUESTION),
+        assessments=[],
+        pool=pool,
+        candidates=found,
+        draft=ReportDraft(claims=[], candidates=[]),
+        verdicts=Verdicts(),
+        readings=readings,
+    )
+    said = safety_section(material, found, References(material.records))
+
+    assert said is not None
+    assert ("1 record read as reporting it" in said.content) is shown
 
 
 def test_the_section_stands_in_the_tree_that_all_forms_show() -> None:

@@ -1,7 +1,9 @@
 """The summary: the answer first in GRADE's words, then why, what is against and what is not known."""
 
+from dataclasses import replace
+
 import pytest
-from builders import asked, findings, record, reply
+from builders import ScriptedReader, asked, findings, record, reply
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +14,7 @@ from willowbark.agents.report.content import DrugCandidate
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.summary import ADVICE, conclusion, confidence, executive_summary, title
 from willowbark.tools.appraisal import Level
+from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.search import Status
 
@@ -50,14 +53,13 @@ def summary(*candidates: DrugCandidate, of: Material | None = None) -> str:
     return " ".join(part.line for part in executive_summary(found, found.candidates, candidates))
 
 
-TRIAL = reply(
-    record(
-        "11111111",
-        "Propranolol in migraine prevention: a double-blind trial",
-        "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001).",
-        publication_types=["Randomized Controlled Trial"],
-    )
+BLINDED = record(
+    "11111111",
+    "Propranolol in migraine prevention: a double-blind trial",
+    "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001).",
+    publication_types=["Randomized Controlled Trial"],
 )
+TRIAL = reply(BLINDED)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +87,29 @@ def test_why_names_designs_and_the_largest_number_of_participants() -> None:
     assert "Why: propranolol rests on 1 blinded randomised trial with 500 participants." in summary(
         candidate("propranolol")
     )
+
+
+def test_the_largest_number_is_that_of_a_randomised_trial_where_there_is_one() -> None:
+    cohort = record(
+        "22222222",
+        "Propranolol in migraine: a cohort study",
+        "In a prospective cohort of 3,000 patients with migraine those on propranolol had fewer attacks than those without.",
+        publication_types=["Observational Study"],
+    )
+    question = "Which existing drugs could prevent migraine attacks?"
+    found = material(question, reply(BLINDED, cohort))
+    read = appraise_candidates(question, found.pool, Readings(ScriptedReader(effect="better")))
+
+    assert "the largest randomised trial with 500 participants" in summary(
+        candidate("propranolol"), of=replace(found, candidates=read)
+    )
+
+
+def test_a_drug_that_was_taken_off_a_market_is_marked_wherever_it_is_said_to_help() -> None:
+    found = material("Which existing drugs could prevent migraine attacks?", TRIAL)
+
+    assert summary(candidate("rofecoxib"), of=found).startswith("Rofecoxib (withdrawn) helps to prevent migraine")
+    assert "Next: valdecoxib (withdrawn)." in conclusion(found, [candidate("celecoxib"), candidate("valdecoxib")])
 
 
 def test_what_is_against_is_counted_and_its_absence_said() -> None:

@@ -37,7 +37,7 @@ from .sources.studies.pubmed import PubMed
 
 SEARCH_TIMEOUT_S = 90.0  # one tool call, all its requests and retries included
 MAX_SINGLE_DRUGS = 8  # of one call to a source that is asked for each alone
-_DRUG_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ,.'()+-]{1,99}$"
+_DRUG_NAME = r"^[^\s\"\\<>{}][^\"\\<>{}\n\r\t]{1,149}$"  # any name of the lexicon, and nothing that ends a quoted one
 MAX_DRUGS = 20  # of one call: as many as a source answers in one reply of moderate size
 Args = TypeVar("Args", bound=BaseModel)
 Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]

@@ -19,7 +19,7 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, is_condition, known_drugs
 from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import canonical_class, canonical_drug, class_members, find_drugs
+from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
 from willowbark.tools.mechanism.hypotheses import MechanismHypothesis
 from willowbark.tools.questions.membership import belongs
 from willowbark.tools.questions.query import ParsedQuestion, parse_question, preprocess_query
@@ -184,9 +184,10 @@ def _condition(asked: ParsedQuestion) -> str:
 
 
 def _together(drugs: Sequence[str], condition: str) -> list[str]:
-    """One query for all of the drugs in the condition; none where there are no drugs."""
+    """One query for all of the drugs in the condition, by all its names; none where there are no drugs."""
     names = list(drugs)[:MAX_NAMED]
-    beside = f" AND {_quoted(condition)}" if condition else ""
+    known = canonical_condition(condition) is not None  # what is quoted is searched for by no other name
+    beside = f" AND {condition if known else _quoted(condition)}" if condition else ""
     return [preprocess_query(f"({' OR '.join(map(_quoted, names))}){beside}")] if names else []
 
 

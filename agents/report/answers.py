@@ -26,7 +26,7 @@ from .wording import capital, counted, listed, short
 
 LONGEST_QUOTE = 220  # characters of a sentence within the answer; the section below it has it whole
 MOST_QUOTED = 12  # sentences in the section
-_STANCES = {"reports": "with harm", "finds none": "with no more harm than without", "undecided": "undecided"}
+_STANCES = {"reports": "with harm", "undecided": "undecided"}
 _PLACEBO = frozenset(("placebo", "none"))
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from willowbark.tools.appraisal.appraised import AppraisedRecord, condition_names
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.appraisal.harms import NOT_PATIENTS
+from willowbark.tools.appraisal.harms import NOT_PATIENTS, told_of_harm
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, withdrawn
@@ -36,7 +36,15 @@ _NOTE = (
 )
 _WARNING = ("Contraindications", "Boxed warning", "Warnings", "Pregnancy")
 _USES = ("Indications and usage",)
-_CAUSES = frozenset(("cause", "outcome"))
+
+
+class _OnHarm(NamedTuple):
+    """What the records of a candidate say of harm."""
+
+    reporting: list[str]
+    """The keys of those of patients that surely report it."""
+    quotes: list[tuple[str, str]]
+    """Sentences, each with its record's key: of these first, then of others by their number of participants."""
 
 
 class _Labelled(NamedTuple):
@@ -53,15 +61,14 @@ def safety_section(material: Material, shown: Sequence[Candidate], references: R
         return None
     start, names = len(references.cited), [candidate.drug for candidate in shown]
     about = _by_drug(material.pool)
-    known = [candidate for candidate in shown if _is_known(candidate, about.get(candidate.drug, []))]
+    harms = {candidate.drug: _on_harm(candidate, material) for candidate in shown}
+    known = [each for each in shown if any(harms[each.drug]) or _is_known(each, about.get(each.drug, []))]
     blocks: list[Block] = [paragraph(_NOTE)]
     if silent := [candidate.drug for candidate in shown if candidate not in known]:
-        said = (
-            f"No approval and no label is at hand of {listed(silent, most=len(silent))}, and no record was read as one"
-        )
-        blocks.append(paragraph(f"{said} on harm; that is no evidence of safety."))
+        said = f"No approval and no label is at hand of {listed(silent, most=len(silent))}, and no record read speaks"
+        blocks.append(paragraph(f"{said} of harm by name; that is no evidence of safety."))
     for place, candidate in enumerate(known, 1):
-        told = Pairs(tuple(_told(candidate, names, about, material, references)))
+        told = Pairs(tuple(_told(candidate, names, about, harms[candidate.drug], material, references)))
         warning = _warned(candidate.drug, about.get(candidate.drug, []))
         blocks.append(Section(candidate.drug, f"safety-{place}", (told,), warning, "folded"))
     return ReportSection.of("Safety and regulation", blocks, references.cited[start:])
@@ -76,12 +83,12 @@ def _warned(drug: str, records: Sequence[Evidence]) -> str:
 
 
 def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:
-    """Whether any source says anything of its status or harms."""
+    """Whether any source other than publications says anything of its status or harms."""
     held = any(isinstance(each.record, Label | Approval | EventCounts) for each in records)
     entries = [each.record for each in records if isinstance(each.record, Drug)]
     dated = any(each.first_approval or each.warnings or each.signals for each in entries)
     posted = any(each.posted and each.posted.serious_events for each in candidate.records)
-    return bool(held or dated or posted or withdrawn(candidate.drug) or any(_on_harm(candidate.records)))
+    return bool(held or dated or posted or withdrawn(candidate.drug))
 
 
 def _by_drug(pool: Sequence[Evidence]) -> dict[str, list[Evidence]]:
@@ -98,6 +105,7 @@ def _told(
     candidate: Candidate,
     others: Sequence[str],
     about: dict[str, list[Evidence]],
+    harms: _OnHarm,
     material: Material,
     references: References,
 ) -> Iterator[tuple[str, Flow]]:
@@ -111,7 +119,7 @@ def _told(
     yield from _of_label(label, candidate.drug, others, material, references)
     if events := list(_posted(candidate.records, references)):
         yield "Serious adverse events posted", (*joined(events), *flow(f" ({EVENTS_NOTE})"))
-    yield "Harm in the records read", _harms(candidate.records, references)
+    yield "Harm and tolerability in the records read", _harms(harms, references)
     for record in records:
         if isinstance(said := record.record, EventCounts):
             terms = ", ".join(f"{each['term']} {each['count']:,}" for each in said.counts)
@@ -210,20 +218,23 @@ def _posted(records: Sequence[AppraisedRecord], references: References) -> Itera
         yield flow(said, references.cite([key]))
 
 
-def _on_harm(records: Sequence[AppraisedRecord]) -> tuple[list[AppraisedRecord], list[AppraisedRecord]]:
-    """Records of patients that report harm, and others that looked for it and found no more of it."""
-    read = [(each, each.readings[0]) for each in records if each.readings]
-    read = [(each, r) for each, r in read if r.design not in NOT_PATIENTS]
-    worse = [each for each, r in read if (r.kind == "harm" and r.effect == "worse") or r.role in _CAUSES]
-    none = [each for each, r in read if r.kind == "harm" and r.effect in ("no_difference", "better")]
-    return worse, [each for each in none if each not in worse]
+def _on_harm(candidate: Candidate, material: Material) -> _OnHarm:
+    read = [(each, each.readings[0]) for each in candidate.records if each.readings]
+    read = [(each, reading) for each, reading in read if reading.design not in NOT_PATIENTS]
+    reporting = [each.key for each, reading in read if reading.does_harm]
+    size = {each.key: each.item.sample_size or 0 for each, _ in read}
+    quotes = list[tuple[str, str]]()
+    for key in sorted(size, key=lambda key: (key not in reporting, -size[key])):
+        told = told_of_harm(readable(material.records[key]), candidate.drug, material.readings)
+        quotes += [(sentence, key) for sentence in told[:1]]
+    return _OnHarm(reporting, quotes)
 
 
-def _harms(records: Sequence[AppraisedRecord], references: References) -> Flow:
-    """What publications report of harm, and what they looked for and did not find more of."""
-    parts = []
-    for found, what in zip(_on_harm(records), ("with harm", "with no more harm than without it"), strict=True):
-        if found:
-            quote = next((f": {_quotes([each.sentence])}" for each in found if each.sentence), "")
-            parts.append(flow(f"{counted(len(found), 'record')} {what}{quote}", references.cite(e.key for e in found)))
-    return joined(parts) if parts else flow("none read that is on harm; that is no evidence of safety")
+def _harms(told: _OnHarm, references: References) -> Flow:
+    """How many publications report harm, and what is told of it, quoted without a verdict."""
+    if not any(told):
+        return flow("no sentence of theirs on it names the drug; that is no evidence of safety")
+    counts = f"{counted(len(told.reporting), 'record')} read as reporting it" if told.reporting else ""
+    parts = [flow(counts, references.cite(told.reporting))] if told.reporting else []
+    parts += [flow(_quotes([sentence]), references.cite([key])) for sentence, key in told.quotes[:MOST_QUOTED]]
+    return joined(parts)

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.direction import Direction
+from willowbark.tools.lexicon import withdrawn
 from willowbark.tools.questions.scope import speaks_of
+from willowbark.tools.reading.design import RANDOMISED
 from willowbark.tools.registry import title_of
 
 from ..assessment import sources_breakdown
@@ -159,9 +161,14 @@ def _asked_by_name(found: Sequence[DrugCandidate], material: Material, what: str
 def _by_level(candidates: Sequence[DrugCandidate], what: str) -> Iterator[str]:
     """One sentence a level of certainty, the highest first; only the first says what for."""
     for level in LEVELS:
-        if names := [short(c.name) for c in candidates if _is_supported(c) and c.certainty == level]:
+        if names := [_named(c) for c in candidates if _is_supported(c) and c.certainty == level]:
             yield _sentence(names, level, what)
             what = ""
+
+
+def _named(candidate: DrugCandidate) -> str:
+    """A drug's name, and that it was taken off a market: nobody should miss that."""
+    return f"{short(candidate.name)}{' (withdrawn)' if withdrawn(candidate.name) else ''}"
 
 
 def _is_supported(candidate: DrugCandidate) -> bool:
@@ -208,7 +215,7 @@ def conclusion(material: Material, candidates: Sequence[DrugCandidate], answered
         rest = "what was tested speaks against it" if best.contradicting_citations else _UNSURE
         return f"No drug {which} is supported {material.purpose}; {rest}.{_aside(material)}"
     asked = [c for c in candidates[1:] if c.in_asked_class is not False]
-    others = [c.name for c in asked if c.evidence_quality != "refuted" and c.supporting_citations]
+    others = [_named(c) for c in asked if c.evidence_quality != "refuted" and c.supporting_citations]
     then = f" Next: {listed(others, most=3)}." if others else ""
     weak = "" if best.evidence_quality in ("strong", "moderate") else " No drug found here is well supported."
     looked_at = f"the {short(classes) or 'existing drugs'} looked at {material.purpose}"
@@ -240,8 +247,10 @@ def _why(material: Material, shown: Sequence[Candidate]) -> Iterator[str]:
     items = [record.item for record in best.records if record.key in best.appraisal.supporting]
     if not items:
         return
-    sizes = [item.sample_size for item in items if item.sample_size is not None]
-    largest = f", the largest with {max(sizes):,} participants" if len(items) > 1 and sizes else ""
+    trials = [item for item in items if item.design in RANDOMISED]
+    sizes = [item.sample_size for item in trials or items if item.sample_size is not None]
+    which = "largest randomised trial" if 0 < len(trials) < len(items) else "largest"
+    largest = f", the {which} with {max(sizes):,} participants" if len(items) > 1 and sizes else ""
     single = f" with {sizes[0]:,} participants" if len(items) == 1 and sizes else ""
     yield f"{short(best.drug)} rests on {designs_in_words(i.design for i in items)}{largest}{single}."
 
@@ -255,8 +264,7 @@ def _against(material: Material, candidates: Sequence[DrugCandidate]) -> Iterato
         shown = {c.name for c in candidates}
         sides = [c.appraisal.leaning.values() for c in material.candidates if c.drug in shown]
         if doubted := sum(Direction.contradicts in each for each in sides):
-            have, them = ("has a record", "it") if doubted == 1 else ("have a record each", "them")
-            yield f"none surely; {counted(doubted, 'drug')} {have} that may speak against {them}, too unsure to count."
+            yield f"none surely; what may speak against {counted(doubted, 'drug')} is too unsure to count."
         else:
             yield "no record was read as speaking against these drugs."
 

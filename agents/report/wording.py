@@ -59,13 +59,15 @@ def capital(text: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    """Names as a sentence has them; those beyond the limit are counted.
+    """Names as a sentence has them; those beyond the limit are counted, a single one is named.
 
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"]), listed(["a", "b", "c", "d", "e"], most=3)
-    ('a', 'a and b', 'a, b and c', 'a, b, c and 2 more')
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b", "c", "d"], most=3), listed(list("abcde"), most=3)
+    ('a', 'a, b and c', 'a, b, c and d', 'a, b, c and 2 more')
     """
     shown = list(names[:most])
-    if len(names) > most:
+    if len(names) == most + 1:
+        shown = list(names)
+    elif len(names) > most:
         return f"{', '.join(shown)} and {len(names) - most} more"
     return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 

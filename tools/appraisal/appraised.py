@@ -143,12 +143,12 @@ class Readings:
                 self._read[asked] = reader.read_page(self._page(asked), asked.drug, asked.condition, asked.key)
             return self._read[asked]
 
-    def aims(self, asked: Asked) -> frozenset[str]:
-        """The sentences of a record that say what it was to find out."""
+    def parts(self, asked: Asked, zones: str) -> frozenset[str]:
+        """The sentences of some parts of a record: (A)im, (B)ackground, (M)ethods, (R)esults, (C)onclusion, (T)itle."""
         with self._one_reads:
             page = self._page(asked)
         spans = zip(page.text.sentences, page.zones, strict=True)
-        quotes = (page.text.quote(each.start, each.end) for each, zone in spans if zone == "A")
+        quotes = (page.text.quote(each.start, each.end) for each, zone in spans if zone in zones)
         return frozenset(sentence for quote in quotes for sentence in sentences(quote))
 
     def _page(self, asked: Asked) -> "Page":

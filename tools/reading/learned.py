@@ -24,6 +24,7 @@ _MAYBE = frozenset("may might could possibly potentially promising trend prelimi
 _TOLD = ("+", "-", "~")
 _NAMING = {"DRUG": 1.0, "COND": 0.3}
 """What a sentence that names them is worth more as a quote, in log odds: see `weights.md`."""
+_DOES_HARM: tuple[tuple[str, str], ...] = (("kind", "harm"), ("effect", "worse"))
 _CARRIES: dict[Verdict, str] = {"supports": "+", "contradicts": "-", "neutral": "~"}
 
 
@@ -197,6 +198,7 @@ class LearnedReader:
             passages=passages,
             probability=probability,
             sure=probability >= self._settled.sure.get(verdict, 0.0),
+            harm=self._harm(judged),
             reader=self.name,
             version=self.version,
         )
@@ -211,6 +213,12 @@ class LearnedReader:
         """What the probability of each role and match is multiplied by before the best is taken."""
         lean = self._settled.lean
         return {field: np.exp([lean.get(name, 0.0) for name in self._classes[field]]) for field in ("role", "match")}
+
+    def _harm(self, judged: Judged) -> float:
+        """The probability that the drug does harm: as worse on an outcome of harm, or as a cause."""
+        kind, effect = (judged.fields[field][self._classes[field].index(name)] for field, name in _DOES_HARM)
+        cause = judged.role[self._classes["role"].index("cause")]
+        return min(1.0, float(max(kind * effect, cause)))
 
     def _judged(self, view: View) -> Judged:
         seen, heads = Seen(view, self._heads), self._heads

@@ -37,6 +37,9 @@ Design = Literal[
     "guideline",
     "other",
 ]
+SURE_OF_HARM = 0.6
+"""The probability from which on harm is told as such: heads out of fold were right in 77 of 100 of 736 labels (recall
+41 %), and on the part kept apart in 81 of 100 of 162 (49 %); `benchmarks/careful.py` prints it."""
 ReaderName = Literal["learned", "careful"]
 """A reader that needs no model: small heads alone, or with a tuned encoder, which takes many times as long."""
 Verdict = Literal["supports", "contradicts", "neutral", "none"]
@@ -100,8 +103,17 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     """Of the verdict, calibrated; 1 where it is posted as data."""
     sure: bool = True
     """Whether verdicts of such a probability are right often enough to be shown as such; else it is a leaning."""
+    harm: float | None = Field(default=None, ge=0.0, le=1.0)
+    """The probability that it reports harm by the drug; None where a reader tells it by the other fields alone."""
     reader: str
     version: str
+
+    @property
+    def does_harm(self) -> bool:
+        """Whether it surely reports harm by the drug: as worse than without it, or as a cause."""
+        if self.harm is not None:
+            return self.harm >= SURE_OF_HARM
+        return self.role == "cause" or (self.kind == "harm" and self.effect == "worse")
 
     @property
     def verdict(self) -> Verdict:
