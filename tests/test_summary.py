@@ -93,7 +93,8 @@ def test_the_largest_number_is_that_of_a_randomised_trial_where_there_is_one() -
     cohort = record(
         "22222222",
         "Propranolol in migraine: a cohort study",
-        "In a prospective cohort of 3,000 patients with migraine those on propranolol had fewer attacks than those without.",
+        "In a prospective cohort of 3,000 patients with migraine those on propranolol had fewer attacks than "
+        "those without.",
         publication_types=["Observational Study"],
     )
     question = "Which existing drugs could prevent migraine attacks?"

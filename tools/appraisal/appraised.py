@@ -40,6 +40,7 @@ _AGAINST_NOTHING: Mapping[Comparator, bool] = {"placebo": True, "none": True, "a
 _SURROGATE = "a marker, not by what patients feel or whether they live"
 _FOR_CAUSE = frozenset({"safety", "futility"})
 _PRECLINICAL = frozenset({StudyDesign.in_vivo, StudyDesign.in_vitro, StudyDesign.in_silico})
+_TELLING_SIZE = 100
 _OF_ONE_STUDY = frozenset(
     {
         StudyDesign.rct,
@@ -332,7 +333,7 @@ def _item(record: Evidence, readings: Sequence[Reading]) -> AppraisedItem:
         rivals=(reading.against or "another treatment") if active else None,
         beats_rival=active and reading.effect == "better",
         disputed=_disputed(readings),
-        trial=trial_of(record, design),
+        trial=trial_of(record, design, reading.participants),
     )
 
 
@@ -361,9 +362,12 @@ def _prevents(record: Evidence, reading: Reading) -> bool:
     return uses[0] == "prevention" and uses[1] != "relief"
 
 
-def trial_of(record: Evidence, design: StudyDesign) -> str | None:
-    """The one trial that a record reports, by its NCT number, else by its acronym, written out; None for reviews, and
-    where it names none or several.
+def trial_of(record: Evidence, design: StudyDesign, participants: int | None = None) -> str | None:
+    """The one trial that a record reports; None for reviews, and where it cannot be told.
+
+    It is told by its NCT number, else by its acronym, written out, else, of randomised trials, by its first author and
+    its participants: of 13 pairs of labelled trials that had these in common, and `_TELLING_SIZE` participants or more,
+    12 were one trial, and the other pair was on two conditions.
     """
     if own := trial_number(record):
         return own
@@ -373,4 +377,6 @@ def trial_of(record: Evidence, design: StudyDesign) -> str | None:
         checked_identifier("nct_id", str(key).partition(":")[2]) for key in record.metadata.get("linked_trials", ())
     )
     named = {*named_trials(record), *filter(None, linked)} or {*trial_acronyms(record.citation.title, record.content)}
-    return named.pop() if len(named) == 1 else None
+    if named or design not in RANDOMISED or (participants or 0) < _TELLING_SIZE:
+        return named.pop() if len(named) == 1 else None
+    return next((f"{author}, {participants:,} participants" for author in record.citation.authors), None)
