@@ -17,8 +17,18 @@ def test_an_effect_size_in_a_sentence_that_names_no_drug_is_that_of_the_record()
     assert [size.value for size in effect_sizes_of("Death was rarer (HR 0.78).", "aspirin")] == [0.78]
 
 
-def test_an_age_is_no_follow_up() -> None:
-    assert followup_months("We took trials in adults (over 18 years of age) with psoriasis.") is None
+@pytest.mark.parametrize(
+    ("told", "months"),
+    [
+        ("We took trials in adults (over 18 years of age) with psoriasis.", None),
+        ("After a 2-week run-in period, patients took budesonide for 12 weeks.", 2.8),
+        ("Both were given once, with a 10-day washout period between them.", None),
+        ("Renal function was measured every 6 months for 3 years.", 36.0),
+    ],
+)
+def test_ages_and_what_goes_before_or_between_treatments_are_no_follow_up(told: str, months: float | None) -> None:
+    found = followup_months(told)
+    assert (found and found.value) == months
 
 
 @pytest.mark.parametrize(

@@ -73,17 +73,19 @@ def spelled_number(text: str) -> int | None:
 def followup_months(text: str) -> Number | None:
     """Find how long people were followed, in months: a follow-up named as such, else the longest treatment period.
 
+    Ages, histories, run-in and washout are none.
+
     >>> followup_months("Median follow-up was 2.6 years.").value
     31.2
     """
     said = [sentence for sentence in sentences(text) if any(unit in sentence.lower() for unit in _MONTHS)]
-    aged = cued("age", __package__)
+    none = cued("no follow-up", __package__)
     for i, pattern in enumerate(_FOLLOW_UPS):
         spans = [
             Number(value=months, sentence=sentence)
             for sentence in said
             for match in pattern.finditer(sentence)
-            if not aged.search(sentence[max(0, match.start() - 12) : match.end() + 8]) and (months := _months(match))
+            if not none.search(sentence[max(0, match.start() - 12) : match.end() + 8]) and (months := _months(match))
         ]
         if spans:
             return spans[0] if i < 2 else max(spans, key=lambda span: span.value)
