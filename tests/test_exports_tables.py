@@ -81,8 +81,8 @@ def test_the_workbook_offers_the_verdicts_keeps_its_head_in_sight_and_filters() 
     sheet = workbook(sample())["Evidence"]
     [offered] = sheet.data_validations.dataValidation
     assert offered.formula1 == f'"{",".join(VERDICTS)}"'
-    assert str(offered.sqref) == f"X2:X{1 + len(ROWS)}"
-    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("B2", f"A1:Y{1 + len(ROWS)}")
+    assert str(offered.sqref) == f"Y2:Y{1 + len(ROWS)}"
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("B2", f"A1:Z{1 + len(ROWS)}")
 
 
 @pytest.mark.parametrize("formula", FORMULAS)

@@ -159,6 +159,19 @@ async def test_a_trial_with_a_clear_result_supports_and_quotes_it() -> None:
     assert reading == reader.read_one(asked)
 
 
+async def test_a_quote_without_figures_has_a_result_with_figures_beside_it() -> None:
+    asked = Asked(key="k", title=TITLE, text=TEXT, drug="propranolol", condition="migraine")
+    whole = LearnedReader().read_one(asked)
+    without_end = LearnedReader().read_one(asked.model_copy(update={"text": TEXT.partition("CONCLUSIONS")[0]}))
+
+    assert whole.passages[0].text.startswith("CONCLUSIONS: Propranolol was significantly more effective")
+    assert whole.in_figures is not None
+    assert f"{TITLE}. {TEXT}"[whole.in_figures.start : whole.in_figures.end] == whole.in_figures.text
+    assert "(P < 0.001)" in whole.in_figures.text
+    assert "(P < 0.001)" in without_end.passages[0].text
+    assert without_end.in_figures is None
+
+
 def test_a_sentence_that_names_the_drug_is_quoted_before_one_that_says_as_much_without_it() -> None:
     text = "RESULTS: Attacks were rarer with treatment. Attacks were rarer with propranolol. Attacks were much rarer."
     view = View(Page(TITLE, text), "propranolol", "migraine")

@@ -184,7 +184,11 @@ class EvidenceRow(BaseModel, extra="forbid"):
     """Effect sizes on the outcome that the direction was read from, with their sentences; those of the full text's
     results where the whole abstract gives none."""
     figures: list[str] = []
-    """The figures of that passage as it writes them, where there is no effect size; empty in older reports."""
+    """The figures of that passage, else of `in_figures`, as written, where there is no effect size; empty in older
+    reports."""
+    in_figures: str = ""
+    """Another sentence of the record, which tells the result in figures where the passage has none; empty where none
+    was found, and in older reports."""
     disputed: str | None = None
     """What each reader takes the record to say, where they disagree; None where they don't."""
     effects_section: str | None = None

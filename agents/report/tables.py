@@ -104,6 +104,8 @@ class _Told:
 def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence, told: _Told) -> EvidenceRow:
     item, followup = appraised.item, told.followup
     effects, effects_section = _effects(appraised, told)
+    told_in = appraised.readings[0].in_figures if appraised.readings and appraised.sentence else None
+    in_figures = told_in.text if told_in else ""
     return EvidenceRow(
         key=item.key,
         drug=drug,
@@ -118,7 +120,8 @@ def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence, told:
         followup_months=followup.value if followup else None,
         effects=effects,
         effects_section=effects_section,
-        figures=[] if effects else figures(appraised.sentence)[:MAX_EFFECTS],
+        figures=[] if effects else figures(" ".join((appraised.sentence, in_figures)))[:MAX_EFFECTS],
+        in_figures=in_figures,
         disputed=item.disputed,
         is_preprint=item.is_preprint,
         retracted=item.retracted,
@@ -155,7 +158,8 @@ def _effects(appraised: AppraisedRecord, told: _Told) -> tuple[list[EffectSize],
     harm; only where the whole abstract has none, those of the full text that name the drug: results, then tables.
     """
     drug = appraised.readings[0].drug if appraised.readings else ""
-    passages = [passage.text for reading in appraised.readings[:1] for passage in reading.passages]
+    read = appraised.readings[:1]
+    passages = [passage.text for reading in read for passage in (*reading.passages, reading.in_figures) if passage]
     found = [size for passage in passages for size in effect_sizes_of(passage, drug)]
     if not found and told.has_effects and (outcomes := _conditions(" ".join(passages))):
         every = (size for size in effect_sizes_of(told.body, drug) if _names(size.sentence, drug))

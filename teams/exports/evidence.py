@@ -37,6 +37,7 @@ WIDTHS = {
     "followup_months": 9,
     "design": 16,
     "passage": 60,
+    "in_figures": 60,
     "section": 14,
     "disputed": 16,
     "is_preprint": 9,
@@ -55,7 +56,8 @@ _ABOUT = (
     "One row a candidate drug and record. An empty cell means: not reported; for flags: could not be checked.",
     "verdict: what the record says of the drug. stance: where it stands in the appraisal; retracted ones are excluded.",
     "population, intervention, comparator, outcome, result: as read from the record, in words of the reader's own.",
-    "effects, figures and passage: the record's, to the letter; section is where the passage stands.",
+    "effects, figures and passage: the record's, to the letter; section is where the passage stands; in_figures is a "
+    "further sentence, which tells the result in figures where the passage does not.",
     "reviewer_verdict and reviewer_note are for you.",
 )
 

@@ -28,7 +28,7 @@ from .terminal import Progress, complain
 
 COLUMNS = (
     "record", "id", "drug", "condition", "role", "verdict", "probability", "match", "kind", "effect", "comparator",
-    "hedged", "design", "participants", "quote", "statistics", "reader", "version",
+    "hedged", "design", "participants", "quote", "in_figures", "statistics", "reader", "version",
 )  # fmt: skip
 _PROGRESS_EVERY_S = 5.0
 
@@ -147,7 +147,8 @@ def _distinct(named: Sequence[tuple[str, int, int]]) -> list[str]:
 
 def _row(order: int, entry: Entry, reading: Reading) -> dict[str, Any]:
     """A reading as it is written."""
-    figures = reading.statistics or tuple(one for passage in reading.passages for one in statistics_of(passage))
+    told = (*reading.passages, reading.in_figures)
+    figures = reading.statistics or tuple(one for passage in told if passage for one in statistics_of(passage))
     return {
         "record": order,
         "id": entry.id,
@@ -164,6 +165,7 @@ def _row(order: int, entry: Entry, reading: Reading) -> dict[str, Any]:
         "design": reading.design,
         "participants": reading.participants,
         "passages": [passage.model_dump() for passage in reading.passages],
+        "in_figures": reading.in_figures and reading.in_figures.model_dump(),
         "statistics": [figure.model_dump() for figure in figures],
         "reader": reading.reader,
         "version": reading.version,
@@ -175,10 +177,11 @@ def _as_json(row: dict[str, Any]) -> bytes:
 
 
 def _as_csv(row: dict[str, Any]) -> bytes:
-    """One line: the passages as one quote, the statistics as written."""
+    """One line: the passages as one quote, figures and statistics as written."""
     cells = {
         **row,
         "quote": " … ".join(passage["text"] for passage in row["passages"]),
+        "in_figures": row["in_figures"] and row["in_figures"]["text"],
         "statistics": "; ".join(figure["written"] for figure in row["statistics"]),
     }
     return _csv_line(["" if cells[name] is None else cells[name] for name in COLUMNS])

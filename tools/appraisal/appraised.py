@@ -128,7 +128,9 @@ class Readings:
         given = next((each for each in found if each is not None and _stands(each, asked)), None)
         if given is None:
             return (own,)
-        told = {"key": asked.key, "design": own.design, "participants": own.participants}
+        told: dict[str, object] = {"key": asked.key, "design": own.design, "participants": own.participants}
+        if own.verdict == given.verdict:
+            told["in_figures"] = own.in_figures
         return given.model_copy(update=told), own
 
     def read(self, every: Iterable[Asked]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from .facts import Facts, facts_of
 from .features import Page, View, cases, outline, phrases
 from .heads import Floats, Head, Settled, Weights, softmax, weights
+from .numbers import figures
 from .reading import Asked, Comparator, Effect, Match, OutcomeKind, Passage, Reading, Role, Verdict, verdict_from
 from .signs import Numbers, groups, signs
 
@@ -24,6 +25,10 @@ _MAYBE = frozenset("may might could possibly potentially promising trend prelimi
 _TOLD = ("+", "-", "~")
 _NAMING = {"DRUG": 1.0, "COND": 0.3}
 """What a sentence that names them is worth more as a quote, in log odds: see `weights.md`."""
+_TELLS_FIGURES = 0.1
+"""The probability of carrying the verdict from which on a result with figures is shown beside a quote without any: of
+149 such sentences of labelled abstracts 77 in 100 told the result behind the verdict when read, 18 a side of it (a
+subgroup, another outcome), 5 something else. A third of the quotes without figures get one."""
 _DOES_HARM: tuple[tuple[str, str], ...] = (("kind", "harm"), ("effect", "worse"))
 _CARRIES: dict[Verdict, str] = {"supports": "+", "contradicts": "-", "neutral": "~"}
 
@@ -196,6 +201,7 @@ class LearnedReader:
             guarded=verdict == "supports" and _is_guarded(passages),
             non_inferior=fields[6],
             passages=passages,
+            in_figures=_in_figures(view, judged.sentences, verdict, self._heads.sentence.classes, passages),
             probability=probability,
             sure=probability >= self._settled.sure.get(verdict, 0.0),
             harm=self._harm(judged),
@@ -253,19 +259,38 @@ def _passages(view: View, told: Mapping[int, Floats], verdict: Verdict, classes:
     """
     if verdict == "none":
         return ()
-    column, zones, text = classes.index(_CARRIES[verdict]), view.page.zones, view.page.text
+    column, zones = classes.index(_CARRIES[verdict]), view.page.zones
     able = [at for at in told if zones[at] in "RCM"] or [at for at in told if zones[at] == "T"]
     if not able:
         return ()
 
-    def worth(at: int) -> float:
-        named = sum(more for sign, more in _NAMING.items() if sign in view.sentences[at])
-        return float(np.log(told[at][column] + 1e-9)) + named - (zones[at] == "M")
+    return (_passage(view, max(able, key=lambda at: _worth(view, at, told[at][column]) - (zones[at] == "M"))),)
 
-    sentence = text.sentences[max(able, key=worth)]
+
+def _in_figures(
+    view: View, told: Mapping[int, Floats], verdict: Verdict, classes: Sequence[str], passages: Sequence[Passage]
+) -> Passage | None:
+    """The result with figures that carries the verdict best, where the passages have none."""
+    if not passages or any(figures(passage.text) for passage in passages):
+        return None
+    column, zones = classes.index(_CARRIES[verdict]), view.page.zones
+    able = [at for at in told if zones[at] == "R" and told[at][column] >= _TELLS_FIGURES]
+    able.sort(key=lambda at: -_worth(view, at, told[at][column]))
+    return next((found for at in able if figures((found := _passage(view, at)).text)), None)
+
+
+def _worth(view: View, at: int, chance: float) -> float:
+    """How well a sentence does as a quote, by the chance that it carries the verdict and whom it names."""
+    named = sum(more for sign, more in _NAMING.items() if sign in view.sentences[at])
+    return float(np.log(chance + 1e-9)) + named
+
+
+def _passage(view: View, at: int) -> Passage:
+    sentence, text = view.page.text.sentences[at], view.page.text
     section = "Title" if sentence.headed == "title" else "Abstract"
-    quote = text.quote(sentence.start, sentence.end)
-    return (Passage(text=quote, section=section, start=sentence.start, end=sentence.end),)
+    return Passage(
+        text=text.quote(sentence.start, sentence.end), section=section, start=sentence.start, end=sentence.end
+    )
 
 
 SIGNS = frozenset({"DRUG", "CLASS", "OTHER", "PLACEBO", "COND", "ELSE"})

@@ -99,6 +99,8 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     statistics: tuple[Statistic, ...] = ()
     passages: tuple[Passage, ...] = ()
     """Whole sentences that carry the verdict; empty where the verdict is none."""
+    in_figures: Passage | None = None
+    """Another whole sentence, which tells the result in figures where `passages` hold none; None where none is told."""
     probability: float = Field(default=1.0, ge=0.0, le=1.0)
     """Of the verdict, calibrated; 1 where it is posted as data."""
     sure: bool = True

@@ -172,7 +172,8 @@ def _passage(candidate: DrugCandidate, row: EvidenceRow) -> Flow:
     """The passages behind a row, each once: what a longer one holds is not repeated."""
     claims = [claim for claim in candidate.claims if claim.evidence_key == row.key]
     places: dict[str, str] = {}
-    for quote, section in [(row.sentence, row.section), *((claim.quote, claim.section) for claim in claims)]:
+    told = [(row.sentence, row.section), (row.in_figures, row.section)]
+    for quote, section in [*told, *((claim.quote, claim.section) for claim in claims)]:
         line = " ".join(quote.split())
         places[line] = places.get(line) or section or ""
     quotes = [
@@ -181,8 +182,8 @@ def _passage(candidate: DrugCandidate, row: EvidenceRow) -> Flow:
         if quote and not any(quote != longer and quote in longer for longer in places)
     ]
     own = [claim.text for claim in claims if claim.text.strip() != claim.quote.strip()]
-    told = tuple(paragraph(f"Claimed from it: {text}", look="small") for text in own)
-    return flow(Details("Quote", (*quotes, *told))) if quotes else ()
+    claimed = tuple(paragraph(f"Claimed from it: {text}", look="small") for text in own)
+    return flow(Details("Quote", (*quotes, *claimed))) if quotes else ()
 
 
 def _place(section: str) -> str:
