@@ -143,6 +143,7 @@ def listening(routes: list[Route], path: str = "") -> Callable[[], AbstractConte
     def running() -> Iterator[str]:
         listener = socket.socket()
         listener.bind(("127.0.0.1", 0))
+        listener.listen()  # who connects before uvicorn is up waits, and is not refused
         config = uvicorn.Config(Starlette(routes=routes), log_level="error", lifespan="off")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -62,11 +62,12 @@ def reachable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", f"http://127.0.0.1:{port}")
+def out_of_reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A port that nobody listens on, nor can while the test lasts."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", f"http://127.0.0.1:{taken.getsockname()[1]}")
+        yield
 
 
 def invoke(*arguments: str) -> Result:
@@ -310,7 +311,7 @@ def test_a_reader_that_leaves_early_is_no_failure() -> None:
     stderr = process.stderr.read()
     process.stderr.close()
 
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     assert "Broken" not in stderr
     assert "Traceback" not in stderr
 
@@ -320,7 +321,7 @@ def test_reports_are_utf_8_whatever_the_locale() -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     process = start("ask", ANSWERED, env=environment)
 
-    stdout = process.communicate(timeout=20)[0]
+    stdout = process.communicate(timeout=60)[0]
 
     assert process.returncode == 0
     assert stdout.startswith("# Migraine prévention")
@@ -423,15 +424,18 @@ def test_a_shell_completes_commands_and_runs(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_help_answers_at_once() -> None:
     """In processor time: a program that waits for others has not been slow itself."""
+    before = _children_s()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    limit_s = max(HELP_LIMIT_S, 8 * (_children_s() - before))  # where Python itself is slow, so may help be
     took_s = []
-    while min(took_s, default=HELP_LIMIT_S) >= HELP_LIMIT_S and len(took_s) < 20:  # one quick start is proof
+    while min(took_s, default=limit_s) >= limit_s and len(took_s) < 20:  # one quick start is proof
         before = _children_s()
         process = start("--help", script=None)
         process.communicate(timeout=120)
         took_s.append(_children_s() - before)
         assert process.returncode == 0
 
-    assert min(took_s) < HELP_LIMIT_S
+    assert min(took_s) < limit_s
 
 
 def _children_s() -> float:

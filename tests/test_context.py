@@ -112,17 +112,18 @@ def test_threads_that_read_at_once_cut_each_record_once() -> None:
 
 
 async def test_nobody_waits_for_what_is_looked_up_ahead() -> None:
-    run, known = RunContext(), list[str]()
+    run, known, looked_up = RunContext(), list[str](), asyncio.Event()
 
     async def look_up(drugs: Sequence[str]) -> None:
         await asyncio.sleep(0.01)
         known.extend(drugs)
+        looked_up.set()
 
     run.looks_up["mechanism"] = look_up
     run.look_ahead([])
     run.look_ahead(["propranolol"])
     assert known == []
-    await asyncio.sleep(0.1)
+    await asyncio.wait_for(looked_up.wait(), 5)
     assert known == ["propranolol"]
     await run.leave()
 

@@ -63,7 +63,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def settings(**changes: Any) -> Settings:
-    quick = {"research.max_iterations": 1, "research.max_results_per_tool": 5, "research.search_timeout": 5}
+    quick = {"research.max_iterations": 1, "research.max_results_per_tool": 5}
     return Settings().overridden({**quick, **changes})
 
 

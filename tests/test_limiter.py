@@ -202,25 +202,38 @@ def test_a_limiter_serves_one_loop_after_another(tmp_path: Path) -> None:
     assert limiter.shared
 
 
-async def test_a_days_allowance_is_counted_once_for_all_processes(tmp_path: Path) -> None:
+class Noon(datetime):
+    """A clock that stands still, far from midnight."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:
+        return datetime(2025, 6, 1, 12, tzinfo=tz)
+
+
+async def test_a_days_allowance_is_counted_once_for_all_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limiter_module, "datetime", Noon)
     first, second = (RateLimiter(tmp_path / "limits.sqlite") for _ in range(2))
     assert [await each.spend("fda", 3) for each in (first, second, first, second)] == [True, True, True, False]
     assert await first.spend("other", 3)
 
 
-async def test_an_allowance_that_cannot_be_shared_is_counted_here() -> None:
+async def test_an_allowance_that_cannot_be_shared_is_counted_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limiter_module, "datetime", Noon)
     alone = RateLimiter(None)
     assert [await alone.spend("fda", 2) for _ in range(3)] == [True, True, False]
 
 
 async def test_another_day_has_its_own_allowance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limiter_module, "datetime", Noon)
     limiter = RateLimiter(tmp_path / "limits.sqlite")
     assert [await limiter.spend("fda", 1) for _ in range(2)] == [True, False]
 
     class Tomorrow(datetime):
         @classmethod
         def now(cls, tz: tzinfo | None = None) -> datetime:
-            return datetime.now(tz) + timedelta(days=1)
+            return Noon.now(tz) + timedelta(days=1)
 
     monkeypatch.setattr(limiter_module, "datetime", Tomorrow)
     assert [await limiter.spend("fda", 1) for _ in range(2)] == [True, False]

@@ -87,6 +87,17 @@ def told(client: httpx.Client, run: str, last: str = "") -> Iterator[Told]:
                 fields = {}
 
 
+def told_and_answered(client: httpx.Client, run: str) -> list[Told]:
+    """All that is told of a run that asks about its candidates, and goes on with all of them."""
+    events = []
+    for one in told(client, run):
+        events.append(one)
+        if one.kind == "asked" and one.data["html"]:
+            names = re.findall(r'name="accepted" value="([^"]+)"', one.data["html"])
+            assert client.post(f"{run}/approval", data={"accepted": names}).status_code == 303
+    return events
+
+
 def report_of(folder: Path, run: str) -> dict[str, object]:
     return json.loads((folder / "runs" / run.rpartition("/")[2] / "report.json").read_text())  # type: ignore[no-any-return]
 
@@ -125,9 +136,9 @@ def test_the_form_offers_kinds_examples_depths_sources_model_and_budget(client: 
 
 
 def test_a_run_is_told_until_its_end(client: httpx.Client) -> None:
-    address = asked(client)
+    address = asked(client, approve="yes")  # under way until it is answered
     watching = client.get(address).text
-    events = list(told(client, address))
+    events = told_and_answered(client, address)
     boards = [one.data["html"] for one in events if one.kind == "board"]
 
     assert "Research under way" in watching
@@ -172,9 +183,9 @@ def test_history_and_comparison_name_the_runs(client: httpx.Client, run: str) ->
 
 
 def test_three_runs_go_on_at_once(client: httpx.Client, folder: Path) -> None:
-    runs = [asked(client) for _ in range(3)]
+    runs = [asked(client, approve="yes") for _ in range(3)]  # under way until they are answered
     listed = client.get("/").text
-    ends = [[one.kind for one in told(client, run)][-1] for run in runs]
+    ends = [told_and_answered(client, run)[-1].kind for run in runs]
 
     assert all(run in listed for run in runs), "all were under way together"
     assert ends == ["end"] * 3
@@ -224,7 +235,7 @@ def test_a_run_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     with serving(tmp_path) as (client, server):
         address = asked(client, max_iterations="3", depth="standard")
         for one in told(client, address):
-            if one.kind == "line" and "judged" in one.data["html"]:
+            if one.kind == "line" and "found" in one.data["html"]:
                 os.kill(server.pid, signal.SIGKILL)
                 break
         seen = one.number

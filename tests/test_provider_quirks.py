@@ -109,10 +109,11 @@ def written(tool: Body) -> str:
 
 
 def late(_: Body) -> Said:
-    time.sleep(1.5)
+    time.sleep(3)
     return PlainTextResponse("too late")
 
 
+LATE = on("JudgeDraft", late)
 JUDGE_FAILS = "judge: the model gave no valid JudgeDraft in 3 attempts"
 UNREAD = "not read by the model: the model did not answer"
 NO_SOURCE = "the model asked no source; the baseline analyst asked instead"
@@ -186,7 +187,7 @@ TOLD = {
     "a tool call that names no arguments": (on("choice", lambda _: '{"name": "search_pubmed"}'), NO_SOURCE),
     "arguments that are no JSON": (on("choice", lambda _: called(("search_pubmed", "{query"))), "unusable arguments"),
     "a tool that does not exist": (on("choice", lambda _: called(("search_web", "{}"))), "unusable arguments"),
-    "no answer in time": (on("JudgeDraft", late), "judge: the model did not answer (APITimeoutError)"),
+    "no answer in time": (LATE, "judge: the model did not answer (APITimeoutError)"),
 }
 
 
@@ -212,7 +213,7 @@ async def ran(answer: Callable[[Body], Said], sandbox: SandboxServer) -> tuple[R
     server = OpenAIServer(keeping, takes_bounds=True)
     with server.running() as url:
         settings = Settings(
-            llm=LLMSettings(base_url=url, structured_output=True, timeout_s=1.0),
+            llm=LLMSettings(base_url=url, structured_output=True, timeout_s=1.0 if answer is LATE else 60.0),
             research=ResearchSettings(max_iterations=1, max_results_per_tool=5),
             tools=ToolSettings(sources=("pubmed",)),
         )

@@ -30,7 +30,7 @@ def sandbox() -> Iterator[SandboxServer]:
 
 
 def settings(**changes: Any) -> Settings:
-    quick = {"research.max_iterations": 2, "research.max_results_per_tool": 5, "research.search_timeout": 5}
+    quick = {"research.max_iterations": 2, "research.max_results_per_tool": 5}
     return Settings().overridden({**quick, **changes})
 
 
@@ -68,7 +68,8 @@ async def test_a_replay_asks_nobody_and_gives_the_same_report(sandbox: SandboxSe
 )
 async def test_a_replay_meets_the_same_failures(plan: FaultPlan, told: str, tmp_path: Path) -> None:
     with FaultySandbox(faults=plan) as broken, Ledger(tmp_path / "ledger.db") as ledger:
-        report = await run(broken, ledger, settings=settings(**{"research.max_iterations": 1}))
+        chosen = settings(**{"research.max_iterations": 1, "research.search_timeout": 5})
+        report = await run(broken, ledger, settings=chosen)
         again = await replay("one", ledger)
 
     assert any(told in line for line in report.limitations)

@@ -78,11 +78,11 @@ async def test_two_runs_give_the_same_report() -> None:
 
 
 class Slow(BaseChatAgent):
-    """A specialist that takes its time and notes when."""
+    """A specialist that notes when it is at work, and waits for the others where it is told to."""
 
-    def __init__(self, name: str, moments: list[tuple[str, str]]) -> None:
+    def __init__(self, name: str, moments: list[tuple[str, str]], others: asyncio.Barrier | None = None) -> None:
         super().__init__(name, "Takes its time.")
-        self._moments = moments
+        self._moments, self._others = moments, others
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
@@ -90,7 +90,8 @@ class Slow(BaseChatAgent):
 
     async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
         self._moments.append((self.name, "began"))
-        await asyncio.sleep(0.05)
+        if self._others is not None:
+            await asyncio.wait_for(self._others.wait(), 30)
         self._moments.append((self.name, "ended"))
         found = record("1", "Propranolol in migraine", "Propranolol reduced migraine attacks.")
         return Response(chat_message=findings(self.name, reply(found)))
@@ -102,7 +103,8 @@ class Slow(BaseChatAgent):
 async def test_specialists_of_a_round_work_side_by_side() -> None:
     moments: list[tuple[str, str]] = []
     client = BaselineChatCompletionClient()
-    own = [Slow(name, moments) for name in ("one", "two", "three")]
+    together = asyncio.Barrier(3)
+    own = [Slow(name, moments, together) for name in ("one", "two", "three")]
     judge = JudgeAgent("judge", client, limits=JudgeLimits(max_iterations=1))
     await ran(ResearchTeam([*own, judge, ReportAgent("report", client)], client))
     assert [what for _, what in moments] == ["began"] * 3 + ["ended"] * 3

@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def settings(**changes: Any) -> Settings:
-    quick = {"research__max_iterations": 2, "research__max_results_per_tool": 5, "research__search_timeout": 5}
+    quick = {"research__max_iterations": 2, "research__max_results_per_tool": 5}
     return Settings().overridden({name.replace("__", "."): value for name, value in {**quick, **changes}.items()})
 
 

@@ -39,7 +39,7 @@ def endpoints(sandbox: SandboxServer) -> Endpoints:
 
 def settings(**changes: Any) -> Settings:
     """Short runs: two rounds, few records; keyword `research__limits__max_tokens` is `research.limits.max_tokens`."""
-    quick = {"research__max_iterations": 2, "research__max_results_per_tool": 5, "research__search_timeout": 5}
+    quick = {"research__max_iterations": 2, "research__max_results_per_tool": 5}
     return Settings().overridden({name.replace("__", "."): value for name, value in {**quick, **changes}.items()})
 
 
@@ -96,9 +96,8 @@ FAULTS = {
 @pytest.mark.parametrize("plan", FAULTS.values(), ids=list(FAULTS))
 async def test_a_source_that_fails_is_named_and_the_others_report(plan: FaultPlan) -> None:
     with FaultySandbox(faults=plan) as broken:
-        report = await research(
-            QUESTION, settings=settings(research__max_iterations=1), endpoints=Endpoints.sandbox(broken.url)
-        )
+        chosen = settings(research__max_iterations=1, research__search_timeout=5)
+        report = await research(QUESTION, settings=chosen, endpoints=Endpoints.sandbox(broken.url))
 
     assert any("europepmc" in line.lower() for line in report.limitations)
     assert {entry.status for entry in report.search_log if entry.source == "europepmc"} == {"unavailable"}
@@ -111,7 +110,7 @@ async def test_with_every_source_down_the_report_says_so_and_invents_nothing() -
     with FaultySandbox(faults=everything) as dead:
         endpoints = Endpoints.sandbox(dead.url)
         with pytest.raises(SourcesUnreachable, match=r"no source could be reached \(.*pubmed.*doctor") as raised:
-            await research(QUESTION, settings=settings(), endpoints=endpoints)
+            await research(QUESTION, settings=settings(research__search_timeout=5), endpoints=endpoints)
 
     report = raised.value.report
     assert report.stop_reason == "sources_unreachable"

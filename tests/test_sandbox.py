@@ -33,13 +33,13 @@ def library() -> Library:
 
 @pytest.fixture(scope="module")
 def client(library: Library) -> Iterator[httpx.Client]:
-    with SandboxServer(library) as sandbox, httpx.Client(base_url=sandbox.url, trust_env=False) as opened:
+    with SandboxServer(library) as sandbox, httpx.Client(base_url=sandbox.url, trust_env=False, timeout=60) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
 def bundled() -> Iterator[httpx.Client]:
-    with SandboxServer() as sandbox, httpx.Client(base_url=sandbox.url, trust_env=False) as opened:
+    with SandboxServer() as sandbox, httpx.Client(base_url=sandbox.url, trust_env=False, timeout=60) as opened:
         yield opened
 
 
@@ -615,7 +615,7 @@ def test_a_text_that_is_no_graphql_gives_a_syntax_error_alone(client: httpx.Clie
 def test_a_failure_on_the_way_gives_errors_beside_the_data_that_there_is() -> None:
     nameless = Disease.model_construct(id="EFO_1", name=None, synonyms=[], drugs=[], targets=[])
     library = Library.model_construct(diseases=(nameless,))
-    with SandboxServer(library) as sandbox, httpx.Client(base_url=sandbox.url, trust_env=False) as client:
+    with SandboxServer(library) as sandbox, httpx.Client(base_url=sandbox.url, trust_env=False, timeout=60) as client:
         found = graphql(client, '{ disease(efoId: "EFO_1") { name } drug(chemblId: "CHEMBL1") { id } }')
 
     assert found["data"] == {"disease": None, "drug": None}
@@ -634,23 +634,23 @@ def test_a_server_is_ready_when_it_is_entered_and_gone_when_it_is_left(library: 
     with SandboxServer(library) as sandbox:
         port = int(sandbox.url.rpartition(":")[2])
         assert sandbox.url.startswith("http://127.0.0.1:")
-        assert httpx.get(f"{sandbox.url}/clinicaltrials/studies").status_code == 200
+        assert httpx.get(f"{sandbox.url}/clinicaltrials/studies", timeout=60).status_code == 200
 
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
 
 
 async def test_a_server_works_in_a_running_loop(library: Library) -> None:
-    async with SandboxServer(library) as sandbox, httpx.AsyncClient() as client:
+    async with SandboxServer(library) as sandbox, httpx.AsyncClient(timeout=60) as client:
         assert (await client.get(f"{sandbox.url}/chembl/molecule.json")).status_code == 200
 
 
 def test_a_server_notes_every_request(library: Library) -> None:
     with SandboxServer(library) as sandbox:
         before = time.monotonic()
-        httpx.get(f"{sandbox.url}/pubmed/esearch.fcgi?term=a&retmode=json")
-        httpx.get(f"{sandbox.url}/clinicaltrials/studies/NCT00000000")
-        httpx.get(f"{sandbox.url}/nowhere")
+        httpx.get(f"{sandbox.url}/pubmed/esearch.fcgi?term=a&retmode=json", timeout=60)
+        httpx.get(f"{sandbox.url}/clinicaltrials/studies/NCT00000000", timeout=60)
+        httpx.get(f"{sandbox.url}/nowhere", timeout=60)
 
     seen = [(each.source, each.path, each.status) for each in sandbox.requests]
     assert seen == [
@@ -666,7 +666,7 @@ def test_a_server_can_be_started_again(library: Library) -> None:
     sandbox = SandboxServer(library)
     for _ in range(2):
         with sandbox:
-            assert httpx.get(f"{sandbox.url}/chembl/molecule.json").status_code == 200
+            assert httpx.get(f"{sandbox.url}/chembl/molecule.json", timeout=60).status_code == 200
     sandbox.stop()
 
 
@@ -680,7 +680,7 @@ def test_a_taken_port_is_an_os_error(library: Library) -> None:
 def test_latency_is_waited_before_each_answer(library: Library) -> None:
     with SandboxServer(library, latency_s=0.1) as sandbox:
         before = time.perf_counter()
-        httpx.get(f"{sandbox.url}/chembl/molecule.json")
+        httpx.get(f"{sandbox.url}/chembl/molecule.json", timeout=60)
 
     assert time.perf_counter() - before >= 0.1
 
@@ -720,7 +720,7 @@ def test_the_same_question_has_the_same_answer(library: Library) -> None:
     answers = []
     for _ in range(2):
         with SandboxServer(library) as sandbox:
-            answers.append([httpx.get(sandbox.url + path).content for path in paths])
+            answers.append([httpx.get(sandbox.url + path, timeout=60).content for path in paths])
 
     assert answers[0] == answers[1]
 
@@ -730,9 +730,9 @@ def test_the_program_prints_its_address_and_serves() -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         url = program.stdout.readline().strip()
-        status = httpx.get(f"{url}/chembl/molecule.json").status_code
+        status = httpx.get(f"{url}/chembl/molecule.json", timeout=60).status_code
         program.send_signal(2)
-        assert program.wait(10) == 0
+        assert program.wait(60) == 0
 
     assert status == 200
 

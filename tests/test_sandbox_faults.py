@@ -434,9 +434,9 @@ def test_a_plan_in_a_file_is_served(tmp_path: Path) -> None:
         assert program.stdout is not None
         url = program.stdout.readline().strip()
         paths = ("chembl/molecule.json", "pubmed/esearch.fcgi", "biorxiv/pubs/biorxiv/10.1/x")
-        statuses = [httpx.get(f"{url}/{path}").status_code for path in paths]
+        statuses = [httpx.get(f"{url}/{path}", timeout=60).status_code for path in paths]
         program.send_signal(2)
-        assert program.wait(10) == 0
+        assert program.wait(60) == 0
 
     assert statuses == [200, 404, 503]
 

@@ -226,7 +226,7 @@ async def test_a_name_that_is_bound_anew_to_loopback_hears_no_request(
     bound = public.model_copy(
         update={"base_url": f"https://rebound.invalid:{listener.port}", "key": SecretStr(CANARIES["NCBI_API_KEY"])}
     )
-    policy = RetryPolicy(attempts=2).scaled(0.02)
+    policy = RetryPolicy(attempts=2, first_wait_s=0.01, longest_wait_s=0.02)
     async with Transport(Endpoints(by_source={source: bound}), policy=policy) as transport:
         with pytest.raises(SearchError):
             await transport.get(source, "secret-path", read=Reply.json, params={"term": "x"})

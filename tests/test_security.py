@@ -30,7 +30,7 @@ from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 
-QUICK = RetryPolicy().scaled(0.02)
+QUICK = RetryPolicy(first_wait_s=0.01, longest_wait_s=0.1)
 
 
 # --- a settings file that lies in the folder ---

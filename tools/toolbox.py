@@ -7,6 +7,7 @@ failure: it answers with a reply that names it. Tools of a team share one transp
 import asyncio
 import contextlib
 import hashlib
+import re
 import threading
 from abc import abstractmethod
 from collections import OrderedDict
@@ -17,12 +18,13 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool, ToolSchema
-from pydantic import BaseModel, Field, PrivateAttr, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, Field, PrivateAttr, ValidationError, create_model
 
 from .enclosure import disclose, enclosed, new_marker
 from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
 from .evidence import Evidence
 from .http.transport import Transport
+from .lexicon import canonical_drug
 from .registry import cards, searchable
 from .search import Source, SourceReply, Status
 from .sources.card import module_of
@@ -37,7 +39,7 @@ from .sources.studies.pubmed import PubMed
 
 SEARCH_TIMEOUT_S = 90.0  # one tool call, all its requests and retries included
 MAX_SINGLE_DRUGS = 8  # of one call to a source that is asked for each alone
-_DRUG_NAME = r"^[^\s\"\\<>{}][^\"\\<>{}\n\r\t]{1,149}$"  # any name of the lexicon, and nothing that ends a quoted one
+_DRUG_NAME = r"[A-Za-z0-9][A-Za-z0-9 ,.'()+-]{1,99}"
 MAX_DRUGS = 20  # of one call: as many as a source answers in one reply of moderate size
 Args = TypeVar("Args", bound=BaseModel)
 Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]
@@ -107,11 +109,18 @@ class TrialArgs(BaseModel, extra="forbid"):
     ]
 
 
+def _drug_name(name: str) -> str:
+    """A name that may go into a request: one that the lexicon has, such as `amlodipine/valsartan`, or plain words."""
+    if re.fullmatch(_DRUG_NAME, name) is None and canonical_drug(name) is None:
+        raise ValueError("no drug's name")
+    return name
+
+
 class DrugArgs(BaseModel, extra="forbid"):
     """Drugs by their generic names."""
 
     drugs: Annotated[
-        list[Annotated[str, Field(pattern=_DRUG_NAME)]],
+        list[Annotated[str, AfterValidator(_drug_name)]],
         Field(min_length=1, max_length=MAX_DRUGS, description="Generic names, such as propranolol; all in one call"),
     ]
 
@@ -120,7 +129,7 @@ class FewDrugArgs(DrugArgs):
     """Drugs of which each takes a request of its own."""
 
     drugs: Annotated[
-        list[Annotated[str, Field(pattern=_DRUG_NAME)]],
+        list[Annotated[str, AfterValidator(_drug_name)]],
         Field(min_length=1, max_length=MAX_SINGLE_DRUGS, description="Generic names, such as propranolol"),
     ]
 
