@@ -90,6 +90,21 @@ def test_a_question_on_harm_that_nothing_bears_on_says_so() -> None:
     )
 
 
+def test_records_that_speak_of_a_harm_undecided_are_no_answer() -> None:
+    said = _first_lines("Does propranolol cause gout?", _paper("Propranolol and gout. Gout was rare with propranolol."))
+
+    assert said == (
+        "No answer on propranolol and gout: of 1 publication and 0 drug labels read none surely says it. That is no "
+        "evidence of safety. 1 publication on propranolol speaks of gout: 1 undecided."
+    )
+
+
+def test_what_nothing_was_read_of_is_not_said_to_have_nothing_against_it() -> None:
+    assert _first_lines("Does vitamin D not help in depression?") == (
+        "No answer: no record read is on vitamin D in depression. That is no evidence either way."
+    )
+
+
 def test_what_to_avoid_are_drugs_with_which_patients_did_worse_than_without() -> None:
     paper = _paper("Sulindac and aspirin in asthma. More attacks of asthma followed aspirin than placebo.")
     worse = {"role": "tested", "kind": "efficacy", "effect": "worse", "comparator": "placebo"}

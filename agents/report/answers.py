@@ -87,6 +87,8 @@ def _harmful(material: Material, references: References) -> Answer:
         where = f"with harm in {about}" if asked.kind == "avoid" else f"as causing {about}"
         said.append(f"Read {where}: {named}. {_LEADS}")
     missing = [drug for drug in asked.drugs if drug not in spoken_of[len(asked.drugs) :]]
+    if said and not told and not reported:
+        said.insert(0, _nothing(material, f" on {_named(material)} and {about}", "surely "))
     if missing or not said:
         whose = f" on {short(listed(missing))}" if missing else ""
         said.append(
@@ -97,7 +99,7 @@ def _harmful(material: Material, references: References) -> Answer:
         f"{capital(each.drug)} carries a boxed warning: “{short(each.sentence, LONGEST_QUOTE)}”"
         for each in _boxed_of([drug for drug in drugs if drug not in shown_above], told, material)
     ]
-    sure = CURATED if told else PUBLISHED if found else 0.0
+    sure = CURATED if told else PUBLISHED if reported else 0.0
     return Answer(said, _shown_harms(found, told, about, references), sure)
 
 
@@ -108,13 +110,13 @@ def _boxed_of(drugs: Sequence[str], told: Sequence[Warning], material: Material)
         yield next(on_it, any_of_it)
 
 
-def _nothing(material: Material, what: str) -> str:
+def _nothing(material: Material, what: str, how: str = "") -> str:
     labels = sum(kind_of(record) == "label" for record in material.pool)
     publications = sum(kind_of(record) == "publication" for record in material.pool)
     if material.asked.kind == "avoid":
         what = f" which drugs to avoid{what.replace(' on ', ' in ', 1)}"
     read = f"{counted(publications, 'publication')} and {counted(labels, 'drug label')}"
-    return f"No answer{what}: of {read} read none says it. That is no evidence of safety."
+    return f"No answer{what}: of {read} read none {how}says it. That is no evidence of safety."
 
 
 def _warned(warning: Warning, kind: Kind, about: str) -> str:
@@ -382,12 +384,13 @@ def _negative(material: Material, references: References) -> Answer:
     against = sorted((c for c in drugs if c.appraisal.contradicting), key=lambda c: -len(c.appraisal.contradicting))
     where = f" in {short(material.topic)}" if asked.conditions else ""
     if not against:
-        named = f" {_named(material)}" if _named(material) else " a drug"
-        for_it = sum(len(c.appraisal.supporting) for c in drugs)
+        named, for_it = _named(material) or "a drug", sum(len(c.appraisal.supporting) for c in drugs)
+        if not drugs:
+            return Answer([f"No answer: no record read is on {named}{where}. That is no evidence either way."], [])
         helps = (
             f"; {counted(for_it, 'record')} {'speaks' if for_it == 1 else 'speak'} for it" if _named(material) else ""
         )
-        none = f"No record read speaks against{named}{where}{helps}{_doubts(drugs)}. That does not show that it helps."
+        none = f"No record read speaks against {named}{where}{helps}{_doubts(drugs)}. That does not show that it helps."
         return Answer([none], [])
     told = [f"{c.drug} ({len(c.appraisal.contradicting)} against, {len(c.appraisal.supporting)} for)" for c in against]
     refuted = [c.drug for c in against if c.appraisal.quality == "refuted"]

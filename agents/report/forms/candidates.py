@@ -71,9 +71,14 @@ def candidate_card(report: ReportContent, candidate: DrugCandidate, place: int) 
 def _standing(candidate: DrugCandidate) -> Iterator[tuple[str, Flow]]:
     marketed = candidate.current_indications
     more = f" and {len(marketed) - _MAX_INDICATIONS} more" if len(marketed) > _MAX_INDICATIONS else ""
-    yield "Status", flow(candidate.clinical_status)
-    yield "Marketed for", flow("; ".join(marketed[:_MAX_INDICATIONS]) or NOT_REPORTED, more)
-    yield "Mechanism", flow(candidate.mechanism)
+    told = {
+        "Status": candidate.clinical_status,
+        "Marketed for": "; ".join(marketed[:_MAX_INDICATIONS]) + more or NOT_REPORTED,
+        "Mechanism": candidate.mechanism,
+    }
+    yield from ((name, flow(said)) for name, said in told.items() if said != NOT_REPORTED)
+    if silent := [name for name, said in told.items() if said == NOT_REPORTED]:
+        yield ", ".join([silent[0], *map(str.lower, silent[1:])]), flow(NOT_REPORTED)
     if candidate.proposed_mechanism not in (NOT_REPORTED, NONE_PROPOSED):
         yield "Proposed here", flow(candidate.proposed_mechanism)
 
