@@ -89,13 +89,16 @@ class Beside:
         return dict(zip(classes, map(float, lean.clip(-1, 1.5).round(2)), strict=True))
 
     def look_at_harm(self, title: str, share: Mapping[str, float]) -> None:
-        """Print how often a record that is read as surely reporting harm does."""
+        """Print how often a record that the heads, or both, read as surely reporting harm does."""
         told_as = {"kind": "harm", "effect": "worse", "role": "cause"}
-        kind, effect, role = (self.pooled(name, share[name])[:, FIELDS[name].index(of)] for name, of in told_as.items())
-        shown = np.maximum(kind * effect, role) >= SURE_OF_HARM
         told = (self.truth("kind") == "harm") & (self.truth("effect") == "worse") | (self.truth("role") == "cause")
-        figures = f"{shown.sum()} shown, {100 * told[shown].mean():.0f} % right, recall {100 * shown[told].mean():.0f}"
-        print(f"{title}, harm from {SURE_OF_HARM} on: {figures}")
+        for who, by in (("heads", dict.fromkeys(FIELDS, 0.0)), ("joined", share)):
+            kind, effect, role = (
+                self.pooled(name, by[name])[:, FIELDS[name].index(of)] for name, of in told_as.items()
+            )
+            shown = np.maximum(kind * effect, role) >= SURE_OF_HARM
+            figures = f"{100 * told[shown].mean():.0f} % right, recall {100 * shown[told].mean():.0f}"
+            print(f"{title}, harm from {SURE_OF_HARM} on, {who}: {shown.sum()} shown, {figures}")
 
     def look(self, title: str, settled: Mapping[str, Any]) -> None:
         """Print the figures of the heads, of the encoder and of both; of both where no colleague would disagree too."""
@@ -107,6 +110,7 @@ class Beside:
                 report(f"{title}, {name}, {who}", FIELDS[name], told, self.truth(name), lean)
             sure = np.array([each.sure for each in self.labels])
             report(f"{title}, {name}, joined, sure labels", FIELDS[name], told[sure], self.truth(name)[sure], lean)
+        self.look_at_harm(title, settled["share"])
         told = sharpened(self.pooled("verdict", settled["share"]["verdict"]), settled["sharpness"])
         truth = self.truth("verdict")
         heads = np.exp(self._said["verdict"][0])
@@ -121,7 +125,6 @@ class Beside:
             recall = right.sum() / (truth == name).sum()
             figures = f"{shown.sum()} shown, {100 * right.mean():.0f} % right, recall {100 * recall:.0f}"
             print(f"{name} from {least} on: {figures}")
-        self.look_at_harm(title, settled["share"])
 
 
 def is_apart(label: Label) -> bool:

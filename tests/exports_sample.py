@@ -311,7 +311,18 @@ def hostile(payload: str) -> ResearchReport:
     report = sample()
     pico = Pico(population=payload, intervention=payload, comparator=payload, outcome=payload, result=payload)
     fields: dict[str, Any] = dict.fromkeys(
-        ("title", "sentence", "in_figures", "section", "effects_section", "drug", "date", "design"), payload
+        (
+            "title",
+            "sentence",
+            "in_figures",
+            "in_figures_section",
+            "section",
+            "effects_section",
+            "drug",
+            "date",
+            "design",
+        ),
+        payload,
     )
     fields |= {"pico": pico, "figures": [payload]}
     candidate = report.candidates[0].model_copy(

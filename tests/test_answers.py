@@ -116,6 +116,10 @@ def test_what_to_avoid_are_drugs_with_which_patients_did_worse_than_without() ->
     assert _first_lines("Which drugs should be avoided in asthma?", paper).startswith(
         "No answer which drugs to avoid in"
     )
+    asked = "Which beta blockers should be avoided in asthma?"
+    undecided = _first_lines(asked, _paper("Propranolol in asthma. Asthma was as rare with propranolol."))
+    assert undecided.startswith("No answer which drugs to avoid in asthma: of 1 publication")
+    assert undecided.count("That is no evidence of safety.") == 1
 
 
 def test_a_comparison_counts_trials_of_both_drugs_first() -> None:

@@ -424,9 +424,12 @@ def test_a_shell_completes_commands_and_runs(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_help_answers_at_once() -> None:
     """In processor time: a program that waits for others has not been slow itself."""
-    before = _children_s()
-    subprocess.run([sys.executable, "-c", "pass"], check=True)
-    limit_s = max(HELP_LIMIT_S, 8 * (_children_s() - before))  # where Python itself is slow, so may help be
+    bare_s = []
+    for _ in range(3):
+        before = _children_s()
+        subprocess.run([sys.executable, "-c", "pass"], check=True)
+        bare_s.append(_children_s() - before)
+    limit_s = max(HELP_LIMIT_S, 8 * min(bare_s))  # where Python itself is slow, so may help be
     took_s = []
     while min(took_s, default=limit_s) >= limit_s and len(took_s) < 20:  # one quick start is proof
         before = _children_s()

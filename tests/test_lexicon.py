@@ -109,6 +109,7 @@ def test_every_drug_that_is_found_can_be_looked_up() -> None:
     every = list(drug_names().synonyms)
     for at in range(0, len(every), MAX_DRUGS):
         DrugArgs(drugs=every[at : at + MAX_DRUGS])
+    assert DrugArgs(drugs=['"aspirin"', "Amlodipine/Valsartan"]).drugs == ["aspirin", "amlodipine/valsartan"]
     for name in ('a"b', "a/b", "a\nb", "<a>", "$(a)", "a" * 200, " a", ""):
         with pytest.raises(ValidationError):
             DrugArgs(drugs=[name])

@@ -24,6 +24,10 @@ def test_an_effect_size_in_a_sentence_that_names_no_drug_is_that_of_the_record()
         ("After a 2-week run-in period, patients took budesonide for 12 weeks.", 2.8),
         ("Both were given once, with a 10-day washout period between them.", None),
         ("Renal function was measured every 6 months for 3 years.", 36.0),
+        ("They took 20 mg every day for 12 weeks.", 2.8),
+        ("Median follow-up was 2.6 years (every 6 months).", 31.2),
+        ("After a 4-week lead-in, 48 weeks of treatment followed.", 11.0),
+        ("After washout, 12 weeks of treatment followed.", 2.8),
     ],
 )
 def test_ages_and_what_goes_before_or_between_treatments_are_no_follow_up(told: str, months: float | None) -> None:

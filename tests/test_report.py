@@ -149,7 +149,7 @@ async def test_drugs_beyond_those_shown_are_named_as_what_they_are() -> None:
 
     assert len(report.drug_candidates) == len(drugs) - 1
     [left] = set(drugs) - set(report.drug_candidates)
-    assert f"Records speak for or against further drugs: {left} (1 for)." in report.to_markdown()
+    assert f"Records speak for or against further drugs: {left} (0 against, 1 for)." in report.to_markdown()
     assert "no result that could be read" not in report.to_markdown()
 
 

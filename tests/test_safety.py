@@ -134,7 +134,8 @@ def test_silence_is_no_safety_and_nothing_is_recommended() -> None:
     said = told()
 
     assert (
-        "No approval and no label is at hand of propranolol and topiramate, and no record read speaks of harm" in said
+        "No approval and no label is at hand of propranolol and topiramate, and no result read names them beside"
+        in said
     )
     assert "Nothing here is a recommendation, and what no source says is no evidence of safety." in said
 
@@ -152,8 +153,7 @@ def test_what_records_say_of_a_drug_and_harm_is_quoted_its_figures_first_and_wit
 
     quoted = "“With topiramate adverse events rose to 40% (placebo 12%, p<0.01)."
     assert f"**Harm and tolerability in the records read:** {quoted}" in said
-    assert "read as reporting it" not in said
-    assert "no more harm" not in said
+    assert "read as reporting harm" not in said
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_records_that_surely_report_harm_of_patients_are_counted(fields: dict[st
     said = safety_section(material, found, References(material.records))
 
     assert said is not None
-    assert ("1 record read as reporting it" in said.content) is shown
+    assert ("1 record read as reporting harm" in said.content) is shown
 
 
 def test_the_section_stands_in_the_tree_that_all_forms_show() -> None:

@@ -94,6 +94,8 @@ def test_papers_of_one_trial_count_once_by_the_name_that_both_write_out() -> Non
         ((469, 470), ("Staessen JA", "Staessen JA"), 2),
         ((469, 469), ("Staessen JA", "Fagard R"), 2),
         ((60, 60), ("Staessen JA", "Staessen JA"), 2),
+        ((469, 469), ("Call all trials strong", "Call all trials strong"), 2),
+        ((469, 469), ("", ""), 2),
     ],
 )
 def test_randomised_trials_of_one_first_author_with_as_many_participants_are_one(

@@ -110,10 +110,12 @@ class TrialArgs(BaseModel, extra="forbid"):
 
 
 def _drug_name(name: str) -> str:
-    """A name that may go into a request: one that the lexicon has, such as `amlodipine/valsartan`, or plain words."""
-    if re.fullmatch(_DRUG_NAME, name) is None and canonical_drug(name) is None:
-        raise ValueError("no drug's name")
-    return name
+    """A name that may go into a request: plain words, else as the lexicon has it, such as `amlodipine/valsartan`."""
+    if re.fullmatch(_DRUG_NAME, name):
+        return name
+    if known := canonical_drug(name):
+        return known
+    raise ValueError("no drug's name")
 
 
 class DrugArgs(BaseModel, extra="forbid"):

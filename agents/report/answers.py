@@ -22,7 +22,7 @@ from .content import CURATED, NOT_REPORTED, PUBLISHED, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, paragraph, points, table
 from .material import Material, References, as_asked
 from .sections import bears
-from .wording import capital, counted, listed, short
+from .wording import capital, counted, listed, short, tally
 
 LONGEST_QUOTE = 220  # characters of a sentence within the answer; the section below it has it whole
 MOST_QUOTED = 12  # sentences in the section
@@ -88,8 +88,9 @@ def _harmful(material: Material, references: References) -> Answer:
         said.append(f"Read {where}: {named}. {_LEADS}")
     missing = [drug for drug in asked.drugs if drug not in spoken_of[len(asked.drugs) :]]
     if said and not told and not reported:
-        said.insert(0, _nothing(material, f" on {_named(material)} and {about}", "surely "))
-    if missing or not said:
+        whose = "" if asked.kind == "avoid" else f"{_named(material)} and "
+        said.insert(0, _nothing(material, f" on {whose}{about}", "surely "))
+    elif missing or not said:
         whose = f" on {short(listed(missing))}" if missing else ""
         said.append(
             _nothing(material, f"{whose} and {about}" if whose and about else whose or f" on {about or 'harm'}")
@@ -392,7 +393,7 @@ def _negative(material: Material, references: References) -> Answer:
         )
         none = f"No record read speaks against {named}{where}{helps}{_doubts(drugs)}. That does not show that it helps."
         return Answer([none], [])
-    told = [f"{c.drug} ({len(c.appraisal.contradicting)} against, {len(c.appraisal.supporting)} for)" for c in against]
+    told = [tally(c.drug, c.appraisal.supporting, c.appraisal.contradicting) for c in against]
     refuted = [c.drug for c in against if c.appraisal.quality == "refuted"]
     weighs = f" Refuted by the weight of it: {listed(refuted)}." if refuted else " None is refuted by the weight of it."
     lines = [

@@ -189,6 +189,8 @@ class EvidenceRow(BaseModel, extra="forbid"):
     in_figures: str = ""
     """Another sentence of the record, which tells the result in figures where the passage has none; empty where none
     was found, and in older reports."""
+    in_figures_section: str | None = None
+    """Where that sentence stands; None without one."""
     disputed: str | None = None
     """What each reader takes the record to say, where they disagree; None where they don't."""
     effects_section: str | None = None

@@ -17,7 +17,7 @@ from willowbark.tools.ranking import stems
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Approval, Drug, EventCounts, Label
-from willowbark.tools.registry import title_of
+from willowbark.tools.registry import kind_of, title_of
 from willowbark.tools.sources.drugs.chembl_record import warned
 from willowbark.tools.sources.drugs.opentargets_record import signalled
 
@@ -65,8 +65,8 @@ def safety_section(material: Material, shown: Sequence[Candidate], references: R
     known = [each for each in shown if any(harms[each.drug]) or _is_known(each, about.get(each.drug, []))]
     blocks: list[Block] = [paragraph(_NOTE)]
     if silent := [candidate.drug for candidate in shown if candidate not in known]:
-        said = f"No approval and no label is at hand of {listed(silent, most=len(silent))}, and no record read speaks"
-        blocks.append(paragraph(f"{said} of harm by name; that is no evidence of safety."))
+        said = f"No approval and no label is at hand of {listed(silent, most=len(silent))}"
+        blocks.append(paragraph(f"{said}, and no result read names them beside harm; that is no evidence of safety."))
     for place, candidate in enumerate(known, 1):
         told = Pairs(tuple(_told(candidate, names, about, harms[candidate.drug], material, references)))
         warning = _warned(candidate.drug, about.get(candidate.drug, []))
@@ -219,12 +219,15 @@ def _posted(records: Sequence[AppraisedRecord], references: References) -> Itera
 
 
 def _on_harm(candidate: Candidate, material: Material) -> _OnHarm:
-    read = [(each, each.readings[0]) for each in candidate.records if each.readings]
+    papers = (each for each in candidate.records if kind_of(material.records[each.key]) == "publication")
+    read = [(each, each.readings[0]) for each in papers if each.readings]
     read = [(each, reading) for each, reading in read if reading.design not in NOT_PATIENTS]
     reporting = [each.key for each, reading in read if reading.does_harm]
     size = {each.key: each.item.sample_size or 0 for each, _ in read}
     quotes = list[tuple[str, str]]()
     for key in sorted(size, key=lambda key: (key not in reporting, -size[key])):
+        if len(quotes) == MOST_QUOTED:
+            break
         told = told_of_harm(readable(material.records[key]), candidate.drug, material.readings)
         quotes += [(sentence, key) for sentence in told[:1]]
     return _OnHarm(reporting, quotes)
@@ -233,8 +236,8 @@ def _on_harm(candidate: Candidate, material: Material) -> _OnHarm:
 def _harms(told: _OnHarm, references: References) -> Flow:
     """How many publications report harm, and what is told of it, quoted without a verdict."""
     if not any(told):
-        return flow("no sentence of theirs on it names the drug; that is no evidence of safety")
-    counts = f"{counted(len(told.reporting), 'record')} read as reporting it" if told.reporting else ""
+        return flow("no result or conclusion read names the drug beside harm; that is no evidence of safety")
+    counts = f"{counted(len(told.reporting), 'record')} read as reporting harm" if told.reporting else ""
     parts = [flow(counts, references.cite(told.reporting))] if told.reporting else []
-    parts += [flow(_quotes([sentence]), references.cite([key])) for sentence, key in told.quotes[:MOST_QUOTED]]
+    parts += [flow(_quotes([sentence]), references.cite([key])) for sentence, key in told.quotes]
     return joined(parts)

@@ -20,7 +20,7 @@ from .content import CURATED, EVENTS_NOTE, NOT_REPORTED, PUBLISHED, PostedResult
 from .forms.blocks import Block, Flow, Text, flow, joined, paragraph, points, table
 from .material import Material, References, as_asked
 from .tables import posted_results
-from .wording import capital, counted, designs_in_words, listed, short
+from .wording import capital, counted, designs_in_words, listed, short, tally
 
 MAX_SHOWN_TRIALS = 5  # in sentences; the report's table has all
 MAX_OTHERS = 20  # names of drugs that no verdict was read for
@@ -142,12 +142,6 @@ def _standing(trial: Evidence) -> Iterator[str]:
         yield f"stopped: {data.why_stopped}"
 
 
-def _tally(candidate: Candidate) -> str:
-    """A drug with how many records are for it and against it: `adalimumab (2 for, 1 against)`."""
-    sides = {"for": candidate.appraisal.supporting, "against": candidate.appraisal.contradicting}
-    return f"{candidate.drug} ({', '.join(f'{len(keys)} {side}' for side, keys in sides.items() if keys)})"
-
-
 def _others(material: Material, shown: Sequence[Candidate], references: References) -> Iterator[Block]:
     others = [c for c in material.candidates if c not in shown]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
@@ -155,7 +149,9 @@ def _others(material: Material, shown: Sequence[Candidate], references: Referenc
         told = (flow(c.drug, references.cite(c.appraisal.supporting)) for c in beside[:MAX_OTHERS])
         more = f"; and {len(beside) - MAX_OTHERS} more" if len(beside) > MAX_OTHERS else ""
         yield paragraph(f"Read as helping a complication of {material.topic}, not itself: ", *joined(told), f"{more}.")
-    if further := [_tally(c) for c in decided if c not in beside]:
+    if further := [
+        tally(c.drug, c.appraisal.supporting, c.appraisal.contradicting) for c in decided if c not in beside
+    ]:
         yield paragraph(f"Records speak for or against further drugs: {listed(further, most=MAX_OTHERS)}.")
     others = [c for c in others if c not in decided]
     leads = [c.drug for c in others if Direction.supports in c.appraisal.leaning.values()]

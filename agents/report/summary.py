@@ -18,7 +18,7 @@ from ..assessment import sources_breakdown
 from .answers import Answer
 from .content import DrugCandidate, SummaryPart
 from .material import Material
-from .wording import capital, counted, designs_in_words, listed, short
+from .wording import capital, counted, designs_in_words, listed, short, tally
 
 SUMMARY_LIMIT = 1000  # characters, by contract
 CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
@@ -121,7 +121,7 @@ def answer(material: Material, candidates: Sequence[DrugCandidate]) -> Iterator[
     sentences += _by_level(others, "" if named else f" {aim} {short(material.topic)}")
     if refuted := [c for c in others if c.evidence_quality == "refuted"]:
         sentences.append(f"The evidence speaks against {listed([_tally(c) for c in refuted], most=3)}.")
-    if beside := [f"{short(c.name)} ({c.certainty} certainty)" for c in outside if _is_supported(c)]:
+    if beside := [f"{_named(c)} ({c.certainty} certainty)" for c in outside if _is_supported(c)]:
         sentences.append(f"Also found, not known to be {short(classes)}: {listed(beside, most=3)}.")
     yield from sentences
 
@@ -166,6 +166,10 @@ def _by_level(candidates: Sequence[DrugCandidate], what: str) -> Iterator[str]:
             what = ""
 
 
+def _tally(candidate: DrugCandidate) -> str:
+    return tally(candidate.name, candidate.supporting_citations, candidate.contradicting_citations)
+
+
 def _named(candidate: DrugCandidate) -> str:
     """A drug's name, and that it was taken off a market: nobody should miss that."""
     return f"{short(candidate.name)}{' (withdrawn)' if withdrawn(candidate.name) else ''}"
@@ -186,11 +190,6 @@ def _sentence(names: Sequence[str], level: str, what: str) -> str:
     return f"{capital(said)} ({level} certainty)."
 
 
-def _tally(candidate: DrugCandidate) -> str:
-    against, support = len(candidate.contradicting_citations), len(candidate.supporting_citations)
-    return f"{short(candidate.name)} ({against} against, {support} for)"
-
-
 def conclusion(material: Material, candidates: Sequence[DrugCandidate], answered: Answer | None = None) -> str:
     """What follows from it all, in at most three sentences."""
     if answered and material.asked.kind != "other":
@@ -206,9 +205,10 @@ def conclusion(material: Material, candidates: Sequence[DrugCandidate], answered
     best = candidates[0]
     classes = listed(material.asked.drug_classes)
     if best.in_asked_class is False:
+        found = listed([_named(c) for c in candidates if c.supporting_citations], most=3)
         return (
             f"The records found hold no verifiable evidence on {short(classes)} {material.purpose}. Other drugs found "
-            f"beside them: {listed([c.name for c in candidates if c.supporting_citations], most=3)}.{_aside(material)}"
+            f"beside them: {found}.{_aside(material)}"
         )
     if not best.supporting_citations:
         which = "accepted" if material.aside else "found here"
@@ -220,7 +220,7 @@ def conclusion(material: Material, candidates: Sequence[DrugCandidate], answered
     weak = "" if best.evidence_quality in ("strong", "moderate") else " No drug found here is well supported."
     looked_at = f"the {short(classes) or 'existing drugs'} looked at {material.purpose}"
     return (
-        f"Of {looked_at}, {best.name} is best supported: {best.certainty} "
+        f"Of {looked_at}, {_named(best)} is best supported: {best.certainty} "
         f"certainty, {counted(len(best.supporting_citations), 'record')} for and {len(best.contradicting_citations)} "
         f"against; status: {_uncapped(best.clinical_status)}.{then}{weak}{_aside(material)}"
     )
@@ -247,9 +247,9 @@ def _why(material: Material, shown: Sequence[Candidate]) -> Iterator[str]:
     items = [record.item for record in best.records if record.key in best.appraisal.supporting]
     if not items:
         return
-    trials = [item for item in items if item.design in RANDOMISED]
-    sizes = [item.sample_size for item in trials or items if item.sample_size is not None]
-    which = "largest randomised trial" if 0 < len(trials) < len(items) else "largest"
+    randomised = [item.sample_size for item in items if item.design in RANDOMISED and item.sample_size is not None]
+    sizes = randomised or [item.sample_size for item in items if item.sample_size is not None]
+    which = "largest randomised trial" if 0 < len(randomised) < len(items) else "largest"
     largest = f", the {which} with {max(sizes):,} participants" if len(items) > 1 and sizes else ""
     single = f" with {sizes[0]:,} participants" if len(items) == 1 and sizes else ""
     yield f"{short(best.drug)} rests on {designs_in_words(i.design for i in items)}{largest}{single}."

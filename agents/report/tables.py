@@ -122,6 +122,7 @@ def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence, told:
         effects_section=effects_section,
         figures=[] if effects else figures(" ".join((appraised.sentence, in_figures)))[:MAX_EFFECTS],
         in_figures=in_figures,
+        in_figures_section=section_of(record, in_figures, plain) if in_figures else None,
         disputed=item.disputed,
         is_preprint=item.is_preprint,
         retracted=item.retracted,

@@ -72,6 +72,15 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 
+def tally(drug: str, support: Sequence[str], against: Sequence[str]) -> str:
+    """A drug with how many records are against it and for it.
+
+    >>> tally("adalimumab", ["pmid:1", "pmid:2"], [])
+    'adalimumab (0 against, 2 for)'
+    """
+    return f"{short(drug)} ({len(against)} against, {len(support)} for)"
+
+
 def designs_in_words(designs: Iterable[StudyDesign]) -> str:
     """Study designs with their numbers, strongest first.
 

@@ -36,7 +36,7 @@ class Quoted(BaseModel):
     key: str
     drug: str
     says: str
-    """Of its effect `supports` or `contradicts`; of a harm `reports`, `finds none` or `undecided`; of a label, which
+    """Of its effect `supports` or `contradicts`; of a harm `reports` or `undecided`; of a label, which
     section it stands in."""
     sentence: str
     """To the letter."""

@@ -20,6 +20,7 @@ from ..lexicon import condition_synonyms, drug_synonyms
 from ..questions.query import ParsedQuestion
 from ..questions.scope import speaks_of
 from ..reading.design import RANDOMISED, StudyDesign, purpose_of, study_design
+from ..reading.numbers import figures
 from ..reading.reading import Asked, Comparator, Design, ReaderName, Reading
 from ..reading.text import sentences
 from ..sources.publications import trial_acronyms
@@ -41,6 +42,7 @@ _SURROGATE = "a marker, not by what patients feel or whether they live"
 _FOR_CAUSE = frozenset({"safety", "futility"})
 _PRECLINICAL = frozenset({StudyDesign.in_vivo, StudyDesign.in_vitro, StudyDesign.in_silico})
 _TELLING_SIZE = 100
+_LONGEST_NAME, _MOST_INITIALS = 40, 4
 _OF_ONE_STUDY = frozenset(
     {
         StudyDesign.rct,
@@ -129,7 +131,7 @@ class Readings:
         if given is None:
             return (own,)
         told: dict[str, object] = {"key": asked.key, "design": own.design, "participants": own.participants}
-        if own.verdict == given.verdict:
+        if own.verdict == given.verdict and not any(figures(passage.text) for passage in given.passages):
             told["in_figures"] = own.in_figures
         return given.model_copy(update=told), own
 
@@ -381,4 +383,13 @@ def trial_of(record: Evidence, design: StudyDesign, participants: int | None = N
     named = {*named_trials(record), *filter(None, linked)} or {*trial_acronyms(record.citation.title, record.content)}
     if named or design not in RANDOMISED or (participants or 0) < _TELLING_SIZE:
         return named.pop() if len(named) == 1 else None
-    return next((f"{author}, {participants:,} participants" for author in record.citation.authors), None)
+    return next(
+        (f"{author}, {participants:,} participants" for author in record.citation.authors[:1] if _is_name(author)), None
+    )
+
+
+def _is_name(author: str) -> bool:
+    """Whether an author is a name with initials: `van den Berg JA`."""
+    *words, initials = author.split() or [""]
+    plain_words = "".join(words).replace("-", "").replace("'", "").isalpha()
+    return plain_words and len(author) <= _LONGEST_NAME and initials.isupper() and len(initials) <= _MOST_INITIALS

@@ -1,6 +1,7 @@
 """Follow-up, with the sentence that reports it, and numbers in words."""
 
 import re
+from collections.abc import Iterator
 
 from ..lexicon.matching import cued
 from .numbers import Number
@@ -24,6 +25,8 @@ _MONTHS = {
     "mo": 1.0,
 }
 """Months in each unit; a month is a twelfth of 365.25 days."""
+_EVERY = 6  # letters: the word, and a space
+_BESIDE = 18  # letters after a span in which it is named: "4-week placebo run-in"
 _UNIT = r"(?P<unit>day|week|month|year|yr|wk)s?"
 _SPAN = rf"(?P<count>\d+(?:\.\d+)?|{_SPELLED})[\s-]*(?:full\s+)?{_UNIT}\b"
 _FOLLOW_UPS = (
@@ -79,17 +82,29 @@ def followup_months(text: str) -> Number | None:
     31.2
     """
     said = [sentence for sentence in sentences(text) if any(unit in sentence.lower() for unit in _MONTHS)]
-    none = cued("no follow-up", __package__)
     for i, pattern in enumerate(_FOLLOW_UPS):
         spans = [
             Number(value=months, sentence=sentence)
             for sentence in said
-            for match in pattern.finditer(sentence)
-            if not none.search(sentence[max(0, match.start() - 12) : match.end() + 8]) and (months := _months(match))
+            for match in _spans(pattern, sentence)
+            if (months := _months(match))
         ]
         if spans:
             return spans[0] if i < 2 else max(spans, key=lambda span: span.value)
     return None
+
+
+def _spans(pattern: re.Pattern[str], sentence: str) -> Iterator[re.Match[str]]:
+    """Where a pattern finds a span of time that is no age, no history, no time between visits, no run-in or washout."""
+    at, said = 0, {name: cued(name, __package__) for name in ("age", "repeated", "no follow-up")}
+    while match := pattern.search(sentence, at):
+        start, end = match.start("count"), match.end("unit")
+        aged = said["age"].search(sentence[max(0, match.start() - 12) : match.end() + 8])
+        repeated = said["repeated"].search(sentence[max(0, start - _EVERY) : start])
+        beside = said["no follow-up"].search(sentence[end : end + _BESIDE])
+        at = end if beside else match.end()
+        if not (aged or repeated or beside):
+            yield match
 
 
 def _months(match: re.Match[str]) -> float | None:

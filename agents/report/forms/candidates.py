@@ -177,7 +177,7 @@ def _passage(candidate: DrugCandidate, row: EvidenceRow) -> Flow:
     """The passages behind a row, each once: what a longer one holds is not repeated."""
     claims = [claim for claim in candidate.claims if claim.evidence_key == row.key]
     places: dict[str, str] = {}
-    told = [(row.sentence, row.section), (row.in_figures, row.section)]
+    told = [(row.sentence, row.section), (row.in_figures, row.in_figures_section)]
     for quote, section in [*told, *((claim.quote, claim.section) for claim in claims)]:
         line = " ".join(quote.split())
         places[line] = places.get(line) or section or ""
