@@ -7,7 +7,6 @@ failure: it answers with a reply that names it. Tools of a team share one transp
 import asyncio
 import contextlib
 import hashlib
-import re
 import threading
 from abc import abstractmethod
 from collections import OrderedDict
@@ -39,7 +38,7 @@ from .sources.studies.pubmed import PubMed
 
 SEARCH_TIMEOUT_S = 90.0  # one tool call, all its requests and retries included
 MAX_SINGLE_DRUGS = 8  # of one call to a source that is asked for each alone
-_DRUG_NAME = r"[A-Za-z0-9][A-Za-z0-9 ,.'()+-]{1,99}"
+_LONGEST_NAME = 100  # letters of a drug's name that the lexicon lacks
 MAX_DRUGS = 20  # of one call: as many as a source answers in one reply of moderate size
 Args = TypeVar("Args", bound=BaseModel)
 Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]
@@ -111,7 +110,8 @@ class TrialArgs(BaseModel, extra="forbid"):
 
 def _drug_name(name: str) -> str:
     """A name that may go into a request: plain words, else as the lexicon has it, such as `amlodipine/valsartan`."""
-    if re.fullmatch(_DRUG_NAME, name):
+    plain = name.isascii() and name[:1].isalnum() and all(each.isalnum() or each in " ,.'()+-" for each in name)
+    if plain and 2 <= len(name) <= _LONGEST_NAME:
         return name
     if known := canonical_drug(name):
         return known
