@@ -2,10 +2,11 @@
 
 `make train-encoder ARGS="ABSTRACTS BASE"`: the abstracts as for `train.py`, and the folder of a BERT model as Hugging
 Face's `transformers` stores it (all-MiniLM-L6-v2, Apache-2.0). With `--on` it goes on from the package's weights, and
-the first `--keep` layers stay as they are, which the layers that tell designs and participants stand on. Learnt is what
-`train.py` does not keep apart; a quarter of the records that the heads learnt from is left out too and looked at after
-each pass: the shares of the two readers are chosen on it. Sums of several threads differ in the last digit, so two
-trainings give the same figures, not the same bytes.
+the first `--keep` layers stay as they are, which the layers that tell designs and participants stand on. With
+`--taught`, half of what is learnt of a label is what a larger encoder, tuned on the same labels, says of it
+(`train_teacher.py`). Learnt is what `train.py` does not keep apart; a quarter of the records that the heads learnt from
+is left out too and looked at after each pass: the shares of the two readers are chosen on it. Sums of several threads
+differ in the last digit, so two trainings give the same figures, not the same bytes.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +51,7 @@ FOUND = 0.3  # of the loss: which sentence of a record carries its verdict
 HIDDEN = 0.08  # of the word pieces, in training
 DROPPED = 0.2
 SMOOTH = 0.05
+TAUGHT = 0.5  # of what is learnt of a label, where a teacher says something of it, is the teacher's
 CHECKPOINT = 100
 
 
@@ -59,6 +62,8 @@ class Case(NamedTuple):
     shown: Shown
     carrier: int | None
     """The sentence that carries the verdict."""
+    taught: Mapping[str, Any] | None = None
+    """What a teacher says of each field: probabilities; None without one."""
 
 
 class Tuned(nn.Module):  # type: ignore[misc]
@@ -141,8 +146,9 @@ def loss_of(batch: Sequence[Case], told: Told) -> torch.Tensor:
     """How improbable the labels of a batch are."""
     heed, loss = torch.tensor([1.0 if each.label.sure else UNSURE for each in batch]), torch.zeros(())
     for name, share in SHARE.items():
-        truth = torch.tensor([FIELDS[name].index(getattr(each.label, name)) for each in batch])
-        wrong = functional.cross_entropy(told.fields[name], truth, reduction="none", label_smoothing=SMOOTH)
+        wrong = functional.cross_entropy(
+            told.fields[name], torch.stack([aim(each, name) for each in batch]), reduction="none"
+        )
         loss = loss + share * (wrong * heed).mean()
     carried = [
         SENTENCES_CARRY.index(CARRIED[each.label.verdict] if order == each.carrier else "0")
@@ -152,6 +158,14 @@ def loss_of(batch: Sequence[Case], told: Told) -> torch.Tensor:
     loss = loss + SENTENCES * functional.cross_entropy(told.sentences, torch.tensor(carried))
     found = [functional.cross_entropy(scores, torch.tensor(at)) for scores, at in of_records(batch, told.sentences)]
     return loss + FOUND * (torch.stack(found).mean() if found else 0)
+
+
+def aim(case: Case, name: str) -> torch.Tensor:
+    """The probabilities that are learnt for a field: the label's, smoothed, and the teacher's beside them."""
+    classes = FIELDS[name]
+    said = functional.one_hot(torch.tensor(classes.index(getattr(case.label, name))), len(classes)).float()
+    said = (1 - SMOOTH) * said + SMOOTH / len(classes)
+    return said if case.taught is None else (1 - TAUGHT) * said + TAUGHT * torch.tensor(case.taught[name])
 
 
 def of_records(batch: Sequence[Case], sentences: torch.Tensor) -> Iterator[tuple[torch.Tensor, int]]:
@@ -197,14 +211,25 @@ def written(start: Stored, model: Tuned, pieces: Pieces, keep: int) -> dict[str,
     return found | dict(arrays_of("sentence", model.sentence))
 
 
-def cases_of(found: Sequence[Label], records: dict[str, dict[str, str]], pieces: Pieces) -> Iterator[Case]:
-    """Labels as the encoder sees them."""
+def cases_of(
+    found: Sequence[Label],
+    records: dict[str, dict[str, str]],
+    pieces: Pieces,
+    longest: int = LONGEST,
+    taught: Path | None = None,
+) -> Iterator[Case]:
+    """Labels as the encoder sees them, and what a teacher says of them."""
+    with np.load(taught) if taught else nullcontext({}) as file:
+        told = dict(file)
+    row = {str(key): at for at, key in enumerate(told.pop("key", ()))}
     pages: dict[str, Page] = {}
     for label in found:
         record = records[label.pmid]
         page = pages.setdefault(label.pmid, Page(record["title"], record["abstract"]))
         view = View(page, label.drug, label.condition)
-        yield Case(label, shown(view, pieces), None if label.verdict == "none" else carrier_of(label, view))
+        carrier = None if label.verdict == "none" else carrier_of(label, view)
+        said = {name: each[row[label.key]] for name, each in told.items()} if label.key in row else None
+        yield Case(label, shown(view, pieces, longest), carrier, said)
 
 
 def going_on(base: Stored) -> dict[str, Any]:
@@ -214,6 +239,17 @@ def going_on(base: Stored) -> dict[str, Any]:
     words = {name: each for name, each in base.items() if name.partition(".")[0] == "words"}
     places = np.concatenate([tuned["places"].astype(np.float32), base["places"][len(tuned["places"]) :]])
     return {**tuned, **words, "places": places}
+
+
+def parted(cases: Sequence[Case]) -> tuple[list[int], list[int]]:
+    """Which cases are learnt, and which are left out; those kept apart are neither."""
+    hidden = {each.label.pmid for each in cases if is_apart(each.label)}
+    beside_heads = {each.pmid for each in labels(EARLIER) if is_left_out(each)}
+    rest = [at for at, each in enumerate(cases) if each.label.pmid not in hidden]
+    left_out = [at for at in rest if cases[at].label.pmid in beside_heads]
+    learnt = sorted(set(rest) - set(left_out))
+    print(f"{len(cases)} labels: {len(learnt)} learnt, {len(left_out)} left out", flush=True)
+    return learnt, left_out
 
 
 def asked() -> argparse.Namespace:
@@ -227,6 +263,7 @@ def asked() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=1.5e-4)
     parser.add_argument("--end", type=float, default=0.02, help="what the rate falls to, as a share of it")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--taught", type=Path, help="what a larger encoder says of the labels (`train_teacher.py`)")
     parser.add_argument(
         "--heads", type=Path, help="what the heads say out of fold (`train.py --told`): join both, write the weights"
     )
@@ -245,13 +282,9 @@ def main() -> None:
     if options.on:
         start = going_on(start)
     pieces = Pieces((options.base / "vocab.txt").read_text(encoding="utf-8").splitlines())
-    cases = list(cases_of([each for each in labels() if each.pmid in records], records, pieces))
-    hidden = {each.label.pmid for each in cases if is_apart(each.label)}
-    rest = [at for at, each in enumerate(cases) if each.label.pmid not in hidden]
-    beside_heads = {each.pmid for each in labels(EARLIER) if is_left_out(each)}
-    left_out = [at for at in rest if cases[at].label.pmid in beside_heads]
-    learnt = sorted(set(rest) - set(left_out))
-    print(f"{len(cases)} labels: {len(learnt)} learnt, {len(left_out)} left out", flush=True)
+    known = [each for each in labels() if each.pmid in records]
+    cases = list(cases_of(known, records, pieces, taught=options.taught))
+    learnt, left_out = parted(cases)
     layers = layers_of(start)
     below = Below(start, layers[: options.keep], cases)
     model = Tuned(layers[options.keep :], start)

@@ -111,20 +111,21 @@ class Shown(NamedTuple):
     """Where each of them begins, at the piece that tells its part of the record."""
 
 
-def shown(view: View, pieces: Pieces) -> Shown:
+def shown(view: View, pieces: Pieces, longest: int = LONGEST) -> Shown:
     """Cut a view to what is looked at: title, end, what names the drug, conclusions and results before the rest.
 
-    The name of the condition stands before them all, and other conditions keep theirs: what is broader, narrower or
-    another one is told by names. The drug has none, so that nothing is told from what is known of it.
+    At most `longest` pieces are. The name of the condition stands before them all, and other conditions keep theirs:
+    what is broader, narrower or another one is told by names. The drug has none, so that nothing is told from what is
+    known of it.
     """
     zones, last = view.page.zones, len(view.sentences) - 1
     cut = [[_ZONES[zones[at]], *(each for word in words for each in pieces.of(word))]
            for at, words in enumerate(view.spelt)]  # fmt: skip
     asked = [SIGNS["COND"], *(each for word in view.condition.split() for each in pieces.of(word))][:_NAME]
-    room, kept = LONGEST - 2 - len(asked), list[int]()
+    room, kept = longest - 2 - len(asked), list[int]()
     for at in sorted(range(len(cut)), key=lambda at: (_rank(at, last, zones[at], "DRUG" in view.sentences[at]), at)):
         if at in (0, last):
-            cut[at] = cut[at][: room if kept else LONGEST // 2]
+            cut[at] = cut[at][: room if kept else longest // 2]
         if len(cut[at]) <= room:
             kept.append(at)
             room -= len(cut[at])
