@@ -182,3 +182,11 @@ def test_a_file_is_read_with_care_unless_it_should_be_fast(tmp_path: Path) -> No
 def test_an_empty_record_and_a_word_without_end_are_read_at_once() -> None:
     assert not encoder().told(View(Page("", ""), "aspirin", "pain")).sentences
     assert encoder().pieces.of("a" * 1_000_000) == (Pieces.UNKNOWN,)
+
+
+def test_the_documentation_names_the_probabilities_that_reports_count_from() -> None:
+    told = (Path(__file__).parents[1] / "docs" / "how-to" / "read.md").read_text(encoding="utf-8")
+
+    careful, fast = encoder().joined.settled.sure, weights().settled.sure
+    assert f"*supports* from {careful['supports']:.2f} on, and *contradicts* from {careful['contradicts']:.2f}" in told
+    assert f"({fast['supports']:.2f} and {fast['contradicts']:.2f} with `--fast`)" in told
