@@ -4,8 +4,8 @@
 
 ABSTRACTS as for `train.py`, HEADS what `train.py --told` writes: what the heads say out of fold. The encoder is run as
 the package runs it. Printed are the figures on the quarter that shares and thresholds were chosen on, and on the part
-kept apart, which is for closing figures only; at last how often the heads alone quote the sentence that a label names,
-on records that they did not learn from.
+kept apart, which is for closing figures only; then what results in figures tell, on records that the heads learnt from,
+and how often the heads alone quote the sentence that a label names, on records that they did not learn from.
 """
 
 import argparse
@@ -36,6 +36,7 @@ from willowbark.tools.reading.learned import LearnedReader
 from willowbark.tools.reading.reading import SURE_OF_HARM
 
 TINY = 1e-9
+_TELLS = {1: "tell the result behind the verdict", 2: "a side of it", 0: "something else"}
 
 
 class Beside:
@@ -99,6 +100,10 @@ class Beside:
             shown = np.maximum(kind * effect, role) >= SURE_OF_HARM
             figures = f"{100 * told[shown].mean():.0f} % right, recall {100 * shown[told].mean():.0f}"
             print(f"{title}, harm from {SURE_OF_HARM} on, {who}: {shown.sum()} shown, {figures}")
+        kind, effect = (np.array(FIELDS[name])[self.pooled(name, 0.0).argmax(axis=1)] for name in ("kind", "effect"))
+        no_more = (kind == "harm") & np.isin(effect, ("no_difference", "better"))
+        truth = (self.truth("kind") == "harm") & np.isin(self.truth("effect"), ("no_difference", "better"))
+        print(f"{title}, no more harm, heads: {no_more.sum()} read so, {100 * truth[no_more].mean():.0f} % right")
 
     def look(self, title: str, settled: Mapping[str, Any]) -> None:
         """Print the figures of the heads, of the encoder and of both; of both where no colleague would disagree too."""
@@ -153,6 +158,18 @@ def quotes(found: Sequence[Label], records: Mapping[str, Mapping[str, str]]) -> 
     print(f"{len(same)} quotes: {told}")
 
 
+def in_figures(records: Mapping[str, Mapping[str, str]]) -> None:
+    """Print how often a result shown in figures tells the one behind the verdict, as `labels/in_figures.tsv` says."""
+    lines = (Path(__file__).parent / "labels" / "in_figures.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    reader, tells = LearnedReader(), list[int]()
+    for pmid, drug, condition, start, _, told in (line.split("\t") for line in lines):
+        found = reader.read_page(Page(records[pmid]["title"], records[pmid]["abstract"]), drug, condition).in_figures
+        if found and found.start == int(start):
+            tells.append(int(told))
+    shares = ", ".join(f"{100 * tells.count(n) / len(tells):.0f} % {what}" for n, what in _TELLS.items())
+    print(f"{len(tells)} results in figures: {shares}")
+
+
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -176,6 +193,7 @@ def main() -> None:
                 told[name].append(chances)
         Beside(options.heads, {name: np.array(each) for name, each in told.items()}, found).look(title, settled)
     learnt = {each.pmid for each in known}
+    in_figures(records)
     quotes([each for each in labels() if each.pmid in records.keys() - learnt and each.verdict != "none"], records)
 
 

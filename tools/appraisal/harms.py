@@ -25,8 +25,8 @@ from .appraised import Readings, asked_of
 from .candidates import is_asked_about
 
 Stance = Literal["reports", "undecided"]
-"""`reports`: it has the drug as a cause, or as worse than without. That it did no more harm is not told: of 301 labels
-that the heads, out of fold, read so, 70 were."""
+"""`reports`: it has the drug as a cause, or as worse than without. That it did no more harm is not told: of what the
+heads, out of fold, read so 25 in 100 were, on the part kept apart, 29 on records left out (`benchmarks/careful.py`)."""
 _SECTIONS = {
     "harm": ("Boxed warning", "Warnings", "Contraindications"),
     "safety": ("Contraindications", "Boxed warning", "Pregnancy", "Warnings"),

@@ -27,8 +27,8 @@ _NAMING = {"DRUG": 1.0, "COND": 0.3}
 """What a sentence that names them is worth more as a quote, in log odds: see `weights.md`."""
 _TELLS_FIGURES = 0.1
 """The probability of carrying the verdict from which on a result with figures is shown beside a quote without any: of
-149 such sentences of labelled abstracts 77 in 100 told the result behind the verdict when read, 18 a side of it (a
-subgroup, another outcome), 5 something else. A third of the quotes without figures get one."""
+149 such sentences, of records that the heads learnt from, 77 in 100 told the result behind the verdict when read, 18 a
+side of it (a subgroup, another outcome), 5 something else. A third of the quotes without figures get one."""
 _DOES_HARM: tuple[tuple[str, str], ...] = (("kind", "harm"), ("effect", "worse"))
 _CARRIES: dict[Verdict, str] = {"supports": "+", "contradicts": "-", "neutral": "~"}
 
