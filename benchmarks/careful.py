@@ -4,14 +4,17 @@
 
 ABSTRACTS as for `train.py`, HEADS what `train.py --told` writes: what the heads say out of fold. The encoder is run as
 the package runs it. Printed are the figures on the quarter that shares and thresholds were chosen on, and on the part
-kept apart, which is for closing figures only; then what results in figures tell, on records that the heads learnt from,
-and how often the heads alone quote the sentence that a label names, on records that they did not learn from.
+kept apart, which is for closing figures only; then how often two drugs compared stand as the heads read them out of
+fold, what results in figures tell, on records that the heads learnt from, and how often the heads alone quote the
+sentence that a label names, on records that they did not learn from.
 """
 
 import argparse
 import gzip
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,8 @@ from willowbark.tools.reading.learned import LearnedReader
 from willowbark.tools.reading.reading import SURE_OF_HARM
 
 TINY = 1e-9
+_COMPARED = frozenset(("tested", "comparator", "combined"))
+_RIGHT = ("better", "worse")
 _TELLS = {1: "tell the result behind the verdict", 2: "a side of it", 0: "something else"}
 
 
@@ -158,6 +163,39 @@ def quotes(found: Sequence[Label], records: Mapping[str, Mapping[str, str]]) -> 
     print(f"{len(same)} quotes: {told}")
 
 
+def head_to_head(found: Sequence[Label], kept: Path) -> None:
+    """Print how often two drugs that heads, out of fold, read as compared stand as read: by one reading, and by both.
+
+    Right is what the label of either drug says, where it has the drug compared with an active one.
+    """
+    heads = dict(np.load(kept))
+    row = {str(key): at for at, key in enumerate(heads.pop("key"))}
+    groups: dict[tuple[str, str], list[Label]] = {}
+    for label in found:
+        if label.key in row:
+            groups.setdefault((label.pmid, label.condition), []).append(label)
+
+    def said(label: Label, name: str) -> str:
+        return str(FIELDS[name][int(heads[name][row[label.key]].argmax())])
+
+    def is_compared(label: Label) -> bool:
+        return said(label, "comparator") == "active" and said(label, "role") in _COMPARED
+
+    counts = {by: Counter[bool]() for by in ("one reading", "both")}
+    for pair in (pair for group in groups.values() for pair in permutations(group, 2)):
+        effects = [said(each, "effect") for each in pair]
+        if not is_compared(pair[0]) or effects[0] != "better":
+            continue
+        labels_say = [(each.effect, want) for each, want in zip(pair, _RIGHT, strict=True)
+                      if each.comparator == "active"]  # fmt: skip
+        right = bool(labels_say) and labels_say[0][0] == labels_say[0][1]
+        counts["one reading"][right] += 1
+        if is_compared(pair[1]) and effects[1] == "worse":
+            counts["both"][right] += 1
+    told = (f"{100 * each[True] / each.total():.0f} % right of {each.total()} by {by}" for by, each in counts.items())
+    print(f"one drug better than another: {', '.join(told)}")
+
+
 def in_figures(records: Mapping[str, Mapping[str, str]]) -> None:
     """Print how often a result shown in figures tells the one behind the verdict, as `labels/in_figures.tsv` says."""
     lines = (Path(__file__).parent / "labels" / "in_figures.tsv").read_text(encoding="utf-8").splitlines()[1:]
@@ -193,6 +231,7 @@ def main() -> None:
                 told[name].append(chances)
         Beside(options.heads, {name: np.array(each) for name, each in told.items()}, found).look(title, settled)
     learnt = {each.pmid for each in known}
+    head_to_head(known, options.heads)
     in_figures(records)
     quotes([each for each in labels() if each.pmid in records.keys() - learnt and each.verdict != "none"], records)
 

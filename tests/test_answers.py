@@ -9,7 +9,9 @@ from willowbark.agents.report.claims import Verdicts
 from willowbark.agents.report.material import Material, References
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.tools.appraisal.harms import harms
 from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.questions.query import parse_question
 from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug, Label
@@ -127,10 +129,13 @@ def test_a_comparison_counts_trials_of_both_drugs_first() -> None:
     placebo = _paper("Propranolol in migraine. Propranolol was better than placebo in migraine.", 2)
     better = {"role": "tested", "kind": "efficacy", "effect": "better", "comparator": "active"}
 
-    said = _first_lines("Is topiramate better than propranolol for migraine?", both, topiramate=better)
+    asked = "Is topiramate better than propranolol for migraine?"
+    said = _first_lines(asked, both, topiramate=better, propranolol=better | {"role": "comparator", "effect": "worse"})
+    disputed = _first_lines(asked, both, topiramate=better, propranolol=better)
     alone = _first_lines("Is topiramate better than propranolol for migraine?", placebo)
 
     assert said.startswith("Head to head in migraine, topiramate and propranolol: 1 record for topiramate.")
+    assert "propranolol: 1 record without a result that could be read." in disputed
     assert alone.startswith("No record read compares topiramate and propranolol head to head in migraine.")
 
 
@@ -183,7 +188,23 @@ def test_an_aim_reports_no_harm() -> None:
 
     said = _first_lines("Does haloperidol cause parkinsonism?", paper, haloperidol={"role": "cause"})
 
-    assert "1 publication on haloperidol speaks of parkinsonism: 1 undecided." in said
+    assert "1 publication on haloperidol speaks of parkinsonism: 1 without a result on harm." in said
+
+
+def test_on_safety_a_record_is_quoted_where_it_tells_how_people_bore_the_drug() -> None:
+    bore = _paper(
+        "Methotrexate in gout. AIM: To study methotrexate in gout. RESULTS: Methotrexate was well tolerated. "
+        "Attacks of gout became rare.",
+        1,
+    )
+    silent = _paper("Genes in gout under methotrexate. AIM: To tell which genes go with methotrexate in gout.", 2)
+
+    found = harms([bore, silent], parse_question("Is methotrexate safe in gout?"), Readings(Told()))
+
+    assert [(each.stance, each.sentence) for each in found] == [
+        ("undecided", "RESULTS: Methotrexate was well tolerated."),
+        ("silent", ""),
+    ]
 
 
 def test_what_does_not_help_names_the_drugs_read_so_too_uncertainly() -> None:

@@ -229,7 +229,7 @@ def test_every_part_that_the_report_has_is_on_the_page(page: str) -> None:
         "What would change the conclusion",
         "could raise it, or turn it: bupropion is at moderate (inconsistent).",
         "Searched <strong>widely</strong>.",
-        "Found missing by the judge: Mechanisms of bupropion.",
+        "Still missing: Mechanisms of bupropion.",
         "after PRISMA 2020",
         "bupropion AND smoking",
         "sort=relevance, retmax=10",

@@ -106,7 +106,7 @@ def ending(verdict: JudgeAssessment) -> str:
     [
         ("verdicts_settled", {"unchanged": 100}, "the last 100 records changed no verdict; 300 of 770 hits were read"),
         ("depth_reached", {}, "the 300 records of the depth asked for were reached; 300 of 770 hits were read"),
-        ("no_new_evidence", {"hits": 300}, "nothing new was left to find; all 300 hits were read"),
+        ("no_new_evidence", {"hits": 300}, "these searches found nothing new any more; all 300 hits were read"),
         (
             "no_new_evidence",
             {"read": 290},

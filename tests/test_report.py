@@ -174,11 +174,13 @@ async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_c
 
 
 async def test_references_are_the_cited_records_as_they_are() -> None:
-    report = await written(answers=(drafted(CLAIM),))
+    idle = record("33333333", "Timolol and migraine", "Timolol has been on the market for many years.")
+    found = (asked(), findings("literature", reply(TRIAL, AGAINST, idle)))
+    report = await written(*found, answers=(drafted(CLAIM),))
     by_key = {reference["key"]: reference for reference in report.references}
     assert by_key["pmid:11111111"]["title"] == TRIAL.citation.title
     assert [reference["number"] for reference in report.references] == list(range(1, len(by_key) + 1))
-    assert "pmid:22222222" not in by_key
+    assert "pmid:33333333" not in by_key
 
 
 async def test_an_entry_of_a_database_is_cited_by_its_name_without_an_empty_date() -> None:

@@ -134,7 +134,7 @@ def test_silence_is_no_safety_and_nothing_is_recommended() -> None:
     said = told()
 
     assert (
-        "No approval and no label is at hand of propranolol and topiramate, and no result read names them beside"
+        "No approval and no label is at hand of propranolol and topiramate, and no result or conclusion was found that"
         in said
     )
     assert "Nothing here is a recommendation, and what no source says is no evidence of safety." in said

@@ -96,18 +96,29 @@ def test_papers_of_one_trial_count_once_by_the_name_that_both_write_out() -> Non
         ((60, 60), ("Staessen JA", "Staessen JA"), 2),
         ((469, 469), ("Call all trials strong", "Call all trials strong"), 2),
         ((469, 469), ("", ""), 2),
+        ((4695, 4695), ("Staessen JA", "Fagard R"), 1),
     ],
 )
 def test_randomised_trials_of_one_first_author_with_as_many_participants_are_one(
     sizes: tuple[int, int], authors: tuple[str, str], trials: int
 ) -> None:
-    papers = [paper(str(number), f"{size} patients took part. {FEWER}") for number, size in enumerate(sizes, 1)]
+    papers = [paper(str(number), f"{size:,} patients took part. {FEWER}") for number, size in enumerate(sizes, 1)]
     pool = [
         each.model_copy(update={"citation": each.citation.model_copy(update={"authors": [author]})})
         for each, author in zip(papers, authors, strict=True)
     ]
 
     assert len(topiramate(*pool).appraisal.supporting) == trials
+
+
+def test_a_large_trial_without_a_name_is_the_one_of_as_many_participants_that_has_one() -> None:
+    size = "3,991 patients took part."
+    named = paper("1", f"{size} {FEWER} These are data of the Migraine Outcomes Prevention Evaluation (MOPE).")
+    other = paper("3", f"{size} {FEWER} This was the Headache in Adults (HIA) trial.")
+    unnamed = paper("2", f"{size} {FEWER}")
+
+    assert topiramate(named, unnamed).appraisal.supporting == ["pmid:1"]
+    assert len(topiramate(named, unnamed, other).appraisal.supporting) == 3
 
 
 def test_a_scale_written_out_is_no_trial() -> None:
@@ -203,7 +214,8 @@ def test_another_supporting_blinded_report_of_a_trial_never_lowers_certainty(
     evidence: list[AppraisedItem], more: AppraisedItem
 ) -> None:
     known = {"design": StudyDesign.rct_blinded, "direction": Direction.supports, "why_stopped_kind": None}
-    report = replace(more, **known, retracted=False, trial="NCT00000001")
+    size = 1 + max((each.sample_size or 400 for each in evidence), default=400)  # that a trial is small may lower it
+    report = replace(more, **known, retracted=False, trial="NCT00000001", sample_size=size)
     before, after = rank(evidence), rank([*evidence, report])
     assert after[0] >= before[0]
     assert after[1] >= before[1]

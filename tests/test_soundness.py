@@ -45,7 +45,7 @@ def body(*items: AppraisedItem, start: int = 3, randomised: bool = True) -> Body
         (
             {"rivals": "x"},
             2,
-            "indirect, the trial is compared with x, not with placebo or no treatment (no record here shows that this "
+            "indirect, the trial is compared with x, not with placebo or no treatment (no record here shows that x "
             "works)",
         ),
         ({"is_preprint": True}, 2, "not reviewed, the trial is a preprint, not peer-reviewed"),
@@ -57,6 +57,10 @@ def test_each_fault_takes_its_steps_and_gives_its_reason(fault: dict[str, object
     assert found.steps == ((step, reason),)
     assert found.rank == 3 - step
     assert found.ceiling == 2
+
+
+def test_a_trial_that_beats_what_works_is_as_direct_as_one_against_placebo() -> None:
+    assert body(trial(rivals="x", rival_works=True, beats_rival=True)).steps == ()
 
 
 def test_what_blinding_and_rivals_say_is_held_against_randomised_trials_alone() -> None:
@@ -99,7 +103,7 @@ def test_how_many_of_the_records_have_a_fault_is_told() -> None:
         (199, 2, "very imprecise, only 199 participants were compared, a firm answer takes 400"),
         (50, 2, "very imprecise, only 50 participants were compared, a firm answer takes 400"),
         (49, 3, "far too few, only 49 participants were compared, a firm answer takes 400"),
-        (None, 2, "imprecise, the number of participants is not reported"),
+        (None, 1, "imprecise, the number of participants is not reported"),
     ],
 )
 def test_too_few_participants_take_up_to_three_steps(size: int | None, step: int, reason: str) -> None:
@@ -132,7 +136,7 @@ def test_records_with_more_faults_are_left_out_where_the_rest_is_sounder() -> No
     items = [sound, preprint, far]
     found = body(*items)
     assert found.items == (sound,)
-    assert left_out(items, found, randomised=True) == "1 not in people with the condition, 2 not peer-reviewed"
+    assert left_out(items, found, randomised=True) == "2 not peer-reviewed"
     assert left_out([sound], found, randomised=True) == ""
 
 

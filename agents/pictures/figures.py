@@ -277,22 +277,27 @@ class Years:
 
     counts: Mapping[int, Counter[str]]
     caption: str = "Appraised publications by year and study design"
+    undated: int = 0
+    """Publications without a year, which are in no bar."""
     name: str = "years"
 
     @property
     def description(self) -> str:
         """The picture in words."""
         totals = {year: sum(groups.values()) for year, groups in self.counts.items()}
+        without = f" {self.undated} more have no date." if self.undated else ""
         return (
             f"Bar chart of {sum(totals.values())} publications from {min(totals)} to {max(totals)} by design; "
-            f"the most, {max(totals.values())}, in {max(totals, key=lambda year: (totals[year], -year))}."
+            f"the most, {max(totals.values())}, in {max(totals, key=lambda year: (totals[year], -year))}.{without}"
         )
 
 
 def publications_by_year(report: ReportContent) -> Years | None:
     """The appraised publications; None where none has a year."""
     counts = year_counts(report)
-    return Years(counts) if counts else None
+    every = {row.key for row in report.evidence_table if not row.key.startswith("nct:")}
+    undated = len(every) - sum(map(Counter.total, counts.values()))
+    return Years(counts, undated=undated) if counts else None
 
 
 def year_counts(report: ReportContent) -> dict[int, Counter[str]]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate, is_asked_about, is_condition
 from willowbark.tools.appraisal.direction import Direction
-from willowbark.tools.appraisal.harms import Harm, Warning, boxed, harms, subject, warnings
+from willowbark.tools.appraisal.harms import Harm, Stance, Warning, boxed, harms, subject, warnings
 from willowbark.tools.mechanism.acting import Acting, acting
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.questions.kinds import Kind
@@ -26,8 +26,14 @@ from .wording import capital, counted, listed, short, tally
 
 LONGEST_QUOTE = 220  # characters of a sentence within the answer; the section below it has it whole
 MOST_QUOTED = 12  # sentences in the section
-_STANCES = {"reports": "with harm", "undecided": "undecided"}
+_STANCES: Mapping[Stance, str] = {
+    "reports": "with harm",
+    "undecided": "undecided",
+    "silent": "without a result on harm",
+}
+_ORDER = list(_STANCES)
 _PLACEBO = frozenset(("placebo", "none"))
+_UNTOLD = "without a result that could be read"
 
 
 class Answer(NamedTuple):
@@ -79,7 +85,7 @@ def _harmful(material: Material, references: References) -> Answer:
         named = listed([f"{harm} ({counted(number, 'publication')})" for harm, number in caused.most_common()], most=8)
         said.append(f"Read as caused by {_named(material)}: {named}. {_LEADS}")
     elif asked.drugs or asked.drug_classes:
-        said += [line for drug in drugs for line in _told_of(drug, about, [h for h in found if h.drug == drug])]
+        said += _told_of(_named(material), about, found)
     elif found:
         named = listed(
             [f"{drug} ({counted(reported[drug], 'publication')})" for drug in drugs if reported[drug]], most=8
@@ -117,7 +123,8 @@ def _nothing(material: Material, what: str, how: str = "") -> str:
     if material.asked.kind == "avoid":
         what = f" which drugs to avoid{what.replace(' on ', ' in ', 1)}"
     read = f"{counted(publications, 'publication')} and {counted(labels, 'drug label')}"
-    return f"No answer{what}: of {read} read none {how}says it. That is no evidence of safety."
+    says = "reports harm" if material.asked.kind == "safety" else "says it"
+    return f"No answer{what}: of {read} read none {how}{says}. That is no evidence of safety."
 
 
 def _warned(warning: Warning, kind: Kind, about: str) -> str:
@@ -130,16 +137,21 @@ def _warned(warning: Warning, kind: Kind, about: str) -> str:
     return f"On {about or 'safety'} {label} says: {quote} ({heading})."
 
 
-def _told_of(drug: str, about: str, own: Sequence[Harm]) -> Iterator[str]:
-    """What publications say of one drug, in numbers; nothing where none does."""
-    if own:
-        numbers = [
-            f"{number} {what}"
-            for stance, what in _STANCES.items()
-            if (number := sum(each.stance == stance for each in own))
-        ]
-        speak = "speaks" if len(own) == 1 else "speak"
-        yield f"{counted(len(own), 'publication')} on {drug} {speak} of {about}: {listed(numbers)}."
+def _told_of(named: str, about: str, found: Sequence[Harm]) -> Iterator[str]:
+    """What publications say, in numbers, and of which drugs where they are several; nothing where none does."""
+    by_key: dict[str, list[Harm]] = {}
+    for each in found:
+        by_key.setdefault(each.key, []).append(each)
+    told = []
+    for stance, what in _STANCES.items():
+        own = [said for said in by_key.values() if stance == min((h.stance for h in said), key=_ORDER.index)]
+        drugs = dict.fromkeys(h.drug for said in own for h in said if h.stance == stance)
+        several = len({h.drug for h in found}) > 1 and stance != "silent"
+        if own:
+            told.append(f"{len(own)} {what}{f' ({listed([*drugs], most=8)})' if several else ''}")
+    if told:
+        speak = "speaks" if len(by_key) == 1 else "speak"
+        yield f"{counted(len(by_key), 'publication')} on {named} {speak} of {about}: {listed(told)}."
 
 
 def _shown_harms(found: Sequence[Harm], told: Sequence[Warning], about: str, references: References) -> list[Block]:
@@ -147,10 +159,11 @@ def _shown_harms(found: Sequence[Harm], told: Sequence[Warning], about: str, ref
         flow(Text(each.drug, "strong"), f", {each.heading}: “{each.sentence}”", references.cite([each.key]))
         for each in told[:MOST_QUOTED]
     ]
-    order, often, met = list(_STANCES), Counter(each.of for each in found), Counter[str]()
+    quoted = [each for each in found if each.sentence]
+    often, met = Counter(each.of for each in quoted), Counter[str]()
     turns: list[tuple[int, int, int, int, Harm]] = []
-    for each in found:  # of several harms, each once before any a second time, the one reported most first
-        turns.append((order.index(each.stance), met[each.of], -often[each.of], len(turns), each))
+    for each in quoted:  # of several harms, each once before any a second time, the one reported most first
+        turns.append((_ORDER.index(each.stance), met[each.of], -often[each.of], len(turns), each))
         met[each.of] += 1
     records = [
         flow(
@@ -171,7 +184,7 @@ def _compared(material: Material, references: References) -> Answer:
     drugs = [c for c in material.candidates if is_asked_about(c.drug, material.asked)]
     named = _named(material)
     met = list(_meetings(drugs))
-    rows = [_meeting(one, other, record, material, references) for one, other, record in met]
+    rows = [_row(each, material, references) for each in met]
     sides = [_beside_placebo(candidate, references) for candidate in drugs]
     where = f" in {short(material.topic)}" if material.asked.conditions else ""
     if met:
@@ -187,48 +200,66 @@ def _compared(material: Material, references: References) -> Answer:
     if sides:
         columns = ("drug", "better", "no better or worse", "undecided", "records")
         blocks.append(table("Each against placebo or no treatment", columns, sides, columns[1:4]))
-    return Answer([first, *second], blocks)
+    is_told = any(_result(each) != _UNTOLD for each in met)
+    return Answer([first, *second], blocks, PUBLISHED if is_told else 0.0)
 
 
-_Meeting = tuple[str, str, AppraisedRecord]
+class _Meeting(NamedTuple):
+    """A record that tests two drugs, as it was read for each."""
+
+    one: str
+    other: str
+    record: AppraisedRecord
+    theirs: AppraisedRecord
+    """The same, read for the other."""
 
 
 def _meetings(drugs: Sequence[Candidate]) -> Iterator[_Meeting]:
-    """Records that test two of the drugs, each once: the drug that was read against an active one, and the other."""
+    """Records that test two of the drugs, each once."""
     for place, one in enumerate(drugs):
         for other in drugs[place + 1 :]:
             theirs = {record.key: record for record in other.records}
             for record in one.records:
-                pair = ((one.drug, other.drug, record), (other.drug, one.drug, theirs.get(record.key, record)))
-                able = [each for each in pair if _is_against_active(each[2])]
-                if record.key in theirs and able:
-                    yield max(able, key=lambda each: each[2].readings[0].effect != "not_reported")
+                if record.key in theirs and any(map(_is_against_active, (record, theirs[record.key]))):
+                    yield _Meeting(one.drug, other.drug, record, theirs[record.key])
 
 
 def _is_against_active(record: AppraisedRecord) -> bool:
     return any(r.comparator == "active" and r.role in ("tested", "comparator", "combined") for r in record.readings[:1])
 
 
-def _result(one: str, other: str, record: AppraisedRecord) -> str:
-    read = record.readings[0]
-    results = {"better": f"for {one}", "worse": f"for {other}", "no_difference": "without a difference"}
-    return results.get(read.effect, "without a result that could be read")
+def _result(met: _Meeting) -> str:
+    """Where a record stands between two drugs, where what was read for each agrees on it.
+
+    By what heads read for one of them, out of fold, the drug told as better was so in 35 of 100 records; where both
+    were read against an active drug and the effects are each other's opposite, in 64 (`benchmarks/careful.py`).
+    """
+    if not all(map(_is_against_active, (met.record, met.theirs))):
+        return _UNTOLD
+    effects = met.record.readings[0].effect, met.theirs.readings[0].effect
+    results: Mapping[tuple[str, str], str] = {
+        ("better", "worse"): f"for {met.one}",
+        ("worse", "better"): f"for {met.other}",
+        ("no_difference", "no_difference"): "without a difference",
+    }
+    return results.get(effects, _UNTOLD)
 
 
 def _tally(met: Sequence[_Meeting]) -> Mapping[str, int]:
-    return Counter(_result(*each) for each in met)
+    """How many records each result has, those that say most first."""
+    told = Counter(map(_result, met))
+    return {what: told[what] for what in sorted(told, key=lambda what: (what == _UNTOLD, -told[what], what))}
 
 
-def _meeting(
-    one: str, other: str, record: AppraisedRecord, material: Material, references: References
-) -> tuple[Flow, ...]:
+def _row(met: _Meeting, material: Material, references: References) -> tuple[Flow, ...]:
+    record = met.record
     title = material.records[record.key].citation.title
     size = record.item.sample_size
     return (
         flow(title, references.cite([record.key])),
         flow(record.item.design.label),
         flow(NOT_REPORTED if size is None else f"{size:,}"),
-        flow(f"{one} against {other}: {_result(one, other, record)}"),
+        flow(f"{met.one} against {met.other}: {_result(met)}"),
     )
 
 

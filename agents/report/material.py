@@ -27,7 +27,7 @@ _ENDINGS = {
     "token_budget_exceeded": "the token budget was nearly used",
     "max_iterations_reached": "the highest number of rounds was reached",
     "timeout": "the time budget was nearly used",
-    "no_new_evidence": "nothing new was left to find",
+    "no_new_evidence": "these searches found nothing new any more",
     "sources_unreachable": "no source could be reached",
     "cancelled": "the run was cancelled",
     "no_verdict": "the report was called for before a judge had ended it",

@@ -3,7 +3,7 @@
 Everything is quoted or counted, nothing is weighed against help, and nothing is a recommendation.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from willowbark.tools.appraisal.appraised import AppraisedRecord, condition_names
@@ -61,12 +61,16 @@ def safety_section(material: Material, shown: Sequence[Candidate], references: R
         return None
     start, names = len(references.cited), [candidate.drug for candidate in shown]
     about = _by_drug(material.pool)
-    harms = {candidate.drug: _on_harm(candidate, material) for candidate in shown}
+    harms = dict[str, _OnHarm]()
+    for candidate in shown:
+        quoted = {sentence for told in harms.values() for sentence, _ in told.quotes}
+        harms[candidate.drug] = _on_harm(candidate, material, quoted)
     known = [each for each in shown if any(harms[each.drug]) or _is_known(each, about.get(each.drug, []))]
     blocks: list[Block] = [paragraph(_NOTE)]
     if silent := [candidate.drug for candidate in shown if candidate not in known]:
         said = f"No approval and no label is at hand of {listed(silent, most=len(silent))}"
-        blocks.append(paragraph(f"{said}, and no result read names them beside harm; that is no evidence of safety."))
+        found = "no result or conclusion was found that names them beside a word for harm"
+        blocks.append(paragraph(f"{said}, and {found}; that is no evidence of safety."))
     for place, candidate in enumerate(known, 1):
         told = Pairs(tuple(_told(candidate, names, about, harms[candidate.drug], material, references)))
         warning = _warned(candidate.drug, about.get(candidate.drug, []))
@@ -155,7 +159,7 @@ def _approval(records: Sequence[Evidence], references: References) -> Flow:
     if years:
         year, key, source = min(years)
         return flow(f"first in {year}, by {source}, which names no agency", references.cite([key]))
-    return flow(f"{NOT_REPORTED}: no source at hand names a day or an agency")
+    return flow(f"{NOT_REPORTED}: no record of a regulator or a drug database is at hand")
 
 
 def _labelled(record: Evidence) -> _Labelled | None:
@@ -218,7 +222,8 @@ def _posted(records: Sequence[AppraisedRecord], references: References) -> Itera
         yield flow(said, references.cite([key]))
 
 
-def _on_harm(candidate: Candidate, material: Material) -> _OnHarm:
+def _on_harm(candidate: Candidate, material: Material, quoted: Set[str]) -> _OnHarm:
+    """What the records of a candidate say of harm, but for sentences that are quoted of another one already."""
     papers = (each for each in candidate.records if kind_of(material.records[each.key]) == "publication")
     read = [(each, each.readings[0]) for each in papers if each.readings]
     read = [(each, reading) for each, reading in read if reading.design not in NOT_PATIENTS]
@@ -228,15 +233,17 @@ def _on_harm(candidate: Candidate, material: Material) -> _OnHarm:
     for key in sorted(size, key=lambda key: (key not in reporting, -size[key])):
         if len(quotes) == MOST_QUOTED:
             break
-        told = told_of_harm(readable(material.records[key]), candidate.drug, material.readings)
-        quotes += [(sentence, key) for sentence in told[:1]]
+        every = told_of_harm(readable(material.records[key]), candidate.drug, material.readings)
+        quotes += [(sentence, key) for sentence in every if sentence not in quoted][:1]
     return _OnHarm(reporting, quotes)
 
 
 def _harms(told: _OnHarm, references: References) -> Flow:
     """How many publications report harm, and what is told of it, quoted without a verdict."""
     if not any(told):
-        return flow("no result or conclusion read names the drug beside harm; that is no evidence of safety")
+        return flow(
+            "no result or conclusion was found that names it beside a word for harm; that is no evidence of safety"
+        )
     counts = f"{counted(len(told.reporting), 'record')} read as reporting harm" if told.reporting else ""
     parts = [flow(counts, references.cite(told.reporting))] if told.reporting else []
     parts += [flow(_quotes([sentence]), references.cite([key])) for sentence, key in told.quotes]

@@ -154,12 +154,14 @@ def _others(material: Material, shown: Sequence[Candidate], references: Referenc
     ]:
         yield paragraph(f"Records speak for or against further drugs: {listed(further, most=MAX_OTHERS)}.")
     others = [c for c in others if c not in decided]
-    leads = [c.drug for c in others if Direction.supports in c.appraisal.leaning.values()]
-    doubts = [c.drug for c in others if c.appraisal.leaning and c.drug not in leads]
+    leads = [c for c in others if Direction.supports in c.appraisal.leaning.values()]
+    doubts = [c for c in others if c.appraisal.leaning and c not in leads]
     for said, some in (("Perhaps of help", leads), ("Perhaps of none", doubts)):
         if some:
-            named = listed(some, most=MAX_OTHERS)
-            yield paragraph(f"{said} in {material.topic}, by records read too uncertainly to count: {named}.")
+            told = (flow(c.drug, references.cite(list(c.appraisal.leaning)[:MAX_CITED])) for c in some[:MAX_OTHERS])
+            more = f"; and {len(some) - MAX_OTHERS} more" if len(some) > MAX_OTHERS else ""
+            where = f"{said} in {material.topic}, by records read too uncertainly to count: "
+            yield paragraph(where, *joined(told), f"{more}.")
     if silent := [c.drug for c in others if not c.appraisal.leaning]:
         named = listed(silent, most=MAX_OTHERS)
         said = f"Named in the records on {material.topic}, with no result that could be read and verified: {named}."
@@ -274,7 +276,8 @@ def disease_section(graph: MechanismGraph, references: References) -> ReportSect
         blocks = [paragraph(about), points(_involved(step, graph, references) for step in found[:MAX_INVOLVED])]
     else:
         said = (
-            f"No record at hand connects a target or a process with {name}. That is a gap of these sources, no finding."
+            f"No database at hand, and no sentence that was found, connects a target or a process with {name}. That is "
+            "a gap of these sources, no finding."
         )
         blocks = [paragraph(said)]
     return ReportSection.of("Disease mechanism", blocks, references.cited[start:])

@@ -65,6 +65,7 @@ _MATCHES: Mapping[Match, str] = {
     "broader": "more than those with {}",
     "other": "not {}",
 }
+_FOLLOWS_NOBODY = frozenset(("narrative_review", "guideline", "editorial", "in_vivo", "in_vitro", "in_silico"))
 _COMPARATORS: Mapping[Comparator, str] = {
     "placebo": "placebo",
     "none": "no treatment or usual care",
@@ -117,7 +118,7 @@ def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence, told:
         sentence=appraised.sentence,
         section=section_of(record, appraised.sentence, plain),
         sample_size=item.sample_size,
-        followup_months=followup.value if followup else None,
+        followup_months=followup.value if followup and item.design not in _FOLLOWS_NOBODY else None,
         effects=effects,
         effects_section=effects_section,
         figures=[] if effects else figures(" ".join((appraised.sentence, in_figures)))[:MAX_EFFECTS],

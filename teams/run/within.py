@@ -192,6 +192,7 @@ def _harms(asked: ParsedQuestion, pool: Sequence[Evidence], readings: Readings) 
     told = (
         Quoted(key=each.key, drug=each.drug, says=each.stance, sentence=each.sentence)
         for each in sorted(harms(pool, asked, readings), key=lambda each: each.stance == "undecided")
+        if each.sentence
     )
     return [*islice(labelled, MAX_HARMS), *islice(told, MAX_HARMS)]
 

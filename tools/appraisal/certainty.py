@@ -147,8 +147,8 @@ def corroborated(items: Sequence[AppraisedItem]) -> tuple[list[AppraisedItem], l
     return (
         [replace(i, direction=Direction.supports, leans=None, chance=0.0) if i.key in keys else i for i in items],
         [
-            f"{count} of {len(leaning)} uncertain readings in support counted beside sure ones: at least so many of "
-            f"them are right with a probability of {least[count]:.2f}."
+            f"Counted too: {count} of {len(leaning)} records that were read in support too uncertainly to be shown as "
+            f"such; that so many of them are right has a probability of {least[count]:.2f}."
         ],
     )
 

@@ -24,8 +24,9 @@ from ..records import Label
 from .appraised import Readings, asked_of
 from .candidates import is_asked_about
 
-Stance = Literal["reports", "undecided"]
-"""`reports`: it has the drug as a cause, or as worse than without. That it did no more harm is not told: of what the
+Stance = Literal["reports", "undecided", "silent"]
+"""`reports`: it has the drug as a cause, or as worse than without. `silent`: beyond its title and its aim no sentence
+of its names the drug and bears on what is asked. That it did no more harm is not told: of what the
 heads, out of fold, read so 25 in 100 were, on the part kept apart, 29 on records left out (`benchmarks/careful.py`)."""
 _SECTIONS = {
     "harm": ("Boxed warning", "Warnings", "Contraindications"),
@@ -49,7 +50,8 @@ class Harm(NamedTuple):
     drug: str
     stance: Stance
     sentence: str
-    """Of the record, whole: it names the harm or the people, and the drug where any sentence names both."""
+    """Of the record, whole: it names the harm or the people, and the drug where any sentence names both, or tells how
+    these bore the drug; empty of a silent one."""
     of: str
     """The harm or the people."""
 
@@ -94,14 +96,41 @@ def harms(pool: Sequence[Evidence], asked: ParsedQuestion, readings: Readings) -
         if not said:
             continue
         aims = readings.parts(asked_of(record, "", condition), "A")
-        said.sort(key=lambda sentence: sentence in aims)
+        title = record.citation.title.rstrip(".")
+        said.sort(key=lambda sentence: (sentence in aims, sentence.rstrip(".") == title))
         for drug, sentence in _drugs_in(said, record, asked):
             reading = readings.of(asked_of(record, drug, condition))[0]
-            stance = "undecided" if sentence in aims else _stance(reading)
+            stance = "undecided" if sentence in aims else _stance(reading, asked.kind)
             is_told = stance == "reports" and _is_harm(reading, asked.kind) and not _is_denied(sentence)
+            shown = _bearing(record, drug, sentence, asked, readings) if stance == "undecided" else sentence
             if asked.drugs or asked.drug_classes or is_told:
-                found.append(Harm(record.key, drug, stance, sentence, condition))
+                found.append(Harm(record.key, drug, stance if shown else "silent", shown, condition))
     return found
+
+
+def _bearing(record: Evidence, drug: str, sentence: str, asked: ParsedQuestion, readings: Readings) -> str:
+    """What an undecided record says that bears on the question; empty where it says nothing.
+
+    Of a harm that is a sentence that names it; of people, how they bore the drug, or else a result on them, where one
+    was read that does not speak for its help.
+
+    Args:
+        record: as `readable` gives it.
+        drug: generic name.
+        sentence: of the record, that names the harm or the people.
+        asked: the question.
+        readings: of the run.
+    """
+    asks = asked_of(record, "", "")
+    if asked.kind == "harm":
+        is_told = sentence not in readings.parts(asks, "A") and sentence.rstrip(".") != record.citation.title.rstrip(
+            "."
+        )
+        return sentence if is_told else ""
+    if told := told_of_harm(record, drug, readings):
+        return told[0]
+    verdict = readings.of(asked_of(record, drug, subject(asked)))[0].verdict
+    return sentence if verdict in ("contradicts", "neutral") and sentence in readings.parts(asks, "RC") else ""
 
 
 def _caused(record: Evidence, asked: ParsedQuestion, readings: Readings) -> Iterator[Harm]:
@@ -127,12 +156,14 @@ def _caused(record: Evidence, asked: ParsedQuestion, readings: Readings) -> Iter
 def told_of_harm(record: Evidence, drug: str, readings: Readings) -> list[str]:
     """The results and conclusions of a record that name a drug and speak of adverse events or of how it was tolerated.
 
-    Those with figures come first.
+    Those that name the fewest drugs come first, and of these those with figures.
     """
     told = readings.parts(asked_of(record, "", ""), "RC")
     said = (each for each in sentences(record.content) if each in told and "harm" in _groups_in(each))
-    named = (each for each in said if any(mention.name == drug for mention in find_drugs(each)))
-    return sorted(named, key=lambda each: not figures(each))
+    named = {each: {mention.name for mention in find_drugs(each)} for each in said}
+    return sorted(
+        (each for each in named if drug in named[each]), key=lambda each: (len(named[each]), not figures(each))
+    )
 
 
 def _speaks_of_harm(sentence: str) -> bool:
@@ -203,10 +234,8 @@ def _drugs_in(said: Sequence[str], record: Evidence, asked: ParsedQuestion) -> I
             yield drug, next((sentence for sentence in said if drug in within[sentence]), said[0])
 
 
-def _stance(reading: Reading) -> Stance:
-    if reading.role == "cause" or (reading.kind != "process" and reading.effect == "worse"):
-        return "reports"
-    return "undecided"
+def _stance(reading: Reading, kind: str) -> Stance:
+    return "reports" if reading.does_harm or _is_harm(reading, kind) else "undecided"
 
 
 def _namer(asked: ParsedQuestion) -> Callable[[str], bool]:

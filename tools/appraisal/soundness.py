@@ -102,9 +102,9 @@ def soundest(items: Sequence[AppraisedItem], start: int, *, randomised: bool) ->
 
 
 def left_out(items: Sequence[AppraisedItem], body: Body, *, randomised: bool) -> str:
-    """What is wrong with the records that are not in a body, by number; empty where all are in it."""
+    """What is worst about each record that is not in a body, by number; empty where all are in it."""
     rest = [faults(item, randomised=randomised) for item in items if item not in body.items]
-    kinds = [_IN_SHORT[kind] for found in rest for kind in found]
+    kinds = [_IN_SHORT[max(found, key=lambda kind: _FAULTS[kind][1])] for found in rest]
     return ", ".join(f"{kinds.count(words)} {words}" for words in sorted(set(kinds)))
 
 
@@ -128,7 +128,7 @@ def _faults(item: AppraisedItem, randomised: bool) -> Iterator[tuple[FaultKind, 
         yield "complication", "on a complication of the condition, not on the condition itself"
     if item.other_outcome:
         yield "outcome", f"measured by {item.other_outcome}"
-    if randomised and item.rivals:
+    if randomised and item.rivals and not (item.rival_works and item.beats_rival):
         yield _without_placebo(item)
     if item.is_preprint:
         yield "preprint", "a preprint, not peer-reviewed"
@@ -137,13 +137,16 @@ def _faults(item: AppraisedItem, randomised: bool) -> Iterator[tuple[FaultKind, 
 
 
 def _without_placebo(item: AppraisedItem) -> tuple[FaultKind, str]:
-    """Two treatments alone tell as much as is known of the other one, or as that it was beaten."""
+    """Two treatments alone tell as much as is known of the other one, or as that it was beaten.
+
+    Where one is known to work and was beaten, nothing is wrong: what does better than that works.
+    """
     other = f"compared with {item.rivals}, not with placebo or no treatment"
     if item.rival_works:
         return "rival", f"{other} (that {item.rivals} works is shown by other records here)"
     if item.beats_rival:
         return "rival", f"{other} (read as doing better than {item.rivals})"
-    return "untested", f"{other} (no record here shows that this works)"
+    return "untested", f"{other} (no record here shows that {item.rivals} works)"
 
 
 Marked = Sequence[tuple[AppraisedItem, dict[FaultKind, str]]]
@@ -193,15 +196,19 @@ def _told(marked: Marked, domain: str, *, randomised: bool) -> str:
 
 
 def _imprecision(items: Sequence[AppraisedItem]) -> tuple[int, str] | None:
-    """Steps for the participants compared; a number that is not reported is not guessed and adds nothing."""
+    """Steps for the participants compared.
+
+    A number that is not reported is not guessed: it adds nothing, and where one is missing one step is taken at most,
+    since nobody knows that they were so few.
+    """
     sizes = [item.sample_size for item in items]
     total, silent = sum(size or 0 for size in sizes), sum(size is None for size in sizes)
     if total >= OPTIMAL_SIZE:
         return None
     if silent == len(items):
-        return MOST, "imprecise, the number of participants is not reported"
+        return 1, "imprecise, the number of participants is not reported"
     unsaid = f" ({silent} of {len(items)} do not report how many)" if silent else ""
     told = f"{total} participants were compared{unsaid}, a firm answer takes {OPTIMAL_SIZE}"
-    if total >= FAR_LESS:
+    if silent or total >= FAR_LESS:
         return 1, f"imprecise, {told}"
     return (MOST, f"very imprecise, only {told}") if total >= HARDLY_ANY else (MOST + 1, f"far too few, only {told}")

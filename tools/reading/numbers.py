@@ -61,12 +61,15 @@ P_VALUE = re.compile(
 )
 
 
+_SHARE = r"\s*(?:%|per ?cent\b)"
 _FIGURES = re.compile(
     r"\bp(?:[-\s]?values?)?\s*(?:<=|>=|=|<|>|≤|≥)\s*0?\.\d+"
-    r"|(?:9[059]\s*%\s*)?\b(?:CI|confidence intervals?)\b[\s:,=(\[]*-?\d+(?:\.\d+)?\s*%?\s*(?:-|to|,)\s*-?\d+(?:\.\d+)?"
-    r"|-?\d+(?:\.\d+)?\s*(?:±|\+/-)\s*\d+(?:\.\d+)?|\b\d+\s*/\s*\d+\b(?!\.\d|\s*m[gm])|\b\d+ of (?:the )?\d+\b"
-    r"|-?\d+(?:\.\d+)?(?:\s*%)?\s*(?:vs\.?|versus|compared (?:with|to))\s*-?\d+(?:\.\d+)?\s*%?"
-    r"|(?:\b\d+(?:\.\d+)?\s*-\s*|-)?\b\d+(?:\.\d+)?\s*%(?!\s*(?:CI|confidence))|\b\d+(?:\.\d+)?-fold\b",
+    rf"|(?:9[059]{_SHARE}\s*)?\b(?:CI|confidence intervals?)\b[\s:,=(\[]*-?\d+(?:\.\d+)?\s*%?\s*(?:-|to|,)\s*"
+    r"-?\d+(?:\.\d+)?|-?\d+(?:\.\d+)?\s*(?:±|\+/-)\s*\d+(?:\.\d+)?"
+    r"|(?<![A-Z]-)\b\d+\s*/\s*\d+\b(?!\.\d|\s*m[gm])|\b\d+ of (?:the )?\d+\b"
+    rf"|-?\d+(?:\.\d+)?(?:{_SHARE})?\s*(?:vs\.?|versus|compared (?:with|to))\s*-?\d+(?:\.\d+)?(?:{_SHARE})?"
+    rf"|(?<![≥>≤<])(?<![≥>≤<] )(?:\b\d+(?:\.\d+)?\s*-\s*|-)?\b\d+(?:\.\d+)?{_SHARE}(?!\s*(?:CI|confidence))"
+    r"|\b\d+(?:\.\d+)?-fold\b",
     re.IGNORECASE,
 )
 
@@ -167,7 +170,9 @@ def statistics_of(passage: Passage) -> tuple[Statistic, ...]:
 
 
 def figures(sentence: str) -> list[str]:
-    """The figures of a result as a sentence writes them: shares, pairs, intervals, p values; doses and times are none.
+    """The figures of a result as a sentence writes them: shares, pairs, intervals, p values.
+
+    Doses, times, the bounds of those who were counted ("≥50%") and numbers in names ("IL-12/23") are none.
 
     >>> figures("Attacks fell by 44% (95% CI 20 to 60; p<0.001) on 160 mg within 12 weeks, 3.1 ± 0.4 vs placebo.")
     ['44%', '95% CI 20 to 60', 'p<0.001', '3.1 ± 0.4']

@@ -250,7 +250,7 @@ def _missing(report: ReportContent) -> Iterator[str]:
     for reason in report.judged:
         yield f"The judge at the end: {reason}"
     for gap in report.gaps:
-        yield f"Found missing by the judge: {gap.rstrip('.')}."
+        yield f"Still missing: {gap.rstrip('.')}."
 
 
 def limitations(report: ReportContent) -> Section:
