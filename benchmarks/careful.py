@@ -192,7 +192,10 @@ def head_to_head(found: Sequence[Label], kept: Path) -> None:
         counts["one reading"][right] += 1
         if is_compared(pair[1]) and effects[1] == "worse":
             counts["both"][right] += 1
-    told = (f"{100 * each[True] / each.total():.0f} % right of {each.total()} by {by}" for by, each in counts.items())
+    told = (
+        f"{100 * each[True] / max(1, each.total()):.0f} % right of {each.total()} by {by}"
+        for by, each in counts.items()
+    )
     print(f"one drug better than another: {', '.join(told)}")
 
 

@@ -135,7 +135,7 @@ def test_a_comparison_counts_trials_of_both_drugs_first() -> None:
     alone = _first_lines("Is topiramate better than propranolol for migraine?", placebo)
 
     assert said.startswith("Head to head in migraine, topiramate and propranolol: 1 record for topiramate.")
-    assert "propranolol: 1 record without a result that could be read." in disputed
+    assert "propranolol: 1 record without a clear result." in disputed
     assert alone.startswith("No record read compares topiramate and propranolol head to head in migraine.")
 
 
@@ -189,6 +189,32 @@ def test_an_aim_reports_no_harm() -> None:
     said = _first_lines("Does haloperidol cause parkinsonism?", paper, haloperidol={"role": "cause"})
 
     assert "1 publication on haloperidol speaks of parkinsonism: 1 without a result on harm." in said
+
+
+def test_what_is_told_of_one_of_several_drugs_is_told_under_its_name() -> None:
+    paper = _paper("Valproate. Valproate in pregnancy was followed by malformations.")
+
+    said = _first_lines("Is valproate or topiramate safe in pregnancy?", paper, **{"valproic acid": {"role": "cause"}})
+
+    assert "speaks of pregnancy: 1 with harm (valproic acid)." in said
+    assert "No answer on topiramate and pregnancy" in said
+
+
+def test_a_result_is_found_below_a_title_that_names_the_drug_and_the_harm() -> None:
+    text = "Haloperidol and parkinsonism. RESULTS: Parkinsonism occurred in 20 of 40 patients and in 3 on placebo."
+
+    (found,) = harms([_paper(text)], parse_question("Does haloperidol cause parkinsonism?"), Readings(Told()))
+
+    assert found.sentence.endswith("Parkinsonism occurred in 20 of 40 patients and in 3 on placebo.")
+
+
+def test_a_sentence_that_denies_a_harm_reports_none() -> None:
+    text = "Metformin. Dementia was less frequent with metformin, which caused diarrhoea."
+    readings = Readings(Told(metformin={"role": "cause"}))
+
+    (found,) = harms([_paper(text)], parse_question("Does metformin cause dementia?"), readings)
+
+    assert found.stance == "undecided"
 
 
 def test_on_safety_a_record_is_quoted_where_it_tells_how_people_bore_the_drug() -> None:

@@ -45,3 +45,15 @@ def test_a_heart_rate_is_no_hazard_ratio(sentence: str) -> None:
 
 def test_doses_and_pressures_are_no_figures_of_a_result_and_ranges_stay_whole() -> None:
     assert figures("Response was 12-20% on 5/6.25 mg, at 128/75 mm Hg, and fell by -3%.") == ["12-20%", "-3%"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("Mortality fell by 24 percent (95 percent CI, 13 to 33 percent).", ["24 percent", "95 percent CI, 13 to 33"]),
+        ("More reached HbA1c <7.0% or a response of >=50% (≥2.5%, ≥10-20%).", []),
+        ("Antibodies to IL-12/23 helped 12/23 patients.", ["12/23"]),
+    ],
+)
+def test_figures_are_shares_in_words_too_and_no_bounds_or_names(sentence: str, found: list[str]) -> None:
+    assert figures(sentence) == found

@@ -121,6 +121,15 @@ def test_a_large_trial_without_a_name_is_the_one_of_as_many_participants_that_ha
     assert len(topiramate(named, unnamed, other).appraisal.supporting) == 3
 
 
+def test_trials_of_as_many_participants_that_disagree_are_two() -> None:
+    support, against = item(key="pmid:1", size=1000), item("contradicts", key="pmid:2", size=1000)
+
+    found = appraise_candidate([support, against])
+
+    assert (found.supporting, found.contradicting) == (["pmid:1"], ["pmid:2"])
+    assert appraise_candidate([support, replace(support, key="pmid:3")]).same_trial == ["pmid:3"]
+
+
 def test_a_scale_written_out_is_no_trial() -> None:
     scale = f"{FEWER} Disability was told by the Headache Impact Test (HIT) and migraine (MIG) by its diary."
     found = topiramate(paper("1", scale), paper("2", scale))

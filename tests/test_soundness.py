@@ -45,8 +45,8 @@ def body(*items: AppraisedItem, start: int = 3, randomised: bool = True) -> Body
         (
             {"rivals": "x"},
             2,
-            "indirect, the trial is compared with x, not with placebo or no treatment (no record here shows that x "
-            "works)",
+            "indirect, the trial is compared with x, not with placebo or no treatment (no record here shows that "
+            "the comparator works)",
         ),
         ({"is_preprint": True}, 2, "not reviewed, the trial is a preprint, not peer-reviewed"),
         ({"disputed": "yes; no"}, 1, "disputed, the trial is read in two ways by its readers"),

@@ -285,7 +285,7 @@ class Years:
     def description(self) -> str:
         """The picture in words."""
         totals = {year: sum(groups.values()) for year, groups in self.counts.items()}
-        without = f" {self.undated} more have no date." if self.undated else ""
+        without = f" {self.undated} more {'has' if self.undated == 1 else 'have'} no date." if self.undated else ""
         return (
             f"Bar chart of {sum(totals.values())} publications from {min(totals)} to {max(totals)} by design; "
             f"the most, {max(totals.values())}, in {max(totals, key=lambda year: (totals[year], -year))}.{without}"

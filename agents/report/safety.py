@@ -159,7 +159,7 @@ def _approval(records: Sequence[Evidence], references: References) -> Flow:
     if years:
         year, key, source = min(years)
         return flow(f"first in {year}, by {source}, which names no agency", references.cite([key]))
-    return flow(f"{NOT_REPORTED}: no record of a regulator or a drug database is at hand")
+    return flow(f"{NOT_REPORTED}: no record at hand names a day or an agency")
 
 
 def _labelled(record: Evidence) -> _Labelled | None:
@@ -223,7 +223,7 @@ def _posted(records: Sequence[AppraisedRecord], references: References) -> Itera
 
 
 def _on_harm(candidate: Candidate, material: Material, quoted: Set[str]) -> _OnHarm:
-    """What the records of a candidate say of harm, but for sentences that are quoted of another one already."""
+    """What the records of a candidate say of harm; empty in place of a sentence that is quoted of another one."""
     papers = (each for each in candidate.records if kind_of(material.records[each.key]) == "publication")
     read = [(each, each.readings[0]) for each in papers if each.readings]
     read = [(each, reading) for each, reading in read if reading.design not in NOT_PATIENTS]
@@ -234,7 +234,8 @@ def _on_harm(candidate: Candidate, material: Material, quoted: Set[str]) -> _OnH
         if len(quotes) == MOST_QUOTED:
             break
         every = told_of_harm(readable(material.records[key]), candidate.drug, material.readings)
-        quotes += [(sentence, key) for sentence in every if sentence not in quoted][:1]
+        new = [sentence for sentence in every if sentence not in quoted]
+        quotes += [(sentence, key) for sentence in (new or [""])[: len(every)][:1]]
     return _OnHarm(reporting, quotes)
 
 
@@ -246,5 +247,8 @@ def _harms(told: _OnHarm, references: References) -> Flow:
         )
     counts = f"{counted(len(told.reporting), 'record')} read as reporting harm" if told.reporting else ""
     parts = [flow(counts, references.cite(told.reporting))] if told.reporting else []
-    parts += [flow(_quotes([sentence]), references.cite([key])) for sentence, key in told.quotes]
+    parts += [
+        flow(_quotes([sentence]) if sentence else "as quoted of another drug", references.cite([key]))
+        for sentence, key in told.quotes
+    ]
     return joined(parts)

@@ -156,9 +156,10 @@ def _others(material: Material, shown: Sequence[Candidate], references: Referenc
     others = [c for c in others if c not in decided]
     leads = [c for c in others if Direction.supports in c.appraisal.leaning.values()]
     doubts = [c for c in others if c.appraisal.leaning and c not in leads]
-    for said, some in (("Perhaps of help", leads), ("Perhaps of none", doubts)):
+    sides = (("Perhaps of help", leads, Direction.supports), ("Perhaps of none", doubts, Direction.contradicts))
+    for said, some, side in sides:
         if some:
-            told = (flow(c.drug, references.cite(list(c.appraisal.leaning)[:MAX_CITED])) for c in some[:MAX_OTHERS])
+            told = (flow(c.drug, references.cite(_leaning(c, side)[:MAX_CITED])) for c in some[:MAX_OTHERS])
             more = f"; and {len(some) - MAX_OTHERS} more" if len(some) > MAX_OTHERS else ""
             where = f"{said} in {material.topic}, by records read too uncertainly to count: "
             yield paragraph(where, *joined(told), f"{more}.")
@@ -166,6 +167,11 @@ def _others(material: Material, shown: Sequence[Candidate], references: Referenc
         named = listed(silent, most=MAX_OTHERS)
         said = f"Named in the records on {material.topic}, with no result that could be read and verified: {named}."
         yield paragraph(said)
+
+
+def _leaning(candidate: Candidate, side: Direction) -> list[str]:
+    """Keys of the records that lean to one side."""
+    return [key for key, leans in candidate.appraisal.leaning.items() if leans is side]
 
 
 def mechanistic_section(shown: Sequence[Candidate], references: References) -> ReportSection:

@@ -4,8 +4,8 @@ GRADE handbook, chapter 5 (https://gdt.gradepro.org/app/handbook/handbook.html):
 observational evidence low; risk of bias, inconsistency, indirectness, imprecision and publication bias take steps down.
 GRADE rates confidence in an estimate; here it is confidence in one claim, "the drug helps", so evidence against it can
 only lower it. Randomised, observational and other records are rated apart, of each the soundest part (`soundness`), and
-the best stands, so more support never costs a step. Steps up (large effect, dose response) are left out: abstracts
-seldom allow them.
+the best stands: more support costs a step only where it shows that two trials are one, or how small one is. Steps up
+(large effect, dose response) are left out: abstracts seldom allow them.
 """
 
 from collections.abc import Sequence
@@ -268,8 +268,12 @@ def _start(names: tuple[str, str], start: int, of: int, body: Body, others: str)
 
 
 def _alone(body: Body) -> tuple[int, str]:
-    small = "small " if body.ceiling < ALONE else ""
-    if len(body.items) == 1:
+    sizes = [item.sample_size for item in body.items]
+    if not any(sizes):
+        alone = "a single trial" if len(sizes) == 1 else "trials"
+        return 1, f"{alone} of unreported size, which no other one here repeats"
+    small = "small " if body.ceiling < ALONE and None not in sizes else ""
+    if len(sizes) == 1:
         return 1, f"a single {small}trial, which no other one here repeats"
     return 1, f"nearly all participants are of a single {small}trial, and the others are too small to repeat it"
 

@@ -96,41 +96,35 @@ def harms(pool: Sequence[Evidence], asked: ParsedQuestion, readings: Readings) -
         if not said:
             continue
         aims = readings.parts(asked_of(record, "", condition), "A")
-        title = record.citation.title.rstrip(".")
-        said.sort(key=lambda sentence: (sentence in aims, sentence.rstrip(".") == title))
+        results = [each for each in said if each not in aims and each.rstrip(".") not in record.citation.title]
+        said.sort(key=lambda sentence: (sentence in aims, sentence not in results))
         for drug, sentence in _drugs_in(said, record, asked):
             reading = readings.of(asked_of(record, drug, condition))[0]
-            stance = "undecided" if sentence in aims else _stance(reading, asked.kind)
-            is_told = stance == "reports" and _is_harm(reading, asked.kind) and not _is_denied(sentence)
-            shown = _bearing(record, drug, sentence, asked, readings) if stance == "undecided" else sentence
+            stance = "undecided" if sentence in aims or _is_denied(sentence) else _stance(reading, asked.kind)
+            is_told = stance == "reports" and _is_harm(reading, asked.kind)
+            if stance == "undecided" and asked.kind == "harm":
+                shown = sentence if sentence in results else next(iter(results), "")
+            else:
+                shown = sentence if stance == "reports" else _bearing(record, drug, sentence, reading, readings)
             if asked.drugs or asked.drug_classes or is_told:
                 found.append(Harm(record.key, drug, stance if shown else "silent", shown, condition))
     return found
 
 
-def _bearing(record: Evidence, drug: str, sentence: str, asked: ParsedQuestion, readings: Readings) -> str:
-    """What an undecided record says that bears on the question; empty where it says nothing.
-
-    Of a harm that is a sentence that names it; of people, how they bore the drug, or else a result on them, where one
-    was read that does not speak for its help.
+def _bearing(record: Evidence, drug: str, sentence: str, reading: Reading, readings: Readings) -> str:
+    """How people bore a drug, or else a result on them, where one was read that does not speak for its help.
 
     Args:
         record: as `readable` gives it.
         drug: generic name.
-        sentence: of the record, that names the harm or the people.
-        asked: the question.
+        sentence: of the record, that names the people.
+        reading: of the record, for the drug and these.
         readings: of the run.
     """
-    asks = asked_of(record, "", "")
-    if asked.kind == "harm":
-        is_told = sentence not in readings.parts(asks, "A") and sentence.rstrip(".") != record.citation.title.rstrip(
-            "."
-        )
-        return sentence if is_told else ""
     if told := told_of_harm(record, drug, readings):
         return told[0]
-    verdict = readings.of(asked_of(record, drug, subject(asked)))[0].verdict
-    return sentence if verdict in ("contradicts", "neutral") and sentence in readings.parts(asks, "RC") else ""
+    is_result = sentence in readings.parts(asked_of(record, "", ""), "RC")
+    return sentence if is_result and reading.verdict in ("contradicts", "neutral") else ""
 
 
 def _caused(record: Evidence, asked: ParsedQuestion, readings: Readings) -> Iterator[Harm]:

@@ -2,8 +2,9 @@
 
 The unit of evidence is the study, not its reports (Cochrane Handbook, chapter 4,
 https://www.cochrane.org/authors/handbooks-and-manuals/handbook/current/chapter-04). Records of one trial share its NCT
-number; one of them stands for all. Where they disagree, the results that the registry posts for the registered primary
-outcome decide, and with them a stop for harm or futility; where papers alone disagree, the trial counts as neutral.
+number or acronym, or its participants where it names neither; one of them stands for all. Where they disagree, the
+results that the registry posts for the registered primary outcome decide, and with them a stop for harm or futility;
+where papers alone disagree, the trial counts as neutral.
 """
 
 from collections.abc import Iterable, Sequence
@@ -135,6 +136,7 @@ def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
             counted += group
             continue
         stands, agree = _stands_for(group)
+        stands = replace(stands, trial=trial)
         others = sorted(each.key for each in group if each.key != stands.key)
         counted.append(stands)
         folded += others
@@ -149,12 +151,17 @@ def _size(item: AppraisedItem) -> int | None:
 
 
 def _by_size(items: Sequence[AppraisedItem]) -> dict[int | None, str]:
-    """The trial of each number of participants; none where trials of several names have as many."""
-    sizes = {size for item in items if (size := _size(item))}
-    named = {size: {i.trial for i in items if i.trial and i.is_named and _size(i) == size} for size in sizes}
-    return {
-        size: next(iter(names), None) or f"{size:,} participants" for size, names in named.items() if len(names) < 2
-    }
+    """The trial of each number of participants; none where trials of several names have as many, or trials disagree."""
+    found: dict[int, list[AppraisedItem]] = {}
+    for item in items:
+        if size := _size(item):
+            found.setdefault(size, []).append(item)
+    named: dict[int | None, str] = {}
+    for size, group in found.items():
+        names = {item.trial for item in group if item.trial and item.is_named}
+        if len(names) < 2 and len({standing(item) for item in group} & set(_DECIDED)) < 2:
+            named[size] = next(iter(names), f"{size:,}{BY_AUTHOR}")
+    return named
 
 
 def _stands_for(group: Sequence[AppraisedItem]) -> tuple[AppraisedItem, bool]:
@@ -188,6 +195,8 @@ def _joined(
         group: all reports.
         silent: those that are undecided; they can know the number of participants.
     """
+    rivals = _shared(i.rivals for i in sharing)
+    beside = [i for i in sharing if i.rivals == rivals]
     best = min(sharing, key=lambda i: (-weight(i), i.key.startswith("nct:"), i.key))
     return replace(
         best,
@@ -202,9 +211,9 @@ def _joined(
         complication=all(i.complication for i in sharing),
         unnamed=_shared(i.unnamed for i in sharing),
         other_outcome=_shared(i.other_outcome for i in sharing),
-        rivals=_shared(i.rivals for i in sharing),
-        rival_works=any(i.rival_works for i in sharing),
-        beats_rival=any(i.beats_rival for i in sharing),
+        rivals=rivals,
+        rival_works=any(i.rival_works for i in beside),
+        beats_rival=any(i.beats_rival for i in beside),
         against_nothing=_any_true(i.against_nothing for i in sharing),
         trial_status=_first(i.trial_status for i in group),
         why_stopped_kind=next((kind for kind in _GRAVEST if any(i.why_stopped_kind == kind for i in group)), None),

@@ -104,7 +104,8 @@ def soundest(items: Sequence[AppraisedItem], start: int, *, randomised: bool) ->
 def left_out(items: Sequence[AppraisedItem], body: Body, *, randomised: bool) -> str:
     """What is worst about each record that is not in a body, by number; empty where all are in it."""
     rest = [faults(item, randomised=randomised) for item in items if item not in body.items]
-    kinds = [_IN_SHORT[max(found, key=lambda kind: _FAULTS[kind][1])] for found in rest]
+    shared = {kind for item in body.items for kind in faults(item, randomised=randomised)}
+    kinds = [_IN_SHORT[max((k for k in found if k not in shared), key=lambda k: _FAULTS[k][1])] for found in rest]
     return ", ".join(f"{kinds.count(words)} {words}" for words in sorted(set(kinds)))
 
 
@@ -146,7 +147,7 @@ def _without_placebo(item: AppraisedItem) -> tuple[FaultKind, str]:
         return "rival", f"{other} (that {item.rivals} works is shown by other records here)"
     if item.beats_rival:
         return "rival", f"{other} (read as doing better than {item.rivals})"
-    return "untested", f"{other} (no record here shows that {item.rivals} works)"
+    return "untested", f"{other} (no record here shows that the comparator works)"
 
 
 Marked = Sequence[tuple[AppraisedItem, dict[FaultKind, str]]]

@@ -61,14 +61,16 @@ P_VALUE = re.compile(
 )
 
 
+_BOUNDS = "≥>≤<"
 _SHARE = r"\s*(?:%|per ?cent\b)"
 _FIGURES = re.compile(
+    rf"[≥>≤<]=?\s*\d+(?:\.\d+)?(?:\s*-\s*\d+(?:\.\d+)?)?{_SHARE}|"
     r"\bp(?:[-\s]?values?)?\s*(?:<=|>=|=|<|>|≤|≥)\s*0?\.\d+"
     rf"|(?:9[059]{_SHARE}\s*)?\b(?:CI|confidence intervals?)\b[\s:,=(\[]*-?\d+(?:\.\d+)?\s*%?\s*(?:-|to|,)\s*"
     r"-?\d+(?:\.\d+)?|-?\d+(?:\.\d+)?\s*(?:±|\+/-)\s*\d+(?:\.\d+)?"
     r"|(?<![A-Z]-)\b\d+\s*/\s*\d+\b(?!\.\d|\s*m[gm])|\b\d+ of (?:the )?\d+\b"
     rf"|-?\d+(?:\.\d+)?(?:{_SHARE})?\s*(?:vs\.?|versus|compared (?:with|to))\s*-?\d+(?:\.\d+)?(?:{_SHARE})?"
-    rf"|(?<![≥>≤<])(?<![≥>≤<] )(?:\b\d+(?:\.\d+)?\s*-\s*|-)?\b\d+(?:\.\d+)?{_SHARE}(?!\s*(?:CI|confidence))"
+    rf"|(?:\b\d+(?:\.\d+)?\s*-\s*|-)?\b\d+(?:\.\d+)?{_SHARE}(?!\s*(?:CI|confidence))"
     r"|\b\d+(?:\.\d+)?-fold\b",
     re.IGNORECASE,
 )
@@ -177,7 +179,8 @@ def figures(sentence: str) -> list[str]:
     >>> figures("Attacks fell by 44% (95% CI 20 to 60; p<0.001) on 160 mg within 12 weeks, 3.1 ± 0.4 vs placebo.")
     ['44%', '95% CI 20 to 60', 'p<0.001', '3.1 ± 0.4']
     """
-    return [" ".join(found.group().split()) for found in _FIGURES.finditer(plain(sentence))]
+    found = (" ".join(each.group().split()) for each in _FIGURES.finditer(plain(sentence)))
+    return [each for each in found if each[0] not in _BOUNDS]
 
 
 def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:

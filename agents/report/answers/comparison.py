@@ -15,7 +15,7 @@ from ..wording import counted, listed, short
 from .answer import Answer, named_in
 
 _PLACEBO = frozenset(("placebo", "none"))
-_UNTOLD = "without a result that could be read"
+_UNTOLD = "without a clear result"
 
 
 def on_comparison(material: Material, references: References) -> Answer:
@@ -27,7 +27,7 @@ def on_comparison(material: Material, references: References) -> Answer:
     sides = [_beside_placebo(candidate, references) for candidate in drugs]
     where = f" in {short(material.topic)}" if material.asked.conditions else ""
     if met:
-        told = [f"{counted(n, 'record')} {what}" for what, n in _tally(met).items() if n]
+        told = [f"{counted(n, 'record')} {what}" for what, n in _tally(met).items()]
         first = f"Head to head{where}, {named}: {listed(told)}."
     else:
         first = f"No record read compares {named} head to head{where}."

@@ -36,7 +36,7 @@ def on_harm(material: Material, references: References) -> Answer:
         named = listed([f"{harm} ({counted(number, 'publication')})" for harm, number in caused.most_common()], most=8)
         said.append(f"Read as caused by {named_in(material)}: {named}. {_LEADS}")
     elif asked.drugs or asked.drug_classes:
-        said += _told_of(named_in(material), about, found)
+        said += _told_of(named_in(material), about, found, asked.drugs)
     elif found:
         named = listed(
             [f"{drug} ({counted(reported[drug], 'publication')})" for drug in drugs if reported[drug]], most=8
@@ -74,7 +74,7 @@ def _nothing(material: Material, what: str, how: str = "") -> str:
     if material.asked.kind == "avoid":
         what = f" which drugs to avoid{what.replace(' on ', ' in ', 1)}"
     read = f"{counted(publications, 'publication')} and {counted(labels, 'drug label')}"
-    says = "reports harm" if material.asked.kind == "safety" else "says it"
+    says = "reports such harm" if material.asked.kind == "safety" else "says it"
     return f"No answer{what}: of {read} read none {how}{says}. That is no evidence of safety."
 
 
@@ -88,18 +88,21 @@ def _warned(warning: Warning, kind: Kind, about: str) -> str:
     return f"On {about or 'safety'} {label} says: {quote} ({heading})."
 
 
-def _told_of(named: str, about: str, found: Sequence[Harm]) -> Iterator[str]:
-    """What publications say, in numbers, and of which drugs where they are several; nothing where none does."""
-    by_key: dict[str, list[Harm]] = {}
+def _told_of(named: str, about: str, found: Sequence[Harm], asked: Sequence[str]) -> Iterator[str]:
+    """What publications say, in numbers, and of which drugs where these are not those asked for, each; nothing where
+    none does.
+    """
+    by_key, by_drug = dict[str, int](), dict[str, int]()
     for each in found:
-        by_key.setdefault(each.key, []).append(each)
+        place = _ORDER.index(each.stance)
+        by_key[each.key] = min(place, by_key.get(each.key, place))
+        by_drug[each.drug] = min(place, by_drug.get(each.drug, place))
     told = []
-    for stance, what in _STANCES.items():
-        own = [said for said in by_key.values() if stance == min((h.stance for h in said), key=_ORDER.index)]
-        drugs = dict.fromkeys(h.drug for said in own for h in said if h.stance == stance)
-        several = len({h.drug for h in found}) > 1 and stance != "silent"
-        if own:
-            told.append(f"{len(own)} {what}{f' ({listed([*drugs], most=8)})' if several else ''}")
+    for place, what in enumerate(_STANCES.values()):
+        if number := sum(each == place for each in by_key.values()):
+            drugs = [drug for drug, each in by_drug.items() if each == place]
+            whose = f" ({listed(drugs, most=8)})" if drugs and list(by_drug) != list(asked) else ""
+            told.append(f"{number} {what}{whose}")
     if told:
         speak = "speaks" if len(by_key) == 1 else "speak"
         yield f"{counted(len(by_key), 'publication')} on {named} {speak} of {about}: {listed(told)}."
