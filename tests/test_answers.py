@@ -4,8 +4,9 @@ import pytest
 
 from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
-from willowbark.agents.report.answers import answer_of
+from willowbark.agents.report.answers import Answer, answer_of
 from willowbark.agents.report.claims import Verdicts
+from willowbark.agents.report.content import PUBLISHED
 from willowbark.agents.report.material import Material, References
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
@@ -45,6 +46,10 @@ def _label(drug: str, *sections: str) -> Evidence:
 
 
 def _first_lines(question: str, *pool: Evidence, **told: dict[str, object]) -> str:
+    return " ".join(_answer(question, *pool, **told).sentences)
+
+
+def _answer(question: str, *pool: Evidence, **told: dict[str, object]) -> Answer:
     readings = Readings(Told(**told))
     material = Material(
         dossier=Dossier(question=question),
@@ -57,7 +62,7 @@ def _first_lines(question: str, *pool: Evidence, **told: dict[str, object]) -> s
     )
     answer = answer_of(material, References(material.records))
     assert answer is not None
-    return " ".join(answer.sentences)
+    return answer
 
 
 def test_harm_is_answered_from_labels_and_harm_readings() -> None:
@@ -130,12 +135,15 @@ def test_a_comparison_counts_trials_of_both_drugs_first() -> None:
     better = {"role": "tested", "kind": "efficacy", "effect": "better", "comparator": "active"}
 
     asked = "Is topiramate better than propranolol for migraine?"
-    said = _first_lines(asked, both, topiramate=better, propranolol=better | {"role": "comparator", "effect": "worse"})
+    worse = better | {"role": "comparator", "effect": "worse"}
+    said = _first_lines(asked, both, topiramate=better, propranolol=worse)
     disputed = _first_lines(asked, both, topiramate=better, propranolol=better)
     alone = _first_lines("Is topiramate better than propranolol for migraine?", placebo)
 
     assert said.startswith("Head to head in migraine, topiramate and propranolol: 1 record for topiramate.")
     assert "propranolol: 1 record without a clear result." in disputed
+    assert _answer(asked, both, topiramate=better, propranolol=worse).confidence == PUBLISHED
+    assert _answer(asked, both, topiramate=better, propranolol=better).confidence == 0.0
     assert alone.startswith("No record read compares topiramate and propranolol head to head in migraine.")
 
 

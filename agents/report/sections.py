@@ -203,7 +203,8 @@ def targets_of(candidate: Candidate) -> str:
 
 def methodology_section(material: Material) -> ReportSection:
     """Who searched where, how it was read, who decided; the searches themselves stand in the report's log."""
-    how = _HOW.format(confidence=_BY_WHO_SAYS_IT if material.asked.kind in (*ON_HARM, "mechanism") else _BY_CERTAINTY)
+    said_by = material.asked.kind in (*ON_HARM, "mechanism", "compare")
+    how = _HOW.format(confidence=_BY_WHO_SAYS_IT if said_by else _BY_CERTAINTY)
     said = [question_as_read(material.asked), _search(material), _records(material), how, material.approval.sentence]
     aside = [
         f"Set aside: {one.name} ({one.supporting} for, {one.contradicting} against, {one.certainty} certainty)"
