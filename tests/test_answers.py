@@ -202,10 +202,15 @@ def test_an_aim_reports_no_harm() -> None:
 def test_what_is_told_of_one_of_several_drugs_is_told_under_its_name() -> None:
     paper = _paper("Valproate. Valproate in pregnancy was followed by malformations.")
 
-    said = _first_lines("Is valproate or topiramate safe in pregnancy?", paper, **{"valproic acid": {"role": "cause"}})
+    told = {"valproic acid": {"role": "cause"}}
+    said = _first_lines("Is valproate or topiramate safe in pregnancy?", paper, **told)
 
     assert "speaks of pregnancy: 1 with harm (valproic acid)." in said
     assert "No answer on topiramate and pregnancy" in said
+
+    other = _paper("Topiramate. Topiramate in pregnancy was studied.", 2)
+    both = _first_lines("Is valproate or topiramate safe in pregnancy?", paper, other, **told)
+    assert "1 with harm (valproic acid) and 1 without a result on harm (topiramate)." in both
 
 
 def test_a_result_is_found_below_a_title_that_names_the_drug_and_the_harm() -> None:

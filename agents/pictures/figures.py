@@ -295,15 +295,18 @@ class Years:
 def publications_by_year(report: ReportContent) -> Years | None:
     """The appraised publications; None where none has a year."""
     counts = year_counts(report)
-    every = {row.key for row in report.evidence_table if not row.key.startswith("nct:")}
-    undated = len(every) - sum(map(Counter.total, counts.values()))
+    undated = len(_publications(report)) - sum(map(Counter.total, counts.values()))
     return Years(counts, undated=undated) if counts else None
 
 
 def year_counts(report: ReportContent) -> dict[int, Counter[str]]:
     """Publications by year and group of designs, each once; registry entries and undated records are left out."""
-    rows = {row.key: row for row in report.evidence_table if not row.key.startswith("nct:")}
-    return count_by_year((row.date, row.design) for row in rows.values())
+    return count_by_year((row.date, row.design) for row in _publications(report).values())
+
+
+def _publications(report: ReportContent) -> dict[str, EvidenceRow]:
+    """The appraised publications by key, each once."""
+    return {row.key: row for row in report.evidence_table if not row.key.startswith("nct:")}
 
 
 def count_by_year(dated: Iterable[tuple[str, str]]) -> dict[int, Counter[str]]:

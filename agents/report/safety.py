@@ -234,8 +234,8 @@ def _on_harm(candidate: Candidate, material: Material, quoted: Set[str]) -> _OnH
         if len(quotes) == MOST_QUOTED:
             break
         every = told_of_harm(readable(material.records[key]), candidate.drug, material.readings)
-        new = [sentence for sentence in every if sentence not in quoted]
-        quotes += [(sentence, key) for sentence in (new or [""])[: len(every)][:1]]
+        if every:
+            quotes.append((next((sentence for sentence in every if sentence not in quoted), ""), key))
     return _OnHarm(reporting, quotes)
 
 

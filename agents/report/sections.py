@@ -146,9 +146,8 @@ def _others(material: Material, shown: Sequence[Candidate], references: Referenc
     others = [c for c in material.candidates if c not in shown]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
     if beside := [c for c in decided if c.helps_complications_alone]:
-        told = (flow(c.drug, references.cite(c.appraisal.supporting)) for c in beside[:MAX_OTHERS])
-        more = f"; and {len(beside) - MAX_OTHERS} more" if len(beside) > MAX_OTHERS else ""
-        yield paragraph(f"Read as helping a complication of {material.topic}, not itself: ", *joined(told), f"{more}.")
+        keys = {c.drug: c.appraisal.supporting for c in beside}
+        yield _cited_each(f"Read as helping a complication of {material.topic}, not itself: ", keys, references)
     if further := [
         tally(c.drug, c.appraisal.supporting, c.appraisal.contradicting) for c in decided if c not in beside
     ]:
@@ -159,14 +158,21 @@ def _others(material: Material, shown: Sequence[Candidate], references: Referenc
     sides = (("Perhaps of help", leads, Direction.supports), ("Perhaps of none", doubts, Direction.contradicts))
     for said, some, side in sides:
         if some:
-            told = (flow(c.drug, references.cite(_leaning(c, side)[:MAX_CITED])) for c in some[:MAX_OTHERS])
-            more = f"; and {len(some) - MAX_OTHERS} more" if len(some) > MAX_OTHERS else ""
-            where = f"{said} in {material.topic}, by records read too uncertainly to count: "
-            yield paragraph(where, *joined(told), f"{more}.")
+            keys = {c.drug: _leaning(c, side)[:MAX_CITED] for c in some}
+            yield _cited_each(
+                f"{said} in {material.topic}, by records read too uncertainly to count: ", keys, references
+            )
     if silent := [c.drug for c in others if not c.appraisal.leaning]:
         named = listed(silent, most=MAX_OTHERS)
         said = f"Named in the records on {material.topic}, with no result that could be read and verified: {named}."
         yield paragraph(said)
+
+
+def _cited_each(said: str, keys: Mapping[str, Sequence[str]], references: References) -> Block:
+    """Drugs by name, each with the records behind it."""
+    told = (flow(drug, references.cite(cited)) for drug, cited in list(keys.items())[:MAX_OTHERS])
+    more = f"; and {len(keys) - MAX_OTHERS} more" if len(keys) > MAX_OTHERS else ""
+    return paragraph(said, *joined(told), f"{more}.")
 
 
 def _leaning(candidate: Candidate, side: Direction) -> list[str]:

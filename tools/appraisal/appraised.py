@@ -27,7 +27,7 @@ from ..sources.publications import trial_acronyms
 from ..works.linking import named_trials, trial_number
 from ..works.sections import places
 from .direction import Direction, direction_of
-from .item import BY_AUTHOR, AppraisedItem
+from .item import BY_SIZE, AppraisedItem
 from .posted import PostedFinding, registered_reading
 
 if TYPE_CHECKING:  # the learned readers bring numpy: a run is begun before anything is read
@@ -384,7 +384,7 @@ def trial_of(record: Evidence, design: StudyDesign, participants: int | None = N
     if named or design not in RANDOMISED or (participants or 0) < _TELLING_SIZE:
         return named.pop() if len(named) == 1 else None
     return next(
-        (f"{author}, {participants:,}{BY_AUTHOR}" for author in record.citation.authors[:1] if _is_name(author)), None
+        (f"{author}, {participants:,}{BY_SIZE}" for author in record.citation.authors[:1] if _is_name(author)), None
     )
 
 

@@ -17,10 +17,10 @@ from ..reading.design import RANDOMISED, StudyDesign
 from .direction import Direction
 from .stopping import StoppingKind
 
-BY_AUTHOR = " participants"
-"""How the name of a trial ends that is known by its first author and its participants alone."""
+BY_SIZE = " participants"
+"""How the name of a trial ends that is told by its participants, with its first author or without."""
 _DESIGN_WEIGHT = {1: 16, 2: 16, 3: 8, 4: 4, 5: 1, 6: 1}  # by tier: each Oxford level counts twice the next but one
-_TELLING_SIZE = 500
+_SAME_SIZE = 500
 _OPEN_WEIGHT = 12  # a randomised trial that is open, or does not say: risk of bias (Cochrane Handbook 8)
 _STOPPED_WEIGHT = 12  # a trial stopped for harm or futility: randomised as a rule, reported by its sponsor alone
 
@@ -74,7 +74,7 @@ class AppraisedItem:
     @property
     def is_named(self) -> bool:
         """Whether its trial is known by a name or a number of its own."""
-        return self.trial is not None and not self.trial.endswith(BY_AUTHOR)
+        return self.trial is not None and not self.trial.endswith(BY_SIZE)
 
 
 def standing(item: AppraisedItem) -> Direction:
@@ -119,7 +119,7 @@ class OnePerTrial(NamedTuple):
 def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
     """Let one item stand for each trial; the order of the items does not matter.
 
-    Randomised trials of a drug that name no trial and have as many participants as another one, `_TELLING_SIZE` or
+    Randomised trials of a drug that name no trial and have as many participants as another one, `_SAME_SIZE` or
     more, are taken for it: of 23 such sets of labelled records that test one drug, 22 are of one trial.
 
     Args:
@@ -147,7 +147,7 @@ def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
 
 def _size(item: AppraisedItem) -> int | None:
     """The participants of a randomised trial, where their number tells it from others."""
-    return item.sample_size if item.design in RANDOMISED and (item.sample_size or 0) >= _TELLING_SIZE else None
+    return item.sample_size if item.design in RANDOMISED and (item.sample_size or 0) >= _SAME_SIZE else None
 
 
 def _by_size(items: Sequence[AppraisedItem]) -> dict[int | None, str]:
@@ -160,7 +160,7 @@ def _by_size(items: Sequence[AppraisedItem]) -> dict[int | None, str]:
     for size, group in found.items():
         names = {item.trial for item in group if item.trial and item.is_named}
         if len(names) < 2 and len({standing(item) for item in group} & set(_DECIDED)) < 2:
-            named[size] = next(iter(names), f"{size:,}{BY_AUTHOR}")
+            named[size] = next(iter(names), f"{size:,}{BY_SIZE}")
     return named
 
 

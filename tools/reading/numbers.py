@@ -64,7 +64,7 @@ P_VALUE = re.compile(
 _BOUNDS = "≥>≤<"
 _SHARE = r"\s*(?:%|per ?cent\b)"
 _FIGURES = re.compile(
-    rf"[≥>≤<]=?\s*\d+(?:\.\d+)?(?:\s*-\s*\d+(?:\.\d+)?)?{_SHARE}|"
+    rf"[{_BOUNDS}]=?\s*\d+(?:\.\d+)?(?:\s*-\s*\d+(?:\.\d+)?)?{_SHARE}|"
     r"\bp(?:[-\s]?values?)?\s*(?:<=|>=|=|<|>|≤|≥)\s*0?\.\d+"
     rf"|(?:9[059]{_SHARE}\s*)?\b(?:CI|confidence intervals?)\b[\s:,=(\[]*-?\d+(?:\.\d+)?\s*%?\s*(?:-|to|,)\s*"
     r"-?\d+(?:\.\d+)?|-?\d+(?:\.\d+)?\s*(?:±|\+/-)\s*\d+(?:\.\d+)?"

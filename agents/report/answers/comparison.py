@@ -28,7 +28,7 @@ def on_comparison(material: Material, references: References) -> Answer:
     where = f" in {short(material.topic)}" if material.asked.conditions else ""
     if met:
         told = [f"{counted(n, 'record')} {what}" for what, n in _tally(met).items()]
-        first = f"Head to head{where}, {named}: {listed(told)}."
+        first = f"Head to head{where}, {named}: {listed(told, most=6)}."
     else:
         first = f"No record read compares {named} head to head{where}."
     against = [f"{c.drug} {_counts(_against_nothing(c))}" for c in drugs]

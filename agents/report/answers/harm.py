@@ -89,19 +89,18 @@ def _warned(warning: Warning, kind: Kind, about: str) -> str:
 
 
 def _told_of(named: str, about: str, found: Sequence[Harm], asked: Sequence[str]) -> Iterator[str]:
-    """What publications say, in numbers, and of which drugs where these are not those asked for, each; nothing where
-    none does.
-    """
+    """What publications say, in numbers, and of which drugs, unless of the one asked about; nothing without any."""
     by_key, by_drug = dict[str, int](), dict[str, int]()
     for each in found:
         place = _ORDER.index(each.stance)
         by_key[each.key] = min(place, by_key.get(each.key, place))
         by_drug[each.drug] = min(place, by_drug.get(each.drug, place))
+    are_asked = len(asked) == 1 and list(by_drug) == list(asked)
     told = []
     for place, what in enumerate(_STANCES.values()):
         if number := sum(each == place for each in by_key.values()):
             drugs = [drug for drug, each in by_drug.items() if each == place]
-            whose = f" ({listed(drugs, most=8)})" if drugs and list(by_drug) != list(asked) else ""
+            whose = f" ({listed(drugs, most=8)})" if drugs and not are_asked else ""
             told.append(f"{number} {what}{whose}")
     if told:
         speak = "speaks" if len(by_key) == 1 else "speak"
