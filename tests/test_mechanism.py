@@ -4,8 +4,8 @@ import pytest
 from builders import drug_record, record
 
 from willowbark.agents.assessment import AssessmentRequest
+from willowbark.agents.report.argument import argument_section, disease_section
 from willowbark.agents.report.material import References
-from willowbark.agents.report.sections import argument_section, disease_section
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence, SourceName
 from willowbark.tools.mechanism.graph import GAP, MOST, MechanismGraph

@@ -18,6 +18,7 @@ from willowbark.tools.works.trust import retraction_note, trust_summary
 
 from ..assessment import sources_breakdown
 from .answers import answer_of, only_asked, section_of
+from .argument import argument_section, disease_section
 from .claims import Claim
 from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate
 from .material import Material, References
@@ -25,9 +26,7 @@ from .model import ResearchReport
 from .own_words import MAX_GAPS, OwnWords, own_words
 from .safety import safety_section
 from .sections import (
-    argument_section,
     clinical_section,
-    disease_section,
     mechanism_of,
     mechanistic_section,
     methodology_section,

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from willowbark.tools.mechanism.acting import Acting, acting
 from willowbark.tools.mechanism.graph import MechanismGraph
 
+from ..argument import bears
 from ..content import CURATED, PUBLISHED
 from ..forms.blocks import Block, Text, flow, paragraph, points
 from ..material import Material, References, as_asked
-from ..sections import bears
 from ..wording import capital, listed, short
 from .answer import LONGEST_QUOTE, MOST_QUOTED, Answer, entries_of, named_in
 
