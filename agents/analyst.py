@@ -11,9 +11,9 @@ from autogen_core import CancellationToken, ComponentModel
 from autogen_core.models import ChatCompletionClient
 from pydantic import BaseModel
 
+from willowbark.tools.ask_records import AskRecords
 from willowbark.tools.collected import CollectedEvidence
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.records_tool import AskRecords
 
 from .asking import Aids
 from .context import RunContext

@@ -161,17 +161,10 @@ def test_mechanisms_and_phases_come_from_the_drug_databases() -> None:
     )
 
 
-def test_where_no_database_knows_a_mechanism_publications_are_quoted() -> None:
+def test_where_no_database_knows_a_mechanism_that_is_said() -> None:
     sentence = "Allopurinol inhibits xanthine oxidase, the enzyme that turns hypoxanthine into uric acid."
     unknown = "No drug database at hand gives a mechanism of action of allopurinol."
-    assert _first_lines("How does allopurinol act?", _paper(f"On gout. {sentence}")) == (
-        f"1 publication tells of the action of allopurinol: “{sentence}” {unknown}"
-    )
-    assert _first_lines("How does allopurinol act?", _paper("On gout. Allopurinol was given.")) == unknown
-    papers = [_paper(f"On gout. {word}, {sentence}", at) for at, word in enumerate(("Here", "Indeed"), 1)]
-    several = _first_lines("How does allopurinol act?", *papers)
-    assert several.startswith("2 publications tell of the action of allopurinol, such as: “Here, Allopurinol inhibits")
-    assert several.endswith(f"” Single sentences of abstracts, which nothing weighs against each other. {unknown}")
+    assert _first_lines("How does allopurinol act?", _paper(f"On gout. {sentence}")) == unknown
 
 
 @pytest.mark.parametrize(

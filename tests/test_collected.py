@@ -1,23 +1,19 @@
 """The records that were collected: what is taken in, how they are asked, what comes back."""
 
 import asyncio
-import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from benchmarks import retrieval
 from builders import drug_record, record
 
-from willowbark.tools.collected import MAX_PASSAGE, PER_RECORD, CollectedEvidence, fused
-from willowbark.tools.embedding import BATCH, Embedder, OpenAIEmbedder
-from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply, UsageError
+from willowbark.tools.collected import MAX_PASSAGE, PER_RECORD, CollectedEvidence
+from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import Evidence
 
 TOPIRAMATE = record(
@@ -174,12 +170,6 @@ async def test_search_gives_whole_records_best_first_with_their_relevance() -> N
     assert best.says_as(TOPIRAMATE)
 
 
-async def test_control_characters_do_no_harm() -> None:
-    found = collected(record("1", "Timolol", "Timolol won.\x00 \u202eIt did."))
-
-    assert "won" in (await found.passages("timolol")).passages[0].text
-
-
 def test_threads_may_share_it() -> None:
     found = CollectedEvidence()
 
@@ -192,14 +182,6 @@ def test_threads_may_share_it() -> None:
         list(threads.map(work, (1, 101, 201, 301)))
 
     assert len(found) == 80
-
-
-async def test_tasks_may_share_it() -> None:
-    found = collected(TOPIRAMATE)
-
-    answers = await asyncio.gather(*(found.passages("topiramate") for _ in range(20)))
-
-    assert {each.passages[0].key for each in answers} == {"pmid:11"}
 
 
 def test_a_file_is_read_by_a_second_process_while_the_first_holds_it(tmp_path: Path) -> None:
@@ -244,93 +226,6 @@ def test_it_needs_no_closing() -> None:
 
     with pytest.raises(sqlite3.ProgrammingError):
         database.execute("SELECT 1")
-
-
-def test_rankings_that_agree_come_first() -> None:
-    scores = fused([1, 2, 3], [3, 1])
-
-    assert sorted(scores, key=lambda each: -scores[each]) == [1, 3, 2]
-
-
-class ByTopic:
-    """An embedder that knows one thing: which texts are on pain, whatever they call it."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        self.asked += texts
-        return [[1.0, 0.0] if any(word in text.lower() for word in ("pain", "ache")) else [0.0, 1.0] for text in texts]
-
-
-async def test_with_an_embedder_meaning_counts_beside_words() -> None:
-    embedder = ByTopic()
-    found = collected(record("1", "A", "Aches got better."), record("2", "B", "Sleep got better."), embedder=embedder)
-    assert isinstance(embedder, Embedder)
-
-    assert [each.key for each in (await collected(record("1", "A", "Aches went.")).passages("pain")).passages] == []
-    assert (await found.passages("pain")).passages[0].key == "pmid:1"
-    assert (await found.search("pain"))[0].key == "pmid:1"
-    assert len(embedder.asked) == 4  # each window once, each question once
-
-
-async def test_an_embedder_that_fails_costs_itself_alone() -> None:
-    class Broken:
-        async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-            raise RuntimeError("out of memory")
-
-    answer = await collected(TOPIRAMATE, embedder=Broken()).passages("topiramate")
-
-    assert answer.passages[0].key == "pmid:11"
-    assert answer.notes == ["words alone were compared, since the embedder failed (RuntimeError)"]
-
-
-def served(handler: Any) -> OpenAIEmbedder:
-    return OpenAIEmbedder("small", client=httpx.AsyncClient(transport=httpx.MockTransport(handler)))
-
-
-async def test_openais_protocol_is_spoken_in_batches_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "key-1")
-    sizes = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        assert request.url == "https://api.openai.com/v1/embeddings"
-        assert request.headers["Authorization"] == "Bearer key-1"
-        asked = json.loads(request.content)
-        assert asked["model"] == "small"
-        sizes.append(len(asked["input"]))
-        rows = [{"index": at, "embedding": [float(text), 0.0]} for at, text in enumerate(asked["input"])]
-        return httpx.Response(200, json={"data": rows[::-1]})
-
-    vectors = await served(answer).embed([str(number) for number in range(BATCH + 1)])
-
-    assert sizes == [BATCH, 1]
-    assert [each[0] for each in vectors] == [float(number) for number in range(BATCH + 1)]
-
-
-@pytest.mark.parametrize(
-    ("reply", "error"),
-    [
-        (httpx.Response(401, json={"error": {"message": "key key-1"}}), SourceRefused),
-        (httpx.Response(429), SourceUnavailable),
-        (httpx.Response(500), SourceUnavailable),
-        (httpx.Response(200, text="<html>"), UnreadableReply),
-        (httpx.Response(200, json={"data": []}), UnreadableReply),
-        (httpx.Response(200, json={"data": [{"index": 0, "embedding": ["x"]}]}), UnreadableReply),
-    ],
-)
-async def test_an_embedder_without_vectors_says_why_and_shows_no_key(reply: httpx.Response, error: type) -> None:
-    with pytest.raises(error) as caught:
-        await served(lambda _: reply).embed(["text"])
-    assert "key-1" not in str(caught.value)
-
-
-async def test_an_embedder_out_of_reach_says_so() -> None:
-    def refuse(request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("no route", request=request)
-
-    with pytest.raises(SourceUnavailable, match="cannot be reached"):
-        await served(refuse).embed(["text"])
 
 
 def test_the_benchmark_pools_what_questions_quote_and_counts_what_is_found() -> None:

@@ -1,8 +1,8 @@
 """What was collected, to be asked again: records in sentence windows, in SQLite's full-text index, ranked by BM25.
 
-A window is a sentence with its neighbours. Records and windows are ranked apart by words (`bm25()` of FTS5, on Porter's
-stems) and, where there is an embedder, by meaning too; rankings are joined by reciprocal rank fusion (Cormack, Clarke
-and Büttcher 2009, https://doi.org/10.1145/1571941.1572114). What is addressed to machines stands in no window.
+A window is a sentence with its neighbours. Records and windows are ranked apart (`bm25()` of FTS5, on Porter's stems),
+and the rankings are joined by reciprocal rank fusion (Cormack, Clarke and Büttcher 2009,
+https://doi.org/10.1145/1571941.1572114). What is addressed to machines stands in no window.
 https://www.sqlite.org/fts5.html
 """
 
@@ -11,14 +11,13 @@ import json
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from pydantic import BaseModel, Field
 
-from .embedding import Embedder, Vectors
 from .enclosure import visible
 from .errors import UsageError
 from .evidence import Evidence, merge
@@ -42,6 +41,7 @@ _MAX_WORDS = 64  # of a question
 _MAX_DRUGS = 8  # of a question that are looked for by other names too
 _WIDE = 4  # characters between two sentences: wider gaps are what screening left
 _BUSY_TIMEOUT_S = 60.0
+_SPACE = 1000  # numbers of windows set apart for each record
 _ASKING = frozenset(
     "any associated been better between cause caused causes common currently define describe does effect effects"
     " function give has involved known list main most name play plays please record records role roles said say says"
@@ -49,14 +49,14 @@ _ASKING = frozenset(
 )
 """Words of questions that say nothing of what is asked about, beside the stop words of ranking."""
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS record (id INTEGER PRIMARY KEY, evidence TEXT NOT NULL, first INTEGER, last INTEGER);
-CREATE TABLE IF NOT EXISTS name (name TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS name_record ON name (record);
+CREATE TABLE IF NOT EXISTS collected (id INTEGER PRIMARY KEY, evidence TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS identifier (name TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS identifier_record ON identifier (record);
 CREATE VIRTUAL TABLE IF NOT EXISTS whole USING fts5 (title, text, tokenize = 'porter unicode61 remove_diacritics 2');
-CREATE VIRTUAL TABLE IF NOT EXISTS part
-    USING fts5 (said, text, section UNINDEXED, record UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2');
+CREATE VIRTUAL TABLE IF NOT EXISTS passage
+    USING fts5 (sentence, text, section UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2');
 """
-_WINDOWS = "SELECT rowid, record FROM part WHERE part MATCH ? ORDER BY bm25(part), rowid LIMIT ?"
+_PASSAGES = "SELECT rowid, text, section FROM passage WHERE passage MATCH ? ORDER BY bm25(passage), rowid LIMIT ?"
 _RECORDS = "SELECT rowid, -bm25(whole) FROM whole WHERE whole MATCH ? ORDER BY bm25(whole), rowid LIMIT ?"
 
 
@@ -87,23 +87,9 @@ class Answer(BaseModel, frozen=True, extra="forbid"):
     passages: list[Passage] = Field(default_factory=list)
     """Best first."""
     matching: int = Field(default=0, ge=0)
-    """Records that hold a word of the question, or of `truncated` lists the best of them."""
+    """Records that hold a word of the question."""
     truncated: bool = False
     """Whether further passages were found."""
-    notes: list[str] = Field(default_factory=list)
-    """What could not be done: that meaning could not be compared, say."""
-
-
-class _Ranked(NamedTuple):
-    """What fits a question, best first."""
-
-    windows: dict[int, int]
-    """By words: number of the window, and of its record."""
-    records: dict[int, float]
-    """By words: number of the record, and its BM25 score."""
-    matching: int
-    meant: dict[int, int]
-    """By meaning: as `windows`; empty without an embedder."""
 
 
 class CollectedEvidence:
@@ -114,7 +100,6 @@ class CollectedEvidence:
     Args:
         path: a file that keeps it; None keeps everything in memory.
         max_records: that are kept; above, the oldest go.
-        embedder: gives vectors, so that passages are found by meaning too; None goes by words alone.
 
     Attributes:
         path: as given.
@@ -125,13 +110,10 @@ class CollectedEvidence:
 
     name = "collected"
 
-    def __init__(
-        self, path: Path | None = None, *, max_records: int = MAX_RECORDS, embedder: Embedder | None = None
-    ) -> None:
+    def __init__(self, path: Path | None = None, *, max_records: int = MAX_RECORDS) -> None:
         self.path, self._max_records = path, max_records
-        self._vectors = Vectors(embedder) if embedder is not None else None
         self._lock = threading.RLock()
-        with self._in_words():
+        with self._locked():
             self._database = sqlite3.connect(
                 path or ":memory:", timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
@@ -150,24 +132,34 @@ class CollectedEvidence:
             self._database.close()
 
     def __len__(self) -> int:
-        with self._in_words():
-            return int(self._database.execute("SELECT count(*) FROM record").fetchone()[0])
+        with self._locked():
+            return int(self._database.execute("SELECT count(*) FROM collected").fetchone()[0])
 
     def ingest(self, records: Iterable[Evidence]) -> int:
-        """Take records in; one that is the same as one that is here is united with it. How many said anything new.
+        """Take records in, all or none; one that is the same as one that is here is united with it.
+
+        Returns:
+            How many said anything new.
 
         Raises:
             UsageError: the file cannot be written.
         """
-        with self._in_words(), self._transaction():
-            news = sum([self._take(record) for record in records])
-            above = max(0, len(self) - self._max_records)
-            for (number,) in self._database.execute("SELECT id FROM record ORDER BY id LIMIT ?", (above,)).fetchall():
-                self._drop(number)
+        with self._locked():
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                news = sum([self._take(record) for record in records])
+                above = max(0, len(self) - self._max_records)
+                oldest = self._database.execute("SELECT id FROM collected ORDER BY id LIMIT ?", (above,)).fetchall()
+                for (number,) in oldest:
+                    self._delete(number)
+                self._database.execute("COMMIT")
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
         return news
 
     async def passages(self, query: str, limit: int = 8) -> Answer:
-        """The passages that fit a question best, at most `PER_RECORD` of one record.
+        """The passages that fit a question best, at most `PER_RECORD` of one record, none across another.
 
         Args:
             query: words; none of them is an operator.
@@ -176,9 +168,7 @@ class CollectedEvidence:
         Raises:
             UsageError: the question names nothing to look for, or the file cannot be read.
         """
-        found, notes = await self._ranked(query)
-        best, more = await asyncio.to_thread(self._best, found, min(max(1, limit), MAX_PASSAGES))
-        return Answer(query=query, passages=best, matching=found.matching, truncated=more, notes=notes)
+        return await asyncio.to_thread(self._best_passages, query, min(max(1, limit), MAX_PASSAGES))
 
     async def search(self, query: str, max_results: int = 10) -> list[Evidence]:
         """The records that fit a question best, as they were taken in, with their relevance to it.
@@ -190,137 +180,81 @@ class CollectedEvidence:
         Raises:
             UsageError: as `passages`.
         """
-        found, _ = await self._ranked(query)
-        scores = found.records
-        if found.meant:
-            scores = fused(list(scores), list(dict.fromkeys(found.meant.values())))
-        return await asyncio.to_thread(self._with_relevance, scores, max(1, max_results))
+        return await asyncio.to_thread(self._best_records, query, max(1, max_results))
 
-    async def _ranked(self, query: str) -> tuple[_Ranked, list[str]]:
-        """What fits a question, and what could not be done."""
-        found = await asyncio.to_thread(self._by_words, query)
-        if self._vectors is None:
-            return found, []
-        windows = await asyncio.to_thread(self._windows)
-        try:
-            nearest = await self._vectors.nearest(query, {at: text for at, (text, _) in windows.items()}, _RANKED)
-        except Exception as error:  # noqa: BLE001  embedders are written by anyone, and words go on without them
-            return found, [f"words alone were compared, since the embedder failed ({type(error).__name__})"]
-        return found._replace(meant={at: windows[at][1] for at in nearest}), []
+    def _best_passages(self, query: str, limit: int) -> Answer:
+        """Windows by their own rank and that of their record, joined by reciprocal rank fusion."""
+        terms = _match_expression(query)
+        with self._locked():
+            windows = self._database.execute(_PASSAGES, (terms, _RANKED)).fetchall()
+            ranks = {number: at for at, (number, _) in enumerate(self._database.execute(_RECORDS, (terms, _RANKED)))}
+            matching = self._database.execute("SELECT count(*) FROM whole WHERE whole MATCH ?", (terms,)).fetchone()[0]
+            scored = []
+            for at, (window, text, section) in enumerate(windows, 1):
+                of_record = ranks.get(window // _SPACE)
+                score = 1 / (_K + at) + (1 / (_K + 1 + of_record) if of_record is not None else 0.0)
+                scored.append((-score, window, text, section))
+            taken: dict[int, list[int]] = {}
+            passages: list[Passage] = []
+            for _, window, text, section in sorted(scored):
+                others = taken.setdefault(window // _SPACE, [])
+                if len(others) == PER_RECORD or any(abs(window - other) <= 2 * _NEIGHBOURS for other in others):
+                    continue
+                if len(passages) == limit:
+                    return Answer(query=query, passages=passages, matching=matching, truncated=True)
+                others.append(window)
+                passages.append(_as_passage(self._record(window // _SPACE), section, text))
+        return Answer(query=query, passages=passages, matching=matching)
 
-    def _by_words(self, query: str) -> _Ranked:
-        asked = " OR ".join(f'"{term}"' for term in _terms(query))
-        if not asked:
-            raise UsageError(f"{query.strip()[:80]!r} names nothing to look for: name a drug, a condition, an outcome")
-        with self._in_words():
-            matching = self._database.execute("SELECT count(*) FROM whole WHERE whole MATCH ?", (asked,)).fetchone()
-            return _Ranked(
-                windows=dict(self._database.execute(_WINDOWS, (asked, _RANKED)).fetchall()),
-                records=dict(self._database.execute(_RECORDS, (asked, _RANKED)).fetchall()),
-                matching=matching[0],
-                meant={},
-            )
+    def _best_records(self, query: str, most: int) -> list[Evidence]:
+        with self._locked():
+            rows = self._database.execute(_RECORDS, (_match_expression(query), min(most, _RANKED))).fetchall()
+            best = rows[0][1] if rows else 1.0
+            return [
+                self._record(number).model_copy(update={"relevance": round(min(1.0, score / best), 4)})
+                for number, score in rows
+            ]
 
-    def _windows(self) -> dict[int, tuple[str, int]]:
-        """All windows by number: text, and number of the record."""
-        with self._in_words():
-            every = self._database.execute("SELECT rowid, text, record FROM part").fetchall()
-        return {at: (text, record) for at, text, record in every}
-
-    def _best(self, found: _Ranked, limit: int) -> tuple[list[Passage], bool]:
-        """The best windows that don't overlap, and whether there are more; a window's record counts beside it."""
-        record_of = found.windows | found.meant
-        by_record = fused(list(found.records))
-        scores = fused(list(found.windows), list(found.meant))
-        scores = {at: score + by_record.get(record_of[at], 0.0) for at, score in scores.items()}
-        taken: dict[int, list[int]] = {}
-        passages: list[Passage] = []
-        for at in sorted(scores, key=lambda at: (-scores[at], at)):
-            others = taken.setdefault(record_of[at], [])
-            if len(others) == PER_RECORD or any(abs(at - other) <= 2 * _NEIGHBOURS for other in others):
-                continue
-            if len(passages) == limit:
-                return passages, True
-            if (passage := self._passage(at, record_of[at])) is not None:
-                others.append(at)
-                passages.append(passage)
-        return passages, False
-
-    def _passage(self, at: int, number: int) -> Passage | None:
-        """A window as it is given out; None where it went in the meantime."""
-        with self._in_words():
-            row = self._database.execute("SELECT text, section FROM part WHERE rowid = ?", (at,)).fetchone()
-            record = self._record(number)
-        if row is None or record is None:
-            return None
-        cited = readable(record).citation
-        year = cited.date[:4]
-        return Passage(
-            key=record.key,
-            title=cited.title,
-            citation=cited.formatted,
-            url=cited.url,
-            year=int(year) if year.isdecimal() else None,
-            kind=kind_of(record),
-            section=row[1],
-            text=row[0],
-            retracted=record.metadata.get("retracted") is True,
-            is_preprint=record.is_preprint,
-        )
-
-    def _with_relevance(self, scores: Mapping[int, float], most: int) -> list[Evidence]:
-        best = max(scores.values(), default=0.0) or 1.0
-        order = sorted(scores, key=lambda number: (-scores[number], number))[:most]
-        with self._in_words():
-            found = [(self._record(number), scores[number] / best) for number in order]
-        return [
-            record.model_copy(update={"relevance": round(min(1.0, share), 4)})
-            for record, share in found
-            if record is not None
-        ]
-
-    def _record(self, number: int) -> Evidence | None:
-        row = self._database.execute("SELECT evidence FROM record WHERE id = ?", (number,)).fetchone()
-        return Evidence.model_validate(json.loads(row[0])) if row else None
+    def _record(self, number: int) -> Evidence:
+        row = self._database.execute("SELECT evidence FROM collected WHERE id = ?", (number,)).fetchone()
+        return Evidence.model_validate(json.loads(row[0]))
 
     def _take(self, record: Evidence) -> bool:
         """Take a record in; False where it says nothing new."""
         names = sorted({record.key, *record.identifiers, *record.record.same_as})
         marks = ", ".join("?" * len(names))
-        known = self._database.execute(f"SELECT DISTINCT record FROM name WHERE name IN ({marks})", names)  # noqa: S608
+        known = self._database.execute(f"SELECT DISTINCT record FROM identifier WHERE name IN ({marks})", names)  # noqa: S608
         numbers = [number for (number,) in known.fetchall()]
-        former = [each for number in numbers if (each := self._record(number)) is not None]
+        former = [self._record(number) for number in numbers]
         united = merge([*former, record])[0]
         if len(former) == 1 and any(each.says_as(former[0]) for each in (record, united)):
             return False
         for number in numbers:
-            self._drop(number)
-        self._write(united)
+            self._delete(number)
+        self._insert(united)
         return True
 
-    def _write(self, record: Evidence) -> None:
-        write, shown = self._database.execute, readable(record)
-        number = write("INSERT INTO record (evidence) VALUES (?)", (json.dumps(record.model_dump()),)).lastrowid
+    def _insert(self, record: Evidence) -> None:
+        execute, many = self._database.execute, self._database.executemany
+        written = json.dumps(record.model_dump())
+        number = execute("INSERT INTO collected (evidence) VALUES (?) RETURNING id", (written,)).fetchone()[0]
         names = {record.key, *record.identifiers, *record.record.same_as}
-        self._database.executemany("INSERT OR REPLACE INTO name VALUES (?, ?)", [(name, number) for name in names])
-        body = " ".join(" ".join(text.split()) for _, text in _sections(shown))
-        write("INSERT INTO whole (rowid, title, text) VALUES (?, ?, ?)", (number, shown.citation.title, visible(body)))
-        first = write("SELECT coalesce(max(last), 0) + 1 FROM record").fetchone()[0]
-        rows = [(first + at, *window, number) for at, window in enumerate(_windows_of(shown))]
-        fields = "rowid, said, text, section, record"
-        self._database.executemany(f"INSERT INTO part ({fields}) VALUES (?, ?, ?, ?, ?)", rows)  # noqa: S608
-        write("UPDATE record SET first = ?, last = ? WHERE id = ?", (first, first + len(rows) - 1, number))
+        many("INSERT OR REPLACE INTO identifier VALUES (?, ?)", [(name, number) for name in names])
+        shown = readable(record)
+        body = visible(" ".join(" ".join(text.split()) for _, text in _sections(shown)))
+        execute("INSERT INTO whole (rowid, title, text) VALUES (?, ?, ?)", (number, shown.citation.title, body))
+        windows = [(number * _SPACE + at, *window) for at, window in enumerate(_windows_of(shown))]
+        many("INSERT INTO passage (rowid, sentence, text, section) VALUES (?, ?, ?, ?)", windows)
 
-    def _drop(self, number: int) -> None:
-        drop = self._database.execute
-        first, last = drop("SELECT first, last FROM record WHERE id = ?", (number,)).fetchone()
-        drop("DELETE FROM part WHERE rowid BETWEEN ? AND ?", (first, last))
-        drop("DELETE FROM whole WHERE rowid = ?", (number,))
-        drop("DELETE FROM name WHERE record = ?", (number,))
-        drop("DELETE FROM record WHERE id = ?", (number,))
+    def _delete(self, number: int) -> None:
+        first = number * _SPACE
+        self._database.execute("DELETE FROM passage WHERE rowid BETWEEN ? AND ?", (first, first + _SPACE - 1))
+        self._database.execute("DELETE FROM whole WHERE rowid = ?", (number,))
+        self._database.execute("DELETE FROM identifier WHERE record = ?", (number,))
+        self._database.execute("DELETE FROM collected WHERE id = ?", (number,))
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         """Hold the connection, and turn SQLite's errors into one line."""
         try:
             with self._lock:
@@ -329,41 +263,38 @@ class CollectedEvidence:
             where = self.path or "in memory"
             raise UsageError(f"the collected evidence ({where}) cannot be used: {error}") from error
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """All of a block is written, or none of it."""
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._database.execute("COMMIT")
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
 
+def _match_expression(query: str) -> str:
+    """What FTS5 looks for: any word of a question, or another common name of a drug that it names.
 
-def _terms(query: str) -> list[str]:
-    """What is looked for: the words of a question, and the other common names of the drugs that it names.
+    Raises:
+        UsageError: the question names nothing to look for.
 
-    >>> _terms("What is known of Inderal?")
-    ['inderal', 'propranolol']
+    >>> _match_expression("What is known of Inderal?")
+    '"inderal" OR "propranolol"'
     """
     words = [word for word in content_words(query) if word not in _ASKING][:_MAX_WORDS]
     names = [name for drug in find_drugs(query)[:_MAX_DRUGS] for name in common_drug_names(drug.name)]
-    return list(dict.fromkeys([*words, *(" ".join(content_words(name)) for name in names)]))
+    terms = dict.fromkeys([*words, *(" ".join(content_words(name)) for name in names)])
+    if not terms:
+        raise UsageError(f"{query.strip()[:80]!r} names nothing to look for: name a drug, a condition, an outcome")
+    return " OR ".join(f'"{term}"' for term in terms)
 
 
-def fused(*rankings: Sequence[int]) -> dict[int, float]:
-    """Scores of what is ranked, by reciprocal rank fusion: a sum over the rankings of 1 / (60 + place).
-
-    >>> scores = fused([7, 8], [8, 9])
-    >>> sorted(scores, key=lambda each: -scores[each])
-    [8, 7, 9]
-    """
-    scores: dict[int, float] = {}
-    for ranking in rankings:
-        for place, each in enumerate(ranking, 1):
-            scores[each] = scores.get(each, 0.0) + 1 / (_K + place)
-    return scores
+def _as_passage(record: Evidence, section: str, text: str) -> Passage:
+    cited = readable(record).citation
+    return Passage(
+        key=record.key,
+        title=cited.title,
+        citation=cited.formatted,
+        url=cited.url,
+        year=int(cited.date[:4]) if cited.date[:4].isdecimal() else None,
+        kind=kind_of(record),
+        section=section,
+        text=text,
+        retracted=record.metadata.get("retracted") is True,
+        is_preprint=record.is_preprint,
+    )
 
 
 def _sections(record: Evidence) -> Iterator[tuple[str, str]]:
@@ -378,24 +309,22 @@ def _sections(record: Evidence) -> Iterator[tuple[str, str]]:
 
 
 def _windows_of(record: Evidence) -> list[tuple[str, str, str]]:
-    """Each sentence of a screened record, the same with its neighbours, and the name of the part they stand in."""
+    """Each sentence of a screened record, the same with its neighbours, and the name of the part they stand in.
+
+    `[…]` stands where something between two sentences was left out.
+    """
     found = []
-    for section, said in _sections(record):
-        text = visible(said)
+    for section, written in _sections(record):
+        text = visible(written)
         spans = sentence_spans(text)
         for at, (start, end) in enumerate(spans):
             alone = " ".join(text[start:end].split())
-            window = _joined(text, spans[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS + 1])
+            window, before = "", 0
+            for first, last in spans[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS + 1]:
+                gap = " […] " if window and first - before > _WIDE else " "
+                window, before = f"{window}{gap}{' '.join(text[first:last].split())}", last
+            window = window.strip()
             if len(window) > MAX_PASSAGE:
                 window = alone if len(alone) <= MAX_PASSAGE else f"{alone[: MAX_PASSAGE - 1]}…"
             found.append((alone, window, section))
     return found[:MAX_WINDOWS]
-
-
-def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Sentences as they follow each other; `[…]` stands where something between them was left out."""
-    said, before = "", None
-    for start, end in spans:
-        gap = " […] " if before is not None and start - before > _WIDE else " "
-        said, before = f"{said}{gap}{' '.join(text[start:end].split())}", end
-    return said.strip()

@@ -14,7 +14,6 @@ from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.harms import harms, warnings
 from willowbark.tools.collected import CollectedEvidence, Passage
-from willowbark.tools.embedding import Embedder
 from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.questions.query import ParsedQuestion, parse_question, validate_question
@@ -99,7 +98,6 @@ class AnswerWithin(BaseModel):
     """Records that hold a word of the question."""
     truncated: bool
     """Whether further passages were found."""
-    notes: list[str] = Field(default_factory=list)
 
     def to_markdown(self) -> str:
         """The answer as text: what was read of the drugs, then the passages with key, citation and link."""
@@ -114,12 +112,10 @@ class AnswerWithin(BaseModel):
             lines += [f"{number}. “{passage.text}”", f"   {_source(passage)}", ""]
         more = "; there are more (`--max-results`)" if self.truncated else ""
         lines += [f"{counted(self.matching, 'record')} of {self.records:,} hold a word of the question{more}."]
-        return "\n".join([*lines, *self.notes])
+        return "\n".join(lines)
 
 
-async def ask_within(
-    question: str, run_id: str, ledger: Ledger, *, most: int = PASSAGES, embedder: Embedder | None = None
-) -> AnswerWithin:
+async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = PASSAGES) -> AnswerWithin:
     """Ask the evidence of a run of the ledger.
 
     What was read of a drug is told where the question names it, in the condition that it names, else in the run's own.
@@ -129,7 +125,6 @@ async def ask_within(
         run_id: as the ledger lists it.
         ledger: holds the run.
         most: passages to give, 1 to 50.
-        embedder: finds passages by meaning too; None goes by words alone.
 
     Raises:
         UsageError: an empty question, no such run, one without records, or damaged content.
@@ -141,7 +136,7 @@ async def ask_within(
     if not pool:
         raise UsageError(f"run {run_id} holds no records: it was stopped before any came, or no source had one")
     pool = _checked(pool, ledger.report(run_id) or {})
-    with CollectedEvidence(max_records=len(pool), embedder=embedder) as collected:
+    with CollectedEvidence(max_records=len(pool)) as collected:
         await asyncio.to_thread(collected.ingest, pool)
         best = await collected.passages(asked, most)
     meant, readings = _meant(parse_question(asked), parse_question(run.question), found)
@@ -156,7 +151,6 @@ async def ask_within(
         passages=best.passages,
         matching=best.matching,
         truncated=best.truncated,
-        notes=best.notes,
     )
 
 

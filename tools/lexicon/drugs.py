@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..whole_file import Table, compiled
+from ..whole_file import Table, cached_table
 from .matching import Match, PhraseIndex, abbreviated, apart, cued, phrase_key, read_table, split_names
 
 PACKAGE = "drug_named_entity_recognition"
@@ -67,7 +67,7 @@ def drug_names() -> DrugNames:
 
     Pruning takes most of a second, so its outcome is kept in the user's cache until the dictionary or the rules change.
     """
-    table = compiled("drug-names", [_dictionary_file(), *_RULES], lambda: _by_generic(_drugs_alone()))
+    table = cached_table("drug-names", [_dictionary_file(), *_RULES], lambda: _by_generic(_drugs_alone()))
     phrases = {phrase: name for name, spelled in table["phrases"].items() for phrase in spelled.split("\n")}
     return DrugNames(**{**table, "phrases": phrases})
 

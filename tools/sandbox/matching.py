@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from willowbark.tools.ranking import beginnings, content_words, stem
+from willowbark.tools.ranking import content_words, stem
 
 from .syntax import Node, Term, terms
 
@@ -18,6 +18,11 @@ _K1, _B = 1.2, 0.75  # as in tools.ranking
 _TITLE_WEIGHT = 2  # a word of the title counts as often
 _MANY = 1000  # documents, of which an index takes half a second
 _EVERYTHING = frozenset({"*", "*:*", "all[sb]"})
+
+
+def beginnings(stem: str) -> tuple[str, ...]:
+    """How a word begins that has a stem: as the stem does, or as dying, whose stem is die."""
+    return (stem[:2], f"{stem[0]}y") if stem[1:] == "ie" else (stem[:2],)
 
 
 def words(text: str) -> list[str]:

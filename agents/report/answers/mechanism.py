@@ -1,18 +1,13 @@
-"""How drugs act: by the drug databases, then by what publications say."""
+"""How drugs act, by the drug databases."""
 
-from collections.abc import Sequence
-
-from willowbark.tools.mechanism.acting import Acting, acting
 from willowbark.tools.mechanism.graph import MechanismGraph
 
 from ..argument import bears
-from ..content import CURATED, PUBLISHED
-from ..forms.blocks import Block, Text, flow, paragraph, points
+from ..content import CURATED
+from ..forms.blocks import Text, flow, paragraph, points
 from ..material import Material, References, as_asked
 from ..wording import capital, listed, short
-from .answer import LONGEST_QUOTE, MOST_QUOTED, Answer, entries_of, named_in
-
-_UNWEIGHED = "Single sentences of abstracts, which nothing weighs against each other."
+from .answer import Answer, entries_of
 
 
 def on_mechanism(material: Material, references: References) -> Answer:
@@ -26,19 +21,16 @@ def on_mechanism(material: Material, references: References) -> Answer:
         if how := listed([str(each) for each in acts if each]):
             at = f" (targets {listed([*targets])})" if targets else ""
             lines.append((drug, f"{how}{at}", [key for key, _ in known[drug]]))
-    told = acting(material.pool, material.asked)
-    published = _published(told, references)
     unknown = [drug for drug in material.asked.drugs if drug not in {given for given, _, _ in lines}]
     unknown += () if lines else material.asked.drug_classes
     names = listed([as_asked(each, material.dossier.question) for each in unknown])
     missing = f"No drug database at hand gives a mechanism of action of {names}." if unknown else ""
     if not lines:
-        none = missing or "No drug database at hand gives a mechanism of action."
-        return Answer([f"{_said_of(told, named_in(material))}{none}"], published, PUBLISHED if told else 0.0)
+        return Answer([missing or "No drug database at hand gives a mechanism of action."], [], 0.0)
     shown = [f"{capital(drug)} acts as {how}, by the drug databases." for drug, how, _ in lines[:3]]
     items = [flow(Text(drug, "strong"), f": {how}", references.cite(keys)) for drug, how, keys in lines]
     if not material.asked.conditions:
-        return Answer([" ".join([*shown, missing]).strip()], [points(items), *published], CURATED)
+        return Answer([" ".join([*shown, missing]).strip()], [points(items)], CURATED)
     graph = MechanismGraph(material.pool, material.asked, [drug for drug, _, _ in lines])
     chains = [graph.chain(drug) for drug, _, _ in lines]
     ends = [flow(Text(chain.drug, "strong"), ": ", *bears(chain, references)) for chain in chains]
@@ -46,30 +38,5 @@ def on_mechanism(material: Material, references: References) -> Answer:
     topic = short(material.topic)
     bearing = f"Records connect with {topic} what these act on: {listed(whole)}." if whole else ""
     open_ended = f"No record connects the targets of {listed(broken)} with {topic}." if broken else ""
-    said = " ".join(filter(None, (*shown, missing, bearing, open_ended)))
-    return Answer(
-        [said],
-        [points(items), paragraph(f"How that bears on {topic}:"), points(ends), *published],
-        CURATED,
-    )
-
-
-def _published(told: Sequence[Acting], references: References) -> list[Block]:
-    """What publications say of how drugs act, quoted; nothing where none does."""
-    if not told:
-        return []
-    shown = told[:MOST_QUOTED]
-    quotes = [flow(Text(each.drug, "strong"), f": “{each.sentence}”", references.cite([each.key])) for each in shown]
-    number = f", {len(shown)} of {len(told)}" if len(told) > len(shown) else ""
-    order = f", those first that say most alike{number}" if len(told) > 1 else ""
-    return [paragraph(f"What publications say of it{order}:"), points(quotes)]
-
-
-def _said_of(told: Sequence[Acting], named: str) -> str:
-    """How many publications say how drugs act, with one of them; empty where none does."""
-    if not told:
-        return ""
-    quote = f"“{short(told[0].sentence, LONGEST_QUOTE)}”"
-    if len(told) == 1:
-        return f"1 publication tells of the action of {named}: {quote} "
-    return f"{len(told)} publications tell of the action of {named}, such as: {quote} {_UNWEIGHED} "
+    answer = " ".join(filter(None, (*shown, missing, bearing, open_ended)))
+    return Answer([answer], [points(items), paragraph(f"How that bears on {topic}:"), points(ends)], CURATED)

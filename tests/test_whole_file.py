@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from willowbark.tools.lexicon.drugs import _drugs_alone, drug_names
-from willowbark.tools.whole_file import Table, compiled
+from willowbark.tools.whole_file import Table, cached_table
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def files(source: Path) -> list[Path]:
 def test_a_table_is_made_once(source: Path) -> None:
     make = Maker(source)
 
-    first, second = (compiled("names", [source], make) for _ in range(2))
+    first, second = (cached_table("names", [source], make) for _ in range(2))
 
     assert first == second == {"names": ["aspirin"]}
     assert make.times == 1
@@ -46,21 +46,21 @@ def test_a_table_is_made_once(source: Path) -> None:
 
 def test_a_changed_source_makes_it_anew_and_drops_the_former(source: Path) -> None:
     make = Maker(source)
-    compiled("names", [source], make)
+    cached_table("names", [source], make)
     source.write_text("propranolol")
 
-    assert compiled("names", [source], make) == {"names": ["propranolol"]}
+    assert cached_table("names", [source], make) == {"names": ["propranolol"]}
     assert len(files(source)) == 1
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"names": ["asp', b"\xff\x00", b"[]"], ids=repr)
 def test_a_torn_or_foreign_file_is_made_anew(source: Path, torn: bytes) -> None:
     make = Maker(source)
-    compiled("names", [source], make)
+    cached_table("names", [source], make)
     [path] = files(source)
     path.write_bytes(torn)
 
-    assert compiled("names", [source], make) == {"names": ["aspirin"]}
+    assert cached_table("names", [source], make) == {"names": ["aspirin"]}
     assert json.loads(path.read_bytes()) == {"names": ["aspirin"]}
 
 
@@ -68,7 +68,7 @@ def test_without_a_place_to_write_it_is_made_each_time(source: Path) -> None:
     (source.parent / "cache").write_text("a file where the folder should be")
     make = Maker(source)
 
-    assert [compiled("names", [source], make) for _ in range(2)] == [{"names": ["aspirin"]}] * 2
+    assert [cached_table("names", [source], make) for _ in range(2)] == [{"names": ["aspirin"]}] * 2
     assert make.times == 2
 
 
@@ -78,7 +78,7 @@ def test_a_full_disk_leaves_no_half_file(source: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(os, "replace", full)
 
-    assert compiled("names", [source], Maker(source)) == {"names": ["aspirin"]}
+    assert cached_table("names", [source], Maker(source)) == {"names": ["aspirin"]}
     assert files(source) == []
 
 

@@ -35,8 +35,8 @@ from willowbark.teams.research_team import participants_of
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import research_stream
 from willowbark.teams.run.resume import replay
+from willowbark.tools.ask_records import SHOWN, SHOWN_CHARACTERS, AskRecords
 from willowbark.tools.collected import CollectedEvidence
-from willowbark.tools.records_tool import SHOWN, SHOWN_CHARACTERS, AskRecords
 
 pytestmark = pytest.mark.whole
 

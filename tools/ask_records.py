@@ -11,26 +11,24 @@ from pydantic import BaseModel, ConfigDict, Field
 from .collected import Answer, CollectedEvidence
 from .enclosure import enclose_lines, new_marker
 
-SHOWN = 5  # passages of an answer: what a model needs to go on
+SHOWN = 5  # passages of an answer
 SHOWN_CHARACTERS = 400  # of a passage
 
 
 class AskRecordsArgs(BaseModel):
-    """What is looked for."""
+    """What to look for. The schema has neither bounds nor a title, which strict providers refuse."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra=lambda schema: schema["properties"]["query"].pop("title")
     )
 
     query: Annotated[str, Field(description="Words, such as drug, condition, outcome")]
-    """Neither bounds nor a title stand in its schema: strict providers refuse them."""
 
 
 class AskRecordsConfig(BaseModel):
-    """Where the records are."""
+    """Where the records are; None begins with none."""
 
     path: Path | None = None
-    """The file that keeps them; None begins with none."""
 
 
 class AskRecords(BaseTool[AskRecordsArgs, Answer], Component[AskRecordsConfig]):
@@ -43,7 +41,7 @@ class AskRecords(BaseTool[AskRecordsArgs, Answer], Component[AskRecordsConfig]):
     """
 
     component_config_schema = AskRecordsConfig
-    component_provider_override = "willowbark.tools.records_tool.AskRecords"
+    component_provider_override = "willowbark.tools.ask_records.AskRecords"
 
     def __init__(
         self,
@@ -54,8 +52,8 @@ class AskRecords(BaseTool[AskRecordsArgs, Answer], Component[AskRecordsConfig]):
     ) -> None:
         self.collected = CollectedEvidence() if collected is None else collected
         self._marker, self._before = marker or new_marker(), before
-        said = "What the collected records say: their best passages on a question."
-        super().__init__(AskRecordsArgs, Answer, "ask_records", said, strict=True)
+        description = "What the collected records say: their best passages on a question."
+        super().__init__(AskRecordsArgs, Answer, "ask_records", description, strict=True)
 
     async def run(self, args: AskRecordsArgs, cancellation_token: CancellationToken) -> Answer:
         """Give the best passages; raises as `CollectedEvidence.passages`."""
@@ -65,18 +63,14 @@ class AskRecords(BaseTool[AskRecordsArgs, Answer], Component[AskRecordsConfig]):
 
     def return_value_as_string(self, value: Any) -> str:
         """The passages as a marked block, for the model; before it stands how many there are."""
-        found = Answer.model_validate(value)
-        lines = [
-            {
-                "key": passage.key,
-                "year": passage.year,
-                "section": passage.section,
-                **({"retracted": True} if passage.retracted else {}),
-                "passage": _cut(passage.text),
-            }
-            for passage in found.passages
-        ]
-        head = {"matching": found.matching, "truncated": found.truncated}
+        answer, lines = Answer.model_validate(value), []
+        for passage in answer.passages:
+            line: dict[str, Any] = {"key": passage.key, "year": passage.year, "section": passage.section}
+            if passage.retracted:
+                line["retracted"] = True
+            cut = len(passage.text) > SHOWN_CHARACTERS
+            lines.append(line | {"passage": f"{passage.text[: SHOWN_CHARACTERS - 1]}…" if cut else passage.text})
+        head = {"matching": answer.matching, "truncated": answer.truncated}
         return enclose_lines(lines, self._marker, head=head)
 
     def _to_config(self) -> AskRecordsConfig:
@@ -85,7 +79,3 @@ class AskRecords(BaseTool[AskRecordsArgs, Answer], Component[AskRecordsConfig]):
     @classmethod
     def _from_config(cls, config: AskRecordsConfig) -> Self:
         return cls(CollectedEvidence(config.path))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
