@@ -21,8 +21,7 @@ from willowbark.tools.records import Drug
 from willowbark.tools.registry import kind_of
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.sources.card import STUDIES
-
-from .report.wording import counted
+from willowbark.tools.wording import counted
 
 MAX_NAMED = 6  # drugs of a summary
 _FAILED = (Status.UNAVAILABLE, Status.BAD_QUERY)

@@ -33,6 +33,7 @@ from willowbark.tools.evidence import merge
 from willowbark.tools.questions.query import parse_question
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import EvidenceTool, replies_in
+from willowbark.tools.wording import counted
 
 from .asking import in_a_line, reads_requests, told, without_thoughts
 from .asking.reader import Read, read, to_read
@@ -41,7 +42,6 @@ from .autogen import REFUSED, AssistantAgentConfig, speaking_through, tools_of
 from .context import RunContext
 from .findings import Findings, FindingsMessage, summed_up
 from .memory import CondensedContext
-from .report.wording import counted
 
 MAX_SUMMARY = 4000  # characters of what a model says instead of searching
 TURN_TIMEOUT_S = 180.0  # all of a specialist's searches and its reading

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from willowbark.agents.report.claims import Claim
+from willowbark.agents.asking.claims import Claim
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_conditions, find_drugs
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.forgers import CUTS, FORGERS, Told, aim, claim
 
-from willowbark.agents.report.claims import Claim, Verdicts, verify
+from willowbark.agents.asking.claims import Claim, Verdicts, verify
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.lexicon import find_conditions, find_drugs

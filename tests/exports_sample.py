@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from willowbark.agents.approval import Approval, SetAside
-from willowbark.agents.report.claims import Claim
+from willowbark.agents.asking.claims import Claim
 from willowbark.agents.report.content import (
     OTHER_CALLS,
     DrugCandidate,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from willowbark.agents.report.alignment import added, words
+from willowbark.agents.asking.alignment import added, words
 
 ARMS = "Attacks fell by 44% with propranolol and by 21% with placebo, but sleep did not improve."
 PAIR = "Compared with placebo, propranolol reduced attacks (44% vs 21%; p<0.001) at 12 weeks in women."

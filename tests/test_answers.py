@@ -2,10 +2,10 @@
 
 import pytest
 
+from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.answers import Answer, answer_of
-from willowbark.agents.report.claims import Verdicts
 from willowbark.agents.report.content import PUBLISHED
 from willowbark.agents.report.material import Material, References
 from willowbark.tools.appraisal.appraised import Readings

@@ -5,7 +5,7 @@ from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.report.claims import (
+from willowbark.agents.asking.claims import (
     Claim,
     heard_from,
     objection,

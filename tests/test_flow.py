@@ -6,9 +6,9 @@ from builders import QUESTION, asked, drug_record, findings, record, reply
 from hypothesis import given
 from hypothesis import strategies as st
 
+from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
-from willowbark.agents.report.claims import Verdicts
 from willowbark.agents.report.content import Flow
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.tables import BACKGROUND, NO_DRUG, OFF_TOPIC, RETRACTED, flow

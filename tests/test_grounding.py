@@ -5,8 +5,8 @@ from builders import drug_record, record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.report.claims import Claim, objection, wording_objection
-from willowbark.agents.report.grounding import MAX_PROSE, identifiers, names_unknown, prose
+from willowbark.agents.asking.claims import Claim, objection, wording_objection
+from willowbark.agents.asking.grounding import MAX_PROSE, identifiers, names_unknown, prose
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.enclosure import visible
 

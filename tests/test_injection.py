@@ -17,13 +17,13 @@ from faults.answering import Answer, AnsweringClient, Asked, calls
 from faults.injection import PLACES, Place, public_texts, some_records, tried
 from faults.payloads import DRUG, EVIL, INVENTED, PAYLOADS, Payload, neutral
 
+from willowbark.agents.asking.claims import objection
+from willowbark.agents.asking.grounding import identifiers, refers_elsewhere
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import draft
 from willowbark.agents.baseline.client import answer_of, tool_calls
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import JudgeLimits
-from willowbark.agents.report.claims import objection
-from willowbark.agents.report.grounding import identifiers, refers_elsewhere
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.appraisal import addressed_to_machines

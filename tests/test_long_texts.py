@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from willowbark.agents.report.grounding import identifiers, prose, refers_elsewhere
+from willowbark.agents.asking.grounding import identifiers, prose, refers_elsewhere
 from willowbark.tools.questions.query import parse_question, preprocess_query
 
 SHORT, LONG = 200, 800  # words

@@ -11,8 +11,8 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from benchmarks.prompt_tokens import bearing_out, prompt_kind, writing_report
 from builders import asked, findings, record, reply, verdict
 
+from willowbark.agents.asking.grounding import prose
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.report.grounding import prose
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 

@@ -6,13 +6,13 @@ import pytest
 from builders import QUESTION, findings, record, reply, scripted
 from test_judge import TRIAL, asked, judged, proposal
 
+from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.assessment import JudgeAssessment
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Dossier
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
 from willowbark.agents.progress import SETTLED_AFTER, Progress, Search, progress
-from willowbark.agents.report.claims import Verdicts
 from willowbark.agents.report.material import Material
 from willowbark.tools.search import Status
 

@@ -6,8 +6,8 @@ import pytest
 from autogen_core import CancellationToken
 from builders import asked, findings, record, reply, scripted, verdict
 
+from willowbark.agents.asking.claims import Claim
 from willowbark.agents.asking.drafts import ReportDraft
-from willowbark.agents.report.claims import Claim
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.evidence import Evidence

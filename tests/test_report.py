@@ -8,11 +8,11 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from builders import QUESTION, asked, drug_record, findings, reading, record, reply, scripted, verdict
 
+from willowbark.agents.asking.claims import Claim
 from willowbark.agents.asking.drafts import CandidateDraft, ReportDraft
 from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import FindingsMessage
-from willowbark.agents.report.claims import Claim
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.report.sections import question_as_read
 from willowbark.agents.reporter import ReportAgent

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from builders import ScriptedReader, record
 
+from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
-from willowbark.agents.report.claims import Verdicts
 from willowbark.agents.report.content import ReportSection
 from willowbark.agents.report.forms.blocks import Section
 from willowbark.agents.report.forms.tree import SECTIONS, safety

@@ -7,9 +7,9 @@ from builders import ScriptedReader, asked, findings, record, reply
 from hypothesis import given
 from hypothesis import strategies as st
 
+from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
-from willowbark.agents.report.claims import Verdicts
 from willowbark.agents.report.content import DrugCandidate
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.summary import ADVICE, conclusion, confidence, executive_summary, title

@@ -29,11 +29,11 @@ from willowbark.tools.questions.query import ParsedQuestion
 from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.reading import Passage, Reading
 from willowbark.tools.registry import kind_of
+from willowbark.tools.wording import counted, listed
 from willowbark.tools.works.excerpts import GAP, tells_figures
 
-from ..report.claims import Claim, objection, plain, quoted_sentences
-from ..report.wording import counted, listed
 from . import PROMPTS_VERSION, ModelFailure, add_usage, ask, prompt
+from .claims import Claim, objection, plain, quoted_sentences
 from .drafts import ReadingDraft, ReadingsDraft
 
 BATCH = 12  # most records of one prompt: a cut answer costs no more, and the instructions are said once for all of them

@@ -8,11 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from willowbark.agents.asking.claims import Claim, Stance, objection
 from willowbark.agents.asking.drafts import CandidateDraft, JudgeDraft, NextSearch, ReportDraft
 from willowbark.agents.assessment import AssessmentRequest
 from willowbark.agents.progress import readers
-from willowbark.agents.report.claims import Claim, Stance, objection
-from willowbark.agents.report.wording import capital, counted
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
@@ -29,6 +28,7 @@ from willowbark.tools.registry import gives
 from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.toolbox import MAX_DRUGS, citations_query
+from willowbark.tools.wording import capital, counted
 from willowbark.tools.works.excerpts import tells_figures
 from willowbark.tools.works.sections import places
 

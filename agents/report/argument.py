@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.steps import Backing, Chain, Step
 from willowbark.tools.registry import title_of
+from willowbark.tools.wording import capital, counted, short
 
 from .content import NOT_REPORTED, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, joined, paragraph, points, table
 from .material import References
-from .wording import capital, counted, short
 
 MAX_INVOLVED = 10  # targets and processes of the condition in the section
 MAX_CITED = 4  # records behind one step that are cited

@@ -13,13 +13,14 @@ from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, assess
 from willowbark.tools.mechanism.steps import Chain
 from willowbark.tools.registry import title_of
+from willowbark.tools.wording import counted, listed
 from willowbark.tools.works.sections import conflicts_of, licence_of
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
+from ..asking.claims import Claim
 from ..assessment import sources_breakdown
 from .answers import answer_of, only_asked, section_of
 from .argument import argument_section, disease_section
-from .claims import Claim
 from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate
 from .material import Material, References
 from .model import ResearchReport
@@ -33,7 +34,6 @@ from .sections import (
 )
 from .summary import conclusion, confidence, executive_summary, title
 from .tables import evidence_table, flow, look_alikes, search_log, study_limits, trial_table
-from .wording import counted, listed
 
 MAX_CANDIDATES = 12  # in the report; further ones are named without a section
 _STANCES = {"supports": 0, "contradicts": 1, "neutral": 2}

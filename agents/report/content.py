@@ -13,7 +13,7 @@ from willowbark.tools.appraisal import EffectSize, Level, Quality, SeriousEvents
 from willowbark.tools.mechanism.steps import Chain
 
 from ..approval import Approval
-from .claims import Claim
+from ..asking.claims import Claim
 from .forms.blocks import Block
 from .forms.markdown import blocks_in_markdown
 

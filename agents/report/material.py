@@ -1,24 +1,26 @@
 """What a report is made of: the dossier, what was appraised and claimed, how the run went; its references."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from willowbark.tools.appraisal import is_addressed_to_machines
+from willowbark.tools.appraisal import StudyDesign, is_addressed_to_machines
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions.query import ParsedQuestion, parse_question
+from willowbark.tools.wording import counted, listed
 from willowbark.tools.works.sections import conflicts_of, licence_of, places
 from willowbark.tools.works.trust import is_unchecked
 from willowbark.tools.works.trust_lookup import flags_of
 
 from ..approval import Approval
+from ..asking.claims import Claim, Verdicts
 from ..asking.drafts import ReportDraft
 from ..assessment import JudgeAssessment
 from ..findings import Dossier
 from ..progress import Progress
-from .claims import Claim, Verdicts
 from .content import TurnUsage
 from .forms.blocks import Cite
 
@@ -32,6 +34,25 @@ _ENDINGS = {
     "cancelled": "the run was cancelled",
     "no_verdict": "the report was called for before a judge had ended it",
     "error": "the run failed, and this is what it had found until then",
+}
+_DESIGNS = {
+    StudyDesign.systematic_review: "systematic review",
+    StudyDesign.rct_blinded: "blinded randomised trial",
+    StudyDesign.rct_open: "open randomised trial",
+    StudyDesign.rct: "randomised trial",
+    StudyDesign.controlled_cohort: "controlled cohort study",
+    StudyDesign.cohort: "cohort study",
+    StudyDesign.case_control: "case-control study",
+    StudyDesign.case_series: "case series",
+    StudyDesign.case_report: "case report",
+    StudyDesign.narrative_review: "narrative review",
+    StudyDesign.guideline: "guideline",
+    StudyDesign.editorial: "editorial",
+    StudyDesign.in_vivo: "animal study",
+    StudyDesign.in_vitro: "laboratory study",
+    StudyDesign.in_silico: "computer study",
+    StudyDesign.registry_entry: "registered trial",
+    StudyDesign.unknown: "record of unknown design",
 }
 _AIMS = {"prevention": "to prevent", "treatment": "for", "unknown": "for"}
 
@@ -197,3 +218,14 @@ def _flags(record: Evidence) -> list[str]:
         "holds text addressed to machines": is_addressed_to_machines(record),
     }
     return [name for name, is_set in marks.items() if is_set]
+
+
+def designs_in_words(designs: Iterable[StudyDesign]) -> str:
+    """Study designs with their numbers, strongest first.
+
+    >>> designs_in_words([StudyDesign.cohort, StudyDesign.rct_blinded, StudyDesign.cohort])
+    '1 blinded randomised trial and 2 cohort studies'
+    """
+    found = Counter(designs)
+    ordered = sorted(found, key=list(_DESIGNS).index)
+    return listed([counted(found[design], _DESIGNS[design]) for design in ordered], most=len(_DESIGNS))

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 from autogen_agentchat.messages import StructuredMessage
 from autogen_core.models import UserMessage
 
+from willowbark.tools.wording import counted
+
 from .content import ReportContent
 from .forms.blocks import Document
 from .forms.frames import evidence_frame
 from .forms.html import notebook_html
 from .forms.markdown import as_markdown, blocks_in_markdown
 from .forms.tree import brief, document, short
-from .wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

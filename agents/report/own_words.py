@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.reading.text import sentences
 
+from ..asking.grounding import prose, room_of
 from .forms.links import named
-from .grounding import prose, room_of
 from .material import Material
 
 MAX_GAPS = 10  # of a judge; as many of its findings

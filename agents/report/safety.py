@@ -20,11 +20,11 @@ from willowbark.tools.records import Approval, Drug, EventCounts, Label
 from willowbark.tools.registry import kind_of, title_of
 from willowbark.tools.sources.drugs.chembl_record import warned
 from willowbark.tools.sources.drugs.opentargets_record import signalled
+from willowbark.tools.wording import counted, listed, short
 
 from .content import EVENTS_NOTE, NOT_REPORTED, ReportSection
 from .forms.blocks import Block, Flow, Pairs, Section, flow, joined, paragraph
 from .material import Material, References
-from .wording import counted, listed, short
 
 MOST_QUOTED = 2  # sentences of one kind
 MOST_GROUPS = 6  # groups of a trial with serious adverse events

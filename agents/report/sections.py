@@ -9,15 +9,15 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions.kinds import ON_HARM, Kind
 from willowbark.tools.questions.query import ParsedQuestion
 from willowbark.tools.records import Trial
+from willowbark.tools.wording import counted, listed, tally
 
 from ..asking import PROMPTS_VERSION
+from ..asking.claims import Claim
 from ..assessment import sources_breakdown
-from .claims import Claim
 from .content import CURATED, EVENTS_NOTE, NOT_REPORTED, PUBLISHED, PostedResult, ReportSection
 from .forms.blocks import Block, Flow, Text, flow, joined, paragraph, points
-from .material import Material, References, as_asked
+from .material import Material, References, as_asked, designs_in_words
 from .tables import posted_results
-from .wording import counted, designs_in_words, listed, tally
 
 MAX_SHOWN_TRIALS = 5  # in sentences; the report's table has all
 MAX_CITED = 4  # records behind one drug that are cited

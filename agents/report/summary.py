@@ -13,12 +13,12 @@ from willowbark.tools.lexicon import withdrawn
 from willowbark.tools.questions.scope import speaks_of
 from willowbark.tools.reading.design import RANDOMISED
 from willowbark.tools.registry import title_of
+from willowbark.tools.wording import capital, counted, listed, short, tally
 
 from ..assessment import sources_breakdown
 from .answers import Answer
 from .content import DrugCandidate, SummaryPart
-from .material import Material
-from .wording import capital, counted, designs_in_words, listed, short, tally
+from .material import Material, designs_in_words
 
 SUMMARY_LIMIT = 1000  # characters, by contract
 CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}

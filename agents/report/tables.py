@@ -26,8 +26,8 @@ from willowbark.tools.works.excerpts import stated_limits
 from willowbark.tools.works.identity import propose
 from willowbark.tools.works.sections import places, section_of
 
+from ..asking.claims import plain
 from ..findings import Dossier
-from .claims import plain
 from .content import EvidenceRow, Flow, LookAlike, Pico, PostedResult, SearchLogEntry, StudyLimit, TrialRow
 from .material import Material
 

@@ -24,10 +24,10 @@ from willowbark.tools.works.sections import places
 
 from ..approval import Approval
 from ..asking import Aids, ModelFailure, add_usage, ask, prompt, reads_requests
+from ..asking.claims import Claim, DroppedClaim, Verdicts, heard_from, plain, quoted, verify, wording_objection
 from ..asking.drafts import BorneOut, ClaimDraft, ReportDraft
+from ..asking.grounding import prose
 from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
-from .claims import Claim, DroppedClaim, Verdicts, heard_from, plain, quoted, verify, wording_objection
-from .grounding import prose
 
 PART = 11  # readings of a draft on several candidates
 MAX_DRAFTED = 12  # candidates that a model writes on; the report shows no more

@@ -23,11 +23,11 @@ from autogen_core import CancellationToken
 
 from willowbark.agents.approval import NobodyToAsk
 from willowbark.agents.report.model import ResearchReport
-from willowbark.agents.report.wording import counted
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 from willowbark.tools.registry import title_of
 from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.wording import counted
 
 from ..config import Settings
 from ..events import AgentEvent

@@ -20,10 +20,10 @@ from pathlib import Path
 
 from willowbark.agents.findings import Findings
 from willowbark.agents.report.forms.markdown import escaped, linked
-from willowbark.agents.report.wording import counted
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.registry import kind_of
 from willowbark.tools.search import SourceReply
+from willowbark.tools.wording import counted
 
 from ..exports import write_export
 from ..ledger import Ledger, LedgerError, Run

@@ -26,12 +26,12 @@ from willowbark.agents.context import Exhausted, RunContext
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.model import ReportMessage, ResearchReport
-from willowbark.agents.report.wording import counted
 from willowbark.agents.reporter import turns_of
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Recorder, RetryPolicy, Transport
 from willowbark.tools.toolbox import replies_in
+from willowbark.tools.wording import counted
 
 from ..config import DEPTHS, Settings
 from ..events import AgentEvent

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.agents.findings import Findings
 from willowbark.agents.report.forms.links import named, url_of
-from willowbark.agents.report.wording import capital, counted
 from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.harms import harms, warnings
@@ -17,6 +16,7 @@ from willowbark.tools.collected import CollectedEvidence, Passage
 from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.questions.query import ParsedQuestion, parse_question, validate_question
+from willowbark.tools.wording import capital, counted
 
 from ..ledger import Ledger
 

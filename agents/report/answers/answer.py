@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from willowbark.tools.appraisal.candidates import is_asked_about
 from willowbark.tools.records import Drug
+from willowbark.tools.wording import listed, short
 
 from ..forms.blocks import Block
 from ..material import Material, as_asked
-from ..wording import listed, short
 
 LONGEST_QUOTE = 220  # characters of a sentence within the answer; the section below it has it whole
 MOST_QUOTED = 12  # sentences in the section

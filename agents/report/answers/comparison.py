@@ -7,11 +7,11 @@ from typing import NamedTuple
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, is_asked_about
 from willowbark.tools.appraisal.direction import Direction
+from willowbark.tools.wording import counted, listed, short
 
 from ..content import NOT_REPORTED, PUBLISHED
 from ..forms.blocks import Block, Flow, flow, table
 from ..material import Material, References
-from ..wording import counted, listed, short
 from .answer import Answer, named_in
 
 _PLACEBO = frozenset(("placebo", "none"))

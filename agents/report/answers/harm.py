@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from willowbark.tools.appraisal.harms import Harm, Stance, Warning, boxed, harms, subject, warnings
 from willowbark.tools.questions.kinds import Kind
 from willowbark.tools.registry import kind_of
+from willowbark.tools.wording import capital, counted, listed, short
 
 from ..content import CURATED, PUBLISHED
 from ..forms.blocks import Block, Text, flow, paragraph, points
 from ..material import Material, References
-from ..wording import capital, counted, listed, short
 from .answer import LONGEST_QUOTE, MOST_QUOTED, Answer, named_in
 
 _STANCES: Mapping[Stance, str] = {

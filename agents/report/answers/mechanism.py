@@ -1,12 +1,12 @@
 """How drugs act, by the drug databases."""
 
 from willowbark.tools.mechanism.graph import MechanismGraph
+from willowbark.tools.wording import capital, listed, short
 
 from ..argument import bears
 from ..content import CURATED
 from ..forms.blocks import Text, flow, paragraph, points
 from ..material import Material, References, as_asked
-from ..wording import capital, listed, short
 from .answer import Answer, entries_of
 
 

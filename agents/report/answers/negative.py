@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from willowbark.tools.appraisal.candidates import Candidate, is_asked_about
 from willowbark.tools.appraisal.direction import Direction
+from willowbark.tools.wording import counted, listed, short, tally
 
 from ..forms.blocks import Text, flow, points
 from ..material import Material, References
-from ..wording import counted, listed, short, tally
 from .answer import MOST_QUOTED, Answer, named_in
 
 

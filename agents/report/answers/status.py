@@ -4,11 +4,11 @@ from collections import Counter
 
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, is_asked_about, is_condition
 from willowbark.tools.records import Approval, Label, Trial
+from willowbark.tools.wording import listed, short
 
 from ..content import NOT_REPORTED
 from ..forms.blocks import flow, points
 from ..material import Material, References
-from ..wording import listed, short
 from .answer import LONGEST_QUOTE, Answer, entries_of, named_in
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from willowbark.tools.registry import gives, title_of
 from willowbark.tools.sources.card import ENTRIES
+from willowbark.tools.wording import counted
 
 from ..content import KEPT, NOT_REPORTED, OTHER_CALLS, ReportContent, ReportSection, SearchLogEntry, TurnUsage
-from ..wording import counted
 from .blocks import (
     Block,
     Details,

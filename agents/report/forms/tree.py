@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from willowbark.tools.registry import title_of
+from willowbark.tools.wording import listed
 
 from ...pictures.figures import (
     DESIGN_GROUPS,
@@ -19,7 +20,6 @@ from ...pictures.figures import (
     trial_timeline,
 )
 from ..content import EVENTS_NOTE, NOT_REPORTED, DrugCandidate, PostedResult, ReportContent, SummaryPart, TrialRow
-from ..wording import listed
 from .blocks import (
     Block,
     Details,

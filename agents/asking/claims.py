@@ -23,8 +23,8 @@ from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.works.sections import TITLE, places, section_of
 
-from ..asking.drafts import ClaimDraft
 from .alignment import added, words
+from .drafts import ClaimDraft
 from .grounding import identifiers, refers_elsewhere
 
 MAX_HEADING_CHARACTERS = 50  # of a structured abstract's part, which a quote may leave out

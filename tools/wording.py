@@ -1,30 +1,8 @@
-"""Counts, lists and study designs in words, as the sentences of a report need them."""
+"""Counts and lists in words."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-
-from willowbark.tools.appraisal import StudyDesign
+from collections.abc import Sequence
 
 LONGEST = 90  # characters of a condition or drug within a sentence
-_DESIGNS = {
-    StudyDesign.systematic_review: "systematic review",
-    StudyDesign.rct_blinded: "blinded randomised trial",
-    StudyDesign.rct_open: "open randomised trial",
-    StudyDesign.rct: "randomised trial",
-    StudyDesign.controlled_cohort: "controlled cohort study",
-    StudyDesign.cohort: "cohort study",
-    StudyDesign.case_control: "case-control study",
-    StudyDesign.case_series: "case series",
-    StudyDesign.case_report: "case report",
-    StudyDesign.narrative_review: "narrative review",
-    StudyDesign.guideline: "guideline",
-    StudyDesign.editorial: "editorial",
-    StudyDesign.in_vivo: "animal study",
-    StudyDesign.in_vitro: "laboratory study",
-    StudyDesign.in_silico: "computer study",
-    StudyDesign.registry_entry: "registered trial",
-    StudyDesign.unknown: "record of unknown design",
-}
 
 
 def counted(number: int, noun: str) -> str:
@@ -79,14 +57,3 @@ def tally(drug: str, support: Sequence[str], against: Sequence[str]) -> str:
     'adalimumab (0 against, 2 for)'
     """
     return f"{short(drug)} ({len(against)} against, {len(support)} for)"
-
-
-def designs_in_words(designs: Iterable[StudyDesign]) -> str:
-    """Study designs with their numbers, strongest first.
-
-    >>> designs_in_words([StudyDesign.cohort, StudyDesign.rct_blinded, StudyDesign.cohort])
-    '1 blinded randomised trial and 2 cohort studies'
-    """
-    found = Counter(designs)
-    ordered = sorted(found, key=list(_DESIGNS).index)
-    return listed([counted(found[design], _DESIGNS[design]) for design in ordered], most=len(_DESIGNS))
