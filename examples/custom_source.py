@@ -1,7 +1,7 @@
 """A source of one's own, in one file: notes from drug labels, searched beside PubMed.
 
-A source is a class with `find`; a tool hands it to agents. To have it in every run, put the source into a file of its
-own under `tools/` and its class into `SOURCES` (see CONTRIBUTING).
+A source is a class with `find`; a tool hands it to agents. To have it in every run, give it a card in a file of its
+own under `tools/sources/` (see docs/how-to/add-a-source.md).
 """
 
 import asyncio
@@ -31,7 +31,7 @@ NOTES = {
 class LabelNotes(Source):
     """What a team noted from drug labels."""
 
-    name: ClassVar[SourceName] = "web"
+    name: ClassVar[SourceName] = "labelnotes"
     description = "The team's own notes from drug labels."
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:

@@ -151,7 +151,7 @@ class ToolSettings(BaseModel):
     sources: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_known_sources)] = Field(
         default_factory=offered
     )
-    """The sources to ask: all that need no key; `openalex` too where `OPENALEX_API_KEY` is set."""
+    """The sources to ask: all that need no key; `brave` too where `BRAVE_API_KEY` is set."""
     pubmed: PubMedSettings = Field(default_factory=PubMedSettings)
 
 

@@ -291,7 +291,7 @@ async def test_a_user_may_ask_for_citations_too() -> None:
     ]
 
 
-@pytest.mark.parametrize("sources", [("pubmed",), ("europepmc", "pubmed"), ("openalex", "europepmc")])
+@pytest.mark.parametrize("sources", [("pubmed",), ("europepmc", "pubmed"), ("duckduckgo", "europepmc")])
 def test_it_asks_no_source_that_is_not_wanted_also_when_loaded(sources: tuple[str, ...]) -> None:
     tool = GetCitations(sources)
     loaded = GetCitations.load_component(tool.dump_component())

@@ -337,7 +337,7 @@ def test_the_doctor_tells_that_keys_are_set_and_never_what_they_are(monkeypatch:
     assert result.exit_code == 3
     assert "OPENAI_API_KEY: set" in result.stdout
     assert "NCBI_API_KEY: not set" in result.stdout
-    assert "OPENALEX_API_KEY: not set (OpenAlex is not searched; it still tells what was retracted" in result.stdout
+    assert "BRAVE_API_KEY: not set (" in result.stdout
     assert "ollama/llama3.1" in result.stdout
     assert "pubmed: OUT OF REACH" in result.stdout
     assert "hush" not in result.stdout + result.stderr
@@ -348,15 +348,15 @@ def test_the_doctor_tells_that_keys_are_set_and_never_what_they_are(monkeypatch:
 def test_a_source_without_its_key_is_one_line_and_nothing_is_asked(
     command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("OPENALEX_API_KEY", raising=False)
+    monkeypatch.delenv("BRAVE_API_KEY", raising=False)
     monkeypatch.delenv("WILLOWBARK_SANDBOX_URL", raising=False)
-    Path("willowbark.toml").write_text('[tools]\nsources = ["openalex"]')
+    Path("willowbark.toml").write_text('[tools]\nsources = ["brave"]')
 
     result = invoke(*command)
 
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
-    assert "OPENALEX_API_KEY" in result.stderr
+    assert "BRAVE_API_KEY" in result.stderr
 
 
 @pytest.mark.usefixtures("reachable")
@@ -487,8 +487,8 @@ def test_the_installed_program_is_the_same() -> None:
 def test_the_doctor_says_of_each_source_that_is_off_why_and_what_turns_it_on() -> None:
     lines = list(about_others({"pubmed": "https://eutils.ncbi.nlm.nih.gov"}, Endpoints.public({})))
 
-    [counts] = [line for line in lines if " faers: " in line]
-    [papers] = [line for line in lines if " semanticscholar: " in line]
-    assert "no cause; name it under tools.sources" in counts
-    assert papers.endswith("shares one pool; set SEMANTIC_SCHOLAR_API_KEY and name it under tools.sources)")
+    [page] = [line for line in lines if " duckduckgo: " in line]
+    [keyed] = [line for line in lines if " brave: " in line]
+    assert page.endswith("uneven worth; name it under tools.sources)")
+    assert keyed.endswith("set BRAVE_API_KEY and name it under tools.sources)")
     assert not any(" chembl: " in line for line in lines)

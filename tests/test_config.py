@@ -96,10 +96,10 @@ def test_the_environment_wins_over_the_file_and_leaves_its_neighbours(monkeypatc
     assert settings.tools.sources == ("europepmc",)
 
 
-def test_openalex_can_be_named_as_a_source() -> None:
-    Path("willowbark.toml").write_text('[tools]\nsources = ["pubmed", "openalex"]')
+def test_a_source_that_is_off_can_be_named() -> None:
+    Path("willowbark.toml").write_text('[tools]\nsources = ["pubmed", "brave"]')
 
-    assert Settings.load().tools.sources == ("pubmed", "openalex")
+    assert Settings.load().tools.sources == ("pubmed", "brave")
 
 
 def test_the_word_none_lifts_a_limit() -> None:
@@ -122,7 +122,7 @@ def test_the_word_none_lifts_a_limit() -> None:
         ("[research.limits]\nmax_seconds = inf", ["research.limits.max_seconds", "finite"]),
         ("research = 3", ["research", "should be a table"]),
         ("[tools]\nsources = ['pubmd']", ["tools.sources", "did you mean 'pubmed'?"]),
-        ("[tools]\nsources = ['opnalex']", ["did you mean 'openalex'?", "openalex (with OPENALEX_API_KEY)"]),
+        ("[tools]\nsources = ['bravo']", ["did you mean 'brave'?", "brave (with BRAVE_API_KEY)"]),
         ("[tools]\nsources = []", ["tools.sources", "at least one"]),
         ("[tools]\nsources = 'pubmed'", ["tools.sources", "should be a list"]),
         ("[tools.pubmed]\nemail = 'me'", ["tools.pubmed.email", "e-mail"]),

@@ -56,16 +56,16 @@ def test_an_unknown_source_is_named_with_those_there_are() -> None:
 
 def test_a_source_that_needs_a_key_is_refused_without_one_in_a_line_that_names_the_variable() -> None:
     with pytest.raises(
-        UsageError, match=r"openalex is not searched.*OPENALEX_API_KEY.*there are clinicaltrials, pubmed, "
+        UsageError, match=r"brave is not searched.*BRAVE_API_KEY.*there are clinicaltrials, pubmed, "
     ) as caught:
-        Endpoints.public({}).require(["pubmed", "openalex"])
+        Endpoints.public({}).require(["pubmed", "brave"])
 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("environ", [{"OPENALEX_API_KEY": KEY}, {"WILLOWBARK_SANDBOX_URL": "http://127.0.0.1:8000"}])
+@pytest.mark.parametrize("environ", [{"BRAVE_API_KEY": KEY}, {"WILLOWBARK_SANDBOX_URL": "http://127.0.0.1:8000"}])
 def test_a_key_or_a_sandbox_is_enough_for_a_source_that_needs_one(environ: dict[str, str]) -> None:
-    Endpoints.from_environment(environ).require(["pubmed", "openalex"])
+    Endpoints.from_environment(environ).require(["pubmed", "brave"])
 
 
 def test_public_sources_are_asked_over_tls() -> None:

@@ -13,7 +13,7 @@ from willowbark.tools.errors import RateLimitError, SourceUnavailable
 from willowbark.tools.evidence import Citation, Evidence, EvidenceStore, checked_identifier, merge, surname
 from willowbark.tools.records import Notice
 
-SOURCES = ["pubmed", "europepmc", "preprint", "clinicaltrials", "openalex", "web", "chembl", "opentargets"]
+SOURCES = ["pubmed", "europepmc", "preprint", "clinicaltrials", "duckduckgo", "web", "chembl", "opentargets"]
 ODD = st.recursive(
     st.none()
     | st.booleans()
@@ -119,7 +119,7 @@ def test_metadata_of_all_records_are_united() -> None:
 
 def test_the_published_version_speaks_before_its_preprint() -> None:
     preprint = record(source="europepmc", is_preprint=True, pmid="11", title="Preprint", content="A much longer text")
-    published = record(source="openalex", pmid="11", title="Published")
+    published = record(source="duckduckgo", pmid="11", title="Published")
 
     (united,) = merge([preprint, published])
 
@@ -153,7 +153,7 @@ def test_records_that_have_nothing_but_a_title_are_told_apart_by_it() -> None:
 def test_two_pmids_of_one_record_are_both_remembered() -> None:
     (united,) = merge([record(pmid="11", doi="10.1000/x"), record(pmid="12", doi="10.1000/x", source="europepmc")])
 
-    (again,) = merge([united, record(pmid="12", source="openalex")])
+    (again,) = merge([united, record(pmid="12", source="duckduckgo")])
 
     assert again.key == "pmid:11"
     assert "pmid:12" in again.metadata["same_as"]

@@ -22,7 +22,7 @@ PRINTED = {
     "minimal.py": ("## Candidates", "## References"),
     "streaming.py": ("round 1", "confidence"),
     "console.py": ("TextMessage (user)", "ReportMessage (report)"),
-    "custom_source.py": ("labels      web        ok       2 records",),
+    "custom_source.py": ("labels      labelnotes ok       2 records",),
     "human_approval.py": ("Which of these go into the report?", "a person (AutoGen user proxy)", "## References"),
     "resume.py": ("stopped after round 1", "2 rounds", "candidates"),
     "tracing.py": ("invoke_agent judge", "execute_tool search_pubmed", "GET pubmed", "round 1"),

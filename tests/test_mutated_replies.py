@@ -36,10 +36,7 @@ QUERIES = {
     "uniprot": "propranolol AND lisinopril",
     "reactome": "propranolol AND lisinopril",
     "drugsfda": "propranolol AND topiramate AND losartan",
-    "dgidb": "propranolol AND topiramate AND candesartan",
     "mychem": "propranolol AND topiramate AND candesartan",
-    "rxnorm": "propranolol AND topiramate AND losartan",
-    "semanticscholar": "topiramate",
 }
 MUTANTS = 350  # of each source
 ODD: tuple[Any, ...] = (

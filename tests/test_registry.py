@@ -5,22 +5,23 @@ from pathlib import Path
 import pytest
 from autogen_core import CancellationToken
 
-from willowbark.tools.evidence import SOURCE_NAMES, Citation, Evidence
+from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.registry import cards, kind_of, linked_hosts, offered, searchable, title_of
 from willowbark.tools.sandbox.library import Library
 from willowbark.tools.sandbox.server import SandboxServer, module_of
-from willowbark.tools.sources.card import OF_NO_SOURCE, SourceCard
+from willowbark.tools.sources.card import SourceCard
 from willowbark.tools.toolbox import SearchArgs, SourceTool, search_args, source_class
 
 DOCS = Path(__file__).parent.parent / "docs" / "reference" / "tools.md"
 
 
-def test_every_name_has_a_card_or_is_of_no_source() -> None:
-    assert {*searchable(), *OF_NO_SOURCE} == set(SOURCE_NAMES)
+def test_the_sources_are_searched_in_the_order_of_their_places() -> None:
     assert set(offered()) < set(searchable()) < set(cards())
+    assert offered()[:4] == ("clinicaltrials", "pubmed", "europepmc", "opentargets")
+    assert len({card.place for card in cards().values()}) == len(cards())
 
 
 @pytest.mark.parametrize("name", cards())
@@ -35,7 +36,7 @@ def test_every_source_answers_offline(name: str) -> None:
 def test_every_searched_source_has_its_class_its_tool_and_a_place_to_link_to(name: str) -> None:
     assert source_class(name).name == name
     assert SourceTool(name).name in (f"search_{name}", cards()[name].tool)
-    assert cards()[name].hosts or name in ("openalex", "brave", "duckduckgo")  # whose finds have hosts of their own
+    assert cards()[name].hosts or name in ("brave", "duckduckgo")  # whose finds have hosts of their own
     assert set(cards()[name].hosts) <= linked_hosts()
 
 
@@ -50,7 +51,7 @@ async def test_alternatives_find_no_less_than_each_of_them(name: str) -> None:
             one, other, either = [(await source.find(query, 50)).total for query in queries]
 
     assert either >= max(one, other)
-    assert either > 0 or name in ("openalex", "faers", "stringdb")  # of which the bundled library has next to nothing
+    assert either > 0 or name == "stringdb"  # of which the bundled library has next to nothing
 
 
 def test_a_record_is_what_its_source_gives_unless_it_says_otherwise() -> None:

@@ -66,7 +66,7 @@ async def test_a_tool_of_the_users_is_searched() -> None:
 
     assert isinstance(tool, SearchTool)
     assert [found.key for found in result.evidence] == ["pmid:1"]
-    assert (result.sources_searched, result.total_found, result.errors) == (["web"], 1, [])
+    assert (result.sources_searched, result.total_found, result.errors) == (["library"], 1, [])
 
 
 @pytest.mark.parametrize(

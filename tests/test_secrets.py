@@ -40,7 +40,7 @@ def team_in_json() -> dict[str, Any]:
 
 CANARIES = {
     name: f"canary-{name.lower().replace('_', '-')}-5f1c"
-    for name in ("NCBI_API_KEY", "OPENALEX_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY")
+    for name in ("NCBI_API_KEY", "OPENFDA_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY")
 }
 
 
@@ -57,10 +57,10 @@ class Keeper:
 def keyed(server: SandboxServer) -> Endpoints:
     """The sandbox, with one key that travels in bodies and one that travels as a parameter."""
     sandbox = Endpoints.sandbox(server.url)
-    keys = {"pubmed": "NCBI_API_KEY", "openalex": "OPENALEX_API_KEY"}
+    keys = {"pubmed": "NCBI_API_KEY", "openfda": "OPENFDA_API_KEY"}
     with_keys = {
         source: sandbox[source].model_copy(
-            update={"key": SecretStr(CANARIES[name]), "key_in": "parameter" if source == "openalex" else "body"}
+            update={"key": SecretStr(CANARIES[name]), "key_in": "parameter" if source == "openfda" else "body"}
         )
         for source, name in keys.items()
     }
@@ -102,7 +102,7 @@ async def test_keys_are_found_nowhere_they_do_not_belong(
             if event.type == "complete":
                 told += [event.data.to_json(), event.data.to_markdown()]
                 told += [render(event.data, name).decode("utf-8", "replace") for name in ("html", "csv", "bib")]
-        told += [f"{request.path}?{request.query}" for request in server.requests if request.source != "openalex"]
+        told += [f"{request.path}?{request.query}" for request in server.requests if request.source != "openfda"]
         told += [repr(endpoints), endpoints.model_dump_json(), settings.model_dump_json()]
     told += [f"{exchange!r} {exchange.url} {exchange.body!r}" for exchange in keeper.kept]
     told += [record.getMessage() for record in caplog.records]
@@ -128,14 +128,14 @@ async def test_a_trace_of_requests_with_keys_holds_none(tmp_path: Path) -> None:
     assert [value for value in CANARIES.values() if value in text] == []
 
 
-@pytest.mark.parametrize("source", ["pubmed", "openalex"])
+@pytest.mark.parametrize("source", ["pubmed", "openfda"])
 @pytest.mark.parametrize("status", [200, 400, 403, 503])
 async def test_a_key_that_a_server_says_back_is_not_kept(
     source: str, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """NCBI answers a wrong key with the key itself."""
     caplog.set_level(logging.DEBUG)
-    key = CANARIES["NCBI_API_KEY" if source == "pubmed" else "OPENALEX_API_KEY"]
+    key = CANARIES["NCBI_API_KEY" if source == "pubmed" else "OPENFDA_API_KEY"]
     seen: list[str] = []
 
     def echo(request: httpx.Request) -> httpx.Response:
@@ -154,7 +154,7 @@ async def test_a_key_that_a_server_says_back_is_not_kept(
                 told = "".join(traceback.format_exception(error)) + repr(error)
 
     assert key in seen[0]
-    assert (key in seen[0].split(" ")[-1]) is (source == "openalex")  # the address
+    assert (key in seen[0].split(" ")[-1]) is (source == "openfda")  # the address
     assert keeper.kept
     assert key not in told + caplog.text + "".join(f"{exchange!r} {exchange.body!r}" for exchange in keeper.kept)
 

@@ -131,7 +131,7 @@ async def test_a_redirect_leads_to_no_other_host(to: str, source: str) -> None:
 
 
 def test_every_public_address_is_https_and_none_comes_from_a_record() -> None:
-    endpoints = Endpoints.public({"OPENALEX_API_KEY": "x"})
+    endpoints = Endpoints.public({"BRAVE_API_KEY": "x"})
 
     assert {endpoint.base_url.partition(":")[0] for endpoint in endpoints.by_source.values()} == {"https"}
     assert all("." in host and not host.replace(".", "").isdigit() for host in endpoints.hosts)

@@ -8,45 +8,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, Unpack
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, StringConstraints, field_validator, model_validator
 
 from .records import KINDS, Kind, Noted, Paper, Record, Trial, read, unite
 from .records.parts import checked_identifier
-from .sources.card import given_kind
+from .sources.card import authority, given_kind
 
-SourceName = Literal[
-    "clinicaltrials",
-    "pubmed",
-    "europepmc",
-    "openalex",
-    "semanticscholar",
-    "opentargets",
-    "chembl",
-    "uniprot",
-    "reactome",
-    "stringdb",
-    "mychem",
-    "dgidb",
-    "rxnorm",
-    "openfda",
-    "drugsfda",
-    "faers",
-    "brave",
-    "duckduckgo",
-    "preprint",
-    "web",
-]
-"""Where a record comes from: the list of the sources, each named as its file below `tools/sources/` (see `registry`).
-
-The order is that of authority and of search: of records that are one, the first source's speaks for all. Two names
-have no file: `preprint` marks records that Europe PMC hands out without peer review, `web` those of a source of the
-user's own.
-"""
+SourceName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+"""Where a record comes from: a source of `registry.cards`, `preprint` or `web`, or a source of the user's own."""
 
 __all__ = [
-    "SOURCE_NAMES",
     "UNKNOWN_DATE",
     "Citation",
     "Evidence",
@@ -57,7 +30,6 @@ __all__ = [
     "merge",
     "surname",
 ]
-SOURCE_NAMES: tuple[str, ...] = get_args(SourceName)
 UNKNOWN_DATE = "Unknown"
 
 _TITLE_LIMIT = 500  # characters, by contract
@@ -343,7 +315,7 @@ def _authority(record: Evidence) -> tuple[Any, ...]:
     return (
         record.is_preprint,
         not record.has_abstract,
-        SOURCE_NAMES.index(record.citation.source),
+        authority().get(record.citation.source, len(authority())),
         -len(record.content),
     )
 
@@ -351,7 +323,7 @@ def _authority(record: Evidence) -> tuple[Any, ...]:
 def _kind_of_source(citation: Any) -> Kind:
     """What the cited source gives; a page where the citation, which fails on its own, names no source."""
     source = citation.get("source") if isinstance(citation, Mapping) else getattr(citation, "source", None)
-    return given_kind(source) if source in SOURCE_NAMES else "page"
+    return given_kind(source) if isinstance(source, str) else "page"
 
 
 def _names(record: Record, url: str) -> Iterator[str]:

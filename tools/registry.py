@@ -1,4 +1,4 @@
-"""The sources there are, found by name: `tools.evidence.SourceName` is the list, each name's file holds the card.
+"""The sources there are: the files below `tools/sources/` that hold a card.
 
 Everything else that differs between sources is read off the cards here.
 """
@@ -6,16 +6,15 @@ Everything else that differs between sources is read off the cards here.
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from .evidence import SOURCE_NAMES, Evidence
+from .evidence import Evidence
 from .records import Kind
-from .sources.card import LOOKUPS, OF_NO_SOURCE, SourceCard, Specialist, given_kind, module_of
+from .sources.card import OF_NO_SOURCE, SourceCard, Specialist, given_kind, source_modules
 
 
 @cache
 def cards() -> Mapping[str, SourceCard]:
-    """The cards by name: what is searched first, in the order of authority; then what is only looked up."""
-    names = [name for name in SOURCE_NAMES if name not in OF_NO_SOURCE]
-    return {name: module_of(name).CARD for name in (*names, *LOOKUPS)}
+    """The cards by name, in the order of search and of authority."""
+    return {name: module.CARD for name, module in source_modules().items()}
 
 
 def offered(specialist: Specialist | None = None) -> tuple[str, ...]:
@@ -56,7 +55,7 @@ def linked_hosts() -> frozenset[str]:
 
 def gives(name: str) -> Kind:
     """What a source's records are, where they don't say otherwise; a page for a source unknown here."""
-    return given_kind(name if name in cards() or name in OF_NO_SOURCE else "web")
+    return given_kind(name)
 
 
 def kind_of(record: Evidence) -> Kind:

@@ -6,17 +6,18 @@ several at once and merges what they give; one that fails is named, and does not
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, Field, ValidationError
 
 from .collected import CollectedEvidence
 from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
-from .evidence import SOURCE_NAMES, Evidence, SearchResult, SourceName, merge
+from .evidence import Evidence, SearchResult, SourceName, merge
 from .http.transport import Transport
 from .questions.naming import asked_for, words_of
 from .questions.query import ParsedQuestion
@@ -25,6 +26,7 @@ from .sources.card import SourceCard
 
 Filters = Mapping[str, Any]
 MAX_PAGE = 100
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # as `SourceName`
 
 
 class SearchFilters(BaseModel, frozen=True, extra="forbid"):
@@ -158,7 +160,7 @@ class Source:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.card is not None:
-            cls.name, cls.description = cast(SourceName, cls.card.name), cls.card.purpose
+            cls.name, cls.description = cls.card.name, cls.card.purpose
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
@@ -427,5 +429,5 @@ class SearchHandler:
 
 
 def _source_name(name: str) -> SourceName:
-    """The name itself, or `web` for a tool of the user's that bears one of its own."""
-    return cast(SourceName, name if name in SOURCE_NAMES else "web")
+    """The name itself; `web` for a tool whose name is none that a record could bear."""
+    return name if _NAME.fullmatch(name) else "web"

@@ -26,7 +26,7 @@ from .http.transport import Transport
 from .lexicon import canonical_drug
 from .registry import cards, searchable
 from .search import Source, SourceReply, Status
-from .sources.card import module_of
+from .sources.card import source_modules
 from .sources.drugs.chembl import ChEMBL
 from .sources.drugs.mychem import MyChem
 from .sources.drugs.opentargets import OpenTargets
@@ -53,7 +53,7 @@ def source_class(name: str) -> type[Source]:
     """
     if name not in searchable():
         raise UsageError(f"no source named {name!r}; there are {', '.join(searchable())}")
-    module = module_of(name)
+    module = source_modules()[name]
     classes = (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Source))
     return next(each for each in classes if each.card is module.CARD)
 

@@ -16,7 +16,7 @@ from willowbark.tools.questions.scope import speaks_of
 from willowbark.tools.ranking import stems
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
-from willowbark.tools.records import Approval, Drug, EventCounts, Label
+from willowbark.tools.records import Approval, Drug, Label
 from willowbark.tools.registry import kind_of, title_of
 from willowbark.tools.sources.drugs.chembl_record import warned
 from willowbark.tools.sources.drugs.opentargets_record import signalled
@@ -30,6 +30,10 @@ MOST_QUOTED = 2  # sentences of one kind
 MOST_GROUPS = 6  # groups of a trial with serious adverse events
 MOST_TRIALS = 3
 LONGEST_QUOTE = 320  # characters of a quoted sentence
+NOT_CAUSE = (
+    "Counts of reports are no measure of how often an event happens, and do not show that the drug caused it: "
+    "anyone may report, much is reported twice or not at all, and how many people took the drug is not known."
+)
 _NOTE = (
     "What approvals, labels, trials and publications say of the candidates' status and harms, quoted or counted. "
     "Nothing here is a recommendation, and what no source says is no evidence of safety."
@@ -88,7 +92,7 @@ def _warned(drug: str, records: Sequence[Evidence]) -> str:
 
 def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:
     """Whether any source other than publications says anything of its status or harms."""
-    held = any(isinstance(each.record, Label | Approval | EventCounts) for each in records)
+    held = any(isinstance(each.record, Label | Approval) for each in records)
     entries = [each.record for each in records if isinstance(each.record, Drug)]
     dated = any(each.first_approval or each.warnings or each.signals for each in entries)
     posted = any(each.posted and each.posted.serious_events for each in candidate.records)
@@ -96,11 +100,11 @@ def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:
 
 
 def _by_drug(pool: Sequence[Evidence]) -> dict[str, list[Evidence]]:
-    """Labels, approvals, counts and entries by the drug that they are on."""
+    """Labels, approvals and entries by the drug that they are on."""
     found: dict[str, list[Evidence]] = {}
     for record in pool:
         said = record.record
-        if isinstance(said, Drug | Label | Approval | EventCounts) and said.drug:
+        if isinstance(said, Drug | Label | Approval) and said.drug:
             found.setdefault(canonical_drug(said.drug) or said.drug.lower(), []).append(record)
     return found
 
@@ -124,10 +128,6 @@ def _told(
     if events := list(_posted(candidate.records, references)):
         yield "Serious adverse events posted", (*joined(events), *flow(f" ({EVENTS_NOTE})"))
     yield "Harm and tolerability in the records read", _harms(harms, references)
-    for record in records:
-        if isinstance(said := record.record, EventCounts):
-            terms = ", ".join(f"{each['term']} {each['count']:,}" for each in said.counts)
-            yield "Reported most (FAERS)", flow(f"{terms}", references.cite([record.key]), f". {EventCounts.NOT_CAUSE}")
 
 
 def _of_databases(records: Sequence[Evidence], references: References) -> Iterator[tuple[str, Flow]]:
@@ -137,7 +137,7 @@ def _of_databases(records: Sequence[Evidence], references: References) -> Iterat
         yield "Warnings by ChEMBL", flow("; ".join(map(warned, warnings)), references.cite([key]))
     for key, signals in [(key, said.signals) for key, said in entries if said.signals][:1]:
         told = ", ".join(map(signalled, signals))
-        yield "Reported more than expected (FAERS)", flow(told, references.cite([key]), f". {EventCounts.NOT_CAUSE}")
+        yield "Reported more than expected (FAERS)", flow(told, references.cite([key]), f". {NOT_CAUSE}")
 
 
 def _approval(records: Sequence[Evidence], references: References) -> Flow:

@@ -148,7 +148,7 @@ def _kind(source: str, nct_id: str | None, flags: list[str]) -> Kind:
         return "trial"
     if source == "preprint" or "preprint" in flags:
         return "preprint"
-    return "entry" if gives(source) in ENTRIES else "page" if source == "web" else "article"
+    return "entry" if gives(source) in ENTRIES else "page" if gives(source) == "page" else "article"
 
 
 def _identifier(reference: Mapping[str, Any], name: str, kind: str) -> str | None:

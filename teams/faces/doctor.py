@@ -212,11 +212,11 @@ async def _asked_live(name: str, endpoints: "Endpoints") -> tuple[bool, str]:
 
 async def _small_question(name: str, transport: "Transport") -> str:
     from willowbark.tools.registry import cards  # noqa: PLC0415
-    from willowbark.tools.sources.card import module_of  # noqa: PLC0415
+    from willowbark.tools.sources.card import source_modules  # noqa: PLC0415
     from willowbark.tools.toolbox import source_class  # noqa: PLC0415
 
     if cards()[name].use == "looked_up":
-        answer: str = await module_of(name).small_question(transport)
+        answer: str = await source_modules()[name].small_question(transport)
         return answer
     reply = await source_class(name)(transport).find(ASKED_LIVE, 1)
     first = f", the first: {reply.records[0].citation.title[:60]}" if reply.records else ""

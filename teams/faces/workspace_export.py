@@ -30,7 +30,7 @@ from ..ledger import Ledger, LedgerError, Run
 from ..ledger.kept import Turn
 
 FOLDER = "workspace"
-_FOLDERS = {"trial": "trials", "label": "labels", "approval": "labels", "events": "labels"} | dict.fromkeys(
+_FOLDERS = {"trial": "trials", "label": "labels", "approval": "labels"} | dict.fromkeys(
     ("drug", "disease", "protein", "process"), "mechanisms"
 )
 """By kind of record."""

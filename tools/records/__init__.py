@@ -6,7 +6,7 @@ that.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_serializer, model_validator
 from typing_extensions import TypedDict
@@ -18,7 +18,6 @@ from .parts import (
     AssociatedTarget,
     Development,
     DrugWarning,
-    EventCount,
     Flag,
     FullText,
     Intervention,
@@ -233,10 +232,6 @@ class Drug(Fields, frozen=True):
     mechanisms: list[Mechanism] = Field(default_factory=none_reported)
     indications: list[Development] = Field(default_factory=none_reported)
     pathways: list[Pathway] = Field(default_factory=none_reported)
-    rxnorm_id: str | None = None
-    ingredients: list[str] = Field(default_factory=none_reported)
-    """Names in lower case."""
-    brand_names: list[str] = Field(default_factory=none_reported)
     warnings: list[DrugWarning] = Field(default_factory=none_reported)
     signals: list[Signal] = Field(default_factory=none_reported)
     """Those above the critical value, the strongest first."""
@@ -296,18 +291,6 @@ class Approval(Fields, frozen=True):
     """Whether any of its products is not discontinued."""
 
 
-class EventCounts(Fields, frozen=True):
-    """Adverse events reported most after a drug: counts of reports, no measure of risk."""
-
-    NOT_CAUSE: ClassVar[str] = (
-        "Counts of reports are no measure of how often an event happens, and do not show that the drug caused it: "
-        "anyone may report, much is reported twice or not at all, and how many people took the drug is not known."
-    )
-    kind: Literal["events"] = "events"
-    drug: str | None = None
-    counts: list[EventCount] = Field(default_factory=none_reported)
-
-
 class Label(Fields, frozen=True):
     """The label of a drug product."""
 
@@ -326,10 +309,8 @@ class Label(Fields, frozen=True):
     """Other drugs that its interactions and contraindications name, read from the whole sections."""
 
 
-Record = Publication | Trial | Drug | Disease | Protein | Process | Approval | EventCounts | Label | Notice | Page
-Kind = Literal[
-    "publication", "trial", "drug", "disease", "protein", "process", "approval", "events", "label", "notice", "page"
-]
+Record = Publication | Trial | Drug | Disease | Protein | Process | Approval | Label | Notice | Page
+Kind = Literal["publication", "trial", "drug", "disease", "protein", "process", "approval", "label", "notice", "page"]
 """What a record is."""
 KINDS: Mapping[str, type[Record]] = {form.model_fields["kind"].default: form for form in get_args(Record)}
 

@@ -272,14 +272,6 @@ class Application(TypedDict, total=False):
 
 
 @_OPEN
-class EventCount(TypedDict):
-    """How many reports name an adverse event."""
-
-    term: str
-    count: int
-
-
-@_OPEN
 class AssociatedTarget(TypedDict, total=False):
     """A target by its gene symbol, with its score, 0 to 1."""
 

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from willowbark.tools.registry import cards
-from willowbark.tools.sources.card import module_of as source_module
+from willowbark.tools.sources.card import source_modules
 
 from .library import Library
 
@@ -57,7 +57,7 @@ def module_of(name: str) -> ModuleType:
     Raises:
         ModuleNotFoundError: the source has none, and would be missing offline without a word.
     """
-    folder = source_module(name).__name__.split(".")[-2]
+    folder = source_modules()[name].__name__.split(".")[-2]
     return import_module(f".{folder}.{name}", __package__)
 
 

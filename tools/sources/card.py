@@ -16,14 +16,13 @@ from pydantic import BaseModel, Field, model_validator
 
 from ..records import Kind
 
-LOOKUPS = ("crossref", "biorxiv")
-"""Sources that give no records and are only asked about those at hand."""
 OF_NO_SOURCE: Mapping[str, tuple[str, Kind]] = {
     "preprint": ("preprint servers", "publication"),
     "web": ("the web", "page"),
 }
-"""Names that records bear although no file is called so (see `SourceName`): title and kind."""
-ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "protein", "process", "approval", "events", "label"})
+"""Names that records bear although no file is called so: title and kind. `preprint` marks what Europe PMC hands out
+without peer review."""
+ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "protein", "process", "approval", "label"})
 """Entries of databases, which have no authors and report no study."""
 PAPERS: frozenset[Kind] = frozenset({"publication", "page"})
 """What may report a study beside the trials' own records."""
@@ -43,7 +42,9 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """What a source is, where it answers, how it may be asked."""
 
     name: str = Field(pattern=r"^[a-z]+$")
-    """The module's own; tools, endpoints, settings and the sandbox know it by this name."""
+    """The module's own; tools, endpoints and settings know it by this name."""
+    place: int = 1000
+    """In the order of search and of authority: of records that are one, the first source's text speaks for all."""
     title: str
     """For people."""
     purpose: str
@@ -73,8 +74,6 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """Name of that header."""
     without_key: str | None = None
     """What goes on without the key, for the doctor."""
-    works_without_key: bool = False
-    """Of a source that settings must name: whether it can be searched without its key."""
     off: str | None = None
     """Of such a source that needs no key: why it is not asked by default, for the doctor."""
     wire: Literal["httpx", "requests"] = "httpx"
@@ -115,33 +114,38 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     @property
     def needs_key(self) -> bool:
         """Whether it is searched with a key alone."""
-        return self.use == "named" and self.key is not None and not self.works_without_key
+        return self.use == "named" and self.key is not None
 
 
 @cache
-@cache
-def module_of(name: str) -> ModuleType:
-    """The file of a source; imported when it is first asked for, so that nothing below the sources depends on them.
+def source_modules() -> Mapping[str, ModuleType]:
+    """The files that hold a card, by its name and in the order of the cards' places; imported when first asked for.
 
     Raises:
-        ModuleNotFoundError: there is none.
-        TypeError: it holds no card of that name.
+        TypeError: a card bears another name than its file.
     """
-    folders = (folder.name for folder in Path(__file__).parent.iterdir() if (folder / f"{name}.py").is_file())
-    module = import_module(f".{next(folders, 'studies')}.{name}", __package__)
-    card = getattr(module, "CARD", None)
-    if not isinstance(card, SourceCard) or card.name != name:
-        raise TypeError(f"{module.__name__} holds no CARD of the name {name}")
-    return module
+    found = dict[str, ModuleType]()
+    for folder in sorted(path for path in Path(__file__).parent.iterdir() if (path / "__init__.py").is_file()):
+        for file in sorted(folder.glob("[a-z]*.py")):
+            module = import_module(f".{folder.name}.{file.stem}", __package__)
+            card = vars(module).get("CARD")
+            if isinstance(card, SourceCard):
+                if card.name != file.stem:
+                    raise TypeError(f"{module.__name__} holds the card of {card.name}")
+                found[card.name] = module
+    return dict(sorted(found.items(), key=lambda item: (item[1].CARD.place, item[0])))
+
+
+@cache
+def authority() -> Mapping[str, int]:
+    """The place of each name that records may bear; what is not here, a source of the user's own, comes last."""
+    return {name: place for place, name in enumerate((*source_modules(), *OF_NO_SOURCE))}
 
 
 def given_kind(name: str) -> Kind:
-    """What a source's records are, where they don't say otherwise.
-
-    Raises:
-        ModuleNotFoundError: there is no such source.
-    """
+    """What a source's records are, where they don't say otherwise; a page for a source that has no file here."""
     if name in OF_NO_SOURCE:
         return OF_NO_SOURCE[name][1]
-    card: SourceCard = module_of(name).CARD
-    return card.gives
+    module = source_modules().get(name)
+    card: SourceCard | None = module.CARD if module else None
+    return card.gives if card else "page"

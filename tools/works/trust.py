@@ -1,6 +1,6 @@
 """Trust: was a cited record retracted, put in doubt or corrected since it appeared?
 
-PubMed, Europe PMC, Crossref (with Retraction Watch) and, with a key, OpenAlex are asked about every record; any one of
+PubMed, Europe PMC, Crossref (with Retraction Watch) and OpenAlex are asked about every record; any one of
 them is enough to flag it. A record that nobody could be asked about is not clean: it could not be checked.
 """
 

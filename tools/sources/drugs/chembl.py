@@ -39,6 +39,7 @@ from .chembl_record import Row, indication_name, molecule_names, parent_id, pars
 
 CARD = SourceCard(
     name="chembl",
+    place=50,
     title="ChEMBL",
     purpose="Drugs of ChEMBL by name or by condition: mechanisms of action, targets, indications with the highest"
     " phase.",

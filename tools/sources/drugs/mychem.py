@@ -24,6 +24,7 @@ from ..publications import is_code
 
 CARD = SourceCard(
     name="mychem",
+    place=90,
     title="MyChem.info",
     purpose="What ChEMBL, the Guide to Pharmacology and DrugCentral say of drugs, gathered by name.",
     address="https://mychem.info/v1",

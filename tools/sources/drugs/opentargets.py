@@ -40,6 +40,7 @@ from .opentargets_record import parse_disease, parse_drug
 
 CARD = SourceCard(
     name="opentargets",
+    place=40,
     title="Open Targets",
     purpose="Open Targets by condition or drug: known drugs and associated targets of a disease; mechanisms of a drug.",
     address="https://api.platform.opentargets.org/api/v4",

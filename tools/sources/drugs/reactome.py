@@ -27,6 +27,7 @@ from .uniprot import HUMAN, UniProt, mechanisms_of
 
 CARD = SourceCard(
     name="reactome",
+    place=70,
     title="Reactome",
     purpose="Human pathways by name, or by the drugs that act on them, with a summary of what each does.",
     address="https://reactome.org/ContentService",

@@ -26,6 +26,7 @@ from .uniprot import MAX_TARGETS, mechanisms_of
 
 CARD = SourceCard(
     name="stringdb",
+    place=80,
     title="STRING",
     purpose="Proteins that work together with the targets of drugs, by the drugs' generic names.",
     address="https://string-db.org/api",

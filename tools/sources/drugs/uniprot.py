@@ -35,6 +35,7 @@ from .opentargets import OpenTargets
 
 CARD = SourceCard(
     name="uniprot",
+    place=60,
     title="UniProt",
     purpose="Human proteins by condition, or by the drugs that act on them: function, processes, pathways, diseases.",
     address="https://rest.uniprot.org",

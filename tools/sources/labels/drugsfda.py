@@ -27,6 +27,7 @@ from .openfda import MAX_NAMES, any_of, day, parse_page
 
 CARD = SourceCard(
     name="drugsfda",
+    place=110,
     title="Drugs@FDA",
     purpose="When the United States Food and Drug Administration approved drugs, and whether they are still sold.",
     address="https://api.fda.gov",

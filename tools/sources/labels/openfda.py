@@ -32,6 +32,7 @@ from ..publications import date_of, in_whole_sentences
 
 CARD = SourceCard(
     name="openfda",
+    place=100,
     title="openFDA",
     purpose="The United States label of one drug, by its generic name: approved uses, boxed warning, contraindications,"
     " interactions, warnings, pregnancy, mechanism.",

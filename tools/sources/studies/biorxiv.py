@@ -15,6 +15,7 @@ from ..publications import date_of
 
 CARD = SourceCard(
     name="biorxiv",
+    place=150,
     title="bioRxiv and medRxiv",
     purpose="Tells which article a preprint became.",
     address="https://api.biorxiv.org",

@@ -16,6 +16,7 @@ from .leads import MOST_PAGES, Lead, WebSearch
 
 CARD = SourceCard(
     name="brave",
+    place=120,
     title="Brave Search",
     purpose="Search the web by Brave for pages that name a publication or a trial, and fetch those.",
     address="https://api.search.brave.com/res/v1",

@@ -28,6 +28,7 @@ from .clinicaltrials_record import parse_study
 
 CARD = SourceCard(
     name="clinicaltrials",
+    place=10,
     title="ClinicalTrials.gov",
     purpose="Interventional trials of ClinicalTrials.gov: design, phase, size, status, why stopped, posted results.",
     address="https://clinicaltrials.gov/api/v2",

@@ -19,6 +19,7 @@ from ..publications import iso_date, leads_elsewhere
 
 CARD = SourceCard(
     name="crossref",
+    place=140,
     title="Crossref",
     purpose="Tells what was later said of a work.",
     address="https://api.crossref.org",

@@ -19,6 +19,7 @@ from .leads import Lead, WebSearch
 
 CARD = SourceCard(
     name="duckduckgo",
+    place=130,
     title="DuckDuckGo",
     purpose="Search the web by DuckDuckGo for pages that name a publication or a trial, and fetch those.",
     address="https://html.duckduckgo.com",

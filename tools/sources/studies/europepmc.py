@@ -39,6 +39,7 @@ from ..publications import (
 
 CARD = SourceCard(
     name="europepmc",
+    place=30,
     title="Europe PMC",
     purpose="Search Europe PMC for published studies and for preprints, which are marked as not peer-reviewed; gives"
     " abstracts, citation counts and licences.",

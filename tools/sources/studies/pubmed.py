@@ -28,6 +28,7 @@ from .pubmed_record import Articles, parse_articles
 
 CARD = SourceCard(
     name="pubmed",
+    place=20,
     title="PubMed",
     purpose="Search PubMed for published studies, reviews and meta-analyses; gives abstracts, publication types and"
     " MeSH terms.",
