@@ -181,7 +181,7 @@ class _Counting(BaselineChatCompletionClient):
 
 def _mark(theirs: Connection) -> None:
     """Have the process tell when it is about to commit a reply or a turn."""
-    exchanged, turn = Journal.exchanged, Journal.turn
+    exchanged, turn = Journal.exchanged, Journal.keep_turn
 
     def told_exchanged(self: Journal, *arguments: Any) -> None:
         theirs.send("fetch")
@@ -191,7 +191,7 @@ def _mark(theirs: Connection) -> None:
         theirs.send("checkpoint")
         turn(self, *arguments)
 
-    Journal.exchanged, Journal.turn = told_exchanged, told_turn  # type: ignore[method-assign,assignment]
+    Journal.exchanged, Journal.keep_turn = told_exchanged, told_turn  # type: ignore[method-assign,assignment]
 
 
 def _cripple(ailment: Ailment) -> None:

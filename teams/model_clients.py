@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from autogen_core.models import ChatCompletionClient, ModelInfo
 
     from .config import LLMSettings, Settings
-    from .ledger.runs import Model
+    from .ledger import Model
 
 BASELINE = "baseline"
 READS_REQUESTS = "reads_requests"
@@ -179,7 +179,7 @@ def model_of(client: "ChatCompletionClient") -> "Model":
     from willowbark.agents.asking import reads_requests  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.reporter import analyst_name  # noqa: PLC0415
 
-    from .ledger.runs import Model  # noqa: PLC0415
+    from .ledger import Model  # noqa: PLC0415
 
     analyst, kind = analyst_name(client), type(client)
     provider = next((name for name in PROVIDERS if f".models.{name}" in kind.__module__), None)

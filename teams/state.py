@@ -44,7 +44,7 @@ def state_of(ledger: Ledger, run_id: str, iteration: int | None = None) -> Resea
     Raises:
         LedgerError: no such run, or damaged content.
     """
-    run, turns = ledger.run(run_id), ledger.journal(run_id).lived
+    run, turns = ledger.run(run_id), ledger.turns(run_id)
     chosen = [turn for turn in turns if iteration is None or turn.iteration <= iteration]
     found = [Findings.model_validate(turn.message["content"]) for turn in chosen if turn.type == "FindingsMessage"]
     verdicts = [turn for turn in chosen if turn.type == "AssessmentMessage"]

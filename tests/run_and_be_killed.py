@@ -1,8 +1,7 @@
 """A run with a ledger, in a process of its own that kills itself: `run_and_be_killed.py LEDGER WHEN [resume]`.
 
-WHEN says at what the process dies by SIGKILL: `told:7` before the seventh time that the journal is told something,
-`begun:7` before the seventh commit goes to the disk, `kept:7` right after it; `never` lives to the end. Prints the
-report as JSON when it lives.
+WHEN says at what the process dies by SIGKILL: `begun:7` before the journal's seventh commit, `kept:7` right after it;
+`never` lives to the end. Prints the report as JSON when it lives.
 """
 
 import asyncio
@@ -19,7 +18,6 @@ from builders import QUESTION
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Journal, Ledger
-from willowbark.teams.ledger.writer import Writer
 from willowbark.teams.run.research import research
 from willowbark.teams.run.resume import resume
 
@@ -39,24 +37,19 @@ class Counting(BaselineChatCompletionClient):
 
 def die_at(when: str) -> None:
     """Have the process killed at a moment."""
-    tell, commit = Journal._write, Writer._commit
+    commit = Journal._write
 
     def reached(what: str) -> None:
         times[what] += 1
         if when == f"{what}:{times[what]}":
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def told(self: Journal, job: Any) -> None:
-        reached("told")
-        tell(self, job)
-
-    def committed(self: Writer, jobs: Any) -> None:
+    def committed(self: Journal, *statements: Any) -> None:
         reached("begun")
-        commit(self, jobs)
+        commit(self, *statements)
         reached("kept")
 
-    Journal._write = told  # type: ignore[method-assign]
-    Writer._commit = committed  # type: ignore[method-assign]
+    Journal._write = committed  # type: ignore[method-assign]
 
 
 async def main(path: Path, when: str, again: bool) -> None:

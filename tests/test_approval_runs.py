@@ -126,7 +126,7 @@ async def stopped_at_the_report(endpoints: Endpoints, ledger: Ledger, approve: A
 async def test_a_resumed_run_goes_by_what_was_decided(endpoints: Endpoints) -> None:
     with Ledger(None) as ledger:
         await stopped_at_the_report(endpoints, ledger, First())
-        turns = [turn.type for turn in ledger.journal("one").lived]
+        turns = [turn.type for turn in ledger.turns("one")]
         assert turns[-1] == "ApprovalMessage"
         report = await resume("one", ledger, endpoints=endpoints, approve=nobody_may_ask)
     assert (decision(report).decided_by, len(report.drug_candidates)) == ("program", 1)
@@ -181,7 +181,7 @@ async def test_time_that_a_person_takes_counts_for_no_limit(endpoints: Endpoints
 
     with Ledger(None) as ledger, ledger.start("q", settings={}, model=_model(), sandboxed=True) as journal:
         before = journal.spent_s
-        journal.idle(3600.0)
+        journal.leave_out(3600.0)
         assert journal.spent_s < before
 
 

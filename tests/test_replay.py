@@ -100,7 +100,7 @@ async def test_a_replay_needs_no_model(sandbox: SandboxServer, tmp_path: Path) -
         report = await run(sandbox, ledger, settings=settings(), model_client=client)
         asked, failed = ledger.run("one").model_calls, "SELECT count(*) FROM failure WHERE source = 'model'"
         again = await replay("one", ledger)
-        failures = ledger._database.execute(failed).fetchone()[0]
+        failures = ledger._database.connection.execute(failed).fetchone()[0]
 
     assert (asked, client.total_usage().prompt_tokens > 2000) == (7, True)
     assert failures > 0

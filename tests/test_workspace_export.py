@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.teams.faces.workspace_export import file_name, workspace_files
-from willowbark.teams.ledger import Run
-from willowbark.teams.ledger.kept import Turn
+from willowbark.teams.ledger import Run, Turn
 from willowbark.tools.search import Status
 
 RUN = Run(

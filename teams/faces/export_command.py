@@ -21,8 +21,7 @@ from .terminal import show_report, write_out
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
 
-    from ..ledger import Run
-    from ..ledger.runs import Status
+    from ..ledger import Run, Status
 
 LATEST = "last"  # in the place of a run id: the newest run that has a report
 REPORT = "report.json"

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from willowbark.tools.enclosure import one_line
 
 from ..config import Settings
-from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
-from ..ledger.kept import Turn
+from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run, Turn
 from ..model_clients import BASELINE
 from .export_command import LATEST, UNFINISHED, meant
 from .terminal import write_lines, write_out
@@ -50,7 +49,7 @@ def show_turns(run_id: str, iteration: int, path: Path = DEFAULT_PATH) -> None:
         LedgerError: no such run, or no such round in it.
     """
     with Ledger.existing(path) as ledger:
-        run, turns = ledger.run(run_id), ledger.journal(run_id).lived
+        run, turns = ledger.run(run_id), ledger.turns(run_id)
     chosen = [turn for turn in turns if turn.iteration == iteration]
     if not chosen:
         last = max((turn.iteration for turn in turns), default=0)
@@ -76,7 +75,7 @@ def show_costs(run_id: str, path: Path = DEFAULT_PATH) -> None:
 
     with Ledger.existing(path) as ledger:
         run, total = ledger.run(run_id), ledger.usage(run_id)
-        used = [each for turn in ledger.journal(run_id).lived for each in _usage_of(turn)]
+        used = [each for turn in ledger.turns(run_id) for each in _usage_of(turn)]
     turns = _account_of(run)([*used, *beside(used, total)])
     turns = [*turns, *saved(turns, run.cost_usd)]
     rows: list[tuple[str, ...]] = [_HEAD]

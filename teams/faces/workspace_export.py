@@ -26,8 +26,7 @@ from willowbark.tools.search import SourceReply
 from willowbark.tools.wording import counted
 
 from ..exports import write_export
-from ..ledger import Ledger, LedgerError, Run
-from ..ledger.kept import Turn
+from ..ledger import Ledger, LedgerError, Run, Turn
 
 FOLDER = "workspace"
 _FOLDERS = {"trial": "trials", "label": "labels", "approval": "labels"} | dict.fromkeys(
@@ -44,7 +43,7 @@ def write_workspace(ledger: Ledger, run_id: str, folder: Path) -> Path:
         LedgerError: no such run, one in which nobody has handed over anything, or damaged content.
         UsageError: the folder cannot be written to.
     """
-    run, turns = ledger.run(run_id), ledger.journal(run_id).lived
+    run, turns = ledger.run(run_id), ledger.turns(run_id)
     if not turns:
         raise LedgerError(f"run {run_id} has brought nothing yet; go on with `willowbark resume {run_id}`")
     root = folder / FOLDER

@@ -1,140 +1,257 @@
-"""The ledger's file: opened, checked, brought to the newest schema, its errors put into words."""
+"""The ledger's file: one SQLite connection, the schema, contents as compressed JSON, and errors in one line."""
 
+import hashlib
+import json
 import sqlite3
+import threading
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import to_json
 
 from willowbark.tools.errors import UsageError
 
-from .schema import MIGRATIONS, sealed
+SCHEMA_VERSION = 5
+"""The file's `user_version`. Ledgers of other versions are refused; nothing is converted."""
+BUSY_TIMEOUT_S = 60.0  # others write for milliseconds, but SQLite keeps no queue: one of 40 processes may wait for 10 s
+MAX_CONTENT_BYTES = 1 << 28  # of one content, uncompressed: no source's reply comes near it
+DAMAGED = "is damaged (it holds what nobody wrote); it was left as it is: move it away, and a new one is made"
 
-BUSY_TIMEOUT_S = 60.0  # others hold the file for milliseconds, but nobody has a turn: one of 40 may wait for 10 s
+_SCHEMA = """
+    CREATE TABLE run (
+        id TEXT PRIMARY KEY, question TEXT NOT NULL, status TEXT NOT NULL, stop_reason TEXT,
+        created_at TEXT NOT NULL, updated_at TEXT NOT NULL, version TEXT NOT NULL, model TEXT NOT NULL,
+        analyst TEXT NOT NULL, model_info BLOB NOT NULL, sandboxed INTEGER NOT NULL,
+        settings BLOB NOT NULL, spent_s REAL NOT NULL DEFAULT 0, report BLOB, pruned_at TEXT
+    );
+    CREATE TABLE body (hash TEXT PRIMARY KEY, data BLOB NOT NULL);
+    CREATE TABLE exchange (
+        id INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, request TEXT NOT NULL,
+        source TEXT NOT NULL, method TEXT NOT NULL, url TEXT NOT NULL, sent TEXT NOT NULL, attempt INTEGER NOT NULL,
+        status INTEGER, content_type TEXT NOT NULL, elapsed_s REAL NOT NULL, error TEXT, body TEXT NOT NULL,
+        at TEXT NOT NULL
+    );
+    CREATE INDEX exchange_request ON exchange (request, run);
+    CREATE INDEX exchange_run ON exchange (run);
+    CREATE TABLE failure (
+        id INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, request TEXT NOT NULL,
+        kind TEXT NOT NULL, source TEXT NOT NULL, reason TEXT NOT NULL, at TEXT NOT NULL
+    );
+    CREATE INDEX failure_request ON failure (run, request);
+    CREATE TABLE model_call (
+        id INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, request TEXT NOT NULL,
+        model TEXT NOT NULL, answer BLOB NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+        cost_usd REAL, at TEXT NOT NULL
+    );
+    CREATE INDEX model_call_request ON model_call (run, request);
+    CREATE TABLE turn (
+        id INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, iteration INTEGER NOT NULL,
+        source TEXT NOT NULL, type TEXT NOT NULL, message BLOB NOT NULL, prompt_tokens INTEGER NOT NULL,
+        completion_tokens INTEGER NOT NULL, at TEXT NOT NULL
+    );
+    CREATE INDEX turn_run ON turn (run);
+    CREATE TABLE event (
+        id INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, type TEXT NOT NULL,
+        iteration INTEGER NOT NULL, message TEXT NOT NULL, at TEXT NOT NULL
+    );
+    CREATE INDEX event_run ON event (run)
+"""
 
 
 class LedgerError(UsageError):
-    """The ledger cannot be used: its file, its content or what was asked of it; the message names the way out."""
+    """The ledger cannot be used: its file, its content or what was asked of it; the message says what to do."""
 
 
-@contextmanager
-def in_words(path: Path | None) -> Iterator[None]:
-    """Turn SQLite's errors, and those of reading what a damaged file gives, into one line.
+class Database:
+    """A ledger's one connection, which threads share by a lock and processes by SQLite's write-ahead log.
 
-    Raises:
-        LedgerError: instead of any error of SQLite or the file system, and of values that nobody wrote.
-    """
-    try:
-        yield
-    except (sqlite3.Error, OSError, OverflowError, ValueError, TypeError, LookupError) as error:
-        raise worded(error, path) from error
-
-
-def worded(error: Exception, path: Path | None) -> LedgerError:
-    """An error of a ledger as one line, with the way out."""
-    where = f"the ledger {path}" if path else "the ledger in memory"
-    return LedgerError(f"{where} {_said(error)}")
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, ValueError | TypeError | LookupError) and not isinstance(error, UnicodeEncodeError):
-        return "is damaged (it holds what nobody wrote); it was left as it is: move it away, and a new one is made"
-    text = str(getattr(error, "strerror", None) or error)
-    low = text.lower()
-    if "locked" in low or "busy" in low:
-        return "is in use by another program, for longer than is waited; try again when that has ended"
-    if "full" in low or "no space" in low:
-        return "cannot grow: the disk is full; what was written stays, go on with `resume` once there is room"
-    if "readonly" in low or "read-only" in low or "permission" in low or "unable to open" in low:
-        return f"cannot be written ({text}); make its folder writable, or work in another one"
-    if "malformed" in low or "not a database" in low or "corrupt" in low:
-        return f"is damaged ({text}); it was left as it is: move it away, and a new one is made"
-    return f"cannot be used ({text})"
-
-
-def connect(path: Path | None, busy_timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
-    """Open the file, making it and its folder where they are missing, and bring it to the newest schema.
+    A commit survives the process's death at any moment; a power cut may cost the last seconds, which are asked again.
 
     Args:
-        path: None keeps everything in memory.
+        path: the file, made with its folder where it is missing; None keeps everything in memory.
         busy_timeout_s: how long to wait for other programs that write to it.
 
     Raises:
-        LedgerError: it cannot be opened or written, is damaged, or a newer Willowbark wrote it.
+        LedgerError: it cannot be opened or written, is damaged, or is not a ledger of this version.
     """
-    with in_words(path):
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        database = sqlite3.connect(
-            path or ":memory:", timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
-        )
-        try:
-            database.create_function("sealed", -1, sealed, deterministic=True)
-            _to_wal(database, busy_timeout_s)
-            database.execute("PRAGMA synchronous=FULL")
-            database.execute("PRAGMA foreign_keys=ON")
-            _migrate(database, path)
-        except BaseException:
-            database.close()
-            raise
-        return database
 
-
-def reader(
-    database: sqlite3.Connection, path: Path | None, busy_timeout_s: float = BUSY_TIMEOUT_S
-) -> sqlite3.Connection:
-    """A second connection to an open file, which reads while the first one waits for the disk; memory has but one."""
-    if path is None:
-        return database
-    reading = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
-    reading.create_function("sealed", -1, sealed, deterministic=True)
-    reading.execute("PRAGMA query_only=ON")
-    return reading
-
-
-def _to_wal(database: sqlite3.Connection, patience_s: float) -> None:
-    """Have the ledger written ahead; SQLite refuses that unwaited while another process does the same to a new file.
-
-    A new file also gives the room back of what is packed; an older one keeps it for what comes.
-    """
-    end = time.monotonic() + patience_s
-    while True:
-        try:
-            if database.execute("PRAGMA page_count").fetchone()[0] == 0:
-                database.execute("PRAGMA auto_vacuum=FULL")
-            database.execute("PRAGMA journal_mode=WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+    def __init__(self, path: Path | None, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        with self.errors_in_words():
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self.connection = sqlite3.connect(
+                path or ":memory:", timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._create_or_check(busy_timeout_s)
+            except BaseException:
+                self.connection.close()
                 raise
-            time.sleep(0.01)
+
+    def _create_or_check(self, patience_s: float) -> None:
+        """Make the tables of a new file; refuse a file that is no ledger of this version, and leave it as it is."""
+        if self._is_new():
+            end = time.monotonic() + patience_s
+            while True:
+                try:
+                    self.connection.execute("PRAGMA journal_mode=WAL")
+                    break
+                except sqlite3.OperationalError as error:  # SQLite does not wait where another process does the same
+                    if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                        raise
+                    time.sleep(0.01)
+        self.connection.execute("PRAGMA synchronous=NORMAL")
+        self.connection.execute("PRAGMA foreign_keys=ON")
+        if self._is_new():
+            with self.transaction():
+                if self._is_new():  # else another process was first
+                    for statement in _SCHEMA.split(";"):
+                        self.connection.execute(statement)
+                    self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+
+    def _is_new(self) -> bool:
+        """Whether the file holds nothing yet.
+
+        Raises:
+            LedgerError: it holds something else than a ledger of this version.
+        """
+        version = self.connection.execute("PRAGMA user_version").fetchone()[0]
+        if version == SCHEMA_VERSION:
+            return False
+        if version == 0 and self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+            return True
+        what = f"of another version of Willowbark (schema {version}, this one reads {SCHEMA_VERSION})"
+        what = "no ledger of Willowbark's" if version <= 0 else what
+        raise LedgerError(f"the ledger {self.path} is {what}; move it away, and a new one is made")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+    def query(self, statement: str, *values: Any) -> list[Any]:
+        """All rows of a statement.
+
+        Raises:
+            LedgerError: instead of any error of SQLite's.
+        """
+        with self._lock, self.errors_in_words():
+            return self.connection.execute(statement, values).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Write all of a block, or none of it.
+
+        Raises:
+            LedgerError: it could not be written.
+        """
+        with self._lock, self.errors_in_words():
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.connection
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def errors_in_words(self) -> Iterator[None]:
+        """Turn SQLite's and the file system's errors, and those of reading damaged rows, into one line.
+
+        Raises:
+            LedgerError: says what is wrong with the file, and what to do.
+        """
+        try:
+            yield
+        except (sqlite3.Error, OSError, OverflowError, ValueError, TypeError, LookupError) as error:
+            where = f"the ledger {self.path}" if self.path else "the ledger in memory"
+            raise LedgerError(f"{where} {_describe(error)}") from error
 
 
-def _migrate(database: sqlite3.Connection, path: Path | None) -> None:
-    if _version(database) == len(MIGRATIONS):
-        return
-    with transaction(database):
-        version = _version(database)  # again: another process may have been first
-        if version > len(MIGRATIONS):
-            raise LedgerError(f"the ledger {path} was written by a newer Willowbark; upgrade, or move it away")
-        for number in range(version, len(MIGRATIONS)):
-            for statement in filter(str.strip, MIGRATIONS[number].split(";")):
-                database.execute(statement)
-            database.execute(f"PRAGMA user_version={number + 1}")
+def _describe(error: Exception) -> str:
+    if isinstance(error, ValueError | TypeError | LookupError) and not isinstance(error, UnicodeEncodeError):
+        return DAMAGED
+    text = str(getattr(error, "strerror", None) or error)
+    for words, advice in (
+        (("locked", "busy"), "is in use by another program, for longer than is waited; try again when that has ended"),
+        (
+            ("full", "no space"),
+            "cannot grow: the disk is full; what was written stays, go on with `resume` once there is room",
+        ),
+        (
+            ("readonly", "read-only", "permission", "unable to open"),
+            f"cannot be written ({text}); make its folder writable, or work in another one",
+        ),
+        (
+            ("malformed", "not a database", "corrupt"),
+            f"is damaged ({text}); it was left as it is: move it away, and a new one is made",
+        ),
+    ):
+        if any(word in text.lower() for word in words):
+            return advice
+    return f"cannot be used ({text})"
 
 
-def _version(database: sqlite3.Connection) -> int:
-    return int(database.execute("PRAGMA user_version").fetchone()[0])
+Statement = tuple[str, tuple[Any, ...]]
+"""SQL with its values."""
 
 
-@contextmanager
-def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """All of a block is written, or none of it."""
-    database.execute("BEGIN IMMEDIATE")
+def insert_into(table: str, **row: Any) -> Statement:
+    """The statement that inserts a row, given by its columns."""
+    places = ", ".join("?" * len(row))
+    return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", tuple(row.values())  # noqa: S608  our own names
+
+
+def pack(content: Any) -> bytes:
+    """JSON content, or a model's, compressed. Nothing that is read back is ever executed."""
+    is_model = isinstance(content, BaseModel)
     try:
-        yield
-        database.execute("COMMIT")
-    except BaseException:
-        if database.in_transaction:
-            database.execute("ROLLBACK")
-        raise
+        data = content.model_dump_json().encode() if is_model else to_json(content)  # four times as fast as `json`
+    except ValueError:  # half of a surrogate pair, which a source may send
+        plain = content.model_dump(mode="json") if is_model else content
+        data = json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return zlib.compress(data, 1)
+
+
+def unpack(packed: Any) -> Any:
+    """JSON content that `pack` packed.
+
+    Raises:
+        LedgerError: the content is not what was written.
+    """
+    try:
+        return json.loads(unpack_bytes(packed).decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        raise LedgerError(f"the ledger {DAMAGED}") from None
+
+
+def unpack_bytes(packed: Any, expected: str | None = None) -> bytes:
+    """Uncompress a content, by its own checksum and its size whole.
+
+    Args:
+        packed: as it stands in the ledger.
+        expected: its SHA-256; None compares none.
+
+    Raises:
+        LedgerError: the content is not what was written.
+    """
+    try:
+        unpacker = zlib.decompressobj()
+        data = unpacker.decompress(packed, MAX_CONTENT_BYTES)
+        if unpacker.eof and expected in (None, digest(data)):
+            return data
+    except (zlib.error, TypeError):
+        pass
+    raise LedgerError(f"the ledger {DAMAGED}")
+
+
+def digest(data: bytes) -> str:
+    """SHA-256, in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()

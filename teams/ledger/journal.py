@@ -1,65 +1,70 @@
-"""One run's journal: what it is told while the run goes on, and what it answers when the run is lived again."""
+"""One run's journal: keeps what happens while the run goes on, and answers from it when the run is lived again."""
 
-import asyncio
-import sqlite3
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
-from datetime import UTC, datetime
-from functools import partial
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
 from autogen_core.models import RequestUsage
-from opentelemetry import trace
 from pydantic import BaseModel
 
 from willowbark.tools import errors
 from willowbark.tools.errors import SearchError, SourceUnavailable
 from willowbark.tools.http.transport import Exchange, Recorder
 from willowbark.tools.http.wire import WireReply
+from willowbark.tools.registry import fresh_days
 
-from .database import LedgerError, in_words, worded
-from .kept import KeptReply, Turn, keep, kept_by, take_over, turns_of
-from .packs import Contents
-from .rows import inserting, pack
-from .writer import Job, Kept, Writer
+from .database import Database, LedgerError, Statement, digest, insert_into, pack, unpack, unpack_bytes
 
-_tracer = trace.get_tracer("willowbark")
+_KEPT_FIELDS = (
+    *("request", "source", "method", "url", "sent", "attempt"),
+    *("status", "content_type", "elapsed_s", "error"),
+)
 MODEL = "model"
 """Stands for a source's name in the failures of model calls."""
-_NOTE_S = 0.5  # of a run's clock that a kill may lose
+
+
+class Turn(BaseModel, frozen=True, extra="forbid"):
+    """What one speaker handed to the team."""
+
+    iteration: int
+    source: str
+    type: str
+    """Name of the message's class."""
+    message: dict[str, Any]
+    """The message as AutoGen dumps it."""
+    prompt_tokens: int
+    completion_tokens: int
 
 
 class Journal:
     """Records a run, and remembers it; handed to the run's transport and model client.
 
-    What it is told is committed by a thread that waits for the disk. Who is about to ask a source or a model waits
-    until all that was told before is kept (`settled`): so a kill costs no more than what each of them was at just then.
-    Outside an event loop everything is kept at once.
+    Each reply, answer and turn is committed before the run goes on, so a kill costs no more than what each agent was at
+    just then. Once a commit fails, nothing more is written and the run is stopped: it would ask, and pay, for what
+    nobody could get back.
 
     Args:
-        reading: the ledger's connection for reading.
-        writer: writes to it.
-        path: of the ledger, for messages; None is in memory.
+        database: the ledger's.
         run_id: the run.
         spent_s: seconds of work before now.
         replaying: whether what is not in the journal counts as not to be had; nothing is written then.
-        reuse: whether replies of other runs may answer.
+        reuse: whether replies of other runs may answer, while they are fresh.
 
     Attributes:
         failure: why the ledger can no longer be written; None while it can.
-        is_complete: whether it was told that the run is finished, and that is kept.
-        lacked: hashes of the requests of a replay that the journal could not answer.
+        earlier_turns: of the run's earlier life; they are lived again and not written twice.
+
+    Raises:
+        LedgerError: damaged content.
     """
 
     def __init__(
         self,
-        reading: sqlite3.Connection,
-        writer: Writer,
-        path: Path | None,
+        database: Database,
         run_id: str,
         *,
         spent_s: float = 0.0,
@@ -67,38 +72,30 @@ class Journal:
         reuse: bool = False,
     ) -> None:
         self.run_id = run_id
-        self.path = path
         self.replaying = replaying
         self.failure: LedgerError | None = None
-        self.is_complete = False
-        self.lacked: list[str] = []
+        self._database = database
         self._reuse = reuse
         self._relay: Recorder | None = None
         self._on_failure: Callable[[], None] = lambda: None
-        self._reading = reading
-        self._contents = Contents(reading)
-        self._writer = writer
-        self._kept: Kept | None = None
-        """The latest that was handed to the writer."""
         self._started = time.monotonic() - spent_s
-        self._noted = 0.0
-        self._events: list[tuple[Any, ...]] = []
-        self._consumed: Counter[str] = Counter()
-        self.lived = self.turns()
-        """The turns of the run's earlier life, which are lived again and not written twice."""
-        self._to_skip = Counter((turn.iteration, turn.source, turn.type) for turn in self.lived)
-        self._known_failures = self._one("SELECT coalesce(max(id), 0) FROM failure WHERE run = ?", run_id)
+        self._events: list[Statement] = []
+        self._met: Counter[str] = Counter()
+        """Of each request, how many failures of the earlier life were met again."""
+        self.earlier_turns = turns_of(database, run_id)
+        self._to_skip = Counter((turn.iteration, turn.source, turn.type) for turn in self.earlier_turns)
+        ((self._earlier_failures,),) = database.query("SELECT coalesce(max(id), 0) FROM failure WHERE run = ?", run_id)
 
     @property
     def spent_s(self) -> float:
         """Seconds of work so far."""
         return time.monotonic() - self._started
 
-    def idle(self, seconds: float) -> None:
+    def leave_out(self, seconds: float) -> None:
         """Leave time out of the run's: it waited for a person."""
         self._started += seconds
 
-    def watched_by(self, relay: Recorder | None, on_failure: Callable[[], None]) -> None:
+    def attach(self, relay: Recorder | None, on_failure: Callable[[], None]) -> None:
         """Tell others too.
 
         Args:
@@ -113,123 +110,109 @@ class Journal:
         """Commit one exchange with a source."""
         if self._relay is not None:
             self._relay.exchanged(exchange)
-        self._write(keep(self.run_id, exchange))
-        if time.monotonic() - self._noted > _NOTE_S:
-            self._write(self._note())
+        body = digest(exchange.body)
+        self._write(
+            ("INSERT OR IGNORE INTO body VALUES (?, ?)", (body, zlib.compress(exchange.body, 1))),
+            insert_into(
+                "exchange",
+                run=self.run_id,
+                **{name: getattr(exchange, name) for name in _KEPT_FIELDS},
+                body=body,
+                at=_now(),
+            ),
+        )
 
     def recall(self, source: str, request: str) -> WireReply | SearchError | None:
         """The reply or failure that a request ended in, in this run or, while fresh, in another one."""
-        if failure := self._next_failure(request):
-            kind, name, reason = failure
-            found = getattr(errors, kind, SourceUnavailable)
-            return (found if issubclass(found, SearchError) else SourceUnavailable)(name, reason)
-        reply = self._reply(source, request)
-        if reply is None and self.replaying:
-            self.lacked.append(request)
-            return SourceUnavailable(source, "its reply is not in the ledger")
-        if reply is None:
-            return None
         try:
-            body = self._contents.bytes_of(reply.data, reply.hash)
-        except LedgerError:
-            return None
-        return WireReply(reply.status, {"content-type": reply.content_type}, body)
-
-    def _reply(self, source: str, request: str) -> KeptReply | None:
-        try:
-            own = kept_by(self._reading, self.run_id, request)
-            if own is not None or not self._reuse:
-                return own
-            found = take_over(self._reading, self._contents, self.run_id, source, request)
-        except sqlite3.Error as error:
-            self._broke(error)
-            return None
-        if found is None:
-            return None
-        self._write(found[1])
-        return found[0]
+            if failure := self._next_failure(request):
+                kind, name, reason = failure
+                found = getattr(errors, kind, SourceUnavailable)
+                return (found if issubclass(found, SearchError) else SourceUnavailable)(name, reason)
+            rows = self._database.query(_OWN_REPLY, request, self.run_id)
+            if not rows and self._reuse:
+                since = (datetime.now(UTC) - timedelta(days=fresh_days(source))).isoformat()
+                rows = self._database.query(_FRESH_REPLY, request, since)
+                for number, *_ in rows:  # kept as this run's too, so that it outlives the run that asked
+                    self._write((_COPY_REPLY, (self.run_id, number)))
+            for _, status, content_type, data, expected in rows:
+                return WireReply(status, {"content-type": content_type}, unpack_bytes(data, expected))
+        except LedgerError as error:
+            self._fail(error)
+        return SourceUnavailable(source, "its reply is not in the ledger") if self.replaying else None
 
     def gave_up(self, request: str, error: SearchError) -> None:
         """Commit the failure that a request ended in."""
-        self._failed(request, type(error).__name__, error.source, error.reason)
-
-    async def settled(self) -> None:
-        """Wait until all that was told so far is committed."""
-        kept = self._kept
-        if kept is not None and not kept.done():
-            await asyncio.wait([asyncio.wrap_future(kept)])
-        self._look_at(kept)
-
-    def flush(self) -> None:
-        """Commit all that was told so far, the events too, before going on."""
-        self._write(self._note())
-        if self._kept is not None:
-            self._kept.result()
-            self._look_at(self._kept)
+        self._keep_failure(request, type(error).__name__, error.source, error.reason)
 
     # --- model calls ---
 
-    def answer(self, request: str) -> Any:
+    def find_answer(self, request: str) -> Any:
         """The answer that a model once gave to a request, as JSON content; None where it was not asked."""
-        row = self._row(
-            "SELECT answer, hash FROM model_call WHERE request = ? AND run = ? LIMIT 1", request, self.run_id
+        try:
+            rows = self._database.query(
+                "SELECT answer FROM model_call WHERE request = ? AND run = ? LIMIT 1", request, self.run_id
+            )
+        except LedgerError as error:
+            self._fail(error)
+            return None
+        return unpack(rows[0][0]) if rows else None
+
+    def keep_answer(
+        self, request: str, model: str, answer: BaseModel, usage: RequestUsage, cost_usd: float | None
+    ) -> None:
+        """Commit a model's answer; `cost_usd` is None where the price is not known."""
+        self._write(
+            insert_into(
+                "model_call",
+                run=self.run_id,
+                request=request,
+                model=model,
+                answer=pack(answer),
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                cost_usd=cost_usd,
+                at=_now(),
+            )
         )
-        return None if row is None else self._contents.of(*row)
 
-    def answered(self, request: str, model: str, answer: Any, tokens: tuple[int, int], cost_usd: float | None) -> None:
-        """Commit a model's answer.
-
-        Args:
-            request: hash of what was asked.
-            model: its name.
-            answer: JSON content.
-            tokens: of prompt and completion.
-            cost_usd: None where the price is not known.
-        """
-        row = (self.run_id, request, model, *pack(answer), *tokens, cost_usd, _now())
-        self._write(lambda database: database.execute(_INSERT_ANSWER, row))
-
-    def model_failed(self, request: str, kind: str) -> None:
-        """Commit that a model raised an error of a kind instead of answering."""
-        self._failed(request, kind, MODEL, "")
-
-    def model_failure(self, request: str) -> str | None:
+    def find_model_failure(self, request: str) -> str | None:
         """The kind of error that a model once raised; None where it did not."""
         failure = self._next_failure(request)
         return failure[0] if failure else None
 
+    def keep_model_failure(self, request: str, kind: str) -> None:
+        """Commit that a model raised an error of a kind instead of answering."""
+        self._keep_failure(request, kind, MODEL, "")
+
     # --- turns, events, report ---
 
-    @_tracer.start_as_current_span("ledger: turn", record_exception=False)
-    def turn(self, message: BaseAgentEvent | BaseChatMessage, iteration: int) -> None:
-        """Commit what a speaker handed to the team.
-
-        Args:
-            message: is kept as AutoGen dumps it; not to be changed any more.
-            iteration: the round, from 1.
-        """
+    def keep_turn(self, message: BaseAgentEvent | BaseChatMessage, iteration: int) -> None:
+        """Commit what a speaker handed to the team in a round, from 1."""
         identity = (iteration, message.source, type(message).__name__)
         if self._to_skip[identity] > 0:
             self._to_skip[identity] -= 1
             return
         usage = message.models_usage or RequestUsage(0, 0)
-        tokens = (usage.prompt_tokens, usage.completion_tokens)
-        at = _now()
+        self._write(
+            insert_into(
+                "turn",
+                run=self.run_id,
+                iteration=iteration,
+                source=message.source,
+                type=type(message).__name__,
+                message=pack(message),
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                at=_now(),
+            )
+        )
 
-        row = (self.run_id, *identity, *pack(message), *tokens, at)
-        self._write(lambda database: database.execute(_INSERT_TURN, row))
-        self._write(self._note())
-
-    def turns(self) -> list[Turn]:
-        """The turns so far, in their order."""
-        with in_words(self.path):
-            return turns_of(self._reading, self.run_id)
-
-    def event(self, kind: str, iteration: int, message: str) -> None:
+    def note_event(self, kind: str, iteration: int, message: str) -> None:
         """Take note of an event; it is committed with what is committed next."""
-        self._events.append((self.run_id, kind, iteration, message, _now()))
+        row = {"run": self.run_id, "type": kind, "iteration": iteration, "message": message}
+        self._events.append(insert_into("event", **row, at=_now()))
 
-    @_tracer.start_as_current_span("ledger: finish", record_exception=False)
     def finish(self, status: str, stop_reason: str | None, report: BaseModel | None) -> None:
         """Commit how the run ended.
 
@@ -238,91 +221,75 @@ class Journal:
             stop_reason: as the report names it.
             report: is kept as JSON; None where there is none.
         """
-        data, expected = pack(report) if report is not None else (None, None)
-        statement = "UPDATE run SET status = ?, stop_reason = ?, report = ?, hash = ? WHERE id = ?"
-        self._write(lambda database: database.execute(statement, (status, stop_reason, data, expected, self.run_id)))
-        self.flush()
-        self.is_complete = status == "complete" and self.failure is None
+        packed = None if report is None else pack(report)
+        end = "UPDATE run SET status = ?, stop_reason = ?, report = ? WHERE id = ?"
+        self._write((end, (status, stop_reason, packed, self.run_id)))
 
-    # --- reading and writing ---
+    def flush(self) -> None:
+        """Commit the events that wait, and the time spent."""
+        self._write()
 
     def _next_failure(self, request: str) -> tuple[str, str, str] | None:
         """The next failure of this request in the run's earlier life: they come back in their order."""
-        row: tuple[str, str, str] | None = self._row(
+        rows = self._database.query(
             "SELECT kind, source, reason FROM failure WHERE request = ? AND run = ? AND id <= ? ORDER BY id"
             " LIMIT 1 OFFSET ?",
-            request,
-            self.run_id,
-            self._known_failures,
-            self._consumed[request],
+            *(request, self.run_id, self._earlier_failures, self._met[request]),
         )
-        if row is not None:
-            self._consumed[request] += 1
-        return row
+        self._met[request] += len(rows)
+        return rows[0] if rows else None
 
-    def _failed(self, request: str, kind: str, source: str, reason: str) -> None:
-        row = (self.run_id, request, kind, source, reason, _now())
-        self._write(lambda database: database.execute(_INSERT_FAILURE, row))
+    def _keep_failure(self, request: str, kind: str, source: str, reason: str) -> None:
+        row = {"run": self.run_id, "request": request, "kind": kind, "source": source, "reason": reason}
+        self._write(insert_into("failure", **row, at=_now()))
 
-    def _row(self, statement: str, *values: Any) -> Any:
-        try:
-            return self._reading.execute(statement, values).fetchone()
-        except sqlite3.Error as error:
-            self._broke(error)
-            return None
-
-    def _one(self, statement: str, *values: Any) -> Any:
-        with in_words(self.path):
-            return self._reading.execute(statement, values).fetchone()[0]
-
-    def _write(self, job: Job) -> None:
-        """Hand something to the writer; a ledger that cannot be written ends the run, in words."""
+    def _write(self, *statements: Statement) -> None:
+        """Commit statements, the events that wait and the time spent."""
         if self.failure is not None or self.replaying:
             return
-        self._kept = kept = self._writer.submit(job)
         try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            kept.result()
-            self._look_at(kept)
-        else:
-            kept.add_done_callback(partial(self._tell, loop))
+            with self._database.transaction() as database:
+                for statement, values in (*statements, *self._events):
+                    database.execute(statement, values)
+                spent = (_now(), self.spent_s, self.run_id)
+                database.execute("UPDATE run SET updated_at = ?, spent_s = ? WHERE id = ?", spent)
+            self._events.clear()
+        except LedgerError as error:
+            self._fail(error)
 
-    def _tell(self, loop: asyncio.AbstractEventLoop, kept: Kept) -> None:
-        """Tell the run's own thread of a failure."""
-        if kept.result() is not None:
-            with suppress(RuntimeError):  # the run is over, and its loop is closed
-                loop.call_soon_threadsafe(self._look_at, kept)
-
-    def _look_at(self, kept: Kept | None) -> None:
-        if kept is not None and kept.done() and (error := kept.result()) is not None:
-            self._broke(error)
-
-    def _note(self) -> Job:
-        """What need not be written with every exchange: the events that wait, and the time spent."""
-        events, self._events = self._events, []
-        spent = (_now(), self.spent_s, self.run_id)
-        self._noted = time.monotonic()
-
-        def note(database: sqlite3.Connection) -> None:
-            database.executemany(_INSERT_EVENT, events)
-            database.execute("UPDATE run SET updated_at = ?, spent_s = ? WHERE id = ?", spent)
-
-        return note
-
-    def _broke(self, error: Exception) -> None:
+    def _fail(self, error: LedgerError) -> None:
         if self.failure is None:
-            self.failure = worded(error, self.path)
+            self.failure = error
             self._on_failure()
 
 
-_INSERT_FAILURE = inserting("failure", "run, request, kind, source, reason, at")
-_INSERT_ANSWER = inserting(
-    "model_call", "run, request, model, answer, hash, prompt_tokens, completion_tokens, cost_usd, at"
-)
-_INSERT_TURN = inserting("turn", "run, iteration, source, type, message, hash, prompt_tokens, completion_tokens, at")
-_INSERT_EVENT = "INSERT INTO event (run, type, iteration, message, at) VALUES (?, ?, ?, ?, ?)"
+def turns_of(database: Database, run_id: str) -> list[Turn]:
+    """A run's turns, in their order.
+
+    Raises:
+        LedgerError: one is not what was written.
+    """
+    columns = "iteration, source, type, message, prompt_tokens, completion_tokens"
+    with database.errors_in_words():
+        return [
+            Turn(**{**dict(zip(columns.split(", "), row, strict=True)), "message": unpack(row[3])})
+            for row in database.query(f"SELECT {columns} FROM turn WHERE run = ? ORDER BY id", run_id)  # noqa: S608
+        ]
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat()
+
+
+_OWN_REPLY = """
+    SELECT exchange.id, exchange.status, content_type, data, hash FROM exchange JOIN body ON hash = body
+    WHERE request = ? AND run = ? AND error IS NULL ORDER BY exchange.id LIMIT 1
+"""
+_FRESH_REPLY = """
+    SELECT exchange.id, exchange.status, content_type, data, hash FROM exchange JOIN body ON hash = body
+    WHERE request = ? AND at >= ? AND exchange.status = 200 AND error IS NULL ORDER BY exchange.id DESC LIMIT 1
+"""
+_COPY_REPLY = """
+    INSERT INTO exchange SELECT NULL, ?, request, source, method, url, sent, 0, status, content_type, 0, NULL, body, at
+    FROM exchange WHERE id = ?
+"""

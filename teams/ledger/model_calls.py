@@ -4,15 +4,15 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from itertools import groupby
 from typing import Any, Literal
 
-from autogen_core import CacheStore, CancellationToken
+from autogen_core import CancellationToken, InMemoryStore
 from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, UserMessage
 from autogen_core.tools import Tool, ToolSchema
-from autogen_ext.models.cache import CHAT_CACHE_VALUE_TYPE, ChatCompletionCache
+from autogen_ext.models.cache import ChatCompletionCache
 from pydantic import BaseModel, ValidationError
 
 from willowbark.agents.asking import REQUEST, ModelUnavailable, reads_requests, told, written_calls
@@ -38,45 +38,8 @@ class Answer(CreateResult):
     kept: Kept = Kept()
 
 
-class JournalStore(CacheStore[CHAT_CACHE_VALUE_TYPE]):
-    """AutoGen's cache on a run's journal; answers are JSON, checked when they are read.
-
-    Args:
-        journal: the run's.
-        model: its name, for the ledger.
-        budget: knows prices.
-    """
-
-    def __init__(self, journal: Journal, model: str, budget: Budget) -> None:
-        self._journal, self._model, self._budget = journal, model, budget
-
-    def get(self, key: str, default: CHAT_CACHE_VALUE_TYPE | None = None) -> CHAT_CACHE_VALUE_TYPE | None:
-        """The answer to a request, or `default`."""
-        content = self._journal.answer(key)
-        try:
-            return default if content is None else Answer.model_validate(content)
-        except ValidationError:
-            return default
-
-    def set(self, key: str, value: CHAT_CACHE_VALUE_TYPE) -> None:
-        """Commit an answer; of a stream its last part."""
-        result = value if isinstance(value, CreateResult) else value[-1]
-        if isinstance(result, CreateResult):
-            usage = result.usage
-            cost = self._budget.cost_usd(usage, self._model, _kept_of(result))
-            tokens = (usage.prompt_tokens, usage.completion_tokens)
-            self._journal.answered(key, self._model, result.model_dump(mode="json"), tokens, cost)
-
-    def _to_config(self) -> BaseModel:
-        raise NotImplementedError("a journal belongs to one run and cannot be dumped")
-
-    @classmethod
-    def _from_config(cls, config: BaseModel) -> "JournalStore":
-        raise NotImplementedError("a journal belongs to one run and cannot be loaded")
-
-
 class JournaledClient(ChatCompletionCache):
-    """AutoGen's caching client on a run's journal, within a budget.
+    """A model client that answers from a run's journal what the run asked before, within a budget.
 
     Two requests count as the same when they differ only in what belongs to the moment: the marker of records, the time
     of a search, a sandbox's address, and who of those that spoke side by side was heard first; what is said twice, in
@@ -104,7 +67,7 @@ class JournaledClient(ChatCompletionCache):
         context_tokens: int | None = None,
         streams: bool = False,
     ) -> None:
-        super().__init__(client, JournalStore(journal, model, budget) if journal else _Nowhere())
+        super().__init__(client, InMemoryStore())  # which stays empty: the journal is what remembers
         self.display_name = analyst_name(client)
         self.reads_requests = reads_requests(client)
         self._budget = budget
@@ -124,95 +87,81 @@ class JournaledClient(ChatCompletionCache):
         extra_create_args: Mapping[str, Any] | None = None,
         cancellation_token: CancellationToken | None = None,
     ) -> CreateResult:
-        """Answer from the journal, or ask the model and commit its answer.
+        """Answer from the journal, or ask the model and commit its answer, or its failure.
 
         Raises:
             BudgetExceeded: nothing is left for another call.
+            ModelUnavailable: the prompt is too long, or the run met a failure here before.
             CancelledError: the run was stopped; AutoGen hands out turns that were due even then.
         """
         if self._stop is not None and self._stop.is_cancelled():
             raise asyncio.CancelledError
-        arguments: dict[str, Any] = {"tools": tools, "json_output": json_output}
-        arguments["extra_create_args"] = extra_create_args or {}
-        known, key = self._looked_up(messages, **arguments)
-        if isinstance(known, CreateResult):
+        journal, extra = self._journal, extra_create_args or {}
+        key = request_key(messages, tools, json_output, extra)
+        if journal is not None and (known := _answer_in(journal, key)) is not None:
             known.cached = True
-            self._budget.used(known.usage, self._model, _kept_of(known))
+            self._budget.used(known.usage, self._model, known.kept)
             return known
+        arguments: dict[str, Any] = {"tools": tools, "json_output": json_output, "extra_create_args": extra}
         arguments |= {"tool_choice": tool_choice, "cancellation_token": cancellation_token}
-        result = await self._ask(key, messages, arguments)
-        self.store.set(key, result)
-        self._budget.used(result.usage, self._model, result.kept)
-        return result
-
-    async def _ask(self, key: str, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> Answer:
-        """Ask the model itself; a failure is committed too, so that the run can meet it again."""
-        journal, most = self._journal, self._context_tokens
-        if most is not None and (tokens := _tokens_of(messages, arguments)) > most - most // ANSWERS:
-            raise ModelUnavailable(
-                f"its context length of {most:,} tokens has no room for a prompt of about {tokens:,}"
-            )
-        if journal is not None and (kind := journal.model_failure(key)):
+        most = self._context_tokens
+        if most is not None and (tokens := _estimate_tokens(messages, arguments)) > most - most // ANSWERS:
+            reason = f"its context length of {most:,} tokens has no room for a prompt of about {tokens:,}"
+            raise ModelUnavailable(reason)
+        if journal is not None and (kind := journal.find_model_failure(key)):
             self._budget.failed(kind)
             raise ModelUnavailable(kind)
-        if journal is not None:
-            await journal.settled()
         kept = Kept()
         noting = KEPT.set(kept)
         try:
             self._budget.check()
-            result = await self._answered(messages, arguments)
+            result = await self._ask(messages, arguments)
         except Exception as error:
             self._budget.failed(told(error))
             if journal is not None:
-                journal.model_failed(key, told(error))
+                journal.keep_model_failure(key, told(error))
             raise
         finally:
             KEPT.reset(noting)
-        return Answer.model_construct(**dict(_with_calls(result, arguments)), kept=kept)
+        answer = Answer.model_construct(**dict(_with_calls(result, arguments)), kept=kept)
+        if journal is not None:
+            cost = self._budget.cost_usd(answer.usage, self._model, kept)
+            journal.keep_answer(key, self._model, answer, answer.usage, cost)
+        self._budget.used(answer.usage, self._model, kept)
+        return answer
 
-    async def _answered(self, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> CreateResult:
+    async def _ask(self, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> CreateResult:
         """What the model says, in one piece, or united from its pieces."""
         if not self._streams:
             return await self.client.create(messages, **arguments)
         if openai_server(self.client) is not None:  # else it counts no tokens of a stream
             extra = {**arguments["extra_create_args"], "stream_options": {"include_usage": True}}
             arguments = {**arguments, "extra_create_args": extra}
-        said, result = list[str](), None
+        text, result = list[str](), None
         async with aclosing(self.client.create_stream(messages, **arguments)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, str):
-                    said.append(piece)
+                    text.append(piece)
                 else:
                     result = piece
         if result is None:
             raise ModelUnavailable("the stream of its answer ended early")
-        return result if result.content else result.model_copy(update={"content": "".join(said)})
+        return result if result.content else result.model_copy(update={"content": "".join(text)})
 
-    def create_stream(self, *arguments: Any, **options: Any) -> AsyncGenerator[str | CreateResult, None]:
+    async def create_stream(self, *arguments: Any, **options: Any) -> AsyncGenerator[str | CreateResult, None]:
         """Answer as a stream of one piece, from the journal where it holds the answer."""
-
-        async def pieces() -> AsyncGenerator[str | CreateResult, None]:
-            result = await self.create(*arguments, **options)
-            if isinstance(result.content, str):
-                yield result.content
-            yield result
-
-        return pieces()
-
-    def _looked_up(
-        self,
-        messages: Sequence[LLMMessage],
-        tools: Sequence[Tool | ToolSchema],
-        json_output: bool | type[BaseModel] | None,
-        extra_create_args: Mapping[str, Any],
-    ) -> tuple[CHAT_CACHE_VALUE_TYPE | None, str]:
-        key = request_key(messages, tools, json_output, extra_create_args)
-        return self.store.get(key), key
+        result = await self.create(*arguments, **options)
+        if isinstance(result.content, str):
+            yield result.content
+        yield result
 
 
-def _kept_of(result: CreateResult) -> Kept | None:
-    return result.kept if isinstance(result, Answer) else None
+def _answer_in(journal: Journal, key: str) -> Answer | None:
+    content = journal.find_answer(key)
+    try:
+        return None if content is None else Answer.model_validate(content)
+    except ValidationError:
+        return None
 
 
 def _with_calls(result: CreateResult, arguments: Mapping[str, Any]) -> CreateResult:
@@ -225,7 +174,7 @@ def _with_calls(result: CreateResult, arguments: Mapping[str, Any]) -> CreateRes
     return result.model_copy(update={"content": called[:MAX_CALLS], "finish_reason": "function_calls"})
 
 
-def _tokens_of(messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> int:
+def _estimate_tokens(messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> int:
     """About how many tokens a prompt has, with its tools and schema."""
     form = arguments["json_output"]
     schema = form.model_json_schema() if isinstance(form, type) else None  # type: ignore[attr-defined]
@@ -239,23 +188,6 @@ def _schema(tool: Tool | ToolSchema) -> ToolSchema:
     return tool.schema if isinstance(tool, Tool) else tool
 
 
-class _Nowhere(CacheStore[CHAT_CACHE_VALUE_TYPE]):
-    """A cache that keeps nothing."""
-
-    def get(self, key: str, default: CHAT_CACHE_VALUE_TYPE | None = None) -> CHAT_CACHE_VALUE_TYPE | None:
-        return default
-
-    def set(self, key: str, value: CHAT_CACHE_VALUE_TYPE) -> None:
-        pass
-
-    def _to_config(self) -> BaseModel:
-        raise NotImplementedError
-
-    @classmethod
-    def _from_config(cls, config: BaseModel) -> "_Nowhere":
-        raise NotImplementedError
-
-
 def request_key(
     messages: Sequence[LLMMessage],
     tools: Sequence[Tool | ToolSchema],
@@ -267,7 +199,7 @@ def request_key(
     if "response_format" in extra_create_args:  # the same, as OpenAI's client is handed it
         schema = extra_create_args["response_format"]["json_schema"]["schema"]
     content = {
-        "messages": list(_in_order(messages)),
+        "messages": list(_sort_messages(messages)),
         "tools": [_schema(tool) for tool in tools],
         "json_output": json_output if schema is None else strict(schema),
         "typed": schema is not None,
@@ -278,14 +210,13 @@ def request_key(
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _in_order(messages: Sequence[LLMMessage]) -> Any:
+def _sort_messages(messages: Sequence[LLMMessage]) -> Iterator[dict[str, Any]]:
     """The messages, with those that came side by side sorted: which one was first is chance."""
-    for by_users, some in groupby(messages, key=lambda message: isinstance(message, UserMessage)):
-        dumped = [_in_words(message).model_dump(mode="json") for message in some]
-        yield from sorted(dumped, key=lambda item: json.dumps(item, sort_keys=True)) if by_users else dumped
-
-
-def _in_words(message: LLMMessage) -> LLMMessage:
-    if isinstance(message, UserMessage) and isinstance(message.content, str):
-        return message.model_copy(update={"content": without_statements(message.content)})
-    return message
+    for by_users, group in groupby(messages, key=lambda message: isinstance(message, UserMessage)):
+        dumped = [message.model_dump(mode="json") for message in group]
+        if by_users:
+            for each in dumped:
+                if isinstance(each["content"], str):
+                    each["content"] = without_statements(each["content"])
+            dumped.sort(key=lambda each: json.dumps(each, sort_keys=True))
+        yield from dumped

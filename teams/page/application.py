@@ -364,7 +364,7 @@ def _standing(run_id: str, root: Path) -> str:
     run, assessments = _kept(run_id), list[dict[str, Any]]()
     if run is not None:
         with Ledger.existing() as ledger:
-            turns = ledger.journal(run_id).lived
+            turns = ledger.turns(run_id)
         assessments = [turn.message["content"] for turn in turns if turn.type == "AssessmentMessage"]
         if run.stop_reason is None or run.status == "running":
             return run_views.stopped_page(run_id, run.question, run.status, assessments)

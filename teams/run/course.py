@@ -88,7 +88,7 @@ class Course:
         self._journal = journal
         self._failure_told = False
         self._is_reckoned = model.name == BASELINE
-        self._earlier = journal.lived if journal is not None else []
+        self._earlier = journal.earlier_turns if journal is not None else []
         self._began = time.monotonic()
         self._narrator = Narrator(asks=approver is not None)
         self._warnings: list[str] = []
@@ -109,7 +109,7 @@ class Course:
         async with aclosing(self._events()) as events:
             async for event in events:
                 if self._journal is not None:
-                    self._journal.event(event.type, event.iteration, event.message)
+                    self._journal.note_event(event.type, event.iteration, event.message)
                 if event.report is not None and (problem := self._finish(event.report)):
                     yield self._narrator.event("error", problem)
                 yield event
@@ -161,7 +161,7 @@ class Course:
         if isinstance(message, ToolCallExecutionEvent) and not self._is_reckoned:
             self._reckon(message)
         if self._journal is not None and isinstance(message, _TURNS):
-            self._journal.turn(message, _round(message, self._narrator.iteration))
+            self._journal.keep_turn(message, _round(message, self._narrator.iteration))
         problems = [problem for one in told for problem in await tell(self._options.hooks, one)]
         lines, self._warnings[:] = [*self._warnings, *problems], []
         return [self._narrator.event("progress", line) for line in lines]
@@ -213,7 +213,7 @@ class Course:
         """What the transport reports to, and asks first."""
         if self._journal is None:
             return self._options.recorder
-        self._journal.watched_by(self._options.recorder, self._token.cancel)
+        self._journal.attach(self._options.recorder, self._token.cancel)
         return self._journal
 
     @property
@@ -283,7 +283,7 @@ class Course:
                 yield
             finally:
                 if self._journal is not None:
-                    self._journal.idle(time.monotonic() - since)
+                    self._journal.leave_out(time.monotonic() - since)
 
     def _warn_of_time(self) -> None:
         self._warnings.append(

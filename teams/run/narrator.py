@@ -34,7 +34,7 @@ from willowbark.tools.toolbox import replies_in
 
 from ..config import Settings
 from ..events import AgentEvent, EventData, EventType, ToolRequest
-from ..ledger.kept import Turn
+from ..ledger import Turn
 from ..model_clients import BASELINE
 from .budget import account_of, prices_of
 

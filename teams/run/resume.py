@@ -4,9 +4,8 @@ Both ask a fresh team the same question and answer from the journal what it hold
 A resumed run then goes on; a replayed one meets the end it met before.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
-from functools import partial
 from typing import Any, Unpack, cast
 
 from autogen_agentchat.messages import TextMessage
@@ -29,10 +28,6 @@ from .narrator import messages_of, partial_report
 from .options import LifeChoices, RunOptions
 from .research import approver_for, report_of
 
-_OTHERWISE = (
-    "The run was kept by a version that asked its sources otherwise: the baseline analyst made this report of what the"
-    " run's agents handed over."
-)
 _NOWHERE = "http://127.0.0.1:9"  # the discard port: a replay sends nothing anywhere
 
 
@@ -91,8 +86,7 @@ async def resume_stream(
 async def replay(run_id: str, ledger: Ledger) -> ResearchReport:
     """Make a run's report anew from its journal, without network and without a model.
 
-    The report is the run's own, apart from when it was made and when its searches were asked. Where the run was kept by
-    a version that asked its sources otherwise, the analyst makes it of what the run's agents handed over.
+    The report is the run's own, apart from when it was made and when its searches were asked.
 
     Raises:
         LedgerError: no such run, one whose replies were dropped, or damaged content.
@@ -112,10 +106,9 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     question = TextMessage(content=run.question, source="user", created_at=run.created_at)
     budget = Budget(prices_of(run.model, settings.llm))
     budget.used(ledger.usage(run_id))
-    said = [question, *messages_of(journal.lived)]
-    of_turns = partial(partial_report, said, run.stop_reason or "error", settings, run.model, budget.account)
-    if all(turn.type != "ReportMessage" for turn in journal.lived):
-        report = await of_turns()
+    said = [question, *messages_of(journal.earlier_turns)]
+    if all(turn.type != "ReportMessage" for turn in journal.earlier_turns):
+        report = await partial_report(said, run.stop_reason or "error", settings, run.model, budget.account)
         yield AgentEvent(type="complete", message="A report of what was found until then", data=report)
         return
     endpoints = Endpoints.sandbox(_NOWHERE) if run.sandboxed else Endpoints.public({})
@@ -135,19 +128,7 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     )
     async with aclosing(course.run()) as events:
         async for event in events:
-            if event.type != "complete" or not journal.lacked or _asked(event.report) == _asked(ledger.report(run_id)):
-                yield event
-                continue
-            yield AgentEvent(type="progress", message=_OTHERWISE)
-            report = await of_turns()
-            report = report.model_copy(update={"limitations": [_OTHERWISE, *report.limitations]})
-            yield AgentEvent(type="complete", message=report.line, data=report)
-
-
-def _asked(report: ResearchReport | Mapping[str, Any] | None) -> list[tuple[str, str, int]]:
-    """What was asked of which source, and how many records came."""
-    log = ResearchReport.model_validate(report).search_log if report is not None else []
-    return sorted((entry.source, entry.query, entry.taken) for entry in log)
+            yield event
 
 
 class _Absent(BaselineChatCompletionClient):

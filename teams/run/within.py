@@ -130,7 +130,7 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
         UsageError: an empty question, no such run, one without records, or damaged content.
     """
     asked = validate_question(question)
-    run, turns = ledger.run(run_id), ledger.journal(run_id).lived
+    run, turns = ledger.run(run_id), ledger.turns(run_id)
     found = [Findings.model_validate(turn.message["content"]) for turn in turns if turn.type == "FindingsMessage"]
     pool = merge(record for one in found for record in one.records)
     if not pool:

@@ -92,9 +92,6 @@ class Memory(Recorder, Protocol):
     def gave_up(self, request: str, error: SearchError) -> None:
         """Take note of the failure that a request ended in, after all its attempts."""
 
-    async def settled(self) -> None:
-        """Wait until all that was told so far is kept; awaited before anything else is asked."""
-
 
 class ExchangeLog:
     """The plainest recorder: a list, without bodies."""
@@ -222,7 +219,6 @@ class Transport:
             raise known
         if known is not None:
             return call.understood(known)
-        await self.recorder.settled()
         try:
             return await self._ask(call)
         except SearchError as error:
