@@ -8,7 +8,7 @@ from autogen_core.models import UserMessage
 from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.enclosure import enclose_lines, new_marker, stated, unmarked
+from willowbark.tools.enclosure import embed, enclose_lines, new_marker, unmarked
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.mechanism.hypotheses import HypothesisAssessment
 from willowbark.tools.registry import kind_of
@@ -16,6 +16,7 @@ from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
 
 from .asking.drafts import NextSearch
+from .findings import Specialist
 from .progress import Progress, Search
 
 JUDGE_THRESHOLD = 0.8  # confidence from which evidence can suffice; by contract
@@ -75,10 +76,10 @@ class JudgeAssessment(BaseModel, extra="forbid"):
     gaps: list[str] = []
     next_search_queries: list[str] = []
     next_specialists: list[str] = []
-    """Who should search next: `literature`, `trials`, `mechanism`; empty leaves the choice to the team."""
+    """Names of who should search next; empty leaves the choice to the team."""
     next_searches: list[NextSearch] = []
     """Who should search for what, to close which gap; queries and specialists stand once each in the two lists above.
-    Empty in assessments older than this field."""
+    """
     reasoning: str = Field(min_length=20)
     iteration: int = Field(default=1, ge=1)
     """The round that was judged; set by code."""
@@ -114,7 +115,7 @@ class AssessmentMessage(StructuredMessage[JudgeAssessment]):
         lines += [f"Gap: {gap}" for gap in verdict.gaps]
         lines += [f"Next query{_addressed(verdict, query)}: {query}" for query in verdict.next_search_queries]
         wanted = NextSearches(after_round=verdict.iteration, next_search_queries=verdict.next_search_queries)
-        return f"{unmarked(chr(10).join(lines))}\n{stated(wanted, new_marker())}"
+        return f"{unmarked(chr(10).join(lines))}\n{embed(wanted, new_marker())}"
 
     def to_model_message(self) -> UserMessage:
         """What other agents' models get: the text, not the whole content that AutoGen would send."""
@@ -137,6 +138,8 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     """How many of them are publications or trials, of how many that were found."""
     records: list[Evidence]
     """The best of the pool, which are shown; best first."""
+    specialists: list[Specialist] = []
+    """Who can be asked to search."""
     hypotheses: HypothesisAssessment = Field(default_factory=HypothesisAssessment)
     """How the leading candidates might act, with what could test that."""
     most_rounds: int = 10
@@ -162,6 +165,8 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
                 f"Question: {self.question}",
                 f"Thresholds: the search may end at confidence {self.threshold:g} with {MIN_SCORE} of 10 for mechanism "
                 f"and candidates; it ends after round {self.most_rounds}.",
+                "Specialists:",
+                *(f"- {each.line}" for each in self.specialists),
                 "What was read of the candidates:",
                 enclose_lines(list(self._readings()), self.marker),
                 "Searches so far:",

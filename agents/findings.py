@@ -21,16 +21,39 @@ from willowbark.tools.records import Drug
 from willowbark.tools.registry import kind_of
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.sources.card import STUDIES
+from willowbark.tools.toolbox import Asked
 from willowbark.tools.wording import counted
 
 MAX_NAMED = 6  # drugs of a summary
 _FAILED = (Status.UNAVAILABLE, Status.BAD_QUERY)
 
 
+class Specialist(BaseModel, frozen=True, extra="forbid"):
+    """An agent that searches, as it declares itself to the others."""
+
+    name: str
+    description: str = ""
+    tools: tuple[str, ...] = ()
+    """Names of its tools."""
+    takes: tuple[Asked, ...] = ("queries",)
+    """What its tools are asked by."""
+
+    @property
+    def line(self) -> str:
+        """The specialist for a model that chooses who should search.
+
+        >>> Specialist(name="labels", description="Reads labels.", takes=("drugs",)).line
+        'labels (takes drugs): Reads labels.'
+        """
+        return unmarked(f"{self.name} (takes {', '.join(self.takes) or 'what its tools say'}): {self.description}")
+
+
 class Findings(BaseModel, extra="forbid"):
     """What one specialist found in one round."""
 
     specialist: str
+    declared: Specialist | None = None
+    """Who that is; None for an agent that doesn't say: it is taken for one that takes queries."""
     iteration: int = Field(ge=1)
     """The round, from 1."""
     summary: str
@@ -94,6 +117,12 @@ class Dossier(BaseModel, extra="forbid"):
                 self.__dict__.pop("_united", None)
             if message.models_usage is not None:
                 self.tokens_used += message.models_usage.prompt_tokens + message.models_usage.completion_tokens
+
+    @property
+    def specialists(self) -> list[Specialist]:
+        """Who searched so far, in alphabetical order: those who can be asked to search again."""
+        known = {each.specialist: each.declared or Specialist(name=each.specialist) for each in self.in_order}
+        return [known[name] for name in sorted(known)]
 
     @property
     def iteration(self) -> int:

@@ -42,7 +42,7 @@ from .assessment import (
 )
 from .context import Exhausted, RunContext
 from .findings import Dossier
-from .progress import STANDARD, Progress, Search, progress, readers, verdicts
+from .progress import STANDARD, Progress, Search, progress, verdicts
 
 __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfig", "JudgeAssessment", "JudgeLimits"]
 BUDGET_RESERVE = 0.1  # share of a budget that is kept for the synthesis; by contract
@@ -143,7 +143,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             yield event
         self._assessed = verdict.iteration
         self._dossier.tokens_used = verdict.tokens_used
-        yield TextMessage(content=as_markdown(verdict), source=self.name)
+        yield TextMessage(content=as_markdown(verdict), source=self.name, metadata={"role": "judge"})
         yield Response(chat_message=AssessmentMessage(content=verdict, source=self.name, models_usage=usage))
 
     def _forget(self) -> None:
@@ -185,6 +185,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             threshold=self.limits.judge_threshold,
             gaps=self._gaps,
             shown_before=self._shown,
+            specialists=dossier.specialists,
             marker=self._run.marker,
             hypotheses=assess(known[:MAX_DRUGS], pool, parse_question(dossier.question))[0]
             if known
@@ -199,6 +200,11 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             if draft is not None:
                 break
         draft = draft or _UNASSESSED
+        known_names = {each.name for each in dossier.specialists}
+        if strangers := sorted({each.specialist for each in draft.next_searches} - known_names):
+            notes.append(f"{self.name}: searches left out, since no specialist is called {', '.join(strangers)}")
+            kept = [each for each in draft.next_searches if each.specialist in known_names]
+            draft = draft.model_copy(update={"next_searches": kept})
         self._gaps, self._shown = draft.gaps, request.shown
         exhausted = _used_up(dossier, self.limits) or self._run.exhausted(iteration)
         verdict = _decided(draft, dossier, iteration, pool, candidates, self.limits, exhausted, reading)
@@ -324,7 +330,8 @@ def _decided(
         drug_candidates=[name for name in map(_generic, draft.drug_candidates) if name in known],
         key_findings=draft.key_findings,
     )
-    queries, specialists = _next(draft, reading)
+    readers = [each.name for each in dossier.specialists if "queries" in each.takes]
+    queries, specialists = _next(draft, reading, readers)
     sufficient = (
         not reading.goes_on
         and draft.confidence >= limits.judge_threshold
@@ -333,7 +340,7 @@ def _decided(
     )
     nothing_to_ask = not specialists and (reading.has_ended or not (queries or draft.gaps))
     asked = {search.query for search in _searches(dossier)}
-    looks_up = not set(specialists) <= readers() and not asked.issuperset(queries)
+    looks_up = not set(specialists) <= set(readers) and not asked.issuperset(queries)
     nothing_new = iteration > 1 and not (reading.goes_on or looks_up or dossier.has_news(iteration))
     reason = _stop_reason(sufficient, nothing_to_ask or nothing_new, dossier, iteration, limits, exhausted)
     if reason == "no_new_evidence" and reading.has_ended:
@@ -354,13 +361,13 @@ def _decided(
     )
 
 
-def _next(draft: JudgeDraft, reading: Progress) -> tuple[list[str], list[str]]:
+def _next(draft: JudgeDraft, reading: Progress, readers: Sequence[str]) -> tuple[list[str], list[str]]:
     """What to search for next, and who: nobody reads on where reading has ended, all do where it just goes on."""
     queries, specialists = draft.next_search_queries, draft.next_specialists
     if reading.has_ended:
-        return queries, [name for name in specialists if name not in readers()]
+        return queries, [name for name in specialists if name not in readers]
     if reading.goes_on and not (queries or specialists):
-        return reading.unread, sorted(readers())
+        return reading.unread, list(readers)
     return queries, specialists
 
 

@@ -10,7 +10,7 @@ from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage, LLMMessage, UserMessage
 from pydantic import BaseModel
 
-from willowbark.tools.enclosure import condensed
+from willowbark.tools.enclosure import condense
 
 
 class CondensedContextConfig(BaseModel):
@@ -24,9 +24,9 @@ class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig])
     component_provider_override = "willowbark.agents.memory.CondensedContext"
 
     async def add_message(self, message: LLMMessage) -> None:
-        """Take a message in; of a tool's result what `condensed` leaves."""
+        """Take a message in; of a tool's result what `condense` leaves."""
         if isinstance(message, FunctionExecutionResultMessage):
-            kept = [each.model_copy(update={"content": condensed(each.content)}) for each in message.content]
+            kept = [each.model_copy(update={"content": condense(each.content)}) for each in message.content]
             message = message.model_copy(update={"content": kept})
         await super().add_message(message)
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence, SourceName
-from willowbark.tools.registry import cards, gives, kind_of
+from willowbark.tools.registry import gives, kind_of
 from willowbark.tools.search import Status
 from willowbark.tools.sources.card import STUDIES
 
@@ -80,11 +80,6 @@ class Progress(BaseModel, frozen=True, extra="forbid"):
         if self.hits == 1:
             return "the only hit was read"
         return f"{'all' if self.read >= self.hits else f'{self.read:,} of'} {self.hits:,} hits were read"
-
-
-def readers() -> frozenset[str]:
-    """Names of the specialists whose sources give publications or trials."""
-    return frozenset(card.specialist for card in cards().values() if card.specialist and gives(card.name) in STUDIES)
 
 
 def progress(searches: Sequence[Search], pool: Iterable[Evidence], most: int, unchanged: int) -> Progress:

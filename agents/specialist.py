@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Self
@@ -25,14 +26,14 @@ from autogen_agentchat.messages import (
 from autogen_core import CancellationToken, Component, ComponentModel
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import ChatCompletionClient, RequestUsage, UserMessage
-from autogen_core.tools import BaseTool, Workbench
+from autogen_core.tools import BaseTool, ToolSchema, Workbench
 from pydantic import Field
 
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.evidence import merge
 from willowbark.tools.questions.query import parse_question
 from willowbark.tools.search import SourceReply, Status
-from willowbark.tools.toolbox import EvidenceTool, replies_in
+from willowbark.tools.toolbox import EvidenceTool, asked_by, replies_in
 from willowbark.tools.wording import counted
 
 from .asking import in_a_line, reads_requests, told, without_thoughts
@@ -40,7 +41,7 @@ from .asking.reader import Read, read, to_read
 from .assessment import AssessmentMessage
 from .autogen import REFUSED, AssistantAgentConfig, speaking_through, tools_of
 from .context import RunContext
-from .findings import Findings, FindingsMessage, summed_up
+from .findings import Findings, FindingsMessage, Specialist, summed_up
 from .memory import CondensedContext
 
 MAX_SUMMARY = 4000  # characters of what a model says instead of searching
@@ -162,8 +163,10 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             await self._model_context.load_state(before)
             self._was_read = set(known)
             raise
-        yield TextMessage(content=turn.as_markdown(), source=self.name)
-        message = FindingsMessage(content=turn.findings(), source=self.name, models_usage=turn.usage)
+        yield TextMessage(content=turn.as_markdown(), source=self.name, metadata={"role": "specialist"})
+        message = FindingsMessage(
+            content=turn.findings(await self._declare()), source=self.name, models_usage=turn.usage
+        )
         yield Response(chat_message=message, inner_messages=turn.inner_messages)
 
     async def _read(self, turn: "_Turn", deadline: float, cancellation_token: CancellationToken) -> None:
@@ -179,6 +182,20 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         left_s = max(0.0, deadline - time.monotonic())
         turn.read = await read(client, question, new, self._run.marker, cancellation_token, left_s)
         self._was_read |= turn.read.done
+
+    async def _declare(self) -> Specialist:
+        """Who this is: name, description and tools, and what the tools are asked by."""
+        schemas = list[ToolSchema]()
+        for bench in self._workbench:
+            with suppress(Exception):  # a server that cannot be reached: its calls fail by name
+                schemas += await bench.list_tools()
+        takes = dict.fromkeys(each for each in map(asked_by, schemas) if each is not None)
+        return Specialist(
+            name=self.name,
+            description=self.description,
+            tools=tuple(each["name"] for each in schemas),
+            takes=tuple(takes),
+        )
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Forget everything."""
@@ -319,9 +336,10 @@ class _Turn:
         """Whether a turn that should have searched did not; in later rounds a model may find nothing left to ask."""
         return not self.replies and (self.iteration == 1 or bool(self.notes))
 
-    def findings(self) -> Findings:
+    def findings(self, declared: Specialist) -> Findings:
         return Findings(
             specialist=self.name,
+            declared=declared,
             iteration=self.iteration,
             summary=self.said,
             replies=self.replies,

@@ -27,9 +27,7 @@ from autogen_core import CancellationToken
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Dossier, Findings
-from willowbark.agents.literature import literature_agent
-from willowbark.agents.mechanism import mechanism_agent
-from willowbark.agents.trials import trials_agent
+from willowbark.agents.specialists import literature_agent, mechanism_agent, trials_agent
 from willowbark.teams.config import Settings
 from willowbark.teams.run.research import research_stream
 from willowbark.tools.evidence import Citation, Evidence

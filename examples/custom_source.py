@@ -1,22 +1,21 @@
 """A source of one's own, in one file: notes from drug labels, searched beside PubMed.
 
-A source is a class with `find`; a tool hands it to agents. To have it in every run, give it a card in a file of its
-own under `tools/sources/` (see docs/how-to/add-a-source.md).
+A source is a class with `find` and a name of its own, by which records and report know it; a tool hands it to agents.
+To have it in every run, give it a card in a file of its own under `tools/sources/` (see docs/how-to/add-a-source.md).
 """
 
 import asyncio
 from contextlib import suppress
-from typing import ClassVar
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.judge import JudgeAgent
-from willowbark.agents.literature import literature_agent
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
 from willowbark.agents.specialist import SpecialistAgent
+from willowbark.agents.specialists import literature_agent
 from willowbark.teams import ResearchTeam
 from willowbark.tools.enclosure import new_marker
-from willowbark.tools.evidence import Citation, Evidence, SourceName
+from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.ranking import rank
 from willowbark.tools.search import Filters, Source, SourceReply, Status
@@ -31,7 +30,7 @@ NOTES = {
 class LabelNotes(Source):
     """What a team noted from drug labels."""
 
-    name: ClassVar[SourceName] = "labelnotes"
+    name = "labelnotes"
     description = "The team's own notes from drug labels."
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:

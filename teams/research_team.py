@@ -21,12 +21,10 @@ from willowbark.agents.autogen import PolicyGroupChat, SelectorGroupChatConfig
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Joins, RunContext
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
-from willowbark.agents.literature import literature_agent
-from willowbark.agents.mechanism import mechanism_agent
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
 from willowbark.agents.specialist import TURN_TIMEOUT_S
-from willowbark.agents.trials import trials_agent
+from willowbark.agents.specialists import ROLES, specialist_agent
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.registry import offered, searchable
@@ -172,7 +170,8 @@ def default_participants(
     is_baseline = all(isinstance(each, BaselineChatCompletionClient) for each in (model_client, *roles.values()))
     fallback = None if is_baseline else BaselineChatCompletionClient(estimates_tokens=False)
     specialists: list[ChatAgent | Team] = [
-        specialist(
+        specialist_agent(
+            name,
             roles.get("specialist", model_client),
             reader=roles.get("reader", model_client if "specialist" in roles else None),
             max_results=max_results,
@@ -180,12 +179,8 @@ def default_participants(
             fallback=fallback,
             turn_timeout_s=turn_timeout_s,
         )
-        for specialist, own in (
-            (literature_agent, [name for name in searchable("literature") if name in wanted]),
-            (trials_agent, [name for name in searchable("trials") if name in wanted]),
-            (mechanism_agent, [name for name in searchable("mechanism") if name in wanted]),
-        )
-        if own
+        for name in ROLES
+        if (own := [source for source in searchable(name) if source in wanted])
     ]
     return [
         *specialists,

@@ -8,8 +8,8 @@ from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsa
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from willowbark.agents.assessment import AssessmentDetails, AssessmentMessage, JudgeAssessment
-from willowbark.agents.findings import Findings, FindingsMessage
-from willowbark.tools.evidence import Citation, Evidence, SourceName
+from willowbark.agents.findings import Findings, FindingsMessage, Specialist
+from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.reading.facts import facts_of
 from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.reading import Passage, Reading
@@ -17,6 +17,11 @@ from willowbark.tools.reading.text import sentences
 from willowbark.tools.search import SourceReply, Status
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
+SPECIALISTS = [
+    Specialist(name="literature", takes=("queries", "numbers", "citations")),
+    Specialist(name="mechanism", takes=("conditions", "drugs")),
+    Specialist(name="trials", takes=("queries", "numbers")),
+]
 
 
 def record(pmid: str, title: str, abstract: str = "", **metadata: Any) -> Evidence:
@@ -55,7 +60,7 @@ def drug_record(drug: str, mechanism: str, gene: str, number: int = 27) -> Evide
 def reply(*records: Evidence, source: str = "pubmed", status: Status = Status.OK, **fields: Any) -> SourceReply:
     """A source's reply."""
     return SourceReply(
-        source=cast(SourceName, source),
+        source=source,
         query="migraine",
         status=status,
         records=list(records),
@@ -66,7 +71,10 @@ def reply(*records: Evidence, source: str = "pubmed", status: Status = Status.OK
 
 def findings(specialist: str, *replies: SourceReply, iteration: int = 1, summary: str = "Looked.") -> FindingsMessage:
     """A specialist's findings as a message."""
-    content = Findings(specialist=specialist, iteration=iteration, summary=summary, replies=list(replies))
+    declared = next((each for each in SPECIALISTS if each.name == specialist), None)
+    content = Findings(
+        specialist=specialist, declared=declared, iteration=iteration, summary=summary, replies=list(replies)
+    )
     usage = RequestUsage(prompt_tokens=100, completion_tokens=10)
     return FindingsMessage(content=content, source=specialist, models_usage=usage)
 

@@ -14,7 +14,7 @@ from autogen_core.models import (
     SystemMessage,
     UserMessage,
 )
-from builders import QUESTION, drug_record, record, scripted, verdict
+from builders import QUESTION, SPECIALISTS, drug_record, record, scripted, verdict
 from pydantic import BaseModel
 
 from willowbark.agents.asking import ask
@@ -104,6 +104,7 @@ def to_assess(
         pool=len(records),
         progress=progress(searches, records, most, 0),
         records=list(records),
+        specialists=SPECIALISTS,
     )
 
 

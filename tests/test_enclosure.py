@@ -7,16 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from willowbark.tools.enclosure import (
-    disclose,
-    enclose,
-    enclosed,
-    new_marker,
-    restated,
-    stated,
-    visible,
-    without_statements,
-)
+from willowbark.tools.enclosure import blocks, embed, enclose, extract, new_marker, visible, without_embedded
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import SourceTool, ToolReply, replies_in
@@ -38,44 +29,64 @@ def record(content: str, **metadata: object) -> Evidence:
     )
 
 
+def contents_of(text: str) -> list[str]:
+    return [line["content"] for block in blocks(text) for line in block.read()[1]]
+
+
 @given(st.lists(TEXT.filter(bool), max_size=4), TEXT)
 def test_any_text_comes_out_as_it_went_in_but_for_what_is_invisible(contents: list[str], query: str) -> None:
     records = [record(text, abstract=text, nested={"a": [text, None, 1]}) for text in contents]
+    told = SourceReply(source="clinic", query=query, status=Status.OK, records=records)
+    text = SourceTool("pubmed").return_value_as_string(ToolReply(replies=[told]))
 
-    block = enclose(records, MARKER, head={"query": query})
-    (found,) = disclose(f"before\n{block}\nafter")
+    (found,) = replies_in(f"before\n{text}\nafter")
 
-    assert found.head == {"query": visible(query)}
+    assert found.query == visible(query)
     assert [r.content for r in found.records] == [visible(text) or "(no visible text)" for text in contents]
     assert [r.metadata["abstract"] for r in found.records] == [visible(text) for text in contents]
 
 
-@given(st.lists(TEXT.filter(bool), max_size=4), TEXT)
-def test_a_block_that_says_all_gives_the_same_records_again(contents: list[str], query: str) -> None:
-    records = [record(text, abstract=text, nested={"a": [text, None, 1]}) for text in contents]
-
-    block, says_all = enclosed(records, MARKER, head={"query": query})
-
-    (found,) = disclose(block)
-    assert says_all == (found.records == records and found.head == {"query": query})
+LINE = record("Attacks fell.", pmid="1").model_dump(mode="json")
+HEAD = {"source": "pubmed", "query": "q", "status": "ok", "total": 2}
 
 
-@pytest.mark.parametrize(("content", "is_kept"), [("Attacks fell.", True), ("Attacks\u200b fell.", False)])
-def test_only_what_is_written_whole_is_not_read_back(content: str, is_kept: bool) -> None:
-    reply = SourceReply(source="pubmed", query="q", status=Status.OK, records=[record(content, pmid="1")])
-    text = SourceTool("pubmed").return_value_as_string(ToolReply(replies=[reply]))
-
-    (found,) = replies_in(text)
-
-    assert (found is reply) is is_kept
-    assert found.records[0].content == "Attacks fell."
+def written(*lines: object, head: object = HEAD) -> str:
+    return "\n".join([f"<records {MARKER}>", *map(json.dumps, (head, *lines)), f"</records {MARKER}>"])
 
 
-def test_what_a_tool_gives_is_written_once_for_log_and_model() -> None:
-    tool, came = SourceTool("pubmed"), ToolReply(replies=[SourceReply(source="pubmed", query="q", status=Status.EMPTY)])
+def test_what_a_server_adds_to_a_reply_is_passed_over() -> None:
+    cited = {**LINE["citation"], "shelf": 3}
+    head = {**HEAD, "truncated": True, "shown": 1}
 
-    assert tool.return_value_as_string(came) is tool.return_value_as_string(came)
-    assert SourceTool("pubmed").return_value_as_string(came) != tool.return_value_as_string(came)  # another mark
+    (found,) = replies_in(written({**LINE, "key": "pmid:1", "score": 0.3, "citation": cited}, head=head))
+
+    assert (found.source, found.status, found.total) == ("pubmed", "ok", 2)
+    assert [each.key for each in found.records] == ["pmid:1"]
+
+
+@pytest.mark.parametrize(
+    ("block", "source"),
+    [
+        (written(LINE, head={**HEAD, "status": "splendid"}), "pubmed"),
+        (written(LINE, head={**HEAD, "source": "No Name"}), "web"),
+        (written(head=[1]), "unknown"),
+        (f"<records {MARKER}>\nnot JSON\n</records {MARKER}>", "unknown"),
+        (f"<records {MARKER}>\n</records {MARKER}>", "unknown"),
+    ],
+    ids=["status", "name", "head", "JSON", "nothing"],
+)
+def test_a_block_that_cannot_be_read_is_a_failure_that_is_told(block: str, source: str) -> None:
+    (found,) = replies_in(block)
+
+    assert (found.source, found.status) == (source, "unavailable")
+    assert found.warnings == ["gave records in a form that cannot be read"]
+
+
+def test_a_record_that_cannot_be_read_costs_itself_alone_and_is_told() -> None:
+    (found,) = replies_in(written(LINE, {"content": "x"}))
+
+    assert (found.status, len(found.records)) == ("partial", 1)
+    assert found.warnings == ["1 of 2 records could not be read"]
 
 
 @given(st.lists(TEXT.filter(bool), max_size=4))
@@ -92,9 +103,7 @@ def test_no_text_closes_its_block_or_opens_another(contents: list[str]) -> None:
 def test_a_record_of_nothing_visible_does_not_take_the_others_with_it() -> None:
     hidden = Evidence(content="\u200b", citation=Citation(source="web", title="\u2060", url=""))
 
-    (block,) = disclose(enclose([hidden, record("Seen.")], MARKER))
-
-    assert [r.content for r in block.records] == ["(no visible text)", "Seen."]
+    assert contents_of(enclose([hidden, record("Seen.")], MARKER)) == ["(no visible text)", "Seen."]
 
 
 @pytest.mark.parametrize(
@@ -103,21 +112,18 @@ def test_a_record_of_nothing_visible_does_not_take_the_others_with_it() -> None:
     ids=["bytes", "surrogate", "set", "odd keys", "nan", "object", "large"],
 )
 def test_odd_metadata_do_not_break_a_block(odd: object) -> None:
-    (block,) = disclose(enclose([record("Seen.", odd=odd)], MARKER, head={"odd": "\ud800"}))
-
-    assert block.records[0].content == "Seen."
+    assert contents_of(enclose([record("Seen.", odd=odd)], MARKER, head={"odd": "\ud800"})) == ["Seen."]
 
 
 def test_texts_are_cut_to_the_limit() -> None:
-    (block,) = disclose(enclose([record("x" * 100)], MARKER, text_limit=10))
-
-    assert block.records[0].content == "x" * 10 + "…"
+    assert contents_of(enclose([record("x" * 100)], MARKER, text_limit=10)) == ["x" * 10 + "…"]
 
 
 def test_each_of_several_blocks_is_read_even_under_one_mark() -> None:
     text = "\n".join(enclose([record(word)], MARKER, head={"n": n}) for n, word in enumerate(["a", "b"]))
 
-    assert [(b.head["n"], b.records[0].content) for b in disclose(text)] == [(0, "a"), (1, "b")]
+    assert [block.read()[0]["n"] for block in blocks(text)] == [0, 1]
+    assert contents_of(text) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -125,30 +131,26 @@ def test_each_of_several_blocks_is_read_even_under_one_mark() -> None:
     [
         "",
         "<records 0123456789abcdef>",
-        "<records 0123456789abcdef>\n</records 0123456789abcdef>",
-        "<records 0123456789abcdef>\nnot JSON\n</records 0123456789abcdef>",
-        "<records 0123456789abcdef>\n[1]\n</records 0123456789abcdef>",
         "<records 0123456789abcdef>\n{}\n</records fedcba9876543210>",
         "<records short>\n{}\n</records short>",
         " <records 0123456789abcdef>\n{}\n</records 0123456789abcdef>",
-        '<records 0123456789abcdef>\n{}\n{"content": "x"}\n</records 0123456789abcdef>',
     ],
 )
 def test_what_is_not_one_of_ours_is_passed_over(text: str) -> None:
-    assert list(disclose(text)) == []
+    assert list(blocks(text)) == []
 
 
 def test_an_opening_that_is_never_closed_hides_no_block() -> None:
     text = f"<records {'f' * 16}>\n{{}}\n{enclose([record('Seen.')], MARKER)}"
 
-    assert [b.records[0].content for b in disclose(text)] == ["Seen."]
+    assert contents_of(text) == ["Seen."]
 
 
 def test_many_openings_hide_nothing_and_hold_nothing_up() -> None:
     """Reading once for each opening would take hours here."""
     text = "".join(f"<records {n:016x}>\n{{}}\n" for n in range(1_000_000)) + enclose([record("Seen.")], MARKER)
 
-    assert [b.records[0].content for b in disclose(text)] == ["Seen."]
+    assert contents_of(text) == ["Seen."]
 
 
 class Wanted(BaseModel):
@@ -161,19 +163,19 @@ class Other(BaseModel):
 
 @given(st.lists(TEXT, max_size=4))
 def test_data_comes_out_of_words_as_it_went_in_and_leaves_the_words(queries: list[str]) -> None:
-    said = f"Next query: all of these\n{stated(Wanted(queries=queries), MARKER)}"
+    said = f"Next query: all of these\n{embed(Wanted(queries=queries), MARKER)}"
 
-    assert restated(said, Wanted) == Wanted(queries=[visible(query) for query in queries])
-    assert restated(said, Other) is None
-    assert without_statements(said) == "Next query: all of these"
+    assert extract(said, Wanted) == Wanted(queries=[visible(query) for query in queries])
+    assert extract(said, Other) is None
+    assert without_embedded(said) == "Next query: all of these"
 
 
 @pytest.mark.parametrize("head", [{}, {"pool": 3}, {"source": "pubmed"}])
 def test_a_block_of_no_record_is_no_statement(head: dict[str, object]) -> None:
     said = f"Found:\n{enclose([], MARKER, head=head)}"
 
-    assert restated(said, Wanted) is None
-    assert without_statements(said) == said
+    assert extract(said, Wanted) is None
+    assert without_embedded(said) == said
 
 
 def test_marks_are_never_the_same() -> None:

@@ -14,11 +14,11 @@ import httpx
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.messages import ToolCallExecutionEvent
-from autogen_core import FunctionCall
+from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import CreateResult, RequestUsage
 from autogen_ext.tools.mcp import McpWorkbench
 from autogen_ext.tools.mcp import StdioServerParams as WorkbenchParams
-from builders import record, reply, scripted
+from builders import asked, record, reply, scripted
 from mcp import ClientSession, McpError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -33,12 +33,14 @@ from mcp.types import (
 from pydantic import AnyUrl
 from typer.testing import CliRunner
 
+from willowbark.agents.findings import FindingsMessage
+from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams.config import Settings
 from willowbark.teams.faces import cli
 from willowbark.teams.faces.mcp_command import TOKEN_VARIABLE
 from willowbark.teams.faces.mcp_server import MOST_CHARACTERS, Server, bounded
 from willowbark.teams.page.guard import token_from
-from willowbark.tools.enclosure import disclose
+from willowbark.tools.enclosure import blocks
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RetryPolicy
@@ -75,6 +77,11 @@ def text_of(result: CallToolResult) -> str:
     (content,) = result.content
     assert isinstance(content, TextContent)
     return content.text
+
+
+def block_of(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    (block,) = blocks(text)
+    return block.read()
 
 
 # --- what is offered ---
@@ -119,31 +126,31 @@ async def test_a_search_gives_records_in_a_marked_block(address: str, tmp_path: 
     async with session(address, tmp_path) as client:
         result = await client.call_tool("search_pubmed", {"query": "migraine prevention propranolol"})
 
-    (block,) = disclose(text_of(result))
+    head, records = block_of(text_of(result))
     assert not result.isError
-    assert block.head["source"] == "pubmed"
-    assert block.head["shown"] == len(block.records) > 0
-    assert block.head["truncated"] is False
+    assert head["source"] == "pubmed"
+    assert head["shown"] == len(records) > 0
+    assert head["truncated"] is False
 
 
 def test_a_long_answer_is_cut_and_says_so() -> None:
     long = [record(str(number), f"Trial {number}", "word " * 2_000) for number in range(1, 40)]
     text = bounded(ToolReply(replies=[reply(*long)]))
 
-    (block,) = disclose(text)
+    head, records = block_of(text)
     assert len(text) <= MOST_CHARACTERS
-    assert 0 < block.head["shown"] == len(block.records) < len(long)
-    assert block.head["truncated"] is True
+    assert 0 < head["shown"] == len(records) < len(long)
+    assert head["truncated"] is True
 
 
 def test_a_record_that_is_too_long_alone_keeps_its_text() -> None:
     huge = record("1", "Trial", "Propranolol reduced attacks.", mesh_terms=[f"term {n}" for n in range(20_000)])
     text = bounded(ToolReply(replies=[reply(huge)]))
 
-    (block,) = disclose(text)
+    head, records = block_of(text)
     assert len(text) <= MOST_CHARACTERS
-    assert "Propranolol reduced attacks." in block.records[0].content
-    assert block.head["truncated"] is True
+    assert "Propranolol reduced attacks." in records[0]["content"]
+    assert head["truncated"] is True
 
 
 @pytest.mark.parametrize(
@@ -185,13 +192,13 @@ async def test_records_are_appraised_with_what_became_of_them(address: str, tmp_
     async with session(address, tmp_path) as client:
         result = await client.call_tool("appraise", asked)
 
-    (block,) = disclose(text_of(result))
-    rows = [row for drug in block.head["drugs"] for row in drug["records"]]
+    head, _ = block_of(text_of(result))
+    rows = [row for drug in head["drugs"] for row in drug["records"]]
     assert not result.isError
     assert {row["key"] for row in rows} == {"pmid:18716365", "pmid:7514874"}
     assert {row["retracted"] for row in rows if row["key"] == "pmid:18716365"} == {True}
-    assert all(drug["certainty"] and drug["steps"] for drug in block.head["drugs"])
-    assert [line.partition(":")[0] for line in block.head["missing"]] == ["999999999"]
+    assert all(drug["certainty"] and drug["steps"] for drug in head["drugs"])
+    assert [line.partition(":")[0] for line in head["missing"]] == ["999999999"]
 
 
 # --- whole runs ---
@@ -343,6 +350,14 @@ async def test_a_stock_assistant_of_autogen_uses_the_tools_through_its_workbench
         )
         result = await agent.run(task="Which drugs does ChEMBL list for migraine?")
 
+        specialist = SpecialistAgent("abroad", scripted(turn, "Seen."), workbench=workbench)
+        found = (await specialist.on_messages([asked()], CancellationToken())).chat_message
+
+    assert isinstance(found, FindingsMessage)
+    assert [(each.source, each.asked != "") for each in found.content.replies] == [("chembl", True)]
+    assert found.content.records != []
+    assert found.content.declared is not None
+    assert "search_chembl" in found.content.declared.tools
     (executed,) = [m for m in result.messages if isinstance(m, ToolCallExecutionEvent)]
     assert executed.content[0].is_error is False
     assert "chembl" in executed.content[0].content

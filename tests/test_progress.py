@@ -59,18 +59,21 @@ def page(number: int, *pmids: str) -> Any:
     return findings("literature", one, iteration=number)
 
 
+OTHERS = (findings("mechanism"), findings("trials"))
+
+
 async def test_however_sure_a_model_is_further_hits_are_read_first() -> None:
-    verdict = await judged(asked(), page(1), answer=proposal(gaps=[]))
+    verdict = await judged(asked(), page(1), *OTHERS, answer=proposal(gaps=[]))
     assert (verdict.sufficient, verdict.recommendation) == (False, "continue")
     assert (verdict.next_search_queries, verdict.next_specialists) == (["migraine drugs"], ["literature", "trials"])
 
 
 async def test_at_the_depth_asked_for_nobody_is_asked_to_read_on_but_mechanisms_are() -> None:
     wish = proposal(confidence=0.1, next_searches=searches("literature", "mechanism"), gaps=["More."])
-    verdict = await judged(asked(), page(1), answer=wish, max_records=1)
+    verdict = await judged(asked(), page(1), *OTHERS, answer=wish, max_records=1)
     assert (verdict.recommendation, verdict.next_specialists) == ("continue", ["mechanism"])
     done = proposal(confidence=0.1, next_searches=searches("trials"))
-    ended = await judged(asked(), page(1), answer=done, max_records=1)
+    ended = await judged(asked(), page(1), *OTHERS, answer=done, max_records=1)
     assert ended.stop_reason == "depth_reached"
 
 

@@ -22,7 +22,7 @@ from willowbark.agents.findings import Dossier
 from willowbark.agents.memory import CondensedContext
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.enclosure import condensed, enclose, new_marker
+from willowbark.tools.enclosure import condense, enclose, new_marker
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions.query import parse_question
 from willowbark.tools.reading.reading import Reading
@@ -193,8 +193,8 @@ def test_readings_travel_in_the_findings() -> None:
 
 async def test_a_models_memory_holds_counts_and_keys_and_what_others_said_last() -> None:
     block = enclose([TRIAL], new_marker(), head={"source": "pubmed", "status": "ok", "total": 7})
-    assert RESULT not in condensed(block)
-    assert condensed(condensed(block)) == condensed(block)
+    assert RESULT not in condense(block)
+    assert condense(condense(block)) == condense(block)
     context = CondensedContext()
     result = FunctionExecutionResult(content=block, name="search_pubmed", call_id="1", is_error=False)
     for message in (verdict(iteration=1, gaps=["early"]), verdict(iteration=2, gaps=["late"])):
@@ -224,10 +224,10 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.4",
+    "2026.11.5",
     {
         "entailment": "24947d2e",
-        "judge": "7be607f8",
+        "judge": "8b557e69",
         "literature": "10030bcb",
         "mechanism": "b089bbec",
         "reader": "8b60d387",

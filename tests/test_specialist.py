@@ -16,10 +16,8 @@ from builders import asked, scripted, verdict
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
-from willowbark.agents.literature import literature_agent
-from willowbark.agents.mechanism import mechanism_agent
 from willowbark.agents.specialist import SpecialistAgent
-from willowbark.agents.trials import trials_agent
+from willowbark.agents.specialists import literature_agent, mechanism_agent, trials_agent
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter

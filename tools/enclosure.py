@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from .evidence import Evidence
 
@@ -28,9 +28,7 @@ GUIDANCE = (
 MAX_WITHOUT_BLOCKS = 500  # characters of a tool's result that holds no records: an error, in words
 _REMEMBERED = ("source", "status", "total", "warnings")
 _OPENING = re.compile(r"<records ([0-9a-f]{16})>")
-_STATEMENT = re.compile(r"""\n<records ([0-9a-f]{16})>\n\{"[A-Z]\w*": \{.*\}\}\n</records \1>""")
-_ESCAPED = re.compile(r"\\[bfru]")
-"""How JSON writes control characters other than tabs and ends of lines."""
+_EMBEDDED = re.compile(r"""\n<records ([0-9a-f]{16})>\n\{"[A-Z]\w*": \{.*\}\}\n</records \1>""")
 _MARKED = re.compile(r"<(/?records\b)")
 _NO_KEPT = str.maketrans("", "", "\n\t")
 _KEPT_CONTROLS = "\n\t"
@@ -91,10 +89,22 @@ def unmarked(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What one block held."""
+    """What stands between two marked lines."""
 
-    head: Mapping[str, Any]
-    records: list[Evidence]
+    marker: str
+    lines: Sequence[str]
+
+    def read(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The head and the records, as JSON has them.
+
+        Raises:
+            ValueError: it is no block of ours: a line is no JSON object, or there is none.
+        """
+        try:
+            head, *records = [dict(json.loads(line)) for line in self.lines if line]
+        except TypeError as error:
+            raise ValueError("a line is no JSON object") from error
+        return head, records
 
 
 def enclose(
@@ -108,118 +118,76 @@ def enclose(
         head: what is known of the records as a whole, JSON-safe: their source, query, count.
         text_limit: characters of content to keep of each record; None keeps all.
     """
-    return enclosed(records, marker, head=head, text_limit=text_limit)[0]
-
-
-def enclosed(
-    records: Sequence[Evidence], marker: str, *, head: Mapping[str, Any] | None = None, text_limit: int | None = None
-) -> tuple[str, bool]:
-    """A block as `enclose` writes it, and whether it says all: then the same is read from it again."""
-    clean, lines = _clean(head or {}), [_written(record, text_limit) for record in records]
-    says_all = clean == (head or {}) and all(whole for _, whole in lines)
-    return _block_of([_line(clean), *(line for line, _ in lines)], marker), says_all
+    lines = []
+    for record in records:
+        line = _clean({"key": record.key, **record.model_dump()})
+        content = line["content"] or _NOTHING_VISIBLE
+        line["citation"]["title"] = line["citation"]["title"].strip() or _NOTHING_VISIBLE
+        line["content"] = content if text_limit is None or len(content) <= text_limit else f"{content[:text_limit]}…"
+        lines.append(line)
+    return _block([_clean(head or {}), *lines], marker)
 
 
 def enclose_lines(lines: Sequence[Mapping[str, Any]], marker: str, *, head: Mapping[str, Any] | None = None) -> str:
     """Write what is left of records, a line each, as a block for a prompt; arguments as `enclose`."""
-    return _block_of([_line(_clean(line)) for line in (head or {}, *lines)], marker)
+    return _block([_clean(line) for line in (head or {}, *lines)], marker)
 
 
-def _block_of(lines: Sequence[str], marker: str) -> str:
-    body = "".join(f"{line}\n" for line in lines)
-    return f"<records {marker}>\n{body}</records {marker}>"
-
-
-def condensed(text: str) -> str:
+def condense(text: str) -> str:
     """A tool's result with its records reduced to their number and keys, for a model that need not read them again."""
     found = []
-    for marker, lines in _blocks(text):
-        with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
-            found.append(_reduced(marker, lines))
+    for block in blocks(text):
+        with contextlib.suppress(ValueError, KeyError):
+            head, records = block.read()
+            if "read" not in head and isinstance(head.get("source"), str):
+                said = {name: head[name] for name in _REMEMBERED if head.get(name)}
+                head = {**said, "read": len(records), "keys": " ".join(each["key"] for each in records)}
+                records = []
+            found.append(_block([head, *records], block.marker))
     return "\n".join(found) or text[:MAX_WITHOUT_BLOCKS]
 
 
-def _reduced(marker: str, lines: Sequence[str]) -> str:
-    head, *records = [json.loads(line) for line in lines if line]
-    if "read" in head or not isinstance(head.get("source"), str):
-        return "\n".join([f"<records {marker}>", *lines, f"</records {marker}>"])
-    said = {name: head[name] for name in _REMEMBERED if head.get(name)}
-    return enclose([], marker, head={**said, "read": len(records), "keys": " ".join(each["key"] for each in records)})
-
-
-def stated(data: BaseModel, marker: str) -> str:
+def embed(data: BaseModel, marker: str) -> str:
     """Write what code must read again as a block without records, under the name of its type."""
     return enclose([], marker, head={type(data).__name__: data.model_dump(mode="json")})
 
 
-def restated(text: str, kind: type[Data]) -> Data | None:
-    """What `stated` wrote last into a text, of one type; None where there is none."""
+def extract(text: str, kind: type[Data]) -> Data | None:
+    """What `embed` wrote last into a text, of one type; None where there is none."""
     found = None
-    for block in disclose(text):
-        with contextlib.suppress(KeyError, ValidationError):
-            found = kind.model_validate(block.head[kind.__name__])
+    for block in blocks(text):
+        with contextlib.suppress(KeyError, ValueError):
+            found = kind.model_validate(block.read()[0][kind.__name__])
     return found
 
 
-def without_statements(text: str) -> str:
-    """The text without what `stated` wrote: that says again, for code, what stands before it in words."""
-    return _STATEMENT.sub("", text)
+def without_embedded(text: str) -> str:
+    """The text without what `embed` wrote: that says again, for code, what stands before it in words."""
+    return _EMBEDDED.sub("", text)
 
 
-def disclose(text: str) -> Iterator[Block]:
-    """Read the blocks that `enclose` wrote; what is not one of ours is passed over."""
-    for _, lines in _blocks(text):
-        with contextlib.suppress(ValueError, TypeError, AttributeError):
-            yield _block(lines)
-
-
-def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
-    """The blocks of a text: marker and lines."""
+def blocks(text: str) -> Iterator[Block]:
+    """The blocks that a text holds, whether or not they can be read."""
     marker, held = "", list[str]()
     for line in text.split("\n"):
         if opening := _OPENING.fullmatch(line):  # one within another: the first was never closed, and is not ours
             marker, held = opening.group(1), []
         elif marker and line == f"</records {marker}>":
-            yield marker, held
+            yield Block(marker, held)
             marker = ""
         elif marker:
             held.append(line)
 
 
-def _block(lines: Sequence[str]) -> Block:
-    head, *records = [json.loads(line) for line in lines if line]
-    return Block(dict(head), [_evidence(record) for record in records])
-
-
-def _written(record: Evidence, text_limit: int | None) -> tuple[str, bool]:
-    """A record's line, and whether it is whole: from nearly all nothing must be taken out, which shows at once."""
-    dumped: dict[str, Any] = {"key": record.key, **record.model_dump()}
-    title = record.citation.title
-    if text_limit is None and title == title.strip():
-        with contextlib.suppress(TypeError):  # what JSON does not know
-            line = _line(dumped)
-            if _shows_all(line) and not _ESCAPED.search(line):
-                return line, True
-    return _line(_record(dumped, text_limit)), False
-
-
-def _record(written: Mapping[str, Any], text_limit: int | None) -> dict[str, Any]:
-    dumped: dict[str, Any] = _clean(written)
-    content = dumped["content"] = dumped["content"] or _NOTHING_VISIBLE
-    dumped["citation"]["title"] = dumped["citation"]["title"].strip() or _NOTHING_VISIBLE
-    if text_limit is not None and len(content) > text_limit:
-        dumped["content"] = content[:text_limit] + "…"
-    return dumped
+def _block(lines: Sequence[Mapping[str, Any]], marker: str) -> str:
+    body = "".join(f"{_line(line)}\n" for line in lines)
+    return f"<records {marker}>\n{body}</records {marker}>"
 
 
 def _line(value: Any) -> str:
     """JSON on one line, also for readers to whom U+2028 and U+2029 end a line."""
     text = json.dumps(value, ensure_ascii=False)
     return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _evidence(line: dict[str, Any]) -> Evidence:
-    return Evidence.model_validate({name: value for name, value in line.items() if name != "key"})
 
 
 def _clean(value: Any) -> Any:

@@ -8,7 +8,7 @@ from functools import cache
 
 from .evidence import Evidence
 from .records import Kind
-from .sources.card import OF_NO_SOURCE, SourceCard, Specialist, given_kind, source_modules
+from .sources.card import OF_NO_SOURCE, SourceCard, given_kind, source_modules
 
 
 @cache
@@ -17,17 +17,17 @@ def cards() -> Mapping[str, SourceCard]:
     return {name: module.CARD for name, module in source_modules().items()}
 
 
-def offered(specialist: Specialist | None = None) -> tuple[str, ...]:
+def offered(specialist: str | None = None) -> tuple[str, ...]:
     """The sources of a run whose settings name none: all that need no key, of one specialist or of all."""
     return tuple(card.name for card in _of(specialist) if card.use in ("searched", "on_demand"))
 
 
-def searchable(specialist: Specialist | None = None) -> tuple[str, ...]:
+def searchable(specialist: str | None = None) -> tuple[str, ...]:
     """The sources that settings may name, of one specialist or of all."""
     return tuple(card.name for card in _of(specialist))
 
 
-def _of(specialist: Specialist | None) -> Iterable[SourceCard]:
+def _of(specialist: str | None) -> Iterable[SourceCard]:
     found = (card for card in cards().values() if card.specialist is not None)
     return (card for card in found if specialist in (None, card.specialist))
 

@@ -6,25 +6,22 @@ failure: it answers with a reply that names it. Tools of a team share one transp
 
 import asyncio
 import contextlib
-import hashlib
-import threading
 from abc import abstractmethod
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
-from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
+from functools import cache, lru_cache
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool, ToolSchema
 from pydantic import AfterValidator, BaseModel, Field, PrivateAttr, ValidationError, create_model
 
-from .enclosure import disclose, enclosed, new_marker
+from .enclosure import blocks, enclose, new_marker
 from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
 from .evidence import Evidence
 from .http.transport import Transport
 from .lexicon import canonical_drug
-from .registry import cards, searchable
+from .registry import cards, searchable, takes_names
 from .search import Source, SourceReply, Status
 from .sources.card import source_modules
 from .sources.drugs.chembl import ChEMBL
@@ -41,6 +38,9 @@ MAX_SINGLE_DRUGS = 8  # of one call to a source that is asked for each alone
 _LONGEST_NAME = 100  # letters of a drug's name that the lexicon lacks
 MAX_DRUGS = 20  # of one call: as many as a source answers in one reply of moderate size
 Args = TypeVar("Args", bound=BaseModel)
+Asked = Literal["queries", "conditions", "drugs", "citations", "numbers"]
+"""What tools are asked by: boolean queries, names of conditions, names of drugs, the PubMed number of a publication
+whose citations are wanted, numbers of single papers and trials."""
 Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]
 """What to ask, by source name."""
 
@@ -77,6 +77,24 @@ def search_args(name: str) -> type[SearchArgs]:
     bases: Any = (source_class(name).filters, SearchArgs)
     found: type[SearchArgs] = create_model(f"{name.capitalize()}Args", __base__=bases)
     return found
+
+
+def asked_by(schema: ToolSchema) -> Asked | None:
+    """What a tool is asked by, as the fields of its arguments tell; None for one that takes none of these.
+
+    >>> asked_by(SourceTool("pubmed").schema), asked_by(SourceTool("opentargets").schema), asked_by(GetPaper().schema)
+    ('queries', 'conditions', 'numbers')
+    """
+    fields = schema.get("parameters", {}).get("properties", {})
+    if "drugs" in fields:
+        return "drugs"
+    if "citations_of" in fields:
+        return "citations"
+    if "pmid" in fields or "nct_id" in fields:
+        return "numbers"
+    if "query" in fields:
+        return "conditions" if takes_names(schema["name"].removeprefix("search_")) else "queries"
+    return None
 
 
 class PaperArgs(BaseModel, extra="forbid"):
@@ -145,14 +163,11 @@ class ToolReply(BaseModel):
     def as_text(self, marker: str) -> str:
         """The records as marked blocks, below a line that tells whoever follows the run what came; written once."""
         if marker not in self._texts:
-            blocks = [
-                enclosed(reply.records, marker, head=reply.model_dump(mode="json", exclude={"records"}))
+            told = [
+                enclose(reply.records, marker, head=reply.model_dump(mode="json", exclude={"records"}))
                 for reply in self.replies
             ]
-            text = "\n".join(["; ".join(reply.line for reply in self.replies), *(block for block, _ in blocks)])
-            if all(says_all for _, says_all in blocks):
-                _results.keep(text, tuple(self.replies))
-            self._texts[marker] = text
+            self._texts[marker] = "\n".join(["; ".join(reply.line for reply in self.replies), *told])
         return self._texts[marker]
 
 
@@ -248,44 +263,38 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         return value.as_text(self._marker)
 
 
+@lru_cache(maxsize=64)
 def replies_in(text: str) -> tuple[SourceReply, ...]:
-    """The replies that the blocks of a tool's result hold: those it was written from, else read back, once."""
-    if (known := _results.of(text)) is None:
-        found = []
-        for block in disclose(text):
-            with contextlib.suppress(ValidationError):
-                found.append(SourceReply.model_validate({**block.head, "records": block.records}))
-        known = _results.keep(text, tuple(found))
-    return known
+    """The replies that the blocks of a tool's result hold, whoever wrote them: fields unknown here are passed over.
 
-
-class _Results:
-    """The latest results of tools with what they hold: specialist, analyst, events and hooks all read a turn's.
-
-    A result is known by its SHA-256: its text, a tenth of a megabyte of each, is not kept.
+    A block that cannot be read is a failed reply, and a record that cannot is named among its reply's warnings. Read
+    once: specialist, analyst and events all read a turn's results.
     """
-
-    def __init__(self, most: int = 32) -> None:
-        self._most, self._held = most, OrderedDict[bytes, tuple[SourceReply, ...]]()
-        self._lock = threading.Lock()  # runs may go on in several threads
-
-    def of(self, text: str) -> tuple[SourceReply, ...] | None:
-        with self._lock:
-            return self._held.get(self._key(text))
-
-    def keep(self, text: str, replies: tuple[SourceReply, ...]) -> tuple[SourceReply, ...]:
-        with self._lock:
-            self._held[self._key(text)] = replies
-            while len(self._held) > self._most:
-                self._held.popitem(last=False)
-        return replies
-
-    @staticmethod
-    def _key(text: str) -> bytes:
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-
-
-_results = _Results()
+    found = []
+    for block in blocks(text):
+        source = "unknown"
+        try:
+            head, lines = block.read()
+            if not {"source", "status"} <= head.keys() or "read" in head:
+                continue  # no reply of a source: what `embed` or `condense` wrote
+            source = str(head["source"])
+            records, lost = list[Evidence](), 0
+            for line in lines:
+                line.pop("key", None)
+                try:
+                    records.append(Evidence.model_validate(line, extra="ignore"))
+                except ValidationError:
+                    lost += 1
+            reply = SourceReply.model_validate({**head, "records": records}, extra="ignore")
+        except ValueError:
+            error = UnreadableReply(source, "gave records in a form that cannot be read")
+            reply = SourceReply.failed(source, "", error)
+        else:
+            if lost:
+                warning = f"{lost} of {len(lines)} records could not be read"
+                reply = reply.model_copy(update={"status": Status.PARTIAL, "warnings": [*reply.warnings, warning]})
+        found.append(reply)
+    return tuple(found)
 
 
 class SourceToolConfig(BaseModel):

@@ -57,7 +57,7 @@ _TOO_LONG = (
     "413 ",
 )
 """What servers say of a prompt that does not fit."""
-PROMPTS_VERSION = "2026.11.4"
+PROMPTS_VERSION = "2026.11.5"
 """Of the prompts beside the agents; raised whenever one of them changes what is asked."""
 _THOUGHT = ("think", "thinking", "reasoning")  # tags around what a model thinks aloud
 _KEY = re.compile(r"\b(?:sk|pk|rk|key|gsk|xai|api)[-_][\w*.-]{4,}|\b[\w-]*\*{3,}[\w-]*|\b[A-Za-z0-9_-]{32,}\b")

@@ -44,7 +44,6 @@ class UpTo:
 Line = Annotated[str, UpTo(300, least=1)]
 Query = Annotated[str, UpTo(MAX_QUERY, least=1)]
 Name = Annotated[str, UpTo(100, least=1)]
-Specialist = Literal["literature", "trials", "mechanism"]
 Score = Annotated[int, Field(ge=0, le=10)]
 
 
@@ -80,8 +79,8 @@ class NextSearch(Draft):
     """A search that could close a gap."""
 
     closes: Line = Field(description="The gap.")
-    specialist: Specialist
-    query: Query = Field(description="For mechanism just a drug's generic name.")
+    specialist: Name = Field(description="Name of who should run it, as listed.")
+    query: Query = Field(description="In the form that the specialist takes; of drugs just the generic name.")
 
 
 def _affordable(searches: list[NextSearch]) -> list[NextSearch]:

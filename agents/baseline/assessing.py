@@ -11,7 +11,7 @@ from functools import lru_cache
 from willowbark.agents.asking.claims import Claim, Stance, objection
 from willowbark.agents.asking.drafts import CandidateDraft, JudgeDraft, NextSearch, ReportDraft
 from willowbark.agents.assessment import AssessmentRequest
-from willowbark.agents.progress import readers
+from willowbark.agents.findings import Specialist
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
@@ -27,7 +27,7 @@ from willowbark.tools.records import Disease
 from willowbark.tools.registry import gives
 from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
-from willowbark.tools.toolbox import MAX_DRUGS, citations_query
+from willowbark.tools.toolbox import MAX_DRUGS, Asked, citations_query
 from willowbark.tools.wording import capital, counted
 from willowbark.tools.works.excerpts import tells_figures
 from willowbark.tools.works.sections import places
@@ -47,16 +47,17 @@ _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the
 class _Plan:
     """What to ask next, by whom, and why."""
 
+    specialists: Sequence[Specialist]
     searches: list[NextSearch] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
 
-    def ask(self, gap: str, queries: Sequence[str], specialists: Iterable[str]) -> None:
-        if queries:
+    def ask(self, gap: str, queries: Sequence[str], takes: Asked) -> None:
+        """Put queries to all specialists who take such; where there is none, the gap is left."""
+        able = [each.name for each in self.specialists if takes in each.takes]
+        if queries and able:
             self.gaps.append(gap)
             self.searches += [
-                NextSearch.model_validate({"closes": gap, "specialist": name, "query": query})
-                for query in queries
-                for name in sorted(specialists)
+                NextSearch(closes=gap[:300], specialist=name, query=query) for query in queries for name in able
             ]
 
 
@@ -94,7 +95,7 @@ def _plan(
 
     Databases of drugs are slow, and no reading waits for them. A query that stands here again asks for its next page.
     """
-    plan, condition, reading = _Plan(), _condition(asked), request.progress
+    plan, condition, reading = _Plan(request.specialists), _condition(asked), request.progress
     about, whole = condition or "what was asked", [condition] if condition else []
     searched = {search.query for search in request.searches}
     with_verdict = [candidate for candidate in candidates if candidate.has_verdict]
@@ -102,29 +103,29 @@ def _plan(
     if not reading.has_ended:
         if not candidates and not untried:
             gap = f"No drug with evidence on {about} was found."
-            plan.ask(gap, _new(whole, searched), readers())
+            plan.ask(gap, _new(whole, searched), "queries")
         for name in asked.drug_classes:
             gap = f"Records that name {name} by their own names alone."
-            plan.ask(gap, _new(_together(class_members(name), condition), searched), readers())
+            plan.ask(gap, _new(_together(class_members(name), condition), searched), "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
         wanted = _unasked([*decided, *untried, *undecided], searched)[:MAX_NAMED]
-        plan.ask(f"Further records on {', '.join(wanted)}, for or against.", _together(wanted, condition), readers())
+        plan.ask(f"Further records on {', '.join(wanted)}, for or against.", _together(wanted, condition), "queries")
         tests = [f"({query})" for each in _leading(request) for query in each.to_search_queries()[:MAX_TESTS]]
         through = ", ".join(f"{each.drug} through {each.target}" for each in _leading(request))
         plan.ask(
-            f"Records on how drugs act: {through}.", _new([" OR ".join(tests)] if tests else [], searched), readers()
+            f"Records on how drugs act: {through}.", _new([" OR ".join(tests)] if tests else [], searched), "queries"
         )
-        plan.ask(*_chase(with_verdict, request), ["literature"])
+        plan.ask(*_chase(with_verdict, request), "citations")
         if reading.goes_on:
             left = f"{reading.hits - reading.read:,} of {reading.hits:,} hits"
             pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # of hits that others gave, perhaps
-            plan.ask(f"{left if reading.hits > reading.read else pages} unread.", reading.unread, readers())
+            plan.ask(f"{left if reading.hits > reading.read else pages} unread.", reading.unread, "queries")
     entries = [search for search in request.searches if gives(search.source) in ENTRIES]
     if entries and all(search.status is Status.UNAVAILABLE for search in entries) and request.iteration == 1:
-        plan.ask(f"Drugs that databases list for {about}.", whole, ["mechanism"])
+        plan.ask(f"Drugs that databases list for {about}.", whole, "conditions")
     unknown = _unasked(decided[:MAX_DRUGS], {search.query for search in entries})
     if not plan.searches or request.iteration + 1 >= request.most_rounds:  # they are looked up beside the reading
-        plan.ask(f"Mechanisms and labels of {', '.join(unknown)}.", unknown, ["mechanism"])
+        plan.ask(f"Mechanisms and labels of {', '.join(unknown)}.", unknown, "drugs")
     return plan
 
 

@@ -11,6 +11,7 @@ import json
 import logging
 import re
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, Self
 
 from autogen_core import EVENT_LOGGER_NAME, CancellationToken, Component, FunctionCall
@@ -34,7 +35,7 @@ from willowbark.agents.asking import REQUEST
 from willowbark.agents.assessment import AssessmentRequest, NextSearches
 from willowbark.agents.findings import summed_up
 from willowbark.agents.report.writing import DraftRequest
-from willowbark.tools.enclosure import disclose, restated
+from willowbark.tools.enclosure import Block, blocks, extract
 from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions.query import parse_question, plain_query, preprocess_query
@@ -119,23 +120,10 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         return CreateResult(finish_reason=reason, content=content, usage=usage, cached=False)
 
     async def create_stream(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
+        self, messages: Sequence[LLMMessage], **options: Any
     ) -> AsyncGenerator[str | CreateResult, None]:
-        """Answer a request as a stream of one piece."""
-        result = await self.create(
-            messages,
-            tools=tools,
-            tool_choice=tool_choice,
-            json_output=json_output,
-            extra_create_args=extra_create_args,
-        )
+        """Answer a request as a stream of one piece; arguments as `create`."""
+        result = await self.create(messages, **options)
         if isinstance(result.content, str):
             yield result.content
         yield result
@@ -194,7 +182,7 @@ def answer_of(
         return draft(request).model_dump_json()
     if messages and isinstance(last := messages[-1], FunctionExecutionResultMessage):
         results = [result.content for result in last.content]
-        if not tools or any(next(disclose(each), None) for each in results):  # else none of the calls could be made
+        if not tools or any(next(blocks(each), None) for each in results):  # else none of the calls could be made
             return summed_up([reply for each in results for reply in replies_in(each)])
     if tools:
         return tool_calls(messages, tools) or "There is nothing to search for with these tools."
@@ -265,7 +253,7 @@ def _arguments(
     elif "query" in fields and takes_names(source):
         conditions = parse_question(question).conditions or (plain_query(question),)
         yield from ({"query": each} for each in conditions if source in for_conditions or each in wanted)
-    elif "query" in fields and source != tool:
+    elif "query" in fields:
         queries = (
             [each for each in wanted if not _CITATIONS.search(each) and not (takes_drugs and canonical_drug(each))]
             if wanted
@@ -276,17 +264,19 @@ def _arguments(
 
 def _next_page(tool: str, arguments: dict[str, Any], messages: Sequence[LLMMessage]) -> dict[str, Any] | None:
     """A search with the page to ask for: the one after those that were read; None where there is none."""
-    pages = [
-        next(disclose(said), None)
-        for call, said in _answered(messages)
-        if call.name == tool and _query(call) == arguments["query"]
-    ]
-    if not pages:
+    read, hits = list[int](), 0
+    for call, result in _answered(messages):
+        if call.name == tool and _query(call) == arguments["query"]:
+            with suppress(ValueError):  # no block, as of a failed call: nothing was read
+                head, records = next(blocks(result), Block("", ())).read()
+                hits = max(hits, head.get("total", 0))
+                read.append(head.get("read", len(records)))
+                continue
+            read.append(0)
+    if not read:
         return arguments
-    read = [0 if page is None else page.head.get("read", len(page.records)) for page in pages]
-    hits = max(page.head.get("total", 0) if page is not None else 0 for page in pages)
     is_over = not read[-1] or sum(read) >= hits
-    return None if is_over or takes_names(tool.removeprefix("search_")) else {**arguments, "page": len(pages) + 1}
+    return None if is_over or takes_names(tool.removeprefix("search_")) else {**arguments, "page": len(read) + 1}
 
 
 def _query(call: FunctionCall) -> object:
@@ -318,7 +308,7 @@ def _wanted(messages: Sequence[LLMMessage]) -> list[str]:
     for source, said in _said(messages):
         if source == "user":
             break
-        if (wanted := restated(said, NextSearches)) is not None:
+        if (wanted := extract(said, NextSearches)) is not None:
             return wanted.next_search_queries
     return []
 

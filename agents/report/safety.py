@@ -143,13 +143,12 @@ def _of_databases(records: Sequence[Evidence], references: References) -> Iterat
 def _approval(records: Sequence[Evidence], references: References) -> Flow:
     for record in records:
         if isinstance(said := record.record, Approval):
-            first = next(
-                (a for a in said.applications if a.get("approved") == said.first_approved), said.applications[0]
-            )
-            brand = f", {first['brand']}" if "brand" in first else ""
+            first = next((a for a in said.applications if a.get("approved") == said.first_approved), None)
+            named = ", ".join(first[name] for name in ("number", "brand") if name in first) if first else ""
             when = said.first_approved or "on a day that is not given"
-            sold = "" if said.is_sold else "; all of them discontinued, copies may be sold"
-            told = f"first {when} by the {said.agency} ({first['number']}{brand}), among the products listed{sold}"
+            sold = "; all of them discontinued, copies may be sold" if said.is_sold is False else ""
+            told = f"first {when} by the {said.agency or 'agency that is not named'}{f' ({named})' if named else ''}"
+            told += f", among the products listed{sold}"
             return flow(told, references.cite([record.key]))
     years = [
         (r.record.first_approval, r.key, title_of(r.citation.source))

@@ -21,7 +21,7 @@ from willowbark.agents.autogen import KEPT, Kept, openai_server
 from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN
 from willowbark.agents.reporter import analyst_name
 from willowbark.teams.run.budget import Budget
-from willowbark.tools.enclosure import without_statements
+from willowbark.tools.enclosure import without_embedded
 
 from .journal import Journal
 
@@ -217,6 +217,6 @@ def _sort_messages(messages: Sequence[LLMMessage]) -> Iterator[dict[str, Any]]:
         if by_users:
             for each in dumped:
                 if isinstance(each["content"], str):
-                    each["content"] = without_statements(each["content"])
+                    each["content"] = without_embedded(each["content"])
             dumped.sort(key=lambda each: json.dumps(each, sort_keys=True))
         yield from dumped

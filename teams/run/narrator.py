@@ -39,7 +39,6 @@ from ..model_clients import BASELINE
 from .budget import account_of, prices_of
 
 _log = logging.getLogger("willowbark.run")
-_SPECIALISTS = ("literature", "trials", "mechanism")
 
 
 @dataclass
@@ -125,9 +124,9 @@ class Narrator:
     def _text(self, message: TextMessage) -> Iterator[AgentEvent]:
         if message.source == "user":
             self.messages.append(message)
-        elif message.source in _SPECIALISTS:
+        elif message.metadata.get("role") == "specialist":
             yield self.event("thinking", message.content, agent=message.source)
-        elif message.source == "judge":
+        elif message.metadata.get("role") == "judge":
             yield self.event("judging", message.content, agent=message.source)
 
     def stopped(self, error: BaseException) -> AgentEvent:

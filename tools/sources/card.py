@@ -35,7 +35,6 @@ bag of words: without its operators, `migraine OR headache` would ask for both."
 Use = Literal["searched", "on_demand", "named", "looked_up"]
 """`searched` for every question; `on_demand`, a tool for single drugs, offered in every run; `named`, searched where
 settings name it; `looked_up`, asked about records at hand alone."""
-Specialist = Literal["literature", "trials", "mechanism"]
 
 
 class SourceCard(BaseModel, frozen=True, extra="forbid"):
@@ -94,8 +93,8 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """Name of the tool of a source that is asked on demand; None for the others, which have `search_NAME`."""
     batches: bool = False
     """Of a source that is asked on demand: whether many drugs take one request."""
-    specialist: Specialist | None = None
-    """Whose it is; None for one that is only looked up."""
+    specialist: str | None = None
+    """Name of the specialist whose it is (see `agents/specialists.py`); None for one that is only looked up."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "SourceCard":
