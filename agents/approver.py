@@ -129,7 +129,7 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
 
     async def _request(self) -> ApprovalRequest:
         self._run.readings.take(self._dossier.readings)
-        _, candidates = await self._run.checked(self._dossier.question, self._run.pool(self._dossier))
+        _, candidates = await self._run.checked(self._dossier.asked, self._run.pool(self._dossier))
         return ApprovalRequest(
             question=self._dossier.question,
             candidates=proposals_of(candidates),

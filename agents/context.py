@@ -17,6 +17,7 @@ from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.enclosure import new_marker
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.transport import Transport
+from willowbark.tools.questions import Question
 from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, may_be_open, read_full_texts
 from willowbark.tools.works.identity import published_articles, resolve
 from willowbark.tools.works.linking import link
@@ -42,7 +43,7 @@ async def look_up(cited: Sequence[Evidence], open_ones: Sequence[Evidence], tran
 
 
 async def checked(
-    question: str,
+    question: Question,
     pool: Sequence[Evidence],
     transport: Transport | None,
     readings: Readings | None = None,
@@ -54,7 +55,7 @@ async def checked(
     on its record, and fails nothing.
 
     Args:
-        question: as it was asked.
+        question: what is asked.
         pool: all records found, united and ranked.
         transport: the way to the sources; None looks nothing up.
         readings: of the run, so that no record is read twice; None reads anew.
@@ -78,7 +79,7 @@ async def checked(
 
 
 async def _settled(
-    question: str, pool: Sequence[Evidence], readings: Readings
+    question: Question, pool: Sequence[Evidence], readings: Readings
 ) -> tuple[list[Evidence], list[Candidate]]:
     settled = link(settle(pool))
     return settled, await asyncio.to_thread(appraise_candidates, question, settled, readings)
@@ -126,7 +127,7 @@ Exhausted = Literal["token_budget_exceeded", "timeout"]
 """The budget of which less than the reserve is left."""
 BeforeTool = Callable[[str, int, str, BaseModel], Awaitable[None]]
 Checked = tuple[list[Evidence], list[Candidate]]
-Drafts = Callable[[str, Sequence[Evidence], int, CancellationToken], Awaitable[object]]
+Drafts = Callable[[Question, Sequence[Evidence], int, CancellationToken], Awaitable[object]]
 
 
 class RunContext:
@@ -173,12 +174,12 @@ class RunContext:
         self.drafts: Drafts | None = None
         """Has a report drafted from a question and the records found until a round; None where none is before a judge's
         last word, or a person's."""
-        self.question = ""
-        """As it was asked; empty until a specialist has heard it."""
+        self.asked: Question | None = None
+        """None until a specialist has heard it."""
         self._ahead: list[asyncio.Future[Any]] = []
         self._reading, self._over = asyncio.Lock(), threading.Event()
         self._pool: tuple[str, Sequence[object], list[Evidence]] | None = None
-        self._checked: tuple[tuple[str, ...], Checked] | None = None
+        self._checked: tuple[tuple[object, ...], Checked] | None = None
         self._looked_up: tuple[Sequence[Evidence], Sequence[Evidence], asyncio.Future[LookedUp]] | None = None
 
     def look_ahead(self, drugs: Sequence[str]) -> None:
@@ -188,12 +189,12 @@ class RunContext:
         """
         self._ahead += [asyncio.ensure_future(look_up(drugs)) for look_up in self.looks_up.values() if drugs]
 
-    def check_ahead(self, question: str, pool: Sequence[Evidence]) -> None:
+    def check_ahead(self, question: Question, pool: Sequence[Evidence]) -> None:
         """Have the records checked that the report will cite, while the last round looks up what drugs do."""
         if self.transport is not None:
             self._ahead.append(asyncio.ensure_future(self._check(question, pool, self.transport)))
 
-    async def _check(self, question: str, pool: Sequence[Evidence], transport: Transport) -> None:
+    async def _check(self, question: Question, pool: Sequence[Evidence], transport: Transport) -> None:
         settled, candidates = await _settled(question, pool, self.readings)
         await self._look_up(_rested_on(candidates, settled), _worth_reading(candidates, settled), transport)
 
@@ -208,7 +209,7 @@ class RunContext:
         return await asyncio.shield(self._looked_up[2])
 
     def draft_ahead(
-        self, question: str, pool: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
+        self, question: Question, pool: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
     ) -> None:
         """Have the report drafted while the judge speaks on the last round: whatever it says, the search ends."""
         if self.drafts is not None:
@@ -216,10 +217,10 @@ class RunContext:
 
     def read_ahead(self, records: Sequence[Evidence]) -> None:
         """Have records read while other replies are waited for: the judge finds most of it done, and says the same."""
-        if self.question and records:
-            self._ahead.append(asyncio.ensure_future(self._read(self.question, records)))
+        if self.asked and records:
+            self._ahead.append(asyncio.ensure_future(self._read(self.asked, records)))
 
-    async def _read(self, question: str, records: Sequence[Evidence]) -> None:
+    async def _read(self, question: Question, records: Sequence[Evidence]) -> None:
         async with self._reading:  # one reply after another: more threads would only wait for each other
             await asyncio.to_thread(read_ahead, question, records, self.readings, self._over.is_set)
 
@@ -241,7 +242,7 @@ class RunContext:
             known = self._pool = said, heard[:], dossier.pool()
         return known[2]
 
-    async def checked(self, question: str, pool: Sequence[Evidence]) -> Checked:
+    async def checked(self, question: Question, pool: Sequence[Evidence]) -> Checked:
         """The checked pool and its candidates, looked up once: approver and report agent look at the same pool."""
         key = (question, *(record.key for record in pool))
         if self._checked is None or self._checked[0] != key:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from willowbark.tools.appraisal.candidates import named_drugs
 from willowbark.tools.enclosure import unmarked
 from willowbark.tools.evidence import Evidence, EvidenceStore, merge
+from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.ranking import rank
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug
@@ -123,6 +124,11 @@ class Dossier(BaseModel, extra="forbid"):
         """Who searched so far, in alphabetical order: those who can be asked to search again."""
         known = {each.specialist: each.declared or Specialist(name=each.specialist) for each in self.in_order}
         return [known[name] for name in sorted(known)]
+
+    @property
+    def asked(self) -> Question:
+        """What the question asks."""
+        return parse_question(self.question)
 
     @property
     def iteration(self) -> int:

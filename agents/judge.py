@@ -22,7 +22,6 @@ from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, assess
-from willowbark.tools.questions.query import parse_question
 from willowbark.tools.toolbox import MAX_DRUGS
 
 from .analyst import Analyst, AnalystConfig, made_of
@@ -167,10 +166,10 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         dossier = self._dossier
         pool = self._run.pool(dossier)
         self._run.readings.take(dossier.readings)
-        candidates = await asyncio.to_thread(appraise_candidates, dossier.question, pool, self._run.readings)
+        candidates = await asyncio.to_thread(appraise_candidates, dossier.asked, pool, self._run.readings)
         iteration = max(dossier.iteration, self._assessed + 1)
         if iteration >= self.limits.max_iterations:
-            self._run.draft_ahead(dossier.question, pool, iteration, cancellation_token)
+            self._run.draft_ahead(dossier.asked, pool, iteration, cancellation_token)
         reading = self._progress(pool, candidates)
         known = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms]
         request = AssessmentRequest(
@@ -187,9 +186,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
             shown_before=self._shown,
             specialists=dossier.specialists,
             marker=self._run.marker,
-            hypotheses=assess(known[:MAX_DRUGS], pool, parse_question(dossier.question))[0]
-            if known
-            else HypothesisAssessment(),
+            hypotheses=assess(known[:MAX_DRUGS], pool, dossier.asked)[0] if known else HypothesisAssessment(),
         )
         notes: list[str] = []
         used = RequestUsage(prompt_tokens=0, completion_tokens=0)
@@ -210,7 +207,7 @@ class JudgeAgent(Analyst, Component[JudgeAgentConfig]):
         verdict = _decided(draft, dossier, iteration, pool, candidates, self.limits, exhausted, reading)
         if verdict.recommendation == "continue":
             if reading.has_ended:
-                self._run.check_ahead(dossier.question, pool)
+                self._run.check_ahead(dossier.asked, pool)
             self._run.look_ahead([candidate.drug for candidate in candidates if candidate.has_verdict][:MAX_DRUGS])
         read = {candidate.drug for candidate in candidates}
         if strange := sum(_generic(name) not in read for name in draft.drug_candidates):

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.questions import Question
 
 from .analyst import Analyst, AnalystConfig, made_of
 from .approval import Approval, ApprovalMessage
@@ -139,7 +140,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
     ) -> None:
         super().__init__(name, description, model_client, fallback, system_message or prompt("report.md"), include_rag)
         self._has_asked = False
-        self._begun: tuple[tuple[str, ...], asyncio.Future[_Drafted]] | None = None
+        self._begun: tuple[tuple[object, ...], asyncio.Future[_Drafted]] | None = None
         self._forget()
         self._run = RunContext()
 
@@ -196,7 +197,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
             self._usage += turns_of(message.source, message.content.iteration, message.models_usage, message)
 
     async def _begin(
-        self, question: str, found: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
+        self, question: Question, found: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
     ) -> None:
         """Draft before the judge has spoken on the last of what is found."""
         drafted = asyncio.ensure_future(self._draft(question, found, iteration, cancellation_token))
@@ -204,13 +205,13 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         await drafted
 
     async def _draft(
-        self, question: str, found: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
+        self, question: Question, found: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
     ) -> _Drafted:
         pool, appraised = await self._run.checked(question, found)
         approval = self._approval or Approval.not_asked()
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
         candidates = [candidate for candidate in appraised if candidate not in aside]
-        writing = Writing(self.name, self._system_message, question, pool, candidates, approval)
+        writing = Writing(self.name, self._system_message, question.text, pool, candidates, approval)
         writing.aids = self._aids(self._run, pool, iteration)
         if not aside or any(candidate.has_verdict for candidate in candidates):
             await writing.run(self._clients, cancellation_token)
@@ -221,7 +222,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
     ) -> tuple[ResearchReport, RequestUsage, list[BaseAgentEvent]]:
         """The report, its tokens, and what a model asked the records before it wrote."""
         self._run.readings.take(self._dossier.readings)
-        question, iteration = self._dossier.question, max(1, self._dossier.iteration)
+        question, iteration = self._dossier.asked, max(1, self._dossier.iteration)
         found = self._run.pool(self._dossier)
         if self._begun is not None and self._begun[0] == _about(question, found):
             drafted = await self._begun[1]
@@ -309,7 +310,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         return cls(**made_of(config))
 
 
-def _about(question: str, pool: Sequence[Evidence]) -> tuple[str, ...]:
+def _about(question: Question, pool: Sequence[Evidence]) -> tuple[object, ...]:
     return (question, *(record.key for record in pool))
 
 

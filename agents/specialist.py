@@ -31,7 +31,7 @@ from pydantic import Field
 
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.evidence import merge
-from willowbark.tools.questions.query import parse_question
+from willowbark.tools.questions import parse_question
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import EvidenceTool, asked_by, replies_in
 from willowbark.tools.wording import counted
@@ -148,7 +148,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         turn = _Turn(self.name, _round_of(messages))
         for message in messages:
             if isinstance(message, TextMessage) and message.source == "user":
-                self._run.question = message.content
+                self._run.asked = parse_question(message.content)
         self._hand_over(turn.iteration)
         before, known = await self._model_context.save_state(), frozenset(self._was_read)
         deadline = time.monotonic() + self._turn_timeout_s
@@ -176,11 +176,11 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             return
         messages = await self._model_context.get_messages()
         asked = [m.content for m in messages if isinstance(m, UserMessage) and m.source == "user"]
-        question = str(asked[-1]) if asked else ""
+        question = parse_question(str(asked[-1]) if asked else "")
         records = merge(record for reply in turn.replies for record in reply.records)
-        new = [each for each in to_read(records, parse_question(question)) if each.fingerprint not in self._was_read]
+        new = [each for each in to_read(records, question) if each.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())
-        turn.read = await read(client, question, new, self._run.marker, cancellation_token, left_s)
+        turn.read = await read(client, question.text, new, self._run.marker, cancellation_token, left_s)
         self._was_read |= turn.read.done
 
     async def _declare(self) -> Specialist:

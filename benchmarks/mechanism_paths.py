@@ -25,7 +25,7 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.mechanism.graph import MechanismGraph
-from willowbark.tools.questions.query import parse_question
+from willowbark.tools.questions import parse_question
 from willowbark.tools.records import Drug
 from willowbark.tools.sandbox.library import Drug as LibraryDrug
 from willowbark.tools.sandbox.library import Library

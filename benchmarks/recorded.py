@@ -38,7 +38,7 @@ from willowbark.teams.ledger.model_calls import request_key
 from willowbark.teams.run.research import research
 from willowbark.tools.appraisal.appraised import condition_of
 from willowbark.tools.lexicon import find_drugs
-from willowbark.tools.questions.query import parse_question
+from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.learned import LearnedReader
 from willowbark.tools.reading.reading import Asked
 

@@ -12,7 +12,7 @@ from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.appraisal.harms import harms
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.questions.query import parse_question
+from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug, Label

@@ -10,7 +10,7 @@ from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, on_condition
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.questions.query import parse_question
+from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import Reading
 
 TEXT = "450 adults were randomised, double blind, to propranolol or placebo. Propranolol reduced migraine attacks."

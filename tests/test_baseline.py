@@ -27,7 +27,7 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import enclose, new_marker
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.questions.query import preprocess_query
+from willowbark.tools.questions import preprocess_query
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import GetMechanisms, GetPaper, GetTrial, SourceTool
 

@@ -12,7 +12,7 @@ from willowbark.tools.http.endpoints import Endpoint, Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.http.wire import HttpxWire
-from willowbark.tools.questions import naming
+from willowbark.tools.questions import question
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs import chembl, chembl_record
 from willowbark.tools.sources.drugs.chembl import ChEMBL, by_phase, names_it
@@ -344,4 +344,4 @@ def test_a_salt_bears_the_name_of_its_drug() -> None:
 def test_the_examples_in_the_docstrings_hold() -> None:
     assert doctest.testmod(chembl).failed == 0
     assert doctest.testmod(chembl_record).failed == 0
-    assert doctest.testmod(naming).failed == 0
+    assert doctest.testmod(question).failed == 0

@@ -16,6 +16,7 @@ from willowbark.tools.appraisal.candidates import appraise_candidates, read_ahea
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog, Transport
+from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.learned import LearnedReader
 from willowbark.tools.reading.reading import Reading
@@ -66,7 +67,7 @@ def test_agents_that_heard_the_same_share_one_pool_and_what_one_alone_heard_is_n
 def test_what_was_read_ahead_is_not_read_again_and_says_the_same() -> None:
     reader = Counting()
     readings = Readings(reader)
-    read_ahead(QUESTION, POOL, readings)
+    read_ahead(parse_question(QUESTION), POOL, readings)
     ahead = list(reader.read)
 
     found = appraise_candidates(QUESTION, POOL, readings)
@@ -80,7 +81,7 @@ def test_a_copy_of_a_record_is_not_read_ahead_of_being_united_with_it() -> None:
     reader = Counting()
     readings = Readings(reader)
     copy = record("1", "Propranolol in migraine prophylaxis", "Propranolol reduced attacks of migraine.")
-    read_ahead(QUESTION, [*POOL[:1], copy], readings)
+    read_ahead(parse_question(QUESTION), [*POOL[:1], copy], readings)
     assert reader.read == ["propranolol"]
 
 
@@ -88,7 +89,7 @@ async def test_a_run_that_ends_reads_no_further_record() -> None:
     reader = Counting()
     reader.may_go_on.clear()
     run = RunContext(readings=Readings(reader))
-    run.question = QUESTION
+    run.asked = parse_question(QUESTION)
     run.read_ahead(POOL)
     await asyncio.to_thread(reader.begun.wait, 10)
 
@@ -102,7 +103,7 @@ async def test_a_run_that_ends_reads_no_further_record() -> None:
 def test_threads_that_read_at_once_cut_each_record_once() -> None:
     reader = Counting()
     readings = Readings(reader)
-    threads = [threading.Thread(target=read_ahead, args=(QUESTION, POOL, readings))]
+    threads = [threading.Thread(target=read_ahead, args=(parse_question(QUESTION), POOL, readings))]
     threads += [threading.Thread(target=appraise_candidates, args=(QUESTION, POOL, readings)) for _ in range(3)]
     for thread in threads:
         thread.start()

@@ -11,7 +11,7 @@ from willowbark.tools.evidence import Citation, Evidence, SourceName
 from willowbark.tools.mechanism.graph import GAP, MOST, MechanismGraph
 from willowbark.tools.mechanism.hypotheses import assess
 from willowbark.tools.mechanism.steps import WEIGHTS, Backing, Node, Step, weight_of
-from willowbark.tools.questions.query import parse_question
+from willowbark.tools.questions import parse_question
 from willowbark.tools.records import Disease, Drug, Protein, Record
 from willowbark.tools.records.parts import Mechanism
 

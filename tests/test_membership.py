@@ -4,7 +4,7 @@ import pytest
 from builders import drug_record, record
 
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.questions.membership import belongs
+from willowbark.tools.lexicon.drug_classes import belongs_to_class
 
 TRIALS = [
     record("1", "Topiramate in migraine prevention", "Topiramate reduced migraine attacks against placebo (p<0.001)."),
@@ -29,7 +29,7 @@ TRIALS = [
 def test_members_endings_and_uses_decide(
     drug: str, marketed_for: list[str], classes: list[str], expected: bool
 ) -> None:
-    assert belongs(drug, marketed_for, classes) is expected
+    assert belongs_to_class(drug, marketed_for, classes) is expected
 
 
 def test_drugs_of_a_class_asked_about_come_first() -> None:

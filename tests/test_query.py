@@ -5,14 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from willowbark.tools.errors import UsageError
-from willowbark.tools.questions.query import (
-    LONGEST_QUESTION,
+from willowbark.tools.questions import (
     QuestionError,
     parse_question,
     plain_query,
     preprocess_query,
     validate_question,
 )
+from willowbark.tools.questions.question import LONGEST_QUESTION
 
 PIECES = st.sampled_from(
     [

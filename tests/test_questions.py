@@ -9,7 +9,7 @@ from willowbark.tools.appraisal.candidates import appraise_candidates, known_dru
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions
 from willowbark.tools.lexicon.matching import phrase_key, read_table
-from willowbark.tools.questions.query import parse_question, preprocess_query
+from willowbark.tools.questions import parse_question, preprocess_query
 
 TABLE = Path(__file__).parent / "cases" / "questions.tsv"
 SMALLEST_SHARE = {"made on": 0.97, "apart": 0.92}

@@ -24,7 +24,7 @@ from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import condense, enclose, new_marker
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.questions.query import parse_question
+from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import Reading
 
 RESULT = "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001)."

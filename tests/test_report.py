@@ -16,7 +16,7 @@ from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.report.sections import question_as_read
 from willowbark.agents.reporter import ReportAgent
-from willowbark.tools.questions.query import parse_question
+from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import Match, Passage
 from willowbark.tools.search import Status
 

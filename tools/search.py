@@ -19,8 +19,8 @@ from .collected import CollectedEvidence
 from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .evidence import Evidence, SearchResult, SourceName, merge
 from .http.transport import Transport
-from .questions.naming import asked_for, words_of
-from .questions.query import ParsedQuestion
+from .questions import Question
+from .questions.question import read_query
 from .ranking import rank
 from .sources.card import SourceCard
 
@@ -307,18 +307,16 @@ class LookUps(Source):
             SearchError: no answer, or no readable one.
         """
         page = SearchFilters.of(self.name, filters).page
-        asked, words = asked_for(query), words_of(self.name, query)
-        if not asked.drugs and (others := await self.without_drugs(asked, words)):
+        asked = read_query(self.name, query)
+        if not asked.drugs and (others := await self.without_drugs(asked)):
             records, problems, url = others
             shown = records[(page - 1) * max_results : page * max_results]
-            return self.reply(query, shown, words=words, total=len(records), problems=problems, url=url)
-        names = asked.drugs or (words,)
+            return self.reply(query, shown, words=asked.words, total=len(records), problems=problems, url=url)
+        names = asked.drugs or (asked.words,)
         asked_for_now = names[: min(max_results, self.MOST_NAMES)] if self.MOST_NAMES else names
         return await self.by_names(query, asked_for_now, max_results)
 
-    async def without_drugs(
-        self, asked: ParsedQuestion, words: str
-    ) -> tuple[Sequence[Evidence], Sequence[str], str] | None:
+    async def without_drugs(self, asked: Question) -> tuple[Sequence[Evidence], Sequence[str], str] | None:
         """All there is on a query that names no drug: records, problems, the request; None takes its words for a name.
 
         Raises as `find`.

@@ -25,7 +25,7 @@ from willowbark.tools.appraisal.candidates import studies
 from willowbark.tools.enclosure import GUIDANCE, enclose_lines
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug
-from willowbark.tools.questions.query import ParsedQuestion
+from willowbark.tools.questions import Question
 from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.reading import Passage, Reading
 from willowbark.tools.registry import kind_of
@@ -137,7 +137,7 @@ class Read:
         ]
 
 
-def to_read(pool: Iterable[Evidence], asked: ParsedQuestion) -> list[ToRead]:
+def to_read(pool: Iterable[Evidence], asked: Question) -> list[ToRead]:
     """The publications of a pool that tell of drugs in the condition, as they are put before a model."""
     condition = condition_of(asked)
     return [

@@ -19,9 +19,9 @@ from willowbark.tools.appraisal.candidates import Candidate, is_condition, known
 from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
+from willowbark.tools.lexicon.drug_classes import belongs_to_class
 from willowbark.tools.mechanism.hypotheses import MechanismHypothesis
-from willowbark.tools.questions.membership import belongs
-from willowbark.tools.questions.query import ParsedQuestion, parse_question, preprocess_query
+from willowbark.tools.questions import Question, parse_question, preprocess_query
 from willowbark.tools.reading.text import sentence_spans, sentences
 from willowbark.tools.records import Disease
 from willowbark.tools.registry import gives
@@ -89,7 +89,7 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
 
 
 def _plan(
-    asked: ParsedQuestion, candidates: Sequence[Candidate], untried: Sequence[str], request: AssessmentRequest
+    asked: Question, candidates: Sequence[Candidate], untried: Sequence[str], request: AssessmentRequest
 ) -> _Plan:
     """What another round asks: while reading pays, further hits, all drugs in one query; then what databases know.
 
@@ -157,12 +157,12 @@ def _leading(request: AssessmentRequest) -> list[MechanismHypothesis]:
     return [each for each in request.hypotheses.hypotheses if each.drug in leading]
 
 
-def _untried(asked: ParsedQuestion, candidates: Sequence[Candidate], request: AssessmentRequest) -> list[str]:
+def _untried(asked: Question, candidates: Sequence[Candidate], request: AssessmentRequest) -> list[str]:
     """Drugs that the databases list for the condition, on which no record was read and none was asked for."""
     read = {candidate.drug for candidate in candidates if candidate.has_verdict}
     known = known_drugs(asked, request.records)
     if asked.drug_classes:
-        known = [drug for drug in known if belongs(drug, (), asked.drug_classes)]
+        known = [drug for drug in known if belongs_to_class(drug, (), asked.drug_classes)]
     searched = {search.query for search in request.searches}
     return _unasked([drug for drug in known if drug not in read], searched)
 
@@ -178,7 +178,7 @@ def _names_in(query: str) -> frozenset[str]:
     return frozenset(mention.name for mention in find_drugs(query))
 
 
-def _condition(asked: ParsedQuestion) -> str:
+def _condition(asked: Question) -> str:
     """The condition to search for beside drugs; else the question's other words, and nothing where it has none."""
     others = (term for term in asked.terms if canonical_drug(term) is None and canonical_class(term) is None)
     return asked.conditions[0] if asked.conditions else " ".join(others)

@@ -38,7 +38,7 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.enclosure import Block, blocks, extract
 from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.lexicon import canonical_drug
-from willowbark.tools.questions.query import parse_question, plain_query, preprocess_query
+from willowbark.tools.questions import parse_question, plain_query, preprocess_query
 from willowbark.tools.registry import asked_for_conditions, takes_names
 from willowbark.tools.toolbox import replies_in
 

@@ -13,7 +13,7 @@ from willowbark.tools.appraisal import EffectSize
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import date_parts, surname
 from willowbark.tools.lexicon import find_drugs
-from willowbark.tools.questions.query import parse_question
+from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.numbers import RATIOS
 
 from ..report.content import NOT_REPORTED, DrugCandidate, EvidenceRow, ReportContent, TrialRow

@@ -9,7 +9,7 @@ from willowbark.tools.appraisal import StudyDesign, is_addressed_to_machines
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.questions.query import ParsedQuestion, parse_question
+from willowbark.tools.questions import Question
 from willowbark.tools.wording import counted, listed
 from willowbark.tools.works.sections import conflicts_of, licence_of, places
 from willowbark.tools.works.trust import is_unchecked
@@ -88,11 +88,11 @@ class Material:
     readings: Readings = field(default_factory=Readings)
     """Of the run."""
     records: Mapping[str, Evidence] = field(init=False)
-    asked: ParsedQuestion = field(init=False)
+    asked: Question = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", {record.key: record for record in self.pool})
-        object.__setattr__(self, "asked", parse_question(self.dossier.question))
+        object.__setattr__(self, "asked", self.dossier.asked)
 
     @property
     def reason(self) -> str:

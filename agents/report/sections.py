@@ -6,8 +6,8 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.questions import Question
 from willowbark.tools.questions.kinds import ON_HARM, Kind
-from willowbark.tools.questions.query import ParsedQuestion
 from willowbark.tools.records import Trial
 from willowbark.tools.wording import counted, listed, tally
 
@@ -218,7 +218,7 @@ def methodology_section(material: Material) -> ReportSection:
     return ReportSection.of("Methodology", [*map(paragraph, said), *([points(aside)] if aside else [])])
 
 
-def question_as_read(asked: ParsedQuestion) -> str:
+def question_as_read(asked: Question) -> str:
     """The question as it was understood: population, intervention, comparator and outcome, in one sentence."""
     named, drugs = (as_asked(name, asked.text) for name in asked.conditions), [*asked.drugs, *asked.drug_classes]
     compared = asked.kind == "compare" and len(drugs) > 1

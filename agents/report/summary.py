@@ -10,7 +10,7 @@ from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.lexicon import withdrawn
-from willowbark.tools.questions.scope import speaks_of
+from willowbark.tools.questions.question import speaks_of
 from willowbark.tools.reading.design import RANDOMISED
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import capital, counted, listed, short, tally

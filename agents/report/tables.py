@@ -14,7 +14,7 @@ from willowbark.tools.appraisal.candidates import Candidate, on_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions
-from willowbark.tools.questions.query import ParsedQuestion
+from willowbark.tools.questions import Question
 from willowbark.tools.ranking import content_words
 from willowbark.tools.reading.numbers import effect_sizes_of, figures
 from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
@@ -328,7 +328,7 @@ def flow(material: Material) -> Flow:
     )
 
 
-def _reason(record: Evidence, appraised: set[str], asked: ParsedQuestion) -> str | None:
+def _reason(record: Evidence, appraised: set[str], asked: Question) -> str | None:
     """Why a record was left out; None where it was appraised for a candidate."""
     if record.key in appraised:
         return RETRACTED if record.paper and record.paper.retracted else None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.questions.query import validate_question
+from willowbark.tools.questions import validate_question
 
 from ..config import FILE_NAME, Settings, directory_of_stray_file
 from ..events import AgentEvent

@@ -181,7 +181,7 @@ async def live(endpoints: "Endpoints") -> dict[str, tuple[bool, str]]:
     Returns:
         By source: whether it answered, and a line on what it said or why it did not.
     """
-    from willowbark.tools.questions.query import parse_question  # noqa: PLC0415
+    from willowbark.tools.questions import parse_question  # noqa: PLC0415
     from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
 
     parse_question(ASKED_LIVE)  # reads the lexicon, whose seconds are not the sources'

@@ -38,6 +38,7 @@ from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker, one_line
 from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.transport import Transport
+from willowbark.tools.questions import parse_question
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
 from willowbark.tools.reading.reading import ReaderName
 from willowbark.tools.search import SourceReply, Status
@@ -210,7 +211,7 @@ class Server(FastMCP[Any]):
         missing = [f"{r.query}: {'; '.join(r.warnings) or 'not found'}" for r in replies if not r.records]
         if not pool:
             raise ToolError(f"none of the records could be had: {', '.join(missing)}; search for them first")
-        pool, candidates = await checked(args.question, pool, self._transport)
+        pool, candidates = await checked(parse_question(args.question), pool, self._transport)
         told, head = _appraised(candidates, pool), {"question": args.question, "missing": missing}
 
         def with_drugs(drugs: Sequence[Any]) -> str:

@@ -18,7 +18,7 @@ from autogen_core import CancellationToken
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.questions.query import validate_question
+from willowbark.tools.questions import validate_question
 from willowbark.tools.registry import title_of
 
 from ..config import Settings

@@ -24,7 +24,7 @@ from willowbark.agents.report.content import KEPT, OTHER_CALLS, READING, ModelCa
 from willowbark.tools.appraisal.candidates import studies
 from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.evidence import merge
-from willowbark.tools.questions.query import parse_question
+from willowbark.tools.questions import parse_question
 from willowbark.tools.search import SourceReply
 
 from ..config import LLMSettings, Price, RoleSettings

@@ -29,7 +29,7 @@ from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import WillowbarkError
-from willowbark.tools.questions.query import parse_question
+from willowbark.tools.questions import parse_question
 from willowbark.tools.toolbox import replies_in
 
 from ..config import Settings

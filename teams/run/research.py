@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from willowbark.tools.errors import UsageError, WillowbarkError
-from willowbark.tools.questions.query import validate_question
+from willowbark.tools.questions import validate_question
 
 from ..config import Settings
 from ..events import AgentEvent

@@ -15,7 +15,7 @@ from willowbark.tools.appraisal.harms import harms, warnings
 from willowbark.tools.collected import CollectedEvidence, Passage
 from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import Evidence, merge
-from willowbark.tools.questions.query import ParsedQuestion, parse_question, validate_question
+from willowbark.tools.questions import Question, parse_question, validate_question
 from willowbark.tools.wording import capital, counted
 
 from ..ledger import Ledger
@@ -163,7 +163,7 @@ def _checked(pool: Sequence[Evidence], report: dict[str, object]) -> list[Eviden
     return [record.noting(retracted=True) if record.key in told else record for record in pool]
 
 
-def _meant(asked: ParsedQuestion, run: ParsedQuestion, found: Iterable[Findings]) -> tuple[ParsedQuestion, Readings]:
+def _meant(asked: Question, run: Question, found: Iterable[Findings]) -> tuple[Question, Readings]:
     """What is asked, in the run's condition where none is named; and what a model read, which it did for the run's."""
     is_own = not asked.conditions or asked.conditions == run.conditions
     meant = replace(asked, conditions=asked.conditions or run.conditions)
@@ -172,7 +172,7 @@ def _meant(asked: ParsedQuestion, run: ParsedQuestion, found: Iterable[Findings]
     return meant, Readings(given=(reading for one in found for reading in one.readings if is_own))
 
 
-def _read(asked: ParsedQuestion, pool: Sequence[Evidence], readings: Readings) -> list[DrugRead]:
+def _read(asked: Question, pool: Sequence[Evidence], readings: Readings) -> list[DrugRead]:
     """What was read of the drugs that a question names."""
     if not (asked.drugs and asked.conditions):
         return []
@@ -180,7 +180,7 @@ def _read(asked: ParsedQuestion, pool: Sequence[Evidence], readings: Readings) -
     return [_drug(drug, candidates.get(drug), condition_of(asked)) for drug in asked.drugs[:MAX_DRUGS]]
 
 
-def _harms(asked: ParsedQuestion, pool: Sequence[Evidence], readings: Readings) -> list[Quoted]:
+def _harms(asked: Question, pool: Sequence[Evidence], readings: Readings) -> list[Quoted]:
     """What labels and records say of the harm or the people asked about; labels first."""
     labelled = (Quoted(key=e.key, drug=e.drug, says=e.heading, sentence=e.sentence) for e in warnings(pool, asked))
     told = (

@@ -17,8 +17,8 @@ from willowbark.tools.registry import kind_of
 
 from ..evidence import Evidence, checked_identifier
 from ..lexicon import condition_synonyms, drug_synonyms
-from ..questions.query import ParsedQuestion
-from ..questions.scope import speaks_of
+from ..questions import Question
+from ..questions.question import speaks_of
 from ..reading.design import RANDOMISED, StudyDesign, purpose_of, study_design
 from ..reading.numbers import figures
 from ..reading.reading import Asked, Comparator, Design, ReaderName, Reading
@@ -80,7 +80,7 @@ class Readings:
         self._given: dict[str, dict[str, Reading]] = {}
         self._read: dict[Asked, Reading] = {}
         self._cut: tuple[tuple[str, str], Page] | None = None
-        self._appraised: dict[str, tuple[Evidence, ParsedQuestion, Mapping[str, AppraisedRecord]]] = {}
+        self._appraised: dict[str, tuple[Evidence, Question, Mapping[str, AppraisedRecord]]] = {}
         self._ahead: set[str] = set()
         self._one_reads = threading.RLock()
         self.take(given)
@@ -93,7 +93,7 @@ class Readings:
         return not seen
 
     def once(
-        self, record: Evidence, asked: ParsedQuestion, appraise: Callable[[], Mapping[str, "AppraisedRecord"]]
+        self, record: Evidence, asked: Question, appraise: Callable[[], Mapping[str, "AppraisedRecord"]]
     ) -> Mapping[str, "AppraisedRecord"]:
         """What a record says of each drug: appraised anew where it, or the question, is another than before."""
         key = record.key
@@ -215,18 +215,18 @@ class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
         return self.item.key
 
 
-def condition_names(asked: ParsedQuestion) -> tuple[str, ...]:
+def condition_names(asked: Question) -> tuple[str, ...]:
     """The conditions of a question with their synonyms, without repeats."""
     names = [name for condition in asked.conditions for name in (condition, *condition_synonyms(condition))]
     return tuple(dict.fromkeys(names))
 
 
-def condition_of(asked: ParsedQuestion) -> str:
+def condition_of(asked: Question) -> str:
     """The condition that records are read for; the question's words where none is known."""
     return asked.conditions[0] if asked.conditions else " ".join(asked.terms)
 
 
-def appraise_record(record: Evidence, drug: str, asked: ParsedQuestion, readings: Readings) -> AppraisedRecord:
+def appraise_record(record: Evidence, drug: str, asked: Question, readings: Readings) -> AppraisedRecord:
     """Appraise one record for one drug.
 
     Args:

@@ -16,8 +16,8 @@ from willowbark.tools.sources.card import STUDIES
 
 from ..evidence import Evidence
 from ..lexicon import canonical_drug, find_drugs
-from ..questions.membership import belongs
-from ..questions.query import ParsedQuestion, parse_question
+from ..lexicon.drug_classes import belongs_to_class
+from ..questions import Question, parse_question
 from ..ranking import content_words, stem, stems, stems_among
 from ..reading.design import RANDOMISED
 from ..reading.screening import readable
@@ -91,7 +91,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
 
 
 def appraise_candidates(
-    question: str | ParsedQuestion, pool: Sequence[Evidence], readings: Readings | None = None
+    question: str | Question, pool: Sequence[Evidence], readings: Readings | None = None
 ) -> list[Candidate]:
     """Find the drugs that the pool speaks of and appraise each; those asked about first, then by support.
 
@@ -121,7 +121,7 @@ def appraise_candidates(
 
 
 def read_ahead(
-    question: str, records: Iterable[Evidence], readings: Readings, is_over: Callable[[], bool] = lambda: False
+    asked: Question, records: Iterable[Evidence], readings: Readings, is_over: Callable[[], bool] = lambda: False
 ) -> None:
     """Read publications before they are appraised, in a thread of one's own.
 
@@ -129,12 +129,11 @@ def read_ahead(
     they may be united with that record.
 
     Args:
-        question: as it was asked.
+        asked: the question.
         records: as a source gave them.
         readings: of the run; what is read stays there.
         is_over: whether nobody needs it any more; asked before each record.
     """
-    asked = parse_question(question)
     for record in records:
         if is_over():
             return
@@ -143,7 +142,7 @@ def read_ahead(
                 readings.read(asked_of(shown, drug, condition_of(asked)) for drug in named)
 
 
-def _appraised(record: Evidence, asked: ParsedQuestion, readings: Readings) -> dict[str, AppraisedRecord]:
+def _appraised(record: Evidence, asked: Question, readings: Readings) -> dict[str, AppraisedRecord]:
     """What a study says of each drug that it names or a model read in it; nothing where it is off the condition."""
     for shown, named in studies([record], asked):
         read = [drug for drug in readings.drugs_in(shown) if not is_left_out(drug, asked)]
@@ -151,23 +150,23 @@ def _appraised(record: Evidence, asked: ParsedQuestion, readings: Readings) -> d
     return {}
 
 
-def studies(pool: Iterable[Evidence], asked: ParsedQuestion) -> Iterator[tuple[Evidence, list[str]]]:
+def studies(pool: Iterable[Evidence], asked: Question) -> Iterator[tuple[Evidence, list[str]]]:
     """The publications and trials on the condition, screened, each with the drugs that it names and that are wanted."""
     for record in pool:
         if kind_of(record) in STUDIES and on_condition(shown := readable(record), asked):
             yield shown, [drug for drug in named_drugs(shown) if not is_left_out(drug, asked)]
 
 
-def is_asked_about(drug: str, asked: ParsedQuestion) -> bool:
+def is_asked_about(drug: str, asked: Question) -> bool:
     """Whether a question names a drug, or a class that it belongs to."""
-    return drug in asked.drugs or belongs(drug, (), asked.drug_classes)
+    return drug in asked.drugs or belongs_to_class(drug, (), asked.drug_classes)
 
 
-def is_left_out(drug: str, asked: ParsedQuestion) -> bool:
+def is_left_out(drug: str, asked: Question) -> bool:
     """Whether a question asks for others than this drug: "without triptans", or for those alone that it names."""
     if asked.names_all and not is_asked_about(drug, asked):
         return True
-    return drug in asked.excluded_drugs or belongs(drug, (), asked.excluded_classes)
+    return drug in asked.excluded_drugs or belongs_to_class(drug, (), asked.excluded_classes)
 
 
 def _is_no_treatment(records: Sequence[AppraisedRecord]) -> bool:
@@ -196,7 +195,7 @@ def _knowing(record: AppraisedRecord, working: Set[str]) -> AppraisedRecord:
     return record.model_copy(update={"item": replace(record.item, rival_works=True)})
 
 
-def is_condition(name: str, asked: ParsedQuestion) -> bool:
+def is_condition(name: str, asked: Question) -> bool:
     """Whether an indication is one of the conditions asked about: its name holds all words of one of theirs.
 
     A wider indication does not count: a drug for hypertension is not thereby one for portal hypertension.
@@ -205,7 +204,7 @@ def is_condition(name: str, asked: ParsedQuestion) -> bool:
     return any(wanted and wanted <= words for wanted in (frozenset(stems(n)) for n in condition_names(asked)))
 
 
-def known_drugs(question: str | ParsedQuestion, pool: Sequence[Evidence]) -> list[str]:
+def known_drugs(question: str | Question, pool: Sequence[Evidence]) -> list[str]:
     """Drugs that the drug databases list for the condition asked about, furthest developed first; generic names."""
     asked = parse_question(question) if isinstance(question, str) else question
     phases: dict[str, float] = {}
@@ -227,7 +226,7 @@ def _note_phase(phases: dict[str, float], name: Any, phase: Any) -> None:
         phases[drug] = max(phases.get(drug, 0.0), _phase(phase) or 0.0)
 
 
-def on_condition(record: Evidence, asked: ParsedQuestion) -> bool:
+def on_condition(record: Evidence, asked: Question) -> bool:
     """Whether a record speaks of a condition asked about; every record does where the question names none.
 
     A name of one word is not said by the word that it is made from: alcohol is no alcoholism.
@@ -277,7 +276,7 @@ def _drug_records(pool: Iterable[Evidence]) -> Mapping[str, list[tuple[str, Drug
 
 
 def _candidate(
-    drug: str, records: list[AppraisedRecord], known: Mapping[str, list[tuple[str, Drug]]], asked: ParsedQuestion
+    drug: str, records: list[AppraisedRecord], known: Mapping[str, list[tuple[str, Drug]]], asked: Question
 ) -> Candidate:
     about = [said for _, said in known.get(drug, ())]
     mechanisms = [entry for said in about for entry in said.mechanisms]
@@ -294,7 +293,9 @@ def _candidate(
         indications=indications,
         max_phase=max((phase for said in about if (phase := _phase(said.max_phase)) is not None), default=None),
         phase_for_condition=max(phases, default=None),
-        in_asked_class=belongs(drug, _marketed_for(indications), asked.drug_classes) if asked.drug_classes else None,
+        in_asked_class=belongs_to_class(drug, _marketed_for(indications), asked.drug_classes)
+        if asked.drug_classes
+        else None,
     )
 
 

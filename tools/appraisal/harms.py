@@ -12,8 +12,8 @@ from ..evidence import Evidence
 from ..lexicon import canonical_condition, find_drugs
 from ..lexicon.conditions import find_known_conditions, is_generic
 from ..lexicon.matching import tokens
-from ..questions.query import ParsedQuestion
-from ..questions.scope import speaks_of
+from ..questions import Question
+from ..questions.question import speaks_of
 from ..ranking import stems
 from ..reading.numbers import figures
 from ..reading.reading import Reading
@@ -66,17 +66,17 @@ class Warning(NamedTuple):
     """Of the label, whole."""
 
 
-def subject(asked: ParsedQuestion) -> str:
+def subject(asked: Question) -> str:
     """The harm or the people that a question is about; empty where it names neither.
 
-    >>> from willowbark.tools.questions.query import parse_question
+    >>> from willowbark.tools.questions import parse_question
     >>> subject(parse_question("Is valproate safe in pregnancy for migraine prevention?"))
     'pregnancy'
     """
     return (asked.population if asked.kind != "harm" else None) or " and ".join(asked.conditions)
 
 
-def harms(pool: Sequence[Evidence], asked: ParsedQuestion, readings: Readings) -> list[Harm]:
+def harms(pool: Sequence[Evidence], asked: Question, readings: Readings) -> list[Harm]:
     """What publications say, in the order of the pool; only those count that name the subject.
 
     Args:
@@ -127,7 +127,7 @@ def _bearing(record: Evidence, drug: str, sentence: str, reading: Reading, readi
     return sentence if is_result and reading.verdict in ("contradicts", "neutral") else ""
 
 
-def _caused(record: Evidence, asked: ParsedQuestion, readings: Readings) -> Iterator[Harm]:
+def _caused(record: Evidence, asked: Question, readings: Readings) -> Iterator[Harm]:
     """What a publication has a drug as a cause of in patients, where a sentence names both and speaks of harm."""
     if kind_of(record) != "publication" or not (asked.drugs or asked.drug_classes):
         return
@@ -188,7 +188,7 @@ def _is_harm(reading: Reading, kind: str) -> bool:
     return reading.design not in NOT_PATIENTS and (worse or causes)
 
 
-def warnings(pool: Iterable[Evidence], asked: ParsedQuestion) -> list[Warning]:
+def warnings(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
     """What labels say of the subject, the weightiest section of each first; boxed warnings whatever they are of."""
     names_it = _namer(asked) if subject(asked) else None
     found = []
@@ -217,7 +217,7 @@ def boxed(pool: Iterable[Evidence], drugs: Iterable[str]) -> list[Warning]:
     return found
 
 
-def _drugs_in(said: Sequence[str], record: Evidence, asked: ParsedQuestion) -> Iterator[tuple[str, str]]:
+def _drugs_in(said: Sequence[str], record: Evidence, asked: Question) -> Iterator[tuple[str, str]]:
     """Drugs asked about, each with the sentence to show; where none is named, those that such a sentence names."""
     within = {sentence: {mention.name for mention in find_drugs(sentence)} for sentence in said}
     if not (asked.drugs or asked.drug_classes):
@@ -232,7 +232,7 @@ def _stance(reading: Reading, kind: str) -> Stance:
     return "reports" if reading.does_harm or _is_harm(reading, kind) else "undecided"
 
 
-def _namer(asked: ParsedQuestion) -> Callable[[str], bool]:
+def _namer(asked: Question) -> Callable[[str], bool]:
     """What tells whether a sentence names the subject under any of its names."""
     population = asked.population if asked.kind != "harm" else None
     if population:

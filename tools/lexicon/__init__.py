@@ -16,7 +16,6 @@ from .drug_classes import (
     canonical_class,
     class_members,
     class_synonyms,
-    class_uses,
     find_drug_classes,
     is_class_member,
 )
@@ -41,7 +40,6 @@ __all__ = [
     "canonical_drug",
     "class_members",
     "class_synonyms",
-    "class_uses",
     "common_drug_names",
     "condition_synonyms",
     "drug_synonyms",

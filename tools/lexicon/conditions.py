@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 
+from ..ranking import stems
 from .matching import (
     Match,
     PhraseIndex,
@@ -136,6 +137,15 @@ def condition_synonyms(name: str) -> tuple[str, ...]:
 def is_generic(name: str) -> bool:
     """Whether a condition's name covers many conditions with names of their own: cancer, pain, infection."""
     return canonical_condition(name) in _GENERIC
+
+
+def name_essence(name: str) -> frozenset[str]:
+    """The stems that tell one condition's name from another's.
+
+    >>> name_essence("Migraine Disorders") == name_essence("migraine")
+    True
+    """
+    return frozenset(stems(name)).difference(stems("disease diseases disorder disorders syndrome syndromes"))
 
 
 def related_conditions(name: str) -> tuple[str, ...]:

@@ -1,9 +1,11 @@
 """Classes of drugs in text. A class ("beta-blockers") is not a candidate, its members can be."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from ..ranking import stems
+from .conditions import canonical_condition, condition_synonyms, is_generic
 from .matching import PhraseIndex, phrase_key, read_table, split_names
 
 
@@ -55,9 +57,36 @@ def is_class_member(drug: str, name: str) -> bool:
     return drug in known.members.get(wanted, ()) or drug.endswith(known.stems.get(wanted, ()))
 
 
-def class_uses(name: str) -> tuple[str, ...]:
-    """The conditions by which a class is named ("blood pressure drugs"); empty for others and for unknown ones."""
-    return _classes().uses.get(canonical_class(name) or "", ())
+def belongs_to_class(drug: str, marketed_for: Iterable[str], classes: Sequence[str]) -> bool:
+    """Whether a drug belongs to any of the classes: as a listed member, by its ending, or by its use.
+
+    A drug marketed for hypertension is a blood pressure drug. Any "… drugs" that the table lacks ("gout drugs") is a
+    class by its use alone.
+
+    Args:
+        drug: its generic name.
+        marketed_for: conditions that it is marketed for, as the drug databases name them.
+        classes: as `Question.drug_classes` names them.
+
+    >>> belongs_to_class("propranolol", (), ["beta-blockers"]), belongs_to_class("x", ["Epilepsy"], ["antiepileptics"])
+    (True, True)
+    """
+    indications = list(marketed_for)
+    for name in classes:
+        known = canonical_class(name)
+        uses = _classes().uses[known] if known else (name.removesuffix(" drugs"),)
+        if is_class_member(drug, name) or any(_is_use(each, use) for use in uses for each in indications):
+            return True
+    return False
+
+
+def _is_use(indication: str, condition: str) -> bool:
+    """Whether an indication is a condition or a form of it; one with another name of its own is none."""
+    held = frozenset(stems(indication))
+    if not any(frozenset(stems(name)) <= held for name in condition_synonyms(condition)):
+        return False
+    named = canonical_condition(" ".join(reversed(indication.split(", ")))) or canonical_condition(indication)
+    return named in (None, canonical_condition(condition)) or is_generic(condition)
 
 
 def canonical_class(name: str) -> str | None:

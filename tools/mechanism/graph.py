@@ -20,7 +20,7 @@ from typing import Any
 from ..appraisal.candidates import is_condition
 from ..evidence import Evidence
 from ..lexicon import canonical_drug, drug_synonyms
-from ..questions.query import ParsedQuestion
+from ..questions import Question
 from ..reading.screening import readable
 from ..reading.text import sentence_spans
 from ..records import Disease, Drug, Process, Protein
@@ -48,7 +48,7 @@ class MechanismGraph:
         drugs: generic names of the drugs to look at.
     """
 
-    def __init__(self, pool: Sequence[Evidence], asked: ParsedQuestion, drugs: Iterable[str]) -> None:
+    def __init__(self, pool: Sequence[Evidence], asked: Question, drugs: Iterable[str]) -> None:
         self._asked, self._pool = asked, [readable(record) for record in pool]
         self.disease = Node("disease", " and ".join(asked.conditions) or " ".join(asked.terms) or asked.text)
         self._after: dict[Node, dict[Node, list[Backing]]] = {self.disease: {}}

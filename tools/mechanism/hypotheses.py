@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from ..appraisal.candidates import Candidate
 from ..evidence import Evidence
-from ..questions.query import ParsedQuestion
+from ..questions import Question
 from ..ranking import bare
 from ..sources.publications import is_code
 from .graph import MechanismGraph
@@ -70,7 +70,7 @@ def _quoted(name: str) -> str:
 
 
 def assess(
-    candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: ParsedQuestion
+    candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: Question
 ) -> tuple[HypothesisAssessment, dict[str, Chain], MechanismGraph]:
     """The hypotheses on some candidates, the chain behind each by drug, and the graph that they stand in."""
     graph = MechanismGraph(pool, asked, [candidate.drug for candidate in candidates])

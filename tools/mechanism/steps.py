@@ -34,7 +34,7 @@ from ..appraisal.appraised import condition_names
 from ..evidence import Evidence
 from ..lexicon import find_drugs
 from ..lexicon.matching import cued
-from ..questions.query import ParsedQuestion
+from ..questions import Question
 from ..ranking import content_words, stems, stems_among
 from ..reading.text import sentence_spans
 
@@ -207,7 +207,7 @@ class Sentences:
         named: all names that will be looked for.
     """
 
-    def __init__(self, pool: Iterable[Evidence], asked: ParsedQuestion, named: Iterable[Names]) -> None:
+    def __init__(self, pool: Iterable[Evidence], asked: Question, named: Iterable[Names]) -> None:
         condition = [frozenset(stems(name)) for name in condition_names(asked)]
         wanted = frozenset[str]().union(*condition, *(words for names in named for words in names.words))
         self._all = [sentence for record in pool for sentence in _of_record(record)]

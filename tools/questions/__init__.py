@@ -1,1 +1,5 @@
-"""From a question to queries: what is asked, in the words that sources index."""
+"""A question: what it asks, and the query that sources are asked."""
+
+from .question import Question, QuestionError, parse_question, plain_query, preprocess_query, validate_question
+
+__all__ = ["Question", "QuestionError", "parse_question", "plain_query", "preprocess_query", "validate_question"]

@@ -31,7 +31,6 @@ PLACES: Mapping[str, str] = {
     "other_drug": "The drug to compare it with",
 }
 
-DRUG, ASKED_FOR, CONDITION = "DRUG", "DRUGS", "COND"
 _ASKING = frozenset("which what list name any whose other".split())
 _DRUGS_IN_GENERAL = frozenset(
     "drug drugs medicine medicines medication medications pill pills treatment treatments therapy therapies painkiller "
@@ -41,17 +40,24 @@ _OPENINGS = frozenset("what which who whose where when why how is are was were d
 
 
 class Name(NamedTuple):
-    """A name in a question: `mask` is DRUG or CONDITION, `end` exclusive."""
+    """A drug, a class of drugs or a condition that a question names; `end` exclusive."""
 
-    mask: str
+    value: str
     start: int
     end: int
+    kind: Literal["drug", "class", "condition"]
+
+    @property
+    def is_drug(self) -> bool:
+        """Whether it is a drug or a class of drugs."""
+        return self.kind != "condition"
 
 
 class _Row(NamedTuple):
     kind: Kind
     needs: str
     cues: str
+    asking: frozenset[str]
 
 
 def kind_of(text: str, names: Sequence[Name]) -> Kind:
@@ -64,41 +70,27 @@ def kind_of(text: str, names: Sequence[Name]) -> Kind:
         text: the question.
         names: the drugs, classes and conditions that it names.
     """
-    words = masked(text, names)
-    named = words.count(DRUG)
-    fits = {"": True, "drug": named > 0, "two": named > 1, "open": named == 0}
-    said = " ".join(words)
+    words = mask_names(text, names)
+    drugs = words.count("DRUG")
+    fits = {"": True, "drug": drugs > 0, "two": drugs > 1, "open": drugs == 0}
+    masked = " ".join(words)
     for row in _rows():
-        if fits[row.needs] and _pattern(row.cues).search(said):
+        if fits[row.needs] and _pattern(row.cues).search(masked):
             return row.kind
-    return "treat" if {DRUG, CONDITION} <= set(words) or words[1:2] == [] or words[1] not in _OPENINGS else "other"
-
-
-def without_asking(text: str, kind: Kind, names: Sequence[Name]) -> str:
-    """A question without the words by which it says what kind of answer it wants.
-
-    >>> without_asking("What harm do statins do?", "harm", [Name("DRUG", 13, 20)])
-    'What  do statins do?'
-    """
-    for token in reversed(tokens(text)):
-        is_named = any(name.start <= token.start < name.end for name in names)
-        if token.key in _asking()[kind] and not is_named:
-            text = text[: token.start] + text[token.end :]
-    return text
+    return "treat" if {"DRUG", "COND"} <= set(words) or words[1:2] == [] or words[1] not in _OPENINGS else "other"
 
 
 @cache
-def _asking() -> Mapping[Kind, frozenset[str]]:
-    rows = read_table("kinds.tsv", __package__)
-    return {
-        kind: frozenset(word for row in rows if row["kind"] == kind for word in row["asking"].split()) for kind in KINDS
-    }
+def asking_words(kind: Kind) -> frozenset[str]:
+    """Words by which a question of a kind says what kind of answer it wants; few records hold them."""
+    return frozenset[str]().union(*(row.asking for row in _rows() if row.kind == kind))
 
 
-def masked(text: str, names: Sequence[Name]) -> list[str]:
+def mask_names(text: str, names: Sequence[Name]) -> list[str]:
     """The words of a question in lower case after ^, names masked; a class that is asked for is no named drug.
 
-    >>> masked("Which triptans fail in migraine?", [Name("DRUG", 6, 14), Name("COND", 23, 31)])
+    >>> names = [Name("triptans", 6, 14, "class"), Name("migraine", 23, 31, "condition")]
+    >>> mask_names("Which triptans fail in migraine?", names)
     ['^', 'which', 'DRUGS', 'fail', 'in', 'COND']
     """
     words = ["^"]
@@ -107,22 +99,18 @@ def masked(text: str, names: Sequence[Name]) -> list[str]:
     for token in tokens(text):
         if name := starts.get(token.start):
             taken = name.end
-            asked_for = name.mask == DRUG and words[-1] in _ASKING
-            words.append(ASKED_FOR if asked_for else name.mask)
+            words.append("COND" if not name.is_drug else "DRUGS" if words[-1] in _ASKING else "DRUG")
         elif token.start >= taken:
-            words.append(ASKED_FOR if token.key in _DRUGS_IN_GENERAL else token.key)
+            words.append("DRUGS" if token.key in _DRUGS_IN_GENERAL else token.key)
     return words
 
 
 @cache
 def _rows() -> tuple[_Row, ...]:
-    return tuple(
-        _Row(row["kind"], row["needs"], row["cues"])  # type: ignore[arg-type]
-        for row in read_table("kinds.tsv", __package__)
-    )
+    rows = read_table("kinds.tsv", __package__)
+    return tuple(_Row(row["kind"], row["needs"], row["cues"], frozenset(row["asking"].split())) for row in rows)  # type: ignore[arg-type]
 
 
 @cache
-def _pattern(written: str) -> re.Pattern[str]:
-    """Made when a question comes to it."""
-    return cues(written, re.NOFLAG)
+def _pattern(cell: str) -> re.Pattern[str]:
+    return cues(cell, re.NOFLAG)

@@ -30,8 +30,8 @@ STUDIES = PAPERS | frozenset[Kind]({"trial"})
 """What is appraised."""
 Dialect = Literal["boolean", "names", "identifiers"]
 """How a source is asked: in boolean form (the source itself reads AND, OR, NOT and quotes), by the names of conditions
-and drugs, one at a time (`questions.naming.asked_for` gives them), or by identifiers, never in words. None of them is a
-bag of words: without its operators, `migraine OR headache` would ask for both."""
+and drugs, one at a time (`read_query` gives them), or by identifiers, never in words. None of them is a bag of words:
+without its operators, `migraine OR headache` would ask for both."""
 Use = Literal["searched", "on_demand", "named", "looked_up"]
 """`searched` for every question; `on_demand`, a tool for single drugs, offered in every run; `named`, searched where
 settings name it; `looked_up`, asked about records at hand alone."""

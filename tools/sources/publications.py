@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BeforeValidator, Field
 
 from ..evidence import UNKNOWN_DATE, Evidence
-from ..questions.query_syntax import OPERATORS, without_tags
+from ..questions.query import OPERATORS, without_tags
 from ..search import SearchFilters
 
 MAX_CITATIONS = 20  # that cite a publication, and as many that it cites: both lists may hold thousands

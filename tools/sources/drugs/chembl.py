@@ -32,7 +32,8 @@ from ...errors import SearchError
 from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, entries, read_each
 from ...lexicon import canonical_drug, condition_synonyms
-from ...questions.naming import asked_for, essence, words_of
+from ...lexicon.conditions import name_essence
+from ...questions.question import read_query
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..card import SourceCard
 from .chembl_record import Row, indication_name, molecule_names, parent_id, parse_drug, parse_phase
@@ -83,19 +84,19 @@ class ChEMBL(Source):
             SearchError: no answer, or no readable one.
         """
         page = SearchFilters.of(self.name, filters).page
-        asked, words = asked_for(query), words_of(self.name, query)
+        asked = read_query(self.name, query)
         named = await self._named(asked.drugs[:max_results])
         warnings = [f"no molecule is named {drug!r}" for drug, parent in named.items() if not parent]
         parents, about = [parent for parent in named.values() if parent], frozenset[str]()
         total = len(parents)
         if not parents:
-            conditions = asked.conditions or (words,)
+            conditions = asked.conditions or (asked.words,)
             rows, cut = await self._indicated(conditions)
             order = by_phase(rows, conditions)
             parents, total = order[(page - 1) * max_results : page * max_results], len(order)
             about = frozenset(name for row in rows if (name := indication_name(row)))
             warnings += ["too many indications match; not all were read"] if cut else []
-        return await self._reply(query, parents, warnings, question=words, about=about, total=total)
+        return await self._reply(query, parents, warnings, question=asked.words, about=about, total=total)
 
     async def look_up(self, *names: str) -> SourceReply:
         """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none.
@@ -268,11 +269,11 @@ def by_phase(rows: Iterable[Row], conditions: Iterable[str]) -> list[str]:
     ...          ["migraine"])
     ['CHEMBL2', 'CHEMBL1']
     """
-    meant = {essence(name) for condition in conditions for name in (condition, *condition_synonyms(condition))}
+    meant = {name_essence(name) for condition in conditions for name in (condition, *condition_synonyms(condition))}
     best: dict[str, tuple[bool, float, str]] = {}
     for row in rows:
         if parent := parent_id(row):
-            exact = any(essence(str(row.get(field) or "")) in meant for field in ("mesh_heading", "efo_term"))
+            exact = any(name_essence(str(row.get(field) or "")) in meant for field in ("mesh_heading", "efo_term"))
             standing = (not exact, -(parse_phase(row.get("max_phase_for_ind")) or 0), parent)
             best[parent] = min(standing, best.get(parent, standing))
     return sorted(best, key=best.__getitem__)

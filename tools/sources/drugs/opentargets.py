@@ -32,7 +32,8 @@ from ...errors import SearchError, SourceRefused, SourceUnavailable, UnreadableR
 from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, dicts, read_each
 from ...lexicon import canonical_drug, condition_synonyms, same_drug
-from ...questions.naming import asked_for, essence, words_of
+from ...lexicon.conditions import name_essence
+from ...questions.question import read_query
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..card import SourceCard
 from ..publications import without_addresses
@@ -124,8 +125,8 @@ class OpenTargets(Source):
             SearchError: no answer, or no readable one.
         """
         page = SearchFilters.of(self.name, filters).page
-        asked, words = asked_for(query), words_of(self.name, query)
-        conditions = asked.conditions or (() if asked.drugs else (words,))
+        asked = read_query(self.name, query)
+        conditions = asked.conditions or (() if asked.drugs else (asked.words,))
         asking = [self._diseases(condition) for condition in conditions]
         asking += [self._drugs(asked.drugs)] if asked.drugs else []
         answers = await asyncio.gather(*asking, return_exceptions=True)
@@ -137,7 +138,7 @@ class OpenTargets(Source):
         problems = [failure.reason for failure in failures if isinstance(failure, SearchError)]
         problems += [problem for _, lacking in given for problem in lacking]
         shown = records[(page - 1) * max_results : page * max_results]
-        return self.reply(query, shown, words=words, total=len(records), problems=problems, url=self._url)
+        return self.reply(query, shown, words=asked.words, total=len(records), problems=problems, url=self._url)
 
     async def look_up(self, *names: str) -> SourceReply:
         """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none.
@@ -280,8 +281,8 @@ def best_hits(hits: Iterable[Mapping[str, Any]], condition: str) -> list[str]:
     >>> best_hits([{"id": "A", "name": "migraine with aura"}, {"id": "B", "name": "migraine disorder"}], "migraine")
     ['B']
     """
-    names = [essence(name) for name in (condition, *condition_synonyms(condition))]
-    listed = [(str(hit["id"]), essence(str(hit.get("name")))) for hit in hits]
+    names = [name_essence(name) for name in (condition, *condition_synonyms(condition))]
+    listed = [(str(hit["id"]), name_essence(str(hit.get("name")))) for hit in hits]
     same = [key for key, words in listed if words in names]
     holding = [key for key, words in listed if any(name and name <= words for name in names)]
     touching = [key for key, words in listed if any(name & words for name in names)]

@@ -18,7 +18,7 @@ from typing import Any
 from ...errors import SearchError, UnreadableReply
 from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, dicts, entries, read_each
-from ...questions.query import ParsedQuestion
+from ...questions import Question
 from ...records import Process, Protein
 from ...search import LookUps, SourceReply
 from ..card import SourceCard
@@ -55,9 +55,9 @@ class Reactome(LookUps):
     card = CARD
     MOST_NAMES = None
 
-    async def without_drugs(self, asked: ParsedQuestion, words: str) -> tuple[list[Evidence], list[str], str]:
+    async def without_drugs(self, asked: Question) -> tuple[list[Evidence], list[str], str]:
         """The pathways that bear the words of a query; raises as `find`."""
-        params = {"query": words, "species": HUMAN, "types": "Pathway", "cluster": "true"}
+        params = {"query": asked.words, "species": HUMAN, "types": "Pathway", "cluster": "true"}
         read, url = await self.transport.get(self.name, "search/query", params=params, also=(404,), read=parse_hits)
         return *read_each(read, parse_pathway), url
 

@@ -16,7 +16,7 @@ from typing import Any
 from ...errors import SourceRefused, UnreadableReply
 from ...evidence import Evidence
 from ...http.reply import Reply, dicts, entries, read_each, text
-from ...questions.naming import asked_for, words_of
+from ...questions.question import read_query
 from ...records import Protein
 from ...records.parts import Partner
 from ...search import Filters, SearchFilters, Source, SourceReply
@@ -64,8 +64,8 @@ class STRING(Source):
             SearchError: no answer, or no readable one.
         """
         page = SearchFilters.of(self.name, filters).page
-        asked, words = asked_for(query), words_of(self.name, query)
-        genes = [word for word in words.split() if _is_symbol(word)]
+        asked = read_query(self.name, query)
+        genes = [word for word in asked.words.split() if _is_symbol(word)]
         found = await (self.look_up(*asked.drugs) if asked.drugs else self._partners(genes))
         shown = found.records[(page - 1) * max_results : page * max_results]
         return found.model_copy(update={"query": query, "records": shown})

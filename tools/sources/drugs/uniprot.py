@@ -23,7 +23,7 @@ from ...evidence import Evidence
 from ...http.reply import Reply, at, dicts, entries, read_each
 from ...http.transport import Transport
 from ...lexicon import condition_synonyms
-from ...questions.query import ParsedQuestion
+from ...questions import Question
 from ...ranking import bare
 from ...records import Drug, Protein
 from ...records.parts import Involvement, Mechanism, Pathway
@@ -71,9 +71,9 @@ class UniProt(LookUps):
     card = CARD
     MOST_NAMES = None
 
-    async def without_drugs(self, asked: ParsedQuestion, words: str) -> tuple[list[Evidence], list[str], str]:
+    async def without_drugs(self, asked: Question) -> tuple[list[Evidence], list[str], str]:
         """The proteins involved in the condition that a query names; raises as `find`."""
-        condition = (asked.conditions or (words,))[0]
+        condition = (asked.conditions or (asked.words,))[0]
         names = list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]
         told = " OR ".join(f'cc_disease:"{name}"' for name in (bare(each, "'-") for each in names))
         entries, url = await self._ask(f"({told}) AND {_HUMAN_ALONE}")

@@ -18,7 +18,7 @@ from typing import Any
 from ...evidence import Evidence
 from ...http.reply import dicts, read_each
 from ...lexicon import canonical_drug, common_drug_names, same_drug
-from ...questions.naming import asked_for, words_of
+from ...questions.question import read_query
 from ...records import Approval
 from ...records.parts import Application
 from ...search import Filters, SearchFilters, Source, SourceReply
@@ -67,10 +67,10 @@ class DrugsFDA(Source):
             SearchError: no answer, or no readable one.
         """
         SearchFilters.of(self.name, filters)
-        asked, words = asked_for(query), words_of(self.name, query)
+        asked = read_query(self.name, query)
         if asked.conditions and not asked.drugs:
             return self.reply(query, [])
-        return await self.by_names(query, (asked.drugs or (words,))[:max_results], max_results)
+        return await self.by_names(query, (asked.drugs or (asked.words,))[:max_results], max_results)
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give the approvals of drugs, all at once, and none twice in a run.

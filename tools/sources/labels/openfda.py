@@ -21,7 +21,7 @@ from ...errors import UnreadableReply
 from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, count, entries, read_each
 from ...lexicon import canonical_drug, common_drug_names, condition_synonyms, find_drugs, same_drug
-from ...questions.naming import asked_for, words_of
+from ...questions.question import read_query
 from ...ranking import bare
 from ...reading.text import sentences
 from ...records import Label as DrugLabel
@@ -92,13 +92,13 @@ class OpenFDA(Source):
             SearchError: no answer, or no readable one.
         """
         page = SearchFilters.of(self.name, filters).page
-        asked, words = asked_for(query), words_of(self.name, query)
+        asked = read_query(self.name, query)
         if asked.drugs or not asked.conditions:
-            return await self.by_names(query, (asked.drugs or (words,))[:max_results], max_results)
+            return await self.by_names(query, (asked.drugs or (asked.words,))[:max_results], max_results)
         skip = (page - 1) * max_results
         total, found, url = await self._ask(_for_condition(asked.conditions[0]), max_results, skip or None)
         records, unread = read_each(found, parse_label)
-        return self.reply(query, records, words=words, total=total, problems=unread, url=url)
+        return self.reply(query, records, words=asked.words, total=total, problems=unread, url=url)
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give the label of each drug, and none twice in a run; a name that the lexicon lacks is taken as it stands.

@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field
 from ...errors import SourceRefused, UnreadableReply
 from ...evidence import checked_identifier
 from ...http.reply import Reply, at, count, read_each
-from ...questions.query import plain_query
+from ...questions import plain_query
 from ...search import Filters, Page, Source, SourceReply, request_size
 from ..card import SourceCard
 from ..publications import DatedFilters, without_addresses

@@ -14,8 +14,8 @@ from urllib.parse import unquote
 
 from ...errors import SearchError
 from ...evidence import Evidence, checked_identifier
-from ...questions.naming import words_of
-from ...questions.query_syntax import without_tags
+from ...questions.query import without_tags
+from ...questions.question import read_query
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..publications import plain_words, trial_numbers
 from .clinicaltrials import ClinicalTrials
@@ -58,7 +58,7 @@ class WebSearch(Source):
             SourceRefused: filters were given, or the query holds no words.
             SearchError: no answer, or no readable one.
         """
-        words_of(self.name, query)
+        read_query(self.name, query)
         sent, url = for_the_web(query), self.transport.endpoints[self.name].base_url
         if SearchFilters.of(self.name, filters).page > 1:
             return self.reply(sent, [], notes=["leads are taken from the first page alone"], url=url)

@@ -1,0 +1,409 @@
+"""A question read once, where it comes in: what it names, what it leaves out, whom it is about, what it wants."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from typing import Literal, NamedTuple
+
+from ..errors import SourceRefused, UsageError
+from ..lexicon import find_conditions, find_deeds, find_drug_classes, find_drugs, find_people
+from ..lexicon.conditions import find_known_conditions
+from ..lexicon.matching import Match, Token, apart, cues, read_table, tokens
+from .kinds import ON_HARM, Kind, Name, asking_words, kind_of
+from .query import PREVENTION_WORD, as_boolean, bare_words, distinct_words, is_noise, normalise_text, read_units
+
+LONGEST_QUESTION = 2000  # characters; a question, not a document
+SEXES = ("men", "women")
+
+Intent = Literal["treatment", "prevention", "unknown"]
+
+_TREATMENT_WORD = re.compile(
+    r"\b(?:treat\w*|therap\w*|help\w*|cures?|reliev\w*|manag\w*|drugs?|medicines?|medications?|repurpos\w*|"
+    r"useful|effective\w*|benefit\w*|works?)\b",
+    re.IGNORECASE,
+)
+_UNREADABLE = frozenset(("Cc", "Cs"))  # control characters, surrogates
+_DRUGS = frozenset("drug drugs medicine medicines medication medications pill pills".split())
+"""A condition before these words names a class of drugs by its use."""
+_OF_WOMEN = ("pregnancy", "breastfeeding")
+
+# Words that exclude whatever comes next, those that exclude a name, those that exclude the name of a drug or class, and
+# those that do so but where a drug stands before them, with which they compare.
+_EXCLUDES_ANYTHING = (("but", "not"), ("and", "not"), ("other", "than"), ("apart", "from"), ("except",), ("excluding",))
+_EXCLUDES_NAMES = (("without",), ("NOT",), ("besides",), ("excludes",), ("exclude",), ("barring",))
+_EXCLUDES_DRUGS = (
+    *(("not",), ("no",), ("non",), ("nor",), ("cannot",), ("avoiding",), ("to", "avoid"), ("and", "avoid")),
+    *(("that", "avoid"), ("which", "avoid"), ("intolerant",), ("allergic",), ("unable",), ("minus",), ("sans",)),
+)
+_EXCLUDES_FIRST_DRUG = (("instead", "of"), ("rather", "than"))
+_BETWEEN = frozenset(
+    "a an and any be being belong belonging class contain containing drugs for from give given giving group in include "
+    "including involve involving like me medicines of on or other prescribe prescribed prescribing receive receiving "
+    "respond responding response resort resorting such as take taking that the these to tolerate tolerating toward "
+    "treated use used using want with".split()
+)
+"""May stand between a word that excludes and the name."""
+_JOINING = frozenset(("or", "and", "nor"))
+_PARTING = frozenset(");:.?!")
+_FREE = frozenset(("free", "sparing"))
+
+
+class QuestionError(UsageError, ValueError):
+    """The question cannot be searched for; the message says why in one line."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a question asks."""
+
+    text: str
+    """The question as given."""
+    kind: Kind
+    """What is asked: treatment, harm, a comparison, …"""
+    conditions: tuple[str, ...]
+    """Common names of the conditions it names, in its order."""
+    drugs: tuple[str, ...]
+    """Generic names of the drugs it names, in its order."""
+    drug_classes: tuple[str, ...]
+    """Classes of drugs it names, in its order; by their use where it asks about another condition: `gout drugs`."""
+    excluded_drugs: tuple[str, ...]
+    """Drugs that are asked to be left out: "but not propranolol"."""
+    excluded_classes: tuple[str, ...]
+    """Classes that are asked to be left out: "without triptans"."""
+    population: str | None
+    """Who it asks about beyond those with a disease: pregnancy, children, …; None where it names none."""
+    sex: str | None
+    """`men` or `women`, where it asks about them alone; None where it does not."""
+    intent: Intent
+    """Prevention when it asks to prevent; unknown when it asks for neither."""
+    terms: tuple[str, ...]
+    """Its words that carry meaning, names in one piece, as they stand."""
+    words: str
+    """Likewise as plain text, without any query syntax."""
+    searched: str
+    """It as it is turned into a query: without what hides records that would answer it."""
+
+    @cached_property
+    def query(self) -> str:
+        """It as a boolean query: noise taken out, synonyms added, what the user wrote in query syntax kept."""
+        return as_boolean(self.searched)
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Its population and its sex, as far as it names them."""
+        return tuple(filter(None, (self.population, self.sex)))
+
+    @property
+    def asks_what_helps(self) -> bool:
+        """Whether an answer takes weighing what speaks for a drug; not where harm is asked about, or how one acts."""
+        return self.kind not in ON_HARM and bool(self.kind != "mechanism" or self.conditions)
+
+    @property
+    def names_all(self) -> bool:
+        """Whether it is about the drugs and classes that it names, and no others: "is valproate safe in pregnancy?"."""
+        open_ended = self.kind in ("treat", "prevent", "avoid", "other")
+        return not open_ended and bool(self.drugs or self.drug_classes)
+
+
+def validate_question(text: str) -> str:
+    """A question that can be searched for, without the white space around it.
+
+    Raises:
+        QuestionError: it is empty, too long, without letters, or holds control characters as binary data do.
+    """
+    if not isinstance(text, str):
+        raise QuestionError(f"the question must be text, not {type(text).__name__}")
+    asked = text.strip()
+    if not asked:
+        raise QuestionError("the question is empty; ask, for example, which existing drugs might prevent migraine")
+    if len(asked) > LONGEST_QUESTION:
+        raise QuestionError(f"the question has {len(asked):,} characters; at most {LONGEST_QUESTION:,} are read")
+    if any(unicodedata.category(each) in _UNREADABLE and each not in "\t\n\r" for each in asked) or "\ufffd" in asked:
+        raise QuestionError("the question holds control characters or unreadable bytes; send plain text")
+    if not any(map(str.isalpha, " ".join(bare_words(normalise_text(asked))))):
+        raise QuestionError("the question has no words; name a condition or a drug")
+    return asked
+
+
+@lru_cache(maxsize=256)  # queries of sources too: several specialists ask the same
+def parse_question(question: str) -> Question:
+    """Read a question, or a query in boolean syntax.
+
+    >>> parse_question("Which diabetes drugs show promise for cancer?").conditions
+    ('cancer',)
+    """
+    text = normalise_text(question).replace("cannot", "can not").replace("an't ", "an not ").replace("n't ", " not ")
+    names = _find_names(text)
+    excluded = _find_excluded(text, names)
+    left_out = [each.name for each in excluded]
+    kept = [name for name in names if name not in left_out]
+    asked = _edited(text, [_Edit(each.start, each.end, " " * (each.end - each.start)) for each in excluded])
+    kind = kind_of(asked, names)
+    population = find_population(text)
+
+    exclusions = _exclusions(text, excluded)
+    asking = [
+        _Edit(token.start, token.end)
+        for token in tokens(text)
+        if token.key in asking_words(kind) and not any(name.start <= token.start < name.end for name in names)
+    ]
+    focus = _focus(text, kind, names, bool(excluded), population is not None)
+    plain, searched = (
+        " ".join(_edited(text, [*edits, *exclusions, *(asking if _says_more(text, [*edits, *asking]) else ())]).split())
+        for edits in ([], focus)
+    )
+    intent: Intent = "treatment" if _TREATMENT_WORD.search(text) else "unknown"
+    if PREVENTION_WORD.search(text):
+        intent = "prevention"
+    words = [word for unit in read_units(plain) if unit.operator != "NOT" for word in unit.words]
+    return Question(
+        text=question,
+        kind=kind,
+        conditions=distinct_words(name.value for name in kept if name.kind == "condition"),
+        drugs=distinct_words(name.value for name in kept if name.kind == "drug"),
+        drug_classes=distinct_words(name.value for name in kept if name.kind == "class"),
+        excluded_drugs=distinct_words(name.value for name in left_out if name.kind == "drug"),
+        excluded_classes=distinct_words(name.value for name in left_out if name.kind == "class"),
+        population=population,
+        sex=find_sex(text),
+        intent=intent,
+        terms=distinct_words(words),
+        words=" ".join(distinct_words(bare_words(" ".join(words)) or bare_words(plain))),
+        searched=searched,
+    )
+
+
+def preprocess_query(question: str) -> str:
+    """A question as a boolean query: noise taken out, synonyms added, what the user wrote in query syntax kept.
+
+    >>> preprocess_query("What drugs might help prevent erectile dysfunction?")
+    '(prevent OR prevention OR prophylaxis OR prophylactic) AND ("erectile dysfunction" OR impotence)'
+    """
+    return parse_question(question).query
+
+
+def plain_query(question: str) -> str:
+    """The words of a question that carry meaning, without any query syntax.
+
+    >>> plain_query("Which existing drugs could treat migraine AND aura[tiab]?")
+    'migraine aura'
+    """
+    return parse_question(question).words
+
+
+def read_query(source: str, query: str) -> Question:
+    """What a boolean query asks a source for that takes names, not words; what it excludes is not among them.
+
+    Commas of MeSH's inverted names don't part the name.
+
+    Raises:
+        SourceRefused: the query holds no words.
+
+    >>> read_query("chembl", '("portal hypertension" OR "hypertension, portal") NOT propranolol').conditions
+    ('portal hypertension',)
+    """
+    asked = parse_question(query.replace(", ", " "))
+    if not any(map(str.isalnum, asked.words)):
+        raise SourceRefused(source, "the query holds no words to search for")
+    return asked
+
+
+def find_sex(text: str) -> str | None:
+    """Whether a text is on men or on women; None where it names both or neither, or pregnancy, which says as much.
+
+    >>> find_sex("Which drugs treat osteoporosis in men?"), find_sex("Does it work in men and women?")
+    ('men', None)
+    """
+    found = [name for name in SEXES if speaks_of(text, name)]
+    return found[0] if len(found) == 1 and find_population(text) not in _OF_WOMEN else None
+
+
+def find_population(text: str) -> str | None:
+    """The first population of the table that a text names, beside men and women; None where it names none.
+
+    >>> find_population("Can pregnant women take sumatriptan?"), find_population("Is it safe in asthma?")
+    ('pregnancy', None)
+    """
+    return next((name for name in _population_words() if name not in SEXES and speaks_of(text, name)), None)
+
+
+def speaks_of(text: str, population: str) -> bool:
+    """Whether a text names a population of the table."""
+    return _population_words()[population].search(text) is not None
+
+
+@cache
+def _population_words() -> Mapping[str, re.Pattern[str]]:
+    return {row["name"]: cues(row["words"]) for row in read_table("populations.tsv", __package__)}
+
+
+class _Edit(NamedTuple):
+    """What is put in the place of a stretch of the question; `end` exclusive."""
+
+    start: int
+    end: int
+    text: str = ""
+
+
+class _Excluded(NamedTuple):
+    """A name that is to be left out, and the stretch of the question that says so; `end` exclusive."""
+
+    name: Name
+    start: int
+    end: int
+
+
+def _edited(text: str, edits: Iterable[_Edit]) -> str:
+    """A text with its edits; one that overlaps another before it is passed over."""
+    made: list[_Edit] = []
+    for edit in edits:
+        if all(edit.end <= other.start or other.end <= edit.start for other in made):
+            made.append(edit)
+    for start, end, instead in sorted(made, reverse=True):
+        text = text[:start] + instead + text[end:]
+    return text
+
+
+def _says_more(text: str, edits: Iterable[_Edit]) -> bool:
+    """Whether edits leave words that are worth searching for."""
+    return not all(map(is_noise, bare_words(_edited(text, edits))))
+
+
+def _find_names(text: str) -> list[Name]:
+    """The drugs, classes and conditions that a question names, in its order, none across another.
+
+    What is to be done ("quit smoking") names a condition as its name does; who has it does where nothing else is named.
+    A condition before a word for drugs names a class ("gout drugs") where another condition is asked about.
+    """
+    known = [Match(*each) for each in find_known_conditions(text)]
+
+    def is_part(one: Match[str], of: Iterable[Match[str]]) -> bool:  # "cocaine" of "cocaine-related disorders"
+        return any(
+            each.start <= one.start and one.end <= each.end and one.end - one.start < each.end - each.start
+            for each in of
+        )
+
+    drugs = [Match(found.name, found.start, found.end) for found in find_drugs(text)]
+    drugs = [each for each in drugs if not is_part(each, known)]
+    classes = [Match(found.name, found.start, found.end) for found in find_drug_classes(text)]
+    classes = [each for each in classes if not is_part(each, [*known, *drugs])]
+    named = [Match(found.name, found.start, found.end) for found in find_conditions(text)]
+    deeds = [deed for deed in find_deeds(text) if not any(is_part(each, [deed]) for each in known)]
+    found = apart(classes, apart(deeds, named) or find_people(text))
+    conditions = [match for match in found if match not in classes]
+
+    by_use = []
+    for match in conditions:
+        rest = text[match.end :].lower().removeprefix(" lowering").removeprefix("-lowering")
+        if rest[:1].isspace() and bare_words(rest[:40])[:1] and bare_words(rest[:40])[0] in _DRUGS:
+            by_use.append(match)
+    if len({match.value for match in conditions}) > len({match.value for match in by_use}):
+        conditions = [match for match in conditions if match not in by_use]
+        classes += [Match(f"{match.value} drugs", match.start, match.end) for match in by_use]
+    return sorted(
+        [
+            *(Name(*each, "class") for each in classes),
+            *(Name(*each, "drug") for each in apart(classes, drugs) if each not in classes),
+            *(Name(*each, "condition") for each in apart(apart(classes, drugs), conditions) if each in conditions),
+        ],
+        key=lambda name: name.start,
+    )
+
+
+def _find_excluded(text: str, names: Sequence[Name]) -> list[_Excluded]:
+    """Those of the names that a question excludes, in its order.
+
+    "without triptans or opioids", "that are not beta blockers", "steroid-free"; from the name back to the word that
+    excludes it stand only words that say nothing, or a name excluded before. An operator parts them.
+    """
+    words, guarded = tokens(text), _guarded(text)
+    parted = {word.start for word in words if text[word.start : word.end] in ("AND", "OR")} - guarded
+    first_drug = next((name for name in names if name.is_drug), None)
+    found: list[_Excluded] = []
+    for name in names:
+        at = next(place for place, word in enumerate(words) if word.end > name.start)
+        cues_of = (*_EXCLUDES_ANYTHING, *_EXCLUDES_NAMES, *(_EXCLUDES_DRUGS if name.is_drug else ()))
+        cues_of += _EXCLUDES_FIRST_DRUG if name is first_drug else ()
+        start, end = None, name.end
+        for place in range(at - 1, -1, -1):
+            word = words[place]
+            if _PARTING & set(text[word.end : words[place + 1].start]) or word.start in parted:
+                break
+            if listed := next((one for one in found if one.name.start <= word.start < one.end), None):
+                joined = any(each.key in _JOINING for each in words[place:at])
+                start = listed.end if joined or "," in text[listed.end : words[at].start] else None
+                break
+            if cue := _cue_at(text, words, place, cues_of):
+                start = words[place - len(cue) + 1].start
+                break
+            begins_anew = word.key == "with" and place and words[place - 1].key in ("and", "or", "but")
+            if word.key not in _BETWEEN or begins_anew:
+                break
+        after = next((word for word in words if word.start > name.end), None)
+        if name.is_drug and after and after.key in _FREE and text[name.end : after.start] == "-":
+            start, end = (name.start if start is None else start), after.end
+        if start is not None:
+            found.append(_Excluded(name, start, end))
+    return found
+
+
+def _cue_at(text: str, words: Sequence[Token], at: int, cues: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
+    """The cue that ends at a word; NOT is query syntax in capitals, and in small letters a word."""
+    for cue in cues:
+        said = words[max(0, at - len(cue) + 1) : at + 1]
+        keys = ["NOT" if text[word.start : word.end] == "NOT" else word.key for word in said]
+        if keys == list(cue):
+            return cue
+    return None
+
+
+def _exclusions(text: str, excluded: Sequence[_Excluded]) -> list[_Edit]:
+    """What puts the operator NOT before each excluded name, and in place of words that exclude what is not known."""
+    guarded, words, edits = _guarded(text), tokens(text), list[_Edit]()
+    for name, start, end in excluded:
+        if name.start not in guarded and "NOT" not in text[start : name.start]:
+            edits.append(_Edit(start, end, f" NOT {text[name.start : name.end]} "))
+    for at, word in enumerate(words):
+        cue = _cue_at(text, words, at, _EXCLUDES_ANYTHING)
+        if cue and word.start not in guarded:
+            end = words[at + 1].end if words[at + 1 : at + 2] and words[at + 1].key == "for" else word.end
+            edits.append(_Edit(words[at - len(cue) + 1].start, end, " NOT "))
+    return edits
+
+
+def _guarded(text: str) -> set[int]:
+    """The places of a question within quotes and brackets, where words are the user's own syntax."""
+    inside, depth, quoted = set(), 0, False
+    for place, letter in enumerate(text):
+        depth += (letter in "([") - (letter in ")]" and depth > 0)
+        quoted ^= letter == '"'
+        if depth or quoted:
+            inside.add(place)
+    return inside
+
+
+def _focus(text: str, kind: Kind, names: Sequence[Name], leaves_out: bool, on_population: bool) -> list[_Edit]:
+    """What is not searched for since few records say it beside the rest.
+
+    Records on valproate in pregnancy seldom are on migraine too: of a question on safety the use goes, of one on harm
+    those whom it may befall. Drugs to be compared are alternatives, since trials of each against placebo name no other;
+    not where a question leaves some out, or has brackets or quotes of its own.
+    """
+    conditions = [name for name in names if name.kind == "condition"]
+    if kind == "safety" and on_population:
+        prevention = (_Edit(*found.span()) for found in PREVENTION_WORD.finditer(text))
+        return [*(_Edit(name.start, name.end) for name in conditions), *prevention]
+    if kind == "harm" and conditions:
+        places = {(name.value, name.start, name.end) for name in conditions}
+        return [_Edit(each.start, each.end) for each in find_people(text) if tuple(each) not in places]
+    arms = [name for name in names if name.is_drug]
+    if kind != "compare" or leaves_out or not set('()"').isdisjoint(text) or len({arm.value for arm in arms}) < 2:
+        return []
+    first, *others = arms
+    edits = [_Edit(first.start, first.end, " or ".join(text[arm.start : arm.end] for arm in arms))]
+    for arm in others:
+        before = text[: arm.start].rstrip().removesuffix(" or")
+        edits.append(_Edit(len(before), arm.end))
+    return edits
