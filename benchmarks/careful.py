@@ -33,8 +33,9 @@ from benchmarks.train import (
     sure_from,
 )
 
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import BEYOND_DOUBT, FIELDS, encoder
-from willowbark.tools.reading.features import Page, View
+from willowbark.tools.reading.features import View
 from willowbark.tools.reading.learned import LearnedReader
 from willowbark.tools.reading.reading import SURE_OF_HARM
 
@@ -151,11 +152,11 @@ def quotes(found: Sequence[Label], records: Mapping[str, Mapping[str, str]]) -> 
     """Print how often a reading with the label's verdict quotes the label's sentence, and one that names the drug."""
     reader, same, named = LearnedReader(), list[bool](), list[bool]()
     for label in found:
-        page = Page(records[label.pmid]["title"], records[label.pmid]["abstract"])
+        page = Document(records[label.pmid]["title"], records[label.pmid]["abstract"])
         view = View(page, label.drug, label.condition)
-        reading, at = reader.read_page(page, label.drug, label.condition), carrier_of(label, view)
+        reading, at = reader.read_document(page, label.drug, label.condition), carrier_of(label, view)
         if reading.verdict == label.verdict and at is not None and reading.passages:
-            starts = [each.start for each in page.text.sentences]
+            starts = [each.start for each in page.sentences]
             quoted = starts.index(reading.passages[0].start)
             same.append(quoted == at)
             named.append("DRUG" in view.sentences[quoted])
@@ -204,7 +205,9 @@ def in_figures(records: Mapping[str, Mapping[str, str]]) -> None:
     lines = (Path(__file__).parent / "labels" / "in_figures.tsv").read_text(encoding="utf-8").splitlines()[1:]
     reader, tells = LearnedReader(), list[int]()
     for pmid, drug, condition, start, _, told in (line.split("\t") for line in lines):
-        found = reader.read_page(Page(records[pmid]["title"], records[pmid]["abstract"]), drug, condition).in_figures
+        found = reader.read_document(
+            Document(records[pmid]["title"], records[pmid]["abstract"]), drug, condition
+        ).in_figures
         if found and found.start == int(start):
             tells.append(int(told))
     shares = ", ".join(f"{100 * tells.count(n) / len(tells):.0f} % {what}" for n, what in _TELLS.items())
@@ -229,7 +232,7 @@ def main() -> None:
         told: dict[str, list[Any]] = {name: [] for name in FIELDS}
         for label in found:
             record = records[label.pmid]
-            said = tuned.told(View(Page(record["title"], record["abstract"]), label.drug, label.condition))
+            said = tuned.told(View(Document(record["title"], record["abstract"]), label.drug, label.condition))
             for name, chances in said.fields.items():
                 told[name].append(chances)
         Beside(options.heads, {name: np.array(each) for name, each in told.items()}, found).look(title, settled)

@@ -26,7 +26,7 @@ from willowbark.agents.asking.claims import Claim, Verdicts, verify
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.lexicon import find_conditions, find_drugs
-from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.document import Document
 from willowbark.tools.sandbox.library import Library
 
 EACH = 50  # forgeries of a kind
@@ -68,10 +68,10 @@ def evidence(record: dict[str, str], more: str = "") -> Evidence:
 
 def told(record: dict[str, str], rng: random.Random) -> Told | None:
     """A result sentence of a record; None where it has none that names a drug and a direction."""
-    page = Page(record["title"], record["abstract"])
+    page = Document(record["title"], record["abstract"])
     found, aim = [], None
-    for sentence, zone in zip(page.text.sentences, page.zones, strict=True):
-        quote = page.text.quote(sentence.start, sentence.end)
+    for sentence, zone in zip(page.sentences, page.zones, strict=True):
+        quote = sentence.quote
         if zone in "AB" and aim is None and find_drugs(quote):
             aim = quote
         if zone in "RC" and len(quote) <= MOST_CHARACTERS and _DIRECTED.search(quote) and find_drugs(quote):
@@ -148,9 +148,9 @@ def true_claims(records: dict[str, dict[str, str]], verbose: bool) -> None:
         mine, gone, bare = rows[start::2], 0, 0
         for row in mine:
             record = evidence(records[row["pmid"]])
-            text = Page(records[row["pmid"]]["title"], records[row["pmid"]]["abstract"]).text
+            text = Document(records[row["pmid"]]["title"], records[row["pmid"]]["abstract"]).text
             sentence = text.sentences[int(row["sentence"])]
-            quote = text.quote(sentence.start, sentence.end)
+            quote = sentence.quote
             made = Claim.model_validate(
                 {"text": row["claim"], "drug": row["drug"], "evidence_key": record.key, "quote": quote,
                  "stance": row["stance"]}

@@ -33,7 +33,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from willowbark.tools.ranking import stem, stems
-from willowbark.tools.reading.features import Page, View
+from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.features import View
 from willowbark.tools.reading.learned import context_of, sentence_features
 from willowbark.tools.reading.signs import signs
 
@@ -69,7 +70,7 @@ class Prompt(NamedTuple):
 class Arms(View):
     """A page with the intervention as the drug, the comparator as the other, and the outcome as the condition."""
 
-    def __init__(self, page: Page, prompt: Prompt) -> None:
+    def __init__(self, page: Document, prompt: Prompt) -> None:
         self.prompt = prompt
         super().__init__(page, prompt.intervention, prompt.outcome)
 
@@ -90,7 +91,7 @@ class Arms(View):
             self._put(start, end, "COND", self.cond_at)
 
 
-def _runs(page: Page, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
+def _runs(page: Document, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
     """Where words of some stems stand, those in a row together."""
     begun: tuple[int, int] | None = None
     for word, start, end in page.pieces:
@@ -167,15 +168,15 @@ def of_sentence(view: View, order: int, share: float) -> list[str]:
 def covered(view: Arms, order: int) -> float:
     """The share of the outcome's words that a sentence holds."""
     wanted = set(stems(view.prompt.outcome))
-    first, last = view.page.spans[order]
-    held = {stem(word) for word, _, _ in view.page.pieces[first:last] if word}
+    first, last = view.document.spans[order]
+    held = {stem(word) for word, _, _ in view.document.pieces[first:last] if word}
     return len(wanted & held) / max(1, len(wanted))
 
 
 @cache
 def of_evidence(prompt: Prompt) -> tuple[str, ...]:
     """The features of a gold passage, all its sentences together."""
-    view = Arms(Page("", prompt.evidence), prompt)
+    view = Arms(Document("", prompt.evidence), prompt)
     found = (name for at in range(len(view.sentences)) for name in of_sentence(view, at, covered(view, at)))
     shown = ("good", "less", "more", "not", "same", "cmp", "null", "sig", "nonsig")
     told = (f"#{name}{min(int(n), 3)}" for name, n in signs(view).items() if n and name.startswith(shown))
@@ -223,8 +224,8 @@ def on_abstracts(known: Sequence[Prompt]) -> Tell:
 @cache
 def cut(prompt: Prompt) -> tuple[tuple[tuple[str, ...], ...], tuple[float, ...]]:
     """What the telling sentences of an abstract show, and the share of the outcome that each holds."""
-    view = Arms(Page(prompt.title, prompt.abstract), prompt)
-    orders = [at for at, zone in enumerate(view.page.zones) if zone in "TRC"] or list(range(len(view.sentences)))
+    view = Arms(Document(prompt.title, prompt.abstract), prompt)
+    orders = [at for at, zone in enumerate(view.document.zones) if zone in "TRC"] or list(range(len(view.sentences)))
     shares = tuple(covered(view, at) for at in orders)
     return tuple(tuple(of_sentence(view, at, s)) for at, s in zip(orders, shares, strict=True)), shares
 
@@ -304,14 +305,14 @@ def of_question(body: str, snippets: Iterable[str]) -> dict[str, float]:
     found |= {f"q:{word}": 1.0 for word in words}
     found |= {f"q!{hit}": 1.0 for hit in _QUESTION.findall(body.lower())}
     asked = Prompt("", body, "", "", "", "", "", "")
-    views = [Arms(Page("", text), asked) for text in snippets]
+    views = [Arms(Document("", text), asked) for text in snippets]
     totals: Counter[str] = Counter()
     best: list[tuple[float, Sequence[str]]] = []
     for view in views:
         totals.update({name: min(value, 3.0) for name, value in signs(view).items() if value})
         for at, told in enumerate(view.sentences):
-            first, last = view.page.spans[at]
-            held = {stem(word) for word, _, _ in view.page.pieces[first:last] if word}
+            first, last = view.document.spans[at]
+            held = {stem(word) for word, _, _ in view.document.pieces[first:last] if word}
             share = len(wanted & held) / max(1, len(wanted))
             best.append((share, told))
             if share >= 0.4:

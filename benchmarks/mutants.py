@@ -49,7 +49,7 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "agents/asking/claims.py": ("claims", "forgery", "grounding", "provenance"),
     "agents/asking/alignment.py": ("alignment", "claims", "forgery", "grounding"),
     "tools/appraisal/certainty.py": ("appraisal_certainty", "appraisal_directness", "same_trial"),
-    "tools/appraisal/item.py": ("item", "appraisal_certainty", "same_trial"),
+    "tools/appraisal/trials_once.py": ("item", "appraisal_certainty", "same_trial"),
     "tools/appraisal/soundness.py": ("soundness", "appraisal_certainty", "appraisal_directness"),
 }
 """Of each module the tests that concern it, as `tests/test_<name>.py`."""

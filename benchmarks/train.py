@@ -26,7 +26,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from willowbark.tools.reading import text as zones
-from willowbark.tools.reading.features import Page, View, features
+from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.features import View, features
 from willowbark.tools.reading.heads import Head, Trees
 from willowbark.tools.reading.learned import context_of, named, sentence_features, summed, telling
 from willowbark.tools.reading.signs import signs
@@ -118,8 +119,8 @@ def zone_head(records: Iterable[Mapping[str, str]]) -> Linear:
     rows: list[list[str]] = []
     truth: list[str] = []
     for record in records:
-        page = Page(record["title"], record["abstract"])
-        sentences = page.text.sentences
+        page = Document(record["title"], record["abstract"])
+        sentences = page.sentences
         if not has_headings(sentences):
             continue
         for order, sentence in enumerate(sentences):
@@ -148,11 +149,11 @@ class Cases:
 
     def __init__(self, found: Sequence[Label], records: Mapping[str, Mapping[str, str]], zone: Head) -> None:
         self.labels = [each for each in found if each.pmid in records]
-        pages: dict[str, Page] = {}
+        pages: dict[str, Document] = {}
         self.views: list[View] = []
         for each in self.labels:
             record = records[each.pmid]
-            page = pages.setdefault(each.pmid, Page(record["title"], record["abstract"], zone=zone))
+            page = pages.setdefault(each.pmid, Document(record["title"], record["abstract"], zone=zone))
             self.views.append(View(page, each.drug, each.condition))
         twice = Counter(each.triple for each in self.labels)
         self.heed = np.array(
@@ -175,7 +176,7 @@ class Cases:
                 owner.append((at, order))
                 carries = order == carrier and label.verdict != "none"
                 truth.append(CARRIED[label.verdict] if carries else "0")
-                spoken = label.verdict != "none" and view.page.zones[order] in "RC" and not carries
+                spoken = label.verdict != "none" and view.document.zones[order] in "RC" and not carries
                 heed.append(self.heed[at] * (0.3 if spoken else 1.0))
         self.sentence_names = frequent(rows, 6)
         self.sentence_table = matrix(rows, self.sentence_names)
@@ -187,7 +188,7 @@ def carrier_of(label: Label, view: View) -> int | None:
     """The sentence that overlaps most with the label's; None where there is none."""
     if label.start is None or label.end is None:
         return None
-    shared = [min(label.end, s.end) - max(label.start, s.start) for s in view.page.text.sentences]
+    shared = [min(label.end, s.end) - max(label.start, s.start) for s in view.document.sentences]
     best = int(np.argmax(shared))
     return best if shared[best] > 0 else None
 

@@ -41,9 +41,10 @@ from benchmarks.transformer import (
 from torch import nn
 from torch.nn import functional
 
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import FIELDS, LONGEST, LONGEST_WHOLE, SIGNS, Encoder, Pieces, Shown, shown
 from willowbark.tools.reading.encoder import SENTENCES as SENTENCES_CARRY
-from willowbark.tools.reading.features import Page, View
+from willowbark.tools.reading.features import View
 
 SHARE = {"verdict": 1.0, "role": 0.5, "effect": 0.3, "kind": 0.3, "match": 0.2, "comparator": 0.15}
 SENTENCES = 0.5  # of the loss: what each sentence carries
@@ -222,10 +223,10 @@ def cases_of(
     with np.load(taught) if taught else nullcontext({}) as file:
         told = dict(file)
     row = {str(key): at for at, key in enumerate(told.pop("key", ()))}
-    pages: dict[str, Page] = {}
+    pages: dict[str, Document] = {}
     for label in found:
         record = records[label.pmid]
-        page = pages.setdefault(label.pmid, Page(record["title"], record["abstract"]))
+        page = pages.setdefault(label.pmid, Document(record["title"], record["abstract"]))
         view = View(page, label.drug, label.condition)
         carrier = None if label.verdict == "none" else carrier_of(label, view)
         said = {name: each[row[label.key]] for name, each in told.items()} if label.key in row else None
@@ -317,7 +318,7 @@ def main() -> None:
     told, package = told_of(model, below, cases, few)["verdict"], Encoder.load(WEIGHTS.read_bytes())
     pages = (records[cases[at].label.pmid] for at in few)
     views = (
-        View(Page(x["title"], x["abstract"]), cases[at].label.drug, cases[at].label.condition)
+        View(Document(x["title"], x["abstract"]), cases[at].label.drug, cases[at].label.condition)
         for at, x in zip(few, pages, strict=True)
     )
     apart_by = np.abs(np.array([package.told(view).fields["verdict"] for view in views]) - told).max(axis=1)

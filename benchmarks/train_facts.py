@@ -28,8 +28,8 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.facts import NOT_REPORTED, candidates, design_features, participants_of
-from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.heads import Head
 from willowbark.tools.reading.reading import Design
 
@@ -55,7 +55,7 @@ class Record:
     """A labelled record."""
 
     pmid: str
-    untyped: Page
+    untyped: Document
     """Without publication types."""
     types: tuple[str, ...]
     design: str
@@ -83,12 +83,12 @@ def load(abstracts: Path, labels: Path) -> tuple[list[Record], list[Record]]:
     with gzip.open(abstracts, "rt", encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
-            pmid, title, untyped = row["pmid"], row["title"], Page(row["title"], row["abstract"])
+            pmid, title, untyped = row["pmid"], row["title"], Document(row["title"], row["abstract"])
             types = [kind.lower() for kind in row["publication_types"]]
             if pmid in designs:
                 size = _most(sizes[pmid])
                 participants = int(size) if size.isdigit() else None
-                kinds = Page("", "", types).types
+                kinds = Document("", "", types).types
                 found[pmid] = Record(pmid, untyped, kinds, _most(designs[pmid]), participants)
             elif hint := next(
                 (HINTS[kind] for kind in HINTS if kind in types or (kind in TITLES and kind in title.lower())), None
@@ -147,7 +147,7 @@ def typed(record: Record) -> list[str]:
 _SEEN: dict[int, list[str]] = {}
 
 
-def seen(page: Page) -> list[str]:
+def seen(page: Document) -> list[str]:
     """The features of a page, read once."""
     if id(page) not in _SEEN:
         _SEEN[id(page)] = [name for name in design_features(page) if "\t" not in name]

@@ -19,10 +19,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from willowbark.tools.appraisal.appraised import page_reader
+from willowbark.tools.appraisal.appraised import load_reader
 from willowbark.tools.lexicon import drug_synonyms
 from willowbark.tools.reading.design import purpose_of
-from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.document import Document
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT / "tests" / "cases"
@@ -88,7 +88,7 @@ def abstract_pairs(half: str, texts: dict[str, Text]) -> list[Pair]:
 
 def _judged(case: Row, text: Text, condition: str, intent: str) -> Pair:
     drug = case["drug"]
-    verdict = page_reader().read_page(Page(text.title, text.abstract), drug, condition).verdict
+    verdict = load_reader().read_document(Document(text.title, text.abstract), drug, condition).verdict
     names = (drug, *drug_synonyms(drug))
     if intent == "prevention" and purpose_of(text.title, text.abstract, names) != "prevention":
         verdict = "neutral"

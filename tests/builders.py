@@ -10,8 +10,8 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from willowbark.agents.assessment import AssessmentDetails, AssessmentMessage, JudgeAssessment
 from willowbark.agents.findings import Findings, FindingsMessage, Specialist
 from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.facts import facts_of
-from willowbark.tools.reading.features import Page
 from willowbark.tools.reading.reading import Passage, Reading
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.search import SourceReply, Status
@@ -144,13 +144,13 @@ class ScriptedReader:
         self.effects, self.fields = effects or {}, fields
         self.asked: list[str] = []
 
-    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
+    def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
         """Note the text that was asked about, and answer."""
-        text = page.text.whole[page.text.offset :]
+        text = document.whole[document.offset :]
         self.asked.append(text)
-        last = sentences(page.text.whole)[-1]
+        last = sentences(document.whole)[-1]
         fields = {"passages": [Passage(text=last, start=0, end=len(last))], **self.fields}
         told = [effect for known, effect in self.effects.items() if known in text]
         fields.update({"effect": told[0]} if told else {})
-        facts = facts_of(page)
+        facts = facts_of(document)
         return reading(key, drug, **{"design": facts.design, "participants": facts.participants, **fields})

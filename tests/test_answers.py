@@ -13,7 +13,7 @@ from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.appraisal.harms import harms
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug, Label
 
@@ -26,7 +26,7 @@ class Told:
     def __init__(self, **fields: dict[str, object]) -> None:
         self._fields = fields
 
-    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
+    def read_document(self, page: Document, drug: str, condition: str, key: str = "") -> Reading:
         fields = {"role": "mentioned", **self._fields.get(drug, {})}
         return Reading(key=key, drug=drug, condition=condition, reader=self.name, version=self.version, **fields)  # type: ignore[arg-type]
 

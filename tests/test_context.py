@@ -17,7 +17,7 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.learned import LearnedReader
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.sandbox.server import SandboxServer
@@ -38,12 +38,12 @@ class Counting(LearnedReader):
         self.begun, self.may_go_on = threading.Event(), threading.Event()
         self.may_go_on.set()
 
-    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
+    def read_document(self, page: Document, drug: str, condition: str, key: str = "") -> Reading:
         """Note the drug, and read."""
         self.read.append(drug)
         self.begun.set()
         self.may_go_on.wait(10)
-        return super().read_page(page, drug, condition, key)
+        return super().read_document(page, drug, condition, key)
 
 
 def test_agents_that_heard_the_same_share_one_pool_and_what_one_alone_heard_is_no_part_of_it() -> None:

@@ -12,7 +12,8 @@ from test_learned import TEXT, TITLE
 from typer.testing import CliRunner
 
 from willowbark.teams.faces.cli import app
-from willowbark.tools.appraisal.appraised import page_reader
+from willowbark.tools.appraisal.appraised import load_reader
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import (
     BEYOND_DOUBT,
     FIELDS,
@@ -28,7 +29,7 @@ from willowbark.tools.reading.encoder import (
     shown_whole,
 )
 from willowbark.tools.reading.facts import candidates, facts_of, heads
-from willowbark.tools.reading.features import Page, View
+from willowbark.tools.reading.features import View
 from willowbark.tools.reading.heads import pooled, softmax, weights
 from willowbark.tools.reading.learned import LearnedReader
 from willowbark.tools.reading.reading import Design
@@ -53,7 +54,7 @@ def test_a_record_of_usual_length_is_seen_whole_and_no_word_of_it_is_unknown() -
     middle = " ".join(
         f"Patients of group {at} improved by 1.2 points within six weeks of treatment." for at in range(20)
     )
-    view = View(Page(TITLE, f"{middle} Propranolol prevents migraine."), "propranolol", "type 2 diabetes")
+    view = View(Document(TITLE, f"{middle} Propranolol prevents migraine."), "propranolol", "type 2 diabetes")
     seen = shown(view, encoder().pieces)
     assert seen.orders == list(range(len(view.sentences)))
     assert 300 < len(seen.pieces) < LONGEST
@@ -63,7 +64,7 @@ def test_a_record_of_usual_length_is_seen_whole_and_no_word_of_it_is_unknown() -
 @given(st.integers(0, 60), st.integers(1, 40))
 def test_of_a_long_record_title_and_end_are_kept_and_the_room_is_not_exceeded(count: int, words: int) -> None:
     middle = " ".join(f"Patients {'improved ' * words}in week {at}." for at in range(count))
-    view = View(Page(TITLE, f"{middle} Propranolol prevents migraine."), "propranolol", "migraine")
+    view = View(Document(TITLE, f"{middle} Propranolol prevents migraine."), "propranolol", "migraine")
     seen = shown(view, encoder().pieces)
     assert len(seen.pieces) <= LONGEST
     assert seen.orders == sorted(seen.orders)
@@ -74,10 +75,10 @@ def test_of_a_long_record_title_and_end_are_kept_and_the_room_is_not_exceeded(co
 @given(st.integers(0, 60), st.integers(1, 40))
 def test_of_a_long_record_the_title_and_who_took_part_are_looked_at_first(count: int, words: int) -> None:
     before, after = ("Blood was " + "drawn " * words + ". ") * count, ("It was " + "well " * words + ". ") * count
-    page = Page(TITLE, f"{before}Of 212 patients all stayed. {after}It helps.")
+    page = Document(TITLE, f"{before}Of 212 patients all stayed. {after}It helps.")
     seen = shown_whole(page, encoder().pieces)
     assert len(seen.pieces) <= LONGEST_WHOLE
-    number = next(at for at, token in enumerate(page.text.tokens) if token.text == "212")
+    number = next(at for at, token in enumerate(page.tokens) if token.text == "212")
     assert 0 < seen.places[number] < len(seen.pieces)
     assert 0 in seen.places
 
@@ -85,12 +86,12 @@ def test_of_a_long_record_the_title_and_who_took_part_are_looked_at_first(count:
 def test_heads_and_encoder_tell_the_same_designs_in_the_same_order() -> None:
     designs = heads()["design"].classes
     assert list(designs) == sorted(get_args(Design))
-    assert len(encoder().making(Page(TITLE, TEXT)).design) == len(designs)
+    assert len(encoder().making(Document(TITLE, TEXT)).design) == len(designs)
 
 
 def test_each_candidate_has_a_probability_and_what_is_not_looked_at_next_to_none() -> None:
     long = "Blood was drawn from 12 patients in a room. " * 40
-    page = Page(TITLE, f"We randomised 120 patients. {long}In 1875 it was used.")
+    page = Document(TITLE, f"We randomised 120 patients. {long}In 1875 it was used.")
     offered = candidates(page, "rct")
     told = dict(zip(offered, encoder().making(page).participants(offered), strict=True))
     assert sum(told.values()) == pytest.approx(1, abs=1e-5)
@@ -98,12 +99,12 @@ def test_each_candidate_has_a_probability_and_what_is_not_looked_at_next_to_none
 
 
 def test_design_and_participants_of_a_record_are_told_once_for_all_its_drugs(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Page] = []
+    told: list[Document] = []
     monkeypatch.setattr(CarefulReader, "facts_of", lambda _, page: told.append(page) or facts_of(page))
-    reader, page = CarefulReader(), Page(TITLE, TEXT)
+    reader, page = CarefulReader(), Document(TITLE, TEXT)
     for drug in ("propranolol", "timolol"):
-        reader.read_page(page, drug, "migraine")
-    reader.read_page(Page(TITLE, TEXT), "propranolol", "migraine")
+        reader.read_document(page, drug, "migraine")
+    reader.read_document(Document(TITLE, TEXT), "propranolol", "migraine")
     assert len(told) == 2
 
 
@@ -117,8 +118,8 @@ def test_of_two_opinions_one_that_does_not_count_changes_nothing(scores: list[fl
 
 
 def test_nothing_is_learnt_of_a_name() -> None:
-    one = encoder().told(View(Page(TITLE, TEXT), "propranolol", "migraine"))
-    renamed = Page(
+    one = encoder().told(View(Document(TITLE, TEXT), "propranolol", "migraine"))
+    renamed = Document(
         *(each.replace("ropranolol", "imolol").replace("Pim", "Tim").replace("pim", "tim") for each in (TITLE, TEXT))
     )
     other = encoder().told(View(renamed, "timolol", "migraine"))
@@ -134,7 +135,7 @@ def test_heads_and_encoder_tell_the_same_things_in_the_same_order() -> None:
 
 
 def test_a_clear_trial_is_read_and_quoted_by_a_whole_sentence() -> None:
-    reading = CarefulReader().read_page(Page(TITLE, TEXT), "propranolol", "migraine", "1")
+    reading = CarefulReader().read_document(Document(TITLE, TEXT), "propranolol", "migraine", "1")
     assert (reading.role, reading.verdict, reading.reader) == ("tested", "supports", "careful")
     assert reading.sure
     assert reading.passages[0].text in TEXT
@@ -150,8 +151,8 @@ def test_where_the_heads_find_no_verdict_beyond_doubt_the_encoder_is_not_asked(m
         raise AssertionError(view.drug)
 
     monkeypatch.setattr(Encoder, "told", asked)
-    page = Page("Aspirin prescriptions in a town", "We counted prescriptions. Costs rose. Asthma was common.")
-    reading = CarefulReader(beyond_doubt=0.5).read_page(page, "aspirin", "asthma")
+    page = Document("Aspirin prescriptions in a town", "We counted prescriptions. Costs rose. Asthma was common.")
+    reading = CarefulReader(beyond_doubt=0.5).read_document(page, "aspirin", "asthma")
     assert reading.verdict == "none"
 
 
@@ -159,12 +160,12 @@ def test_a_file_is_read_more_closely_than_a_run(monkeypatch: pytest.MonkeyPatch)
     asked: list[str] = []
     told = Encoder.told
     monkeypatch.setattr(Encoder, "told", lambda self, view: asked.append(view.drug) or told(self, view))
-    page = Page("Aspirin in a town", "Ten people with asthma took aspirin. Their costs rose. Asthma was common.")
+    page = Document("Aspirin in a town", "Ten people with asthma took aspirin. Their costs rose. Asthma was common.")
     heads = LearnedReader()._judged(View(page, "aspirin", "asthma")).verdict
     assert BEYOND_DOUBT <= heads[FIELDS["verdict"].index("none")] < WHOLLY
-    page_reader("careful").read_page(page, "aspirin", "asthma")
+    load_reader("careful").read_document(page, "aspirin", "asthma")
     assert not asked
-    page_reader("careful", wholly=True).read_page(page, "aspirin", "asthma")
+    load_reader("careful", wholly=True).read_document(page, "aspirin", "asthma")
     assert asked == ["aspirin"]
 
 
@@ -180,7 +181,7 @@ def test_a_file_is_read_with_care_unless_it_should_be_fast(tmp_path: Path) -> No
 
 
 def test_an_empty_record_and_a_word_without_end_are_read_at_once() -> None:
-    assert not encoder().told(View(Page("", ""), "aspirin", "pain")).sentences
+    assert not encoder().told(View(Document("", ""), "aspirin", "pain")).sentences
     assert encoder().pieces.of("a" * 1_000_000) == (Pieces.UNKNOWN,)
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from willowbark.tools.reading.design import StudyDesign, study_design
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.facts import candidates, facts_of
-from willowbark.tools.reading.features import Page
 
 CASES = [
     (
@@ -42,13 +42,13 @@ CASES = [
 
 @pytest.mark.parametrize(("title", "text", "design", "participants"), CASES, ids=[case[2] for case in CASES])
 def test_clear_records_are_told(title: str, text: str, design: str, participants: int | None) -> None:
-    facts = facts_of(Page(title, text))
+    facts = facts_of(Document(title, text))
     assert (facts.design, facts.participants) == (design, participants)
 
 
 def test_a_publication_type_alone_does_not_make_a_review_a_trial() -> None:
     title, text, design, _ = CASES[-1]
-    assert facts_of(Page(title, text, ["Randomized Controlled Trial"])).design == design
+    assert facts_of(Document(title, text, ["Randomized Controlled Trial"])).design == design
 
 
 @pytest.mark.parametrize(
@@ -64,32 +64,32 @@ def test_a_publication_type_alone_does_not_make_a_review_a_trial() -> None:
     ids=["comma", "space", "words", "arms", "pair", "each"],
 )
 def test_numbers_words_and_sums_of_arms_are_candidates(text: str, value: int) -> None:
-    assert value in candidates(Page("", text), "rct")
+    assert value in candidates(Document("", text), "rct")
 
 
 def test_two_numbers_that_a_stroke_parts_are_not_one() -> None:
-    found = candidates(Page("", "Of the 362/371 patients recruited, most responded."), "rct")
+    found = candidates(Document("", "Of the 362/371 patients recruited, most responded."), "rct")
     assert {362, 371} <= set(found)
     assert 362371 not in found
 
 
 def test_percentages_and_decimals_are_no_candidates() -> None:
-    assert set(candidates(Page("", "It fell by 45 % (3.7 mm)."), "rct")) == {0, 1}
+    assert set(candidates(Document("", "It fell by 45 % (3.7 mm)."), "rct")) == {0, 1}
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "123", "n = = n", "٣٣ İİ patients"], ids=range(6))
 def test_any_text_has_facts(text: str) -> None:
-    facts = facts_of(Page(text, text))
+    facts = facts_of(Document(text, text))
     assert facts.participants is None or facts.participants > 0
 
 
 @pytest.mark.parametrize("text", ["Patients for whom one of these drugs was meant.", "At least one dose in patients."])
 def test_one_of_several_is_no_number_of_people(text: str) -> None:
-    assert candidates(Page("", text), "cohort")[1] == candidates(Page("", "No number."), "cohort")[1]
+    assert candidates(Document("", text), "cohort")[1] == candidates(Document("", "No number."), "cohort")[1]
 
 
 def test_one_patient_is() -> None:
-    assert "number" in candidates(Page("", "We treated one patient."), "case_report")[1].features
+    assert "number" in candidates(Document("", "We treated one patient."), "case_report")[1].features
 
 
 def test_several_cases_are_a_series() -> None:

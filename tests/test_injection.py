@@ -26,8 +26,7 @@ from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import JudgeLimits
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.research_team import ResearchTeam, default_participants
-from willowbark.tools.appraisal import addressed_to_machines
-from willowbark.tools.appraisal.direction import Direction
+from willowbark.tools.appraisal import Direction, addressed_to_machines
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign
-from willowbark.tools.appraisal.item import one_per_trial, standing, weight
+from willowbark.tools.appraisal.trials_once import one_per_trial, standing, weight
 
 FREE = AppraisedItem(key="pmid:5", design=StudyDesign.rct_blinded, direction=Direction.supports, trial="NCT1")
 FAULTS = [

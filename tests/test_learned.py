@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.tools.reading.features import Page, View
+from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.features import View
 from willowbark.tools.reading.heads import Head, Trees, weights
 from willowbark.tools.reading.learned import Judged, LearnedReader, _passages, consistent
 from willowbark.tools.reading.reading import (
@@ -93,12 +94,12 @@ def test_offsets_lead_back_to_the_words() -> None:
 
 
 def test_a_hyphen_parts_the_drug_from_what_it_induced() -> None:
-    view = View(Page(HARM_TITLE, HARM_TEXT), "cisplatin", "nausea")
+    view = View(Document(HARM_TITLE, HARM_TEXT), "cisplatin", "nausea")
     assert view.sentences[0][:3] == ("DRUG", "induced", "COND")
 
 
 def test_a_page_shows_the_drug_asked_about_and_hides_its_name() -> None:
-    page = Page(TITLE, TEXT)
+    page = Document(TITLE, TEXT)
     words = [word for sentence in View(page, "propranolol", "migraine").sentences for word in sentence]
     assert {"DRUG", "COND", "PLACEBO"} <= set(words)
     assert not {"propranolol", "migraine", "placebo"} & set(words)
@@ -106,7 +107,7 @@ def test_a_page_shows_the_drug_asked_about_and_hides_its_name() -> None:
 
 
 def test_headings_say_what_sentences_are_for() -> None:
-    assert Page(TITLE, TEXT).zones == ["T", "A", "M", "R", "C"]
+    assert Document(TITLE, TEXT).zones == ["T", "A", "M", "R", "C"]
 
 
 @given(st.sampled_from(["supports", "contradicts", "neutral", "none"]), st.integers(0, 2**32 - 1))
@@ -174,7 +175,7 @@ async def test_a_quote_without_figures_has_a_result_with_figures_beside_it() -> 
 
 def test_a_sentence_that_names_the_drug_is_quoted_before_one_that_says_as_much_without_it() -> None:
     text = "RESULTS: Attacks were rarer with treatment. Attacks were rarer with propranolol. Attacks were much rarer."
-    view = View(Page(TITLE, text), "propranolol", "migraine")
+    view = View(Document(TITLE, text), "propranolol", "migraine")
     told = {at: np.array([0.5, 0.1, 0.3, 0.1]) for at in range(len(view.sentences))}
     [quoted] = _passages(view, told, "supports", ("+", "-", "0", "~"))
     assert quoted.text == "Attacks were rarer with propranolol."
@@ -194,7 +195,10 @@ def test_a_class_that_is_leant_to_needs_to_be_less_probable(lean: float, match: 
         def _judged(self, view: View) -> Judged:
             return Judged(verdict, role, chances, {})
 
-    assert Even(replace(heads, settled=settled)).read_page(Page(TITLE, TEXT), "propranolol", "migraine").match == match
+    assert (
+        Even(replace(heads, settled=settled)).read_document(Document(TITLE, TEXT), "propranolol", "migraine").match
+        == match
+    )
 
 
 def test_what_a_drug_causes_it_does_not_treat() -> None:

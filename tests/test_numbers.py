@@ -2,8 +2,7 @@
 
 import pytest
 
-from willowbark.tools.reading.numbers import effect_sizes_of, figures
-from willowbark.tools.reading.reporting import followup_months
+from willowbark.tools.reading.numbers import effect_sizes_of, figures, followup_months
 
 ROW = "The effects against placebo were: aspirin (RR 0.5); ibuprofen RR 0.6, 95% CI 0.5 to 0.7; naproxen RR 0.7."
 

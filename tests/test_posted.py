@@ -9,8 +9,8 @@ from posted_study import DRUG, PLACEBO, Facts, analysis, outcome, study, trial
 from willowbark.tools.appraisal import Direction, StudyDesign, posted_finding
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.appraisal.posted_outcome import more_is_better
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.reading.registry_entries import more_is_better
 from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
 
 DAYS = "Change from baseline in monthly migraine days"

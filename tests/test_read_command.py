@@ -8,7 +8,7 @@ import pytest
 
 from willowbark.teams.faces.read_command import COLUMNS, Options, read_file
 from willowbark.tools.errors import UsageError
-from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Passage, Reading
 
 TEXT = (
@@ -23,10 +23,10 @@ class Reader:
         self.version = version
         self.pages = 0
 
-    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
+    def read_document(self, page: Document, drug: str, condition: str, key: str = "") -> Reading:
         self.pages += 1
-        last = page.text.sentences[-1]
-        quote = Passage(text=page.text.quote(last.start, last.end), start=last.start, end=last.end)
+        last = page.sentences[-1]
+        quote = Passage(text=last.quote, start=last.start, end=last.end)
         return Reading(
             key=key, drug=drug, condition=condition, role="tested", kind="efficacy", effect="better",
             design="rct", participants=120, passages=(quote,), probability=0.9, reader="scripted", version=self.version,

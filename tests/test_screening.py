@@ -6,6 +6,7 @@ import pytest
 from faults.payloads import PAYLOADS
 from hypothesis import given
 from hypothesis import strategies as st
+from willowbark.tools.reading.screening_words import KEYS, WORDS
 
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Citation, Evidence
@@ -16,7 +17,6 @@ from willowbark.tools.reading.screening import (
     readable,
     set_aside,
 )
-from willowbark.tools.reading.screening_words import KEYS, WORDS
 from willowbark.tools.sandbox.library import Library
 
 RESULT = "Propranolol reduced migraine attacks by 44% compared with placebo (p<0.001)."

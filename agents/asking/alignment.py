@@ -19,7 +19,7 @@ from willowbark.tools.enclosure import visible
 from willowbark.tools.lexicon import canonical_drug, find_drugs
 from willowbark.tools.lexicon.matching import PhraseIndex, phrase_key
 from willowbark.tools.ranking import stem
-from willowbark.tools.reading.reporting import spelled_number
+from willowbark.tools.reading.numbers import spelled_number
 from willowbark.tools.reading.screening import folded
 from willowbark.tools.reading.text import plain as marks_plain
 

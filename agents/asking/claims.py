@@ -19,7 +19,7 @@ from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_drugs
-from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.works.sections import TITLE, places, section_of
 
@@ -205,8 +205,8 @@ def _no_result(claim: Claim, record: Evidence, section: str) -> str | None:
 @lru_cache(maxsize=512)
 def _cut(title: str, text: str) -> tuple[tuple[str, ...], Sequence[str]]:
     """The sentences of a record for comparison, and what each is for; several claims quote one record."""
-    page = Page(title, text)
-    return tuple(plain(page.text.quote(each.start, each.end)) for each in page.text.sentences), page.zones
+    document = Document.cut(title, text)
+    return tuple(plain(each.quote) for each in document.sentences), document.zones
 
 
 def quoted_sentences(quote: str, whole: Sequence[str]) -> slice | None:

@@ -20,13 +20,13 @@ from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
 
 from willowbark.tools.appraisal import Direction
-from willowbark.tools.appraisal.appraised import asked_of, condition_of
+from willowbark.tools.appraisal.appraised import condition_of
 from willowbark.tools.appraisal.candidates import studies
 from willowbark.tools.enclosure import GUIDANCE, enclose_lines
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions import Question
-from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Passage, Reading
 from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import counted, listed
@@ -55,20 +55,19 @@ class ToRead:
     condition: str
 
     @cached_property
-    def page(self) -> Page:
+    def page(self) -> Document:
         """The record, cut as every reader cuts it."""
-        asked = asked_of(self.record, "", self.condition)
-        return Page(asked.title, asked.text, asked.publication_types)
+        return Document.of(self.record)
 
     @property
     def fingerprint(self) -> str:
         """Hash of what is read: the same text is not read twice for a condition."""
-        return hashlib.sha256(f"{self.condition}\n{plain(self.page.text.whole)}".encode()).hexdigest()[:32]
+        return hashlib.sha256(f"{self.condition}\n{plain(self.page.whole)}".encode()).hexdigest()[:32]
 
     @property
     def line(self) -> dict[str, Any]:
         """The record as a model gets it: key, title, the sentences that tell most, drugs."""
-        sentences = self.page.text.sentences
+        sentences = self.page.sentences
         title = [at for at, each in enumerate(sentences) if each.headed == "title"]
         body = [at for at, each in enumerate(sentences) if each.headed != "title"]
         told = self._telling(body)
@@ -93,13 +92,12 @@ class ToRead:
 
     def _asked_about(self, shown: Sequence[int]) -> list[str]:
         """The drugs that the shown sentences name; where they name none, those of the whole record."""
-        spans = [self.page.text.sentences[at] for at in shown]
+        spans = [self.page.sentences[at] for at in shown]
         seen = {name for name, start, _ in self.page.drugs if any(each.start <= start < each.end for each in spans)}
         return [drug for drug in self.drugs if drug in seen or seen.isdisjoint(self.drugs)][:MAX_DRUGS]
 
     def _written(self, at: int) -> str:
-        sentence = self.page.text.sentences[at]
-        return self.page.text.quote(sentence.start, sentence.end)
+        return self.page.sentences[at].quote
 
 
 def _weight(zone: str, sentence: str) -> int:
@@ -259,7 +257,7 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
     A verdict needs whole sentences of the record that report it; what says nothing for or against may go without.
     """
     drug = canonical_drug(draft.drug) or draft.drug.strip().casefold()
-    whole = given.page.text.whole
+    whole = given.page.whole
     if drug not in given.drugs and drug not in plain(whole) and all(drug != name for name, _, _ in given.page.drugs):
         return "names a drug that its record does not name"
     reading = Reading(
@@ -295,10 +293,10 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
     return reading.model_copy(update={"passages": passages})
 
 
-def _passages(quote: str, page: Page) -> tuple[Passage, ...]:
+def _passages(quote: str, page: Document) -> tuple[Passage, ...]:
     """Where a quote stands: title or text, in whole sentences; empty where it runs from one into the other."""
-    every = page.text.sentences
-    found = quoted_sentences(plain(quote), [plain(page.text.quote(each.start, each.end)) for each in every])
+    every = page.sentences
+    found = quoted_sentences(plain(quote), [plain(each.quote) for each in every])
     if found is None:
         return ()
     chosen = every[found]
@@ -306,4 +304,4 @@ def _passages(quote: str, page: Page) -> tuple[Passage, ...]:
         return ()
     start, end = chosen[0].start, chosen[-1].end
     section = "Title" if chosen[0].headed == "title" else "Abstract"
-    return (Passage(text=page.text.quote(start, end), section=section, start=start, end=end),)
+    return (Passage(text=page.whole[start:end], section=section, start=start, end=end),)

@@ -232,7 +232,7 @@ def _on_harm(candidate: Candidate, material: Material, quoted: Set[str]) -> _OnH
     for key in sorted(size, key=lambda key: (key not in reporting, -size[key])):
         if len(quotes) == MOST_QUOTED:
             break
-        every = told_of_harm(readable(material.records[key]), candidate.drug, material.readings)
+        every = told_of_harm(material.records[key], candidate.drug)
         if every:
             quotes.append((next((sentence for sentence in every if sentence not in quoted), ""), key))
     return _OnHarm(reporting, quotes)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import Question
 from willowbark.tools.questions.kinds import ON_HARM, Kind

@@ -6,9 +6,8 @@ Certainty is put as GRADE has it: a drug does, probably does or may help, or the
 
 from collections.abc import Iterator, Sequence
 
-from willowbark.tools.appraisal import Level
+from willowbark.tools.appraisal import Direction, Level
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.lexicon import withdrawn
 from willowbark.tools.questions.question import speaks_of
 from willowbark.tools.reading.design import RANDOMISED

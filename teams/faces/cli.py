@@ -416,11 +416,11 @@ def read(
 ) -> None:
     """Tell what the records of a file say of their drugs. Role, verdict, design, the sentence; a line a reading."""
     with _one_line():
-        from willowbark.tools.appraisal.appraised import page_reader  # noqa: PLC0415
+        from willowbark.tools.appraisal.appraised import load_reader  # noqa: PLC0415
 
         from .read_command import Options, read_file  # noqa: PLC0415
 
-        reader = page_reader("learned" if fast else "careful", wholly=True)
+        reader = load_reader("learned" if fast else "careful", wholly=True)
         read_file(Options(file, form, condition, to, out, quiet), reader)
 
 

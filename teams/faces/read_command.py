@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import is_generic
-from willowbark.tools.reading.features import Page
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import statistics_of
 from willowbark.tools.reading.reading import Reading
 
@@ -33,10 +33,10 @@ COLUMNS = (
 _PROGRESS_EVERY_S = 5.0
 
 
-class PageReader(Protocol):
+class DocumentReader(Protocol):
     """What reads a record that is cut already for one drug and one condition."""
 
-    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
+    def read_document(self, page: Document, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record."""
 
 
@@ -68,7 +68,7 @@ class Count:
     """Records that name no drug of the lexicon, or no condition, where none is asked about."""
 
 
-def read_file(options: Options, reader: PageReader) -> Count:
+def read_file(options: Options, reader: DocumentReader) -> Count:
     """Read every record of a file and write the readings.
 
     Raises:
@@ -130,15 +130,15 @@ def _opened(path: Path) -> AbstractContextManager[BinaryIO]:
         raise UsageError(f"{path} can't be read ({error.strerror})") from None
 
 
-def _read(entry: Entry, options: Options, reader: PageReader) -> Iterator[Reading]:
+def _read(entry: Entry, options: Options, reader: DocumentReader) -> Iterator[Reading]:
     """A reading for each drug and condition that a record is to be read for."""
-    page = Page(entry.title, entry.text, entry.publication_types)
+    page = Document(entry.title, entry.text, entry.publication_types)
     drugs = [entry.drug] if entry.drug else _distinct(page.drugs)
     condition = entry.condition or options.condition
     conditions = [condition] if condition else [name for name in _distinct(page.conditions) if not is_generic(name)]
     for drug in drugs:
         for asked_about in conditions:
-            yield reader.read_page(page, drug, asked_about, str(entry.id))
+            yield reader.read_document(page, drug, asked_about, str(entry.id))
 
 
 def _distinct(named: Sequence[tuple[str, int, int]]) -> list[str]:

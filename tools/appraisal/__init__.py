@@ -1,8 +1,8 @@
 """Appraisal: what readings of records amount to, by arithmetic alone, and how sure one can be of a candidate."""
 
 from ..reading.design import StudyDesign
-from ..reading.numbers import EffectSize, effect_sizes
-from ..reading.reporting import followup_months
+from ..reading.numbers import EffectSize, effect_sizes, followup_months
+from ..reading.registry_entries import StoppingKind, why_stopped_kind
 from ..reading.screening import addressed_to_machines, is_addressed_to_machines, readable, set_aside
 from .certainty import (
     CandidateAppraisal,
@@ -14,10 +14,8 @@ from .certainty import (
     appraise_candidate,
     quality,
 )
-from .direction import Direction
-from .item import AppraisedItem
 from .posted import PostedFinding, SeriousEvents, posted_finding
-from .stopping import StoppingKind, why_stopped_kind
+from .trials_once import AppraisedItem, Direction
 
 __all__ = [
     "AppraisedItem",

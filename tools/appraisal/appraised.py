@@ -20,20 +20,18 @@ from ..lexicon import condition_synonyms, drug_synonyms
 from ..questions import Question
 from ..questions.question import speaks_of
 from ..reading.design import RANDOMISED, StudyDesign, purpose_of, study_design
+from ..reading.document import Document
 from ..reading.numbers import figures
-from ..reading.reading import Asked, Comparator, Design, ReaderName, Reading
-from ..reading.text import sentences
+from ..reading.reading import Comparator, Design, ReaderName, Reading
+from ..reading.registry_entries import why_stopped_kind
 from ..sources.publications import trial_acronyms
 from ..works.linking import named_trials, trial_number
 from ..works.sections import places
-from .direction import Direction, direction_of
-from .item import BY_SIZE, AppraisedItem
 from .posted import PostedFinding, registered_reading
+from .trials_once import BY_SIZE, AppraisedItem, Direction, direction_of
 
 if TYPE_CHECKING:  # the learned readers bring numpy: a run is begun before anything is read
-    from ..reading.features import Page
     from ..reading.learned import LearnedReader
-from .stopping import why_stopped_kind
 
 _log = logging.getLogger(__name__)
 _TOLD = (Direction.supports, Direction.contradicts)
@@ -55,14 +53,14 @@ _OF_ONE_STUDY = frozenset(
 )
 
 
-class PageReader(Protocol):
+class DocumentReader(Protocol):
     """A reader that needs nothing but the text: it answers at once."""
 
     name: str
     version: str
 
-    def read_page(self, page: "Page", drug: str, condition: str, key: str = "") -> Reading:
-        """Read a record that is cut already: for the drug, and for its design and participants."""
+    def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
+        """Read a record for a drug in a condition, and for its design and participants."""
 
 
 class Readings:
@@ -75,11 +73,10 @@ class Readings:
         given: readings of a model, which go before it.
     """
 
-    def __init__(self, reader: PageReader | ReaderName = "learned", given: Iterable[Reading] = ()) -> None:
+    def __init__(self, reader: DocumentReader | ReaderName = "learned", given: Iterable[Reading] = ()) -> None:
         self._reader = reader
         self._given: dict[str, dict[str, Reading]] = {}
-        self._read: dict[Asked, Reading] = {}
-        self._cut: tuple[tuple[str, str], Page] | None = None
+        self._read: dict[tuple[str, ...], Reading] = {}
         self._appraised: dict[str, tuple[Evidence, Question, Mapping[str, AppraisedRecord]]] = {}
         self._ahead: set[str] = set()
         self._one_reads = threading.RLock()
@@ -101,8 +98,7 @@ class Readings:
             former, question, said = self._appraised[key]
             if question == asked and record.says_as(former):
                 return said
-        with self._one_reads:  # else two threads would cut their records in turns, each again for every drug
-            said = appraise()
+        said = appraise()
         self._appraised[key] = record, asked, said
         return said
 
@@ -118,49 +114,39 @@ class Readings:
         """The drugs of which a model read something in a record."""
         return [drug for name in names_of(record) for drug in self._given.get(name, ())]
 
-    def of(self, asked: Asked, names: Iterable[str] = ()) -> tuple[Reading, ...]:
+    def of(self, record: Evidence, drug: str, condition: str, document: Document | None = None) -> tuple[Reading, ...]:
         """All readings of a record for a drug, the one that counts first.
 
         Args:
-            asked: the record, the drug and the condition.
-            names: further ones under which the record may have been read.
+            record: as a source gave it.
+            drug: generic name.
+            condition: asked about.
+            document: another text of the record than its own; a model's reading of that one alone does not count.
         """
-        own = self._own(asked)
-        found = (self._given.get(name, {}).get(asked.drug) for name in dict.fromkeys((asked.key, *names)))
-        given = next((each for each in found if each is not None and _stands(each, asked)), None)
+        own = self.read(record, drug, condition, document)
+        names = [record.key] if document else names_of(record)
+        text = document or Document.of(record)
+        whole = f"{text.title}\n{text.text}"
+        found = (self._given.get(name, {}).get(drug) for name in names)
+        given = next(
+            (each for each in found if each is not None and all(said.text in whole for said in each.passages)), None
+        )
         if given is None:
             return (own,)
-        told: dict[str, object] = {"key": asked.key, "design": own.design, "participants": own.participants}
+        told: dict[str, object] = {"key": record.key, "design": own.design, "participants": own.participants}
         if own.verdict == given.verdict and not any(figures(passage.text) for passage in given.passages):
             told["in_figures"] = own.in_figures
         return given.model_copy(update=told), own
 
-    def read(self, every: Iterable[Asked]) -> None:
-        """Read what was not read yet; a record asked about for all its drugs is cut once."""
-        with self._one_reads:
-            for asked in every:
-                self._own(asked)
-
-    def _own(self, asked: Asked) -> Reading:
+    def read(self, record: Evidence, drug: str, condition: str, document: Document | None = None) -> Reading:
+        """What the reader itself says; asked once for the same text."""
+        text = document or Document.of(record)
+        asked = (record.key, text.whole, *text.types, drug, condition)
         with self._one_reads:
             if asked not in self._read:
-                reader = page_reader(self._reader) if isinstance(self._reader, str) else self._reader
-                self._read[asked] = reader.read_page(self._page(asked), asked.drug, asked.condition, asked.key)
+                reader = load_reader(self._reader) if isinstance(self._reader, str) else self._reader
+                self._read[asked] = reader.read_document(text, drug, condition, record.key)
             return self._read[asked]
-
-    def parts(self, asked: Asked, zones: str) -> frozenset[str]:
-        """The sentences of some parts of a record: (A)im, (B)ackground, (M)ethods, (R)esults, (C)onclusion, (T)itle."""
-        with self._one_reads:
-            page = self._page(asked)
-        spans = zip(page.text.sentences, page.zones, strict=True)
-        quotes = (page.text.quote(each.start, each.end) for each, zone in spans if zone in zones)
-        return frozenset(sentence for quote in quotes for sentence in sentences(quote))
-
-    def _page(self, asked: Asked) -> "Page":
-        """A record, cut once for all its drugs, which are asked about one after another."""
-        if self._cut is None or self._cut[0] != (asked.title, asked.text):
-            self._cut = (asked.title, asked.text), _page_of(asked)
-        return self._cut[1]
 
 
 def names_of(record: Evidence) -> list[str]:
@@ -168,21 +154,8 @@ def names_of(record: Evidence) -> list[str]:
     return list(dict.fromkeys((record.key, *sorted({*record.identifiers, *record.record.same_as}))))
 
 
-def _stands(reading: Reading, asked: Asked) -> bool:
-    """Whether the sentences that a reading rests on are in the text that is asked about."""
-    text = f"{asked.title}\n{asked.text}"
-    return all(passage.text in text for passage in reading.passages)
-
-
-def _page_of(asked: Asked) -> "Page":
-    """A record cut into what the readers look at."""
-    from ..reading.features import Page  # noqa: PLC0415
-
-    return Page(asked.title, asked.text, asked.publication_types)
-
-
 @lru_cache(maxsize=3)
-def page_reader(name: ReaderName = "learned", *, wholly: bool = False) -> "LearnedReader":
+def load_reader(name: ReaderName = "learned", *, wholly: bool = False) -> "LearnedReader":
     """A reader that came with the package; its weights are loaded once.
 
     Args:
@@ -230,58 +203,41 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     """Appraise one record for one drug.
 
     Args:
-        record: as `readable` gives it.
+        record: as a source gave it.
         drug: generic name in lower case.
         asked: the question.
         readings: of this run.
     """
-    condition = condition_of(asked)
+    condition, document = condition_of(asked), Document.of(record)
     found: tuple[Reading, ...]
+    posted = None
     if kind_of(record) == "trial":
         reading, posted = registered_reading(record, drug, condition, drug_synonyms(drug))
         found = (reading,)
     else:
-        found, posted = _read(record, drug, condition, readings), None
+        found = readings.of(record, drug, condition)
+        if found[0].verdict in ("none", "neutral") and found[0].effect == "not_reported":
+            found = _in_full_text(record, drug, condition, readings) or found
     item = _item(record, found)
     for who in reversed(asked.people):
-        item = item if speaks_of(record.content, who) else replace(item, unnamed=who)
+        item = item if speaks_of(document.whole, who) else replace(item, unnamed=who)
     if posted:
         item = replace(item, design=posted.design)
-    if (item.leans or item.direction) in _TOLD and asked.intent == "prevention" and not _prevents(record, found[0]):
+    if (item.leans or item.direction) in _TOLD and asked.intent == "prevention" and not _prevents(document, found[0]):
         item = replace(item, direction=Direction.neutral, leans=None)
     if item.disputed:
         _log.info("%s, %s: readers disagree: %s", record.key, drug, item.disputed)
     return AppraisedRecord(item=item, sentence=_sentence(record, item, found[0]), posted=posted, readings=found)
 
 
-def _read(record: Evidence, drug: str, condition: str, readings: Readings) -> tuple[Reading, ...]:
-    """What readers say of a publication: of its abstract, or where that gives no result of the full text."""
-    asked = asked_of(record, drug, condition)
-    found = readings.of(asked, names_of(record))
+def _in_full_text(record: Evidence, drug: str, condition: str, readings: Readings) -> tuple[Reading, ...] | None:
+    """What readers say of the results of a full text, where these decide what the abstract leaves open."""
     results = "\n".join(place.text for place in places(record, "results"))
-    if not results or found[0].verdict not in ("none", "neutral") or found[0].effect != "not_reported":
-        return found
-    again = readings.of(asked.model_copy(update={"text": results}))
-    return again if again[0].verdict in ("supports", "contradicts") else found
-
-
-def asked_of(record: Evidence, drug: str, condition: str) -> Asked:
-    """What a reader is asked of a publication."""
-    title = record.citation.title
-    return Asked(
-        key=record.key,
-        title=title,
-        text=_below(title, record.content),
-        drug=drug,
-        condition=condition,
-        publication_types=tuple(map(str, record.metadata.get("publication_types") or ())),
-    )
-
-
-@lru_cache(maxsize=64)
-def _below(title: str, content: str) -> str:
-    """A text without its title: one for all drugs that are asked about."""
-    return content.removeprefix(title).lstrip(" .\n")
+    if not results:
+        return None
+    own = Document.of(record)
+    found = readings.of(record, drug, condition, Document.cut(own.title, results, own.types))
+    return found if found[0].verdict in ("supports", "contradicts") else None
 
 
 def design_of(record: Evidence) -> StudyDesign:
@@ -290,12 +246,13 @@ def design_of(record: Evidence) -> StudyDesign:
         return StudyDesign.registry_entry
     from ..reading.facts import facts_of  # noqa: PLC0415
 
-    facts = facts_of(_page_of(asked_of(record, "", "")))
+    document = Document.of(record)
+    facts = document.once(facts_of, document)
     return _design(record, facts.design, facts.participants)
 
 
 def _design(record: Evidence, design: Design, participants: int | None) -> StudyDesign:
-    return study_design(design, record.content, record.metadata.get("mesh_terms") or (), participants)
+    return study_design(design, Document.of(record).whole, record.metadata.get("mesh_terms") or (), participants)
 
 
 def _item(record: Evidence, readings: Sequence[Reading]) -> AppraisedItem:
@@ -358,12 +315,11 @@ def _sentence(record: Evidence, item: AppraisedItem, reading: Reading) -> str:
     return " ".join(passage.text for passage in reading.passages)
 
 
-def _prevents(record: Evidence, reading: Reading) -> bool:
+def _prevents(document: Document, reading: Reading) -> bool:
     """Whether a record and its passages use the drug to prevent something, not to treat what is there."""
     names = (reading.drug, *drug_synonyms(reading.drug))
-    told = " ".join(passage.text for passage in reading.passages)
-    uses = purpose_of(record.citation.title, record.content, names), purpose_of("", told, names)
-    return uses[0] == "prevention" and uses[1] != "relief"
+    told = Document.cut("", " ".join(passage.text for passage in reading.passages))
+    return purpose_of(document, names) == "prevention" and purpose_of(told, names) != "relief"
 
 
 def trial_of(record: Evidence, design: StudyDesign, participants: int | None = None) -> str | None:

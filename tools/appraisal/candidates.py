@@ -15,17 +15,17 @@ from willowbark.tools.registry import kind_of
 from willowbark.tools.sources.card import STUDIES
 
 from ..evidence import Evidence
-from ..lexicon import canonical_drug, find_drugs
+from ..lexicon import canonical_drug
 from ..lexicon.drug_classes import belongs_to_class
 from ..questions import Question, parse_question
 from ..ranking import content_words, stem, stems, stems_among
 from ..reading.design import RANDOMISED
+from ..reading.document import Document
 from ..reading.screening import readable
 from ..records import Disease, Drug
-from .appraised import AppraisedRecord, Readings, appraise_record, asked_of, condition_names, condition_of
+from .appraised import AppraisedRecord, Readings, appraise_record, condition_names, condition_of
 from .certainty import CandidateAppraisal, CertaintyLevel, appraise_candidate
-from .direction import Direction
-from .item import AppraisedItem
+from .trials_once import AppraisedItem, Direction
 
 _NO_TREATMENT = frozenset({"cause", "outcome", "not_a_drug_here"})
 _TESTED = frozenset({"tested", "combined", "comparator"})
@@ -139,7 +139,8 @@ def read_ahead(
             return
         if kind_of(record) == "publication" and readings.is_new(record):
             for shown, named in studies([record], asked):
-                readings.read(asked_of(shown, drug, condition_of(asked)) for drug in named)
+                for drug in named:
+                    readings.read(shown, drug, condition_of(asked))
 
 
 def _appraised(record: Evidence, asked: Question, readings: Readings) -> dict[str, AppraisedRecord]:
@@ -235,7 +236,10 @@ def on_condition(record: Evidence, asked: Question) -> bool:
     if not names:
         return True
     wanted = [(frozenset(stems(name)), _made_from(name)) for name in names]
-    words = content_words(" ".join([record.content, *(record.trial.conditions if record.trial else ())]))
+    document = Document.of(record)
+    words = document.once(content_words, document.whole)
+    if record.trial:
+        words = [*words, *content_words(" ".join(record.trial.conditions))]
     held = frozenset(stems_among(words, frozenset().union(*(each for each, _ in wanted))))
     return any(each <= held and (root is None or _says_more(words, root)) for each, root in wanted)
 
@@ -253,17 +257,10 @@ def _says_more(words: Iterable[str], root: str) -> bool:
 
 def named_drugs(record: Evidence) -> list[str]:
     """The drugs that a record names, each once; of a trial those that it gives, where it lists them."""
+    document = Document.of(record)
     if record.trial and record.trial.interventions:
-        text = " ; ".join(entry.get("name", "") for entry in record.trial.interventions)
-    else:
-        text = record.content
-    return list(_named(text))
-
-
-@lru_cache(maxsize=4096)
-def _named(text: str) -> tuple[str, ...]:
-    """Drugs that a text names; remembered, since specialists count them before the judge appraises."""
-    return tuple(dict.fromkeys(mention.name for mention in find_drugs(text)))
+        document = Document.cut("", " ; ".join(entry.get("name", "") for entry in record.trial.interventions))
+    return list(dict.fromkeys(name for name, _, _ in document.drugs))
 
 
 def _drug_records(pool: Iterable[Evidence]) -> Mapping[str, list[tuple[str, Drug]]]:

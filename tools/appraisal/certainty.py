@@ -16,9 +16,8 @@ from typing import Literal
 from pydantic import BaseModel
 
 from ..reading.design import RANDOMISED, StudyDesign
-from .direction import Direction
-from .item import AppraisedItem, one_per_trial, standing, weight
 from .soundness import ALONE, DOWN, Body, left_out, soundest
+from .trials_once import AppraisedItem, Direction, one_per_trial, standing, weight
 
 Quality = Literal["strong", "moderate", "weak", "refuted"]
 Level = Literal["high", "moderate", "low", "very low"]

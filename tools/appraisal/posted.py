@@ -25,10 +25,9 @@ from willowbark.tools.records.parts import PostedResults
 
 from ..reading.design import StudyDesign
 from ..reading.reading import Comparator, Effect, OutcomeKind, Passage, Reading
-from .direction import Direction
+from ..reading.registry_entries import Comparison, beside_efficacy, comparison
 from .posted_analysis import ReadAnalysis, read_analysis
-from .posted_arms import Comparison, comparison
-from .posted_outcome import beside_efficacy
+from .trials_once import Direction
 
 _OTHER_PURPOSES = frozenset(
     {"BASIC_SCIENCE", "DIAGNOSTIC", "SCREENING", "HEALTH_SERVICES_RESEARCH", "DEVICE_FEASIBILITY", "ECT"}

@@ -12,12 +12,10 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
-from ..lexicon.matching import cued
-from .posted_arms import Comparison
-from .posted_outcome import events_are_good, more_is_better
+from ..reading.registry_entries import Comparison, events_are_good, more_is_better, named_thresholds
+from ..reading.text import says
 
 Verdict = Literal["better", "worse", "no appreciable difference", "not shown", "not inferior"]
 
@@ -27,17 +25,12 @@ RATIO_BOUNDS = (0.75, 1.25)  # GRADE: a quarter less or more
 STANDARD_BOUND = 0.2  # standard deviations; a small effect, Cochrane Handbook 15.5.3
 LEANING = 0.5  # p below which an estimate in the drug's favour leans its way: less likely than not by chance alone
 
-_said = partial(cued, package=__package__)
 _COUNTED = frozenset(
     "participant participants patient patients subject subjects people persons individuals event events attack "
     "attacks".split()
 )
 _P = re.compile(
     r"^(?:p\s*)?(?P<sign>[<>≤≥=]{0,2})\s*(?P<value>\d*\.?\d+(?:e-?\d+)?)(?:\s*[*†a-z]{0,2})?$", re.IGNORECASE
-)
-_THRESHOLD = re.compile(
-    r"(?:signific\w*|alpha|α|threshold|level)\D{0,60}?(?P<value>0?\.0\d+)|(?:≤|<=|<)\s*(?P<below>0?\.0\d+)\D{0,40}?signific",
-    re.IGNORECASE,
 )
 
 
@@ -117,17 +110,15 @@ def _p_value(analysis: Mapping[str, Any]) -> tuple[bool | None, float] | None:
 def _alpha(analysis: Mapping[str, Any]) -> float:
     """The threshold: 0.05, half for one-sided tests, or less where the record names its own."""
     told = " ".join(str(analysis.get(name) or "") for name in ("method", "p_comment", "about", "comment"))
-    one_sided = bool(_said("one-sided").search(told)) or bool(analysis.get("one_sided"))
-    named = [
-        float(found["value"] or found["below"]) for found in _THRESHOLD.finditer(str(analysis.get("p_comment") or ""))
-    ]
-    return min([ALPHA / 2 if one_sided else ALPHA, *(each for each in named if each >= 0.0001)])
+    one_sided = bool(says("one-sided", told)) or bool(analysis.get("one_sided"))
+    named = (each for each in named_thresholds(str(analysis.get("p_comment") or "")) if each >= 0.0001)
+    return min([ALPHA / 2 if one_sided else ALPHA, *named])
 
 
 def _no_effect(analysis: Mapping[str, Any]) -> float | None:
     """The value of no effect: 1 for ratios, 0 for differences, None for test statistics and what is not named."""
     effect = str(analysis.get("effect") or "")
-    return 1.0 if _said("ratio").search(effect) else 0.0 if _said("difference").search(effect) else None
+    return 1.0 if says("ratio", effect) else 0.0 if says("difference", effect) else None
 
 
 def _interval(analysis: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -181,7 +172,7 @@ def _favours(
     by_values = _larger(outcome, pair)
     drug_first = next(iter(analysis.get("groups", ())), None) == pair.drug
     by_ratio = None
-    if null == 1.0 and _said("ratio of events").search(effect) and value is not None and value != 1 and drug_first:
+    if null == 1.0 and says("ratio of events", effect) and value is not None and value != 1 and drug_first:
         good = events_are_good(outcome, effect)
         by_ratio = None if good is None else (value > 1) == good
     by_value = None if by_values is None or better is None else by_values == better
@@ -209,8 +200,7 @@ def _comparable(outcome: Mapping[str, Any], group: str) -> dict[str, float]:
     found = {
         str(each.get("category") or ""): value
         for each in _of_group(outcome, group)
-        if (value := number(each.get("value"))) is not None
-        and not _said("baseline").search(str(each.get("category") or ""))
+        if (value := number(each.get("value"))) is not None and not says("baseline", str(each.get("category") or ""))
     }
     return {key: value / size for key, value in found.items()} if counted and size else {} if counted else found
 

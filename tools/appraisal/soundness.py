@@ -10,7 +10,7 @@ from itertools import chain, combinations
 from typing import Literal, NamedTuple
 
 from ..reading.design import StudyDesign
-from .item import AppraisedItem
+from .trials_once import AppraisedItem
 
 OPTIMAL_SIZE = 400  # participants; GRADE handbook 5.2.4.2, rule of thumb for continuous outcomes
 HARDLY_ANY = 50  # participants; from so few a step more is taken (GRADE guidance 35, J Clin Epidemiol 2022)

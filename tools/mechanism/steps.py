@@ -23,7 +23,6 @@ do with each other, or only supposes it, is told by a few words; everything else
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, Field
@@ -33,10 +32,9 @@ from willowbark.tools.registry import kind_of
 from ..appraisal.appraised import condition_names
 from ..evidence import Evidence
 from ..lexicon import find_drugs
-from ..lexicon.matching import cued
 from ..questions import Question
 from ..ranking import content_words, stems, stems_among
-from ..reading.text import sentence_spans
+from ..reading.text import says, sentence_spans
 
 NodeKind = Literal["drug", "target", "process", "disease"]
 Basis = Literal[
@@ -158,7 +156,6 @@ class Chain(BaseModel, frozen=True, extra="forbid"):
         return list(dict.fromkeys(told))
 
 
-_said = partial(cued, package=__package__)
 _SYMBOL = re.compile(r"[A-Z][A-Z0-9]{2,9}")
 _ENGLISH = frozenset("ACE AIDS CAT IMPACT MAX MET REST SET TANK".split())
 """Gene symbols that texts also write for something else; ACE is one, and is found by the enzyme's name."""
@@ -175,7 +172,7 @@ class Spoken(NamedTuple):
     @property
     def treats(self) -> bool:
         """Whether it speaks of a treatment."""
-        return bool(_said("treats").search(self.text) or find_drugs(self.text))
+        return bool(says("treats", self.text) or find_drugs(self.text))
 
 
 class Names:
@@ -233,8 +230,8 @@ class Sentences:
                     source=sentence.source,
                     basis="sentence",
                     quote=" ".join(sentence.text.split()),
-                    denies=bool(_said("denies").search(sentence.text)),
-                    hedged=bool(_said("supposes").search(sentence.text)),
+                    denies=bool(says("denies", sentence.text)),
+                    hedged=bool(says("supposes", sentence.text)),
                 )
         return list(told.values())
 

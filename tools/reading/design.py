@@ -11,12 +11,13 @@ where the drug is named: in the title, and in the sentences that name it.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Literal
 
 from ..lexicon.matching import cued
+from .document import Document
 from .reading import Design
-from .text import plain, sentences
+from .text import plain, says
 
 
 class StudyDesign(StrEnum):
@@ -91,7 +92,6 @@ _DESIGNS: Mapping[Design, StudyDesign] = {
     "guideline": StudyDesign.guideline,
     "other": StudyDesign.unknown,
 }
-_said = partial(cued, package=__package__)
 _BLIND_METHODS = frozenset({"double-blind method", "single-blind method"})
 
 
@@ -116,7 +116,7 @@ def study_design(
     if _BLIND_METHODS & {term.split("/")[0].lower().strip("* ") for term in mesh_terms}:
         return StudyDesign.rct_blinded
     whole = plain(text)
-    opened, blinded = _said("open").search(whole), _said("blinded").search(whole)
+    opened, blinded = says("open", whole), says("blinded", whole)
     if opened and (not blinded or opened.start() < blinded.start()):
         return StudyDesign.rct_open
     return StudyDesign.rct_blinded if blinded else StudyDesign.rct
@@ -129,38 +129,40 @@ _SHORT = 5  # letters: a name so short stands as a whole word only
 _BOTH = 2.0  # how much one purpose must outweigh the other
 
 
-@lru_cache(maxsize=2048)
-def purpose_of(title: str, text: str, names: tuple[str, ...]) -> Purpose:
+def purpose_of(document: Document, names: tuple[str, ...]) -> Purpose:
     """Tell what a record uses a drug for.
 
     Args:
-        title: the record's title.
-        text: its abstract.
+        document: the record.
         names: the drug's names; where no sentence names it, all are read.
 
-    >>> purpose_of("Sumatriptan in acute migraine", "It gave relief at 2 hours.", ("sumatriptan",))
+    >>> purpose_of(Document("Sumatriptan in acute migraine", "It gave relief at 2 hours."), ("sumatriptan",))
     'relief'
     """
-    whole = f"{title}\n{text}".lower()
+    return document.once(_purpose_of, document, names)
+
+
+def _purpose_of(document: Document, names: tuple[str, ...]) -> Purpose:
+    title, whole = document.title, document.whole.lower()
     named = _pattern(tuple(each for each in names if not each.isascii() or each.lower() in whole))
-    in_title, body = named.search(title), sentences(text)
-    if in_title and _says("relief", title) and not _says("prevention", title):
+    in_title, body = named.search(title), document.lines
+    if in_title and _used_for("relief", title) and not _used_for("prevention", title):
         return "relief"
     spoken: Sequence[str] = [s for s in body if named.search(s)] or body
     of_title = _TITLE_WEIGHT if in_title else 1
     prevents, relieves = (
-        of_title * _says(use, title) + sum(_says(use, s) for s in spoken) for use in ("prevention", "relief")
+        of_title * _used_for(use, title) + sum(_used_for(use, s) for s in spoken) for use in ("prevention", "relief")
     )
     if not prevents and not relieves:
-        prevents, relieves = (sum(_says(use, s) for s in body) for use in ("prevention", "relief"))
+        prevents, relieves = (sum(_used_for(use, s) for s in body) for use in ("prevention", "relief"))
     if relieves and relieves >= _BOTH * prevents:
         return "relief"
     return "prevention" if prevents else "unknown"
 
 
 @lru_cache(maxsize=4096)
-def _says(use: str, text: str) -> bool:
-    return _said(use).search(_said(f"not {use}").sub(" ", text)) is not None
+def _used_for(use: str, text: str) -> bool:
+    return says(use, cued(f"not {use}", __package__).sub(" ", text)) is not None
 
 
 @lru_cache(maxsize=512)

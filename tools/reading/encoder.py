@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .document import Document
 from .facts import WAYS, Candidate, Facts, facts_of, masked, numbers_of
-from .features import Page, View
+from .features import View
 from .heads import Floats, Settled, Weights, pooled, softmax
 from .learned import Judged, LearnedReader
 
@@ -76,7 +77,7 @@ class Pieces:
         self._cut: dict[str, tuple[int, ...]] = {}
 
     def of(self, word: str) -> tuple[int, ...]:
-        """The pieces of a word as `Page.words` shows it."""
+        """The pieces of a word as `Document.words` shows it."""
         found = self._cut.get(word)
         if found is None:
             found = (SIGNS[word],) if word in SIGNS else tuple(self._pieces(word.lower()))
@@ -118,7 +119,7 @@ def shown(view: View, pieces: Pieces, longest: int = LONGEST) -> Shown:
     what is broader, narrower or another one is told by names. The drug has none, so that nothing is told from what is
     known of it.
     """
-    zones, last = view.page.zones, len(view.sentences) - 1
+    zones, last = view.document.zones, len(view.sentences) - 1
     cut = [[_ZONES[zones[at]], *(each for word in words for each in pieces.of(word))]
            for at, words in enumerate(view.spelt)]  # fmt: skip
     asked = [SIGNS["COND"], *(each for word in view.condition.split() for each in pieces.of(word))][:_NAME]
@@ -152,15 +153,15 @@ class ShownWhole(NamedTuple):
     """Where each token that is looked at begins."""
 
 
-def shown_whole(page: Page, pieces: Pieces) -> ShownWhole:
+def shown_whole(document: Document, pieces: Pieces) -> ShownWhole:
     """Cut a record to what is looked at: title, sentences that count people, the last, methods before the rest."""
-    words, last = masked(page), len(page.text.sentences) - 1
+    words, last = masked(document), len(document.sentences) - 1
     cut: list[list[tuple[int, int]]] = []
     ranks: list[int] = []
-    for at, (sentence, zone) in enumerate(zip(page.text.sentences, page.zones, strict=True)):
+    for at, (sentence, zone) in enumerate(zip(document.sentences, document.zones, strict=True)):
         own = ((piece, token) for token in range(sentence.first, sentence.last) for piece in pieces.of(words[token]))
         cut.append([(_ZONES[zone], -1), *own])
-        counts = any(number.people for number in numbers_of(page, sentence))
+        counts = any(number.people for number in numbers_of(document, sentence))
         ranks.append(0 if at == 0 else 2 if counts else 1 if at == last else _SOON_COUNTED[zone])
     room, kept = LONGEST_WHOLE - 2, list[int]()
     for at in sorted(range(len(cut)), key=lambda at: (ranks[at], at)):
@@ -255,9 +256,9 @@ class Encoder:
         carried = self._through(states[seen.places], "sentence")
         return Told(fields, dict(zip(seen.orders, map(softmax, carried), strict=True)))
 
-    def making(self, page: Page) -> Making:
+    def making(self, document: Document) -> Making:
         """Tell how a record was made."""
-        seen = shown_whole(page, self.pieces)
+        seen = shown_whole(document, self.pieces)
         states = self._states(np.array(seen.pieces), self._making)
         whole = np.concatenate([states[0], states.mean(axis=0)])
         design = softmax(self._through(whole, "making.design"))
@@ -347,9 +348,9 @@ class CarefulReader(LearnedReader):
     def _settled(self) -> Settled:
         return self._encoder.joined.settled
 
-    def facts_of(self, page: Page) -> Facts:
+    def facts_of(self, document: Document) -> Facts:
         """Tell a record's design and its participants."""
-        return facts_of(page, self._encoder.making, 1.0 if self._beyond_doubt >= WHOLLY else SURE_OF_DESIGN)
+        return facts_of(document, self._encoder.making, 1.0 if self._beyond_doubt >= WHOLLY else SURE_OF_DESIGN)
 
     def _judged(self, view: View) -> Judged:
         heads = super()._judged(view)

@@ -19,11 +19,11 @@ from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
-from .features import Page
+from .document import Document, Sentence
 from .heads import Floats, Head, pooled, softmax
+from .numbers import spelled_number
 from .reading import Design
-from .reporting import spelled_number
-from .text import Sentence, Token
+from .text import Token
 
 WEIGHTS = "facts_weights.tsv"
 NOT_REPORTED = 0
@@ -95,26 +95,26 @@ class Second(Protocol):
         """Probabilities of candidates, in their order."""
 
 
-def facts_of(page: Page, ask: Callable[[Page], Second] | None = None, beyond_doubt: float = 1.0) -> Facts:
+def facts_of(document: Document, ask: Callable[[Document], Second] | None = None, beyond_doubt: float = 1.0) -> Facts:
     """Tell a record's design and its participants.
 
     Args:
-        page: the record.
+        document: the record.
         ask: gives a second opinion, which is joined with what the weights here say; None leaves it at that.
         beyond_doubt: the probability of a design from which on it is not asked for, 0 to 1.
     """
     known = heads()
-    designs = softmax(known["design"].scores([design_features(page)])[0])
-    second = ask(page) if ask is not None and designs.max() < beyond_doubt else None
+    designs = softmax(known["design"].scores([design_features(document)])[0])
+    second = ask(document) if ask is not None and designs.max() < beyond_doubt else None
     if second is not None:
         designs = pooled(designs, second.design, second.share["design"])
     design = known["design"].classes[int(designs.argmax())]
-    return Facts(cast(Design, design), participants_of(page, design, known["participants"], second))
+    return Facts(cast(Design, design), participants_of(document, design, known["participants"], second))
 
 
-def participants_of(page: Page, design: str, head: Head, second: Second | None = None) -> int | None:
+def participants_of(document: Document, design: str, head: Head, second: Second | None = None) -> int | None:
     """The most probable candidate; None where that is "not reported"."""
-    found = candidates(page, design)
+    found = candidates(document, design)
     weight = weight_of(head).get
     told = np.array([sum(weight(name, 0.0) for name in each.features) for each in found.values()], np.float32)
     if second is not None:
@@ -148,11 +148,11 @@ def read_heads(table: str) -> dict[str, Head]:
     return found
 
 
-def design_features(page: Page) -> list[str]:
+def design_features(document: Document) -> list[str]:
     """Words and pairs of words by the part they stand in, signs of a design and pairs of them, publication types."""
     found: dict[str, None] = {}
-    shown = masked(page)
-    cut = page.text.sentences
+    shown = masked(document)
+    cut = document.sentences
     for order, sentence in enumerate(cut):
         words = [word for word in shown[sentence.first : sentence.last] if word]
         if sentence.headed == "title":
@@ -168,16 +168,16 @@ def design_features(page: Page) -> list[str]:
         if sentence.headed:
             found[f"#{sentence.headed}"] = None
     found[f"#long{min(len(cut), 16) // 3}"] = None
-    found.update(dict.fromkeys(_signs(page)))
-    found.update(dict.fromkeys(f"#type {kind}" for kind in page.types))
+    found.update(dict.fromkeys(_signs(document)))
+    found.update(dict.fromkeys(f"#type {kind}" for kind in document.types))
     return list(found)
 
 
-def masked(page: Page) -> list[str]:
+def masked(document: Document) -> list[str]:
     """The words with `DRUG` in place of drugs: no name of a drug tells a design."""
-    words, tokens = list(page.words), page.text.tokens
+    words, tokens = list(document.words), document.tokens
     starts = {token.start: at for at, token in enumerate(tokens)}
-    for _, start, end in page.drugs:
+    for _, start, end in document.drugs:
         at = starts.get(start)
         if at is not None:
             words[at] = "DRUG"
@@ -207,12 +207,12 @@ def _table(name: str) -> Iterator[dict[str, str]]:
     return iter(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
 
 
-def _signs(page: Page) -> Iterator[str]:
+def _signs(document: Document) -> Iterator[str]:
     """Which signs of a design a record bears, in its title and at all, which it lacks, and which stand together."""
-    words, tokens = _sign_words(), page.text.tokens
+    words, tokens = _sign_words(), document.tokens
     counts: Counter[str] = Counter()
     titled: set[str] = set()
-    for sentence in page.text.sentences:
+    for sentence in document.sentences:
         for at in range(sentence.first, sentence.last):
             text = tokens[at].text
             sign = words.get(text) or (_random(tokens, at, sentence) if text.startswith("random") else None)
@@ -257,25 +257,25 @@ class Number:
     """Whether `n =` stands before it."""
 
 
-def candidates(page: Page, design: str) -> dict[int, Candidate]:
+def candidates(document: Document, design: str) -> dict[int, Candidate]:
     """What may be the number of participants; 0 stands for "not reported"."""
     found: dict[int, dict[str, None]] = {}
     ways: dict[int, dict[Way, None]] = {}
-    tokens = page.text.tokens
-    cut = page.text.sentences
+    tokens = document.tokens
+    cut = document.sentences
     seen: Counter[int] = Counter()
     summed: set[int] = set()
     largest = 0
     for order, sentence in enumerate(cut):
-        mentions = list(numbers_of(page, sentence))
+        mentions = list(numbers_of(document, sentence))
         place = sentence.headed or f"at{min(4, 5 * order // len(cut))}"
         for mention in mentions:
             seen[mention.value] += 1
             largest = max(largest, mention.value if mention.people else 0)
             into = found.setdefault(mention.value, {})
-            into.update(dict.fromkeys(_around(page.words, mention, sentence, place)))
+            into.update(dict.fromkeys(_around(document.words, mention, sentence, place)))
             ways.setdefault(mention.value, {})[Way("one", (mention.first,))] = None
-        for value, way, told in _sums(page.words, tokens, sentence, mentions):
+        for value, way, told in _sums(document.words, tokens, sentence, mentions):
             summed.add(value)
             into = found.setdefault(value, {})
             into.update(dict.fromkeys(f"sum {name}" for name in (*told, place)))
@@ -302,9 +302,9 @@ def candidates(page: Page, design: str) -> dict[int, Candidate]:
     return {value: Candidate(list(features), list(ways.get(value, ()))) for value, features in offered.items()}
 
 
-def numbers_of(page: Page, sentence: Sentence) -> Iterator[Number]:
+def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
     """The whole numbers of a sentence that may count something."""
-    tokens, at = page.text.tokens, sentence.first
+    tokens, at = document.tokens, sentence.first
     while at < sentence.last:
         first, text = at, tokens[at].text
         at += 1
@@ -312,7 +312,7 @@ def numbers_of(page: Page, sentence: Sentence) -> Iterator[Number]:
         if text[0].isdigit():
             if at < sentence.last and len(text) <= 3 and "." not in text and "," not in text:
                 after = tokens[at]
-                between = page.text.whole[tokens[first].end : after.start]
+                between = document.whole[tokens[first].end : after.start]
                 if len(after.text) == 3 and after.text.isdigit() and len(between) == 1 and between.isspace():
                     value, at = int(text + after.text), at + 1
             if value is None:

@@ -6,22 +6,14 @@ The drug asked about, other drugs, placebo, the condition asked about and other 
 """
 
 import re
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..lexicon import canonical_condition, canonical_drug, find_drug_classes, find_drugs, is_class_member
-from ..lexicon.conditions import find_known_conditions
-from .text import Text, Token, zones_of
+from ..lexicon import canonical_condition, canonical_drug, is_class_member
+from .document import Document
 
-if TYPE_CHECKING:  # a run begins without the weights and their numpy
-    from .heads import Head
-
-Made = TypeVar("Made")
 _PLACEBO = frozenset({"placebo", "placebos", "sham", "vehicle", "untreated"})
-_SKIPPED = frozenset("; : , ( ) = ±".split())
 _SALTS = frozenset(
     "hydrochloride hydrobromide maleate mesylate besylate tartrate fumarate succinate citrate sulfate sulphate "
     "phosphate sodium potassium calcium acetate hcl".split()
@@ -34,116 +26,14 @@ def _bin(count: float) -> int:
     return max(edge for edge in _BINS if edge <= count) if count >= 0 else 0
 
 
-class Page:
-    """A record, cut and searched for names once; every drug and condition asked about reads from it."""
-
-    def __init__(self, title: str, text: str, types: Sequence[str] = (), zone: "Head | None" = None) -> None:
-        self.text = Text(title, text)
-        self._zone = zone
-        self.types = tuple(kind.lower() for kind in types if kind.lower() != "journal article")
-        self._made: dict[tuple[object, ...], Any] = {}
-
-    def once(self, make: Callable[..., Made], *of: object) -> Made:
-        """What a pure function makes of a sentence, once: most sentences look the same, whatever drug is asked about.
-
-        Args:
-            make: makes it, and never None.
-            of: its arguments, which can be hashed; what is made must not be changed.
-        """
-        made: Made | None = self._made.get((make, *of))
-        if made is None:
-            made = self._made[make, *of] = make(*of)
-        return made
-
-    @cached_property
-    def drugs(self) -> list[tuple[str, int, int]]:
-        """Drugs named: generic name, first and last character offset."""
-        return [(found.name, found.start, found.end) for found in find_drugs(self.text.whole)]
-
-    @cached_property
-    def conditions(self) -> list[tuple[str, int, int]]:
-        """Conditions known by name, with their character offsets."""
-        return find_known_conditions(self.text.whole)
-
-    @cached_property
-    def classes(self) -> list[tuple[str, int, int]]:
-        """Drug classes named, with their character offsets."""
-        return [(found.name, found.start, found.end) for found in find_drug_classes(self.text.whole)]
-
-    @cached_property
-    def pieces(self) -> list[tuple[str, int, int]]:
-        """The words with their offsets, parted at hyphens: what a drug `-induced` stands beside the drug, not in it."""
-        found: list[tuple[str, int, int]] = []
-        for word, token in zip(self.words, self.text.tokens, strict=True):
-            if "-" not in word:
-                found.append((word, token.start, token.end))
-                continue
-            at = token.start
-            for part in word.split("-"):
-                found.append((part, at, at + len(part)))
-                at += len(part) + 1
-        return found
-
-    @cached_property
-    def starts(self) -> dict[int, int]:
-        """Index of a piece by the character it begins at."""
-        return {start: at for at, (_, start, _) in enumerate(self.pieces)}
-
-    @cached_property
-    def spans(self) -> list[tuple[int, int]]:
-        """The first piece of each sentence and the one after its last."""
-        found: list[tuple[int, int]] = []
-        begins = [start for _, start, _ in self.pieces]
-        at = 0
-        for sentence in self.text.sentences:
-            first, at = at, bisect_left(begins, sentence.end, at)
-            found.append((first, at))
-        return found
-
-    @cached_property
-    def words(self) -> list[str]:
-        """The tokens as features show them: numbers as `0`, p values by their size, signs dropped as empty words."""
-        found: list[str] = []
-        tokens = self.text.tokens
-        for at, token in enumerate(tokens):
-            word = token[0]
-            if word in _SKIPPED:
-                word = ""
-            elif word[0].isdecimal():
-                word = _p_value(tokens, at) or (
-                    "00" if "." not in word and len(word) == 4 and word[:2] in ("19", "20") else "0"
-                )
-            elif word == "p" and at + 1 < len(tokens) and tokens[at + 1].text in "<>=≤≥":
-                word = ""
-            found.append(word)
-        return found
-
-    @cached_property
-    def zones(self) -> list[str]:
-        """A letter for each sentence: T, A, B, M, R or C."""
-        from .heads import weights  # noqa: PLC0415
-
-        return zones_of(self.text, self.words, self._zone or weights().zone)
-
-
-def _p_value(tokens: Sequence[Token], at: int) -> str | None:
-    if at < 2 or tokens[at - 1].text not in "<>=≤≥" or tokens[at - 2].text != "p":
-        return None
-    try:
-        value = float(tokens[at].text.replace(",", "."))
-    except ValueError:
-        return None
-    return "P>" if tokens[at - 1].text in ">≥" or value > 0.05 else "P<"
-
-
 class View:
-    """A page as seen when one drug and one condition are asked about."""
+    """A document as seen when one drug and one condition are asked about."""
 
-    def __init__(self, page: Page, drug: str, condition: str) -> None:
-        self.page = page
+    def __init__(self, document: Document, drug: str, condition: str) -> None:
+        self.document = document
         self.drug = canonical_drug(drug) or drug.lower().strip()
         self.condition = canonical_condition(condition) or condition.lower().strip()
-        self.words = [word for word, _, _ in page.pieces]
+        self.words = [word for word, _, _ in document.pieces]
         self.drug_at: list[int] = []
         self.cond_at: list[int] = []
         self.other: Counter[str] = Counter()
@@ -157,11 +47,11 @@ class View:
                 self.words[at] = ""
 
     def _mask_drugs(self) -> None:
-        page, drug = self.page, self.drug
-        named = page.drugs
+        document, drug = self.document, self.drug
+        named = document.drugs
         if not any(name == drug for name, _, _ in named):
-            named = [*named, *((drug, start, end) for start, end in _literal(page, drug))]
-        for name, start, end in page.classes:
+            named = [*named, *((drug, start, end) for start, end in _literal(document, drug))]
+        for name, start, end in document.classes:
             if is_class_member(drug, name):
                 self._put(start, end, "CLASS", None)
         for name, start, end in named:
@@ -172,24 +62,24 @@ class View:
                 self.other[name] += 1
 
     def _mask_conditions(self, condition: str) -> None:
-        page = self.page
-        spans = [(start, end) for name, start, end in page.conditions if name == self.condition]
-        spans += [span for span in _literal(page, condition.lower()) if span not in spans]
+        document = self.document
+        spans = [(start, end) for name, start, end in document.conditions if name == self.condition]
+        spans += [span for span in _literal(document, condition.lower()) if span not in spans]
         if not spans:
-            spans = list(_loose(page, self.condition))
+            spans = list(_loose(document, self.condition))
         taken: set[int] = set()
         for start, end in spans:
             if start not in taken:
                 self._put(start, end, "COND", self.cond_at)
             taken.update(range(start, end))
-        for _, start, end in page.conditions:
+        for _, start, end in document.conditions:
             if start not in taken and end - 1 not in taken:
                 self._put(start, end, "ELSE", None)
 
     def _put(self, start: int, end: int, sign: str, places: list[int] | None) -> None:
         """Write a sign in place of the tokens between two characters."""
-        page = self.page
-        at = next((page.starts[place] for place in range(start, end) if place in page.starts), None)
+        document = self.document
+        at = next((document.starts[place] for place in range(start, end) if place in document.starts), None)
         if at is None:
             return
         if self.words[at] in ("DRUG", "COND"):
@@ -197,7 +87,7 @@ class View:
         self.words[at] = sign
         if places is not None:
             places.append(at)
-        pieces = page.pieces
+        pieces = document.pieces
         after = at + 1
         while after < len(pieces) and pieces[after][1] < end:
             self.words[after] = ""
@@ -207,12 +97,12 @@ class View:
     @cached_property
     def sentences(self) -> list[tuple[str, ...]]:
         """The words of each sentence, signs in place, empty ones dropped."""
-        return [tuple(filter(None, self.words[first:last])) for first, last in self.page.spans]
+        return [tuple(filter(None, self.words[first:last])) for first, last in self.document.spans]
 
     @cached_property
     def spelt(self) -> list[tuple[str, ...]]:
         """The same with the names of conditions after their signs."""
-        return [tuple(self._with_names(first, last)) for first, last in self.page.spans]
+        return [tuple(self._with_names(first, last)) for first, last in self.document.spans]
 
     def _with_names(self, first: int, last: int) -> Iterator[str]:
         for at in range(first, last):
@@ -220,23 +110,23 @@ class View:
             if word:
                 yield word
             if word in ("COND", "ELSE"):
-                yield from (each for each, _, _ in self.page.pieces[at : self._spelt[at]] if each)
+                yield from (each for each, _, _ in self.document.pieces[at : self._spelt[at]] if each)
 
 
-def _literal(page: Page, name: str) -> Iterator[tuple[int, int]]:
+def _literal(document: Document, name: str) -> Iterator[tuple[int, int]]:
     """Where a name stands word for word, plural or not."""
     words = name.replace("-", " ").split()
     if not words:
         return
     pattern = re.compile(r"(?<!\w)" + r"[\s-]+".join(map(re.escape, words)) + r"(?:e?s)?(?!\w)")
-    for found in pattern.finditer(page.text.whole.lower()):
+    for found in pattern.finditer(document.whole.lower()):
         yield found.start(), found.end()
 
 
-def _loose(page: Page, condition: str) -> Iterator[tuple[int, int]]:
+def _loose(document: Document, condition: str) -> Iterator[tuple[int, int]]:
     """Where the words of a condition stand, if not together: those of five letters and more, by their first six."""
     heads = {word[:6] for word in re.findall(r"[a-z]{5,}", condition)}
-    for word, start, end in page.pieces:
+    for word, start, end in document.pieces:
         if word[:6] in heads and len(word) >= 5:
             yield start, end
 
@@ -262,14 +152,14 @@ def _features(view: View) -> Iterator[str]:
 
 def cases(view: View) -> Iterator[tuple[tuple[str, ...], str, bool]]:
     """Of each sentence its words, its part of the record, and whether it closes: what `phrases` takes."""
-    zones, last = view.page.zones, len(view.sentences) - 1
+    zones, last = view.document.zones, len(view.sentences) - 1
     for order, (words, zone) in enumerate(zip(view.sentences, zones, strict=True)):
         yield words, zone, zone == "C" or order == last
 
 
 def outline(view: View) -> Iterator[str]:
     """Who and what is named in which parts, and how often."""
-    zones, sentences = view.page.zones, view.sentences
+    zones, sentences = view.document.zones, view.sentences
     for name, needed in (("D", {"DRUG"}), ("X", {"COND"}), ("DX", {"DRUG", "COND"})):
         seen = Counter(zone for zone, words in zip(zones, sentences, strict=True) if needed <= set(words))
         for zone in "TABMRC":
@@ -339,7 +229,7 @@ def _counts(view: View) -> Iterator[str]:
     yield f"#x{_bin(len(view.cond_at))}"
     yield f"#pbo{'PLACEBO' in view.words}"
     yield f"#len{_bin(len(view.sentences) / 3)}"
-    first = view.page.text.sentences
+    first = view.document.sentences
     title = view.sentences[0] if first and first[0].headed == "title" else ()
     signs = [w for w in title if w in ("DRUG", "OTHER")]
     yield "#title " + " ".join(signs[:3])

@@ -12,12 +12,14 @@ from typing import NamedTuple, cast, get_args
 
 import numpy as np
 
+from .document import Document
 from .facts import Facts, facts_of
-from .features import Page, View, cases, outline, phrases
+from .features import View, cases, outline, phrases
 from .heads import Floats, Head, Settled, Weights, softmax, weights
 from .numbers import figures
 from .reading import Asked, Comparator, Effect, Match, OutcomeKind, Passage, Reading, Role, Verdict, verdict_from
-from .signs import Numbers, groups, signs
+from .signs import Numbers, signs
+from .text import groups
 
 Combination = tuple[Role, Match, OutcomeKind, Comparator, Effect, bool, bool]
 _SELDOM = (0.0, -2.0)  # log prior of a guarded result and of non-inferiority, against none
@@ -43,14 +45,14 @@ class Seen:
     def sentences(self) -> dict[int, Floats]:
         """What the sentence head says of each sentence that could carry a verdict, by its order."""
         view, context, told = self.view, context_of(self.view), telling(self.view)
-        places = (view.page.once(_places, self.heads.sentence, _features, *_case(view, at, context)) for at in told)
+        places = (view.document.once(_places, self.heads.sentence, _features, *_case(view, at, context)) for at in told)
         return dict(zip(told, map(softmax, self.heads.sentence.scores_at(places)), strict=True))
 
     @cached_property
     def fields(self) -> dict[str, Floats]:
         """What the linear heads say of each field."""
         view, joined = self.view, self.heads.fields.joined
-        of_sentences = (view.page.once(_places, joined, phrases, *case) for case in cases(view))
+        of_sentences = (view.document.once(_places, joined, phrases, *case) for case in cases(view))
         return self.heads.fields.probabilities(dict.fromkeys(chain(*of_sentences, joined.places(outline(view)))))
 
     @cached_property
@@ -72,7 +74,9 @@ def telling(view: View) -> list[int]:
     """The sentences that could carry a verdict: title, results, conclusions, the last, and those that name the drug."""
     last = len(view.sentences) - 1
     return [
-        at for at, words in enumerate(view.sentences) if view.page.zones[at] in "TRC" or at == last or "DRUG" in words
+        at
+        for at, words in enumerate(view.sentences)
+        if view.document.zones[at] in "TRC" or at == last or "DRUG" in words
     ]
 
 
@@ -84,7 +88,7 @@ def named(field: str, classes: Sequence[str], told: Floats) -> Numbers:
 def summed(view: View, sentences: Mapping[int, Floats], classes: Sequence[str]) -> Numbers:
     """What the sentences say together: the best, the second, the sum, by part of the record."""
     found: Numbers = {}
-    last = len(view.sentences) - 1
+    zones, last = view.document.zones, len(view.sentences) - 1
     for sign in _TOLD:
         column = classes.index(sign)
         chances = {at: float(told[column]) for at, told in sentences.items()}
@@ -97,7 +101,7 @@ def summed(view: View, sentences: Mapping[int, Floats], classes: Sequence[str]) 
             (chances[at] for at in chances if {"DRUG", "COND"} <= set(view.sentences[at])), default=0.0
         )
         for zone in "TRC":
-            found[f"{zone}{sign}"] = max((chances[at] for at in chances if view.page.zones[at] == zone), default=0.0)
+            found[f"{zone}{sign}"] = max((chances[at] for at in chances if zones[at] == zone), default=0.0)
         found[f"end{sign}"] = chances.get(last, 0.0)
     return found
 
@@ -156,30 +160,23 @@ class LearnedReader:
         self._heads = heads or weights()
         self.version = self._heads.version
         self._classes = {**self._heads.fields.classes, "role": self._heads.role.classes}
-        self._made: tuple[Page, Facts] | None = None
 
     async def read(self, asked: Sequence[Asked]) -> list[Reading]:
-        """Read each record for its drug and condition, in the same order. A record asked about twice is cut once."""
-        pages: dict[str, Page] = {}
-        return [self._read(pages.setdefault(each.key, _page(each)), each) for each in asked]
+        """Read each record for its drug and condition, in the same order."""
+        return list(map(self.read_one, asked))
 
     def read_one(self, asked: Asked) -> Reading:
         """Read one record."""
-        return self._read(_page(asked), asked)
+        document = Document.cut(asked.title, asked.text, asked.publication_types)
+        return self.read_document(document, asked.drug, asked.condition, asked.key)
 
-    def facts_of(self, page: Page) -> Facts:
+    def facts_of(self, document: Document) -> Facts:
         """Tell a record's design and its participants."""
-        return facts_of(page)
+        return document.once(facts_of, document)
 
-    def _facts(self, page: Page) -> Facts:
-        """Likewise, once for all drugs of a record, which are asked about one after another."""
-        if (made := self._made) is None or made[0] is not page:
-            made = self._made = page, self.facts_of(page)
-        return made[1]
-
-    def read_page(self, page: Page, drug: str, condition: str, key: str = "") -> Reading:
-        """Read a record that is cut already."""
-        view, facts = View(page, drug, condition), self._facts(page)
+    def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
+        """Read a record for a drug in a condition, and for its design and participants."""
+        view, facts = View(document, drug, condition), document.once(self.facts_of, document)
         judged = self._judged(view)
         verdict, probability = self._verdict(judged.verdict)
         told = {**judged.fields, "role": judged.role}
@@ -231,9 +228,6 @@ class LearnedReader:
         row = heads.role.row(seen.numbers)
         return Judged(heads.verdict.probabilities(row), heads.role.probabilities(row), seen.fields, seen.sentences)
 
-    def _read(self, page: Page, asked: Asked) -> Reading:
-        return self.read_page(page, asked.drug, asked.condition, asked.key)
-
     def _verdict(self, told: Floats) -> tuple[Verdict, float]:
         """The verdict that leads once precision is weighed in, and its calibrated probability."""
         settled = self._settled
@@ -248,10 +242,6 @@ def _is_guarded(passages: Sequence[Passage]) -> bool:
     return any(_MAYBE & set(passage.text.lower().split()) for passage in passages)
 
 
-def _page(asked: Asked) -> Page:
-    return Page(asked.title, asked.text, asked.publication_types)
-
-
 def _passages(view: View, told: Mapping[int, Floats], verdict: Verdict, classes: Sequence[str]) -> tuple[Passage, ...]:
     """The sentence that carries the verdict best, one that names the drug rather than another: no aim, no background.
 
@@ -259,7 +249,7 @@ def _passages(view: View, told: Mapping[int, Floats], verdict: Verdict, classes:
     """
     if verdict == "none":
         return ()
-    column, zones = classes.index(_CARRIES[verdict]), view.page.zones
+    column, zones = classes.index(_CARRIES[verdict]), view.document.zones
     able = [at for at in told if zones[at] in "RCM"] or [at for at in told if zones[at] == "T"]
     if not able:
         return ()
@@ -273,7 +263,7 @@ def _in_figures(
     """The result with figures that carries the verdict best, where the passages have none."""
     if not passages or any(figures(passage.text) for passage in passages):
         return None
-    column, zones = classes.index(_CARRIES[verdict]), view.page.zones
+    column, zones = classes.index(_CARRIES[verdict]), view.document.zones
     able = [at for at in told if zones[at] == "R" and told[at][column] >= _TELLS_FIGURES]
     able.sort(key=lambda at: -_worth(view, at, told[at][column]))
     return next((found for at in able if figures((found := _passage(view, at)).text)), None)
@@ -286,11 +276,9 @@ def _worth(view: View, at: int, chance: float) -> float:
 
 
 def _passage(view: View, at: int) -> Passage:
-    sentence, text = view.page.text.sentences[at], view.page.text
+    sentence = view.document.sentences[at]
     section = "Title" if sentence.headed == "title" else "Abstract"
-    return Passage(
-        text=text.quote(sentence.start, sentence.end), section=section, start=sentence.start, end=sentence.end
-    )
+    return Passage(text=sentence.quote, section=section, start=sentence.start, end=sentence.end)
 
 
 SIGNS = frozenset({"DRUG", "CLASS", "OTHER", "PLACEBO", "COND", "ELSE"})
@@ -325,7 +313,7 @@ def _case(view: View, order: int, context: str) -> tuple[tuple[str, ...], str, i
     four, whether the one before names the drug, and the title.
     """
     before = order > 0 and "DRUG" in view.sentences[order - 1]
-    return view.sentences[order], view.page.zones[order], min(len(view.sentences) - 1 - order, 4), before, context
+    return view.sentences[order], view.document.zones[order], min(len(view.sentences) - 1 - order, 4), before, context
 
 
 def _features(words: Sequence[str], zone: str, left: int, before: bool, context: str) -> Iterator[str]:

@@ -1,26 +1,23 @@
-"""Numbers that an abstract reports, each with the sentence it stands in.
+"""Numbers that an abstract reports (effect sizes, follow-up), each with the sentence it stands in; numbers in words.
 
 What a trial report should give (sample size, arms, follow-up, primary outcome, effect size with its precision) is the
 CONSORT abstract checklist: https://www.equator-network.org/reporting-guidelines/consort-abstracts/.
 """
 
 import re
-from functools import cache, partial
+from functools import cache
 from typing import Literal
 
 from pydantic import BaseModel
 
-from willowbark.tools.lexicon import find_drugs
-
-from ..lexicon.matching import cued
+from ..lexicon import find_drugs
 from .reading import Passage, Statistic
-from .text import plain, sentences
+from .text import plain, says, sentences
 
 Measure = Literal["OR", "RR", "HR", "MD", "WMD", "SMD", "RD", "IRR"]
 RATIOS: frozenset[str] = frozenset({"OR", "RR", "HR", "IRR"})
 """Measures whose value of no effect is 1; of the others it is 0 (Cochrane Handbook 6.4-6.5)."""
 
-_said = partial(cued, package=__package__)
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))"
 _MEASURES: tuple[tuple[Measure, str], ...] = (
     ("SMD", r"standardi[sz]ed mean differences?|SMDs?|Hedges'? g|Cohen'?s d"),
@@ -217,8 +214,9 @@ def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
 
 def _is_prognosis(before: str) -> bool:
     """Whether a value is of what patients had beforehand: "failure was associated with encephalopathy (OR 4.0)"."""
-    subject = (found := _said("factors").search(before)) and before[: found.start()]
-    return bool(subject) and not _said("treatment").search(str(subject)) and not find_drugs(str(subject))
+    found = says("factors", before)
+    subject = before[: found.start()] if found else ""
+    return bool(subject) and not says("treatment", subject) and not find_drugs(subject)
 
 
 def _mentions(sentence: str) -> list[tuple[Measure, re.Match[str]]]:
@@ -262,3 +260,98 @@ def _limits(match: re.Match[str]) -> tuple[float, float]:
 
 def _float(text: str) -> float:
     return float(text.replace(",", ""))
+
+
+_UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+_SMALL = {word: i for i, word in enumerate(_UNITS)}
+_NUMBER_WORD = rf"(?:{'|'.join([*_SMALL, *_TENS, 'hundred', 'thousand'])})"
+_SPELLED = rf"{_NUMBER_WORD}(?:[\s-]+(?:and[\s-]+)?{_NUMBER_WORD})*"
+_MONTHS = {
+    "day": 1 / 30.4375,
+    "week": 7 / 30.4375,
+    "month": 1.0,
+    "year": 12.0,
+    "yr": 12.0,
+    "wk": 7 / 30.4375,
+    "mo": 1.0,
+}
+"""Months in each unit; a month is a twelfth of 365.25 days."""
+_EVERY = 6  # letters: the word, and a space
+_BESIDE = 18  # letters after a span in which it is named: "4-week placebo run-in"
+_UNIT = r"(?P<unit>day|week|month|year|yr|wk)s?"
+_SPAN = rf"(?P<count>\d+(?:\.\d+)?|{_SPELLED})[\s-]*(?:full\s+)?{_UNIT}\b"
+_FOLLOW_UPS = (
+    re.compile(
+        r"\bfollow(?:ed)?(?:[- ]?up)?(?: (?:period|time|duration|was|of|for|over|lasted|"
+        rf"up))*[^.;\d]{{0,40}}?\b{_SPAN}",
+        re.IGNORECASE,
+    ),
+    re.compile(rf"\b{_SPAN}(?:\s+of)?[\s-]+(?:mean |median |post-?treatment )?follow[- ]?up", re.IGNORECASE),
+    re.compile(
+        r"\b(?:for|over|during|lasting|after|within|at) (?:a |an |the |up to |at least |a period of |"
+        r"a total of |mean of |median of |average of )*(?:(?:double-blind|treatment|maintenance|study|"
+        rf"trial) )*{_SPAN}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\b{_SPAN}[\s,-]+(?:[\w-]+,? ){{0,6}}?(?:trial|study|treatment|period|phase|intervention|course)\b",
+        re.IGNORECASE,
+    ),
+)
+
+
+def spelled_number(text: str) -> int | None:
+    """Read a whole number in digits or words; None where it is neither.
+
+    >>> [spelled_number(t) for t in ("1,099", "Forty-two", "one hundred and twenty", "many")]
+    [1099, 42, 120, None]
+    """
+    digits = text.replace(",", "").replace(" ", "").strip()
+    if digits.isdigit():
+        return int(digits)
+    total = current = 0
+    for word in re.findall(r"[a-z]+", text.lower()):
+        if word in _SMALL:
+            current += _SMALL[word]
+        elif word in _TENS:
+            current += _TENS[word]
+        elif word == "hundred":
+            current = max(1, current) * 100
+        elif word == "thousand":
+            total, current = total + max(1, current) * 1000, 0
+        elif word != "and":
+            return None
+    return total + current or None
+
+
+def followup_months(text: str) -> Number | None:
+    """Find how long people were followed, in months: a follow-up named as such, else the longest treatment period.
+
+    Ages, histories, times between visits, run-in and washout are none.
+
+    >>> followup_months("Median follow-up was 2.6 years.").value
+    31.2
+    """
+    timed = [sentence for sentence in sentences(text) if any(unit in sentence.lower() for unit in _MONTHS)]
+    for pattern in _FOLLOW_UPS:
+        spans: list[Number] = []
+        for sentence in timed:
+            at = 0
+            while match := pattern.search(sentence, at):
+                start, end = match.start("count"), match.end("unit")
+                aside = says("no follow-up", sentence[end : end + _BESIDE])
+                at = end if aside else match.end()
+                aged = says("age", sentence[max(0, match.start() - 12) : match.end() + 8])
+                if aside or aged or says("repeated", sentence[max(0, start - _EVERY) : start]):
+                    continue
+                count = match["count"]
+                number = float(count) if count[0].isdecimal() else float(spelled_number(count) or 0)
+                if months := round(number * _MONTHS[match["unit"].lower()], 1):
+                    spans.append(Number(value=months, sentence=sentence))
+        if spans:
+            return spans[0] if pattern in _FOLLOW_UPS[:2] else max(spans, key=lambda span: span.value)
+    return None

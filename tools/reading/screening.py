@@ -10,15 +10,15 @@ import base64
 import binascii
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import NamedTuple
 
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.records.parts import Section
 from willowbark.tools.registry import kind_of
-
-from . import screening_words as say
 
 _PIECE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])|[\n\r]+")
 _ENCODED = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{16,}={0,2}")
@@ -40,6 +40,70 @@ _ADDRESS = re.compile(r"^\W*(?:(?:\[[^\]]*\]:?\s*)?\(?\w+://\S+|(?:<[^<>]*>\W*\w
 _QUESTION = re.compile(r"^\W*question\s?:\s", re.IGNORECASE)
 _READABLE_SHARE = 0.9  # of what an encoded text decodes to: letters and spaces
 _Span = tuple[int, int]
+_SPOKEN_KEYS = frozenset(
+    "begin end rm print eval exec os sudo curl wget verdict recommendation stance direction confidence action".split()
+)
+_SPOKEN_NAMES = ("toolcall", "functionexecution", "functioncall")
+"""A sentence in small letters with none of these as words or parts of words matches none of the spoken signs."""
+KEYS = frozenset(
+    "added agent agents ai analyst analysts any anyone assistant assistants authorise authorises authorize"
+    " authorizes automated bot bots bypass classifier command correct developer disregard everything follow forget"
+    " here ignore inserted instruct instruction judge judges kindly language llm llms machine machines model"
+    " models obey obeying obeys order override overrule please prompt real repeat reviewer reviewers right set"
+    " summariser summarisers summarizer summarizers true user whoever you your".split()
+)
+"""A sentence with none of these matches none of the words: it need not be searched."""
+_TONGUES_KEYS = (
+    "ignor;bewerte;instruction;dites;sage,;notez;classez;califi;calfi;clasifi;evalue;vergiss;missacht;oublie;olvid;"
+    "dimentica;esquec;di que;évaluez;evalúe;esqueç"
+).split(";")
+_OTHER_LETTERS = (
+    ("\u0400", "\u04ff"),
+    ("\u0600", "\u06ff"),
+    ("\u0900", "\u097f"),
+    ("\u3040", "\u30ff"),
+    ("\u4e00", "\u9fff"),
+    ("\uac00", "\ud7af"),
+)
+"""First and last letters of scripts; what holds none of them and none of the keys says nothing in other tongues."""
+
+
+class _Patterns(NamedTuple):
+    """The patterns of `screening.tsv`."""
+
+    signs: tuple[re.Pattern[str], ...]
+    """Each alone: what begins with a mark is found quicker than one of many."""
+    spoken: re.Pattern[str]
+    words: re.Pattern[str]
+    opening: re.Pattern[str]
+    tongues: re.Pattern[str]
+    imperative: re.Pattern[str]
+    question: re.Pattern[str]
+
+
+@cache
+def patterns() -> _Patterns:
+    """The table of patterns, compiled at the first use."""
+    rows = defaultdict[str, list[str]](list)
+    for line in files(__package__).joinpath("screening.tsv").read_text(encoding="utf-8").splitlines()[6:]:
+        kind, pattern = line.split("\t")
+        for name in [name for name in rows if name.startswith("@")]:
+            pattern = pattern.replace(name, rows[name][0])
+        rows[kind].append(pattern)
+    orders = f"{rows['@lead@'][0]}(?:{'|'.join(rows['opening order'])})"
+
+    def any_of(*given: str) -> re.Pattern[str]:
+        return re.compile(f"(?:{'|'.join(given)})", re.IGNORECASE)
+
+    return _Patterns(
+        signs=tuple(map(any_of, rows["sign"])),
+        spoken=any_of(*rows["spoken sign"]),
+        words=any_of(*rows["words"]),
+        opening=any_of(*rows["opening"], orders),
+        tongues=any_of(*rows["tongue"]),
+        imperative=any_of(*rows["imperative"]),
+        question=any_of(*rows["question"]),
+    )
 
 
 def addressed_to_machines(text: str) -> list[str]:
@@ -63,56 +127,50 @@ def set_aside(text: str) -> str:
 
 
 def is_addressed_to_machines(record: Evidence) -> bool:
-    """Whether a record holds text that is addressed to machines: the report names such records."""
-    return any(map(_addressed, (record.content, record.citation.title, _why_stopped(record), *_texts(record))))
+    """Whether a record holds text that is addressed to machines: the report names such records.
+
+    Title, text, the reason why a trial was stopped, and the sections of a full text are looked at.
+    """
+    read = record.paper and record.paper.full_text
+    sections = [section.get("text", "") for section in read.get("sections", ())] if read else []
+    reason = (record.trial and record.trial.why_stopped) or ""
+    return any(map(_addressed, (record.content, record.citation.title, reason, *sections)))
+
+
+def is_prose(record: Evidence) -> bool:
+    """Whether a record holds sentences that anyone may have written, not identifiers and names alone."""
+    return kind_of(record) not in ("drug", "disease")
 
 
 def readable(record: Evidence) -> Evidence:
     """The record as the rules read it: without invisible characters, and without what is addressed to machines.
 
-    Title, text, the reason why a trial was stopped, and the sections of a full text are looked at.
+    Title, text and the reason why a trial was stopped are screened here, a full text when it is fetched.
     """
-    if kind_of(record) in ("drug", "disease"):  # identifiers and names, no prose
+    if not is_prose(record):
         return record
-    title, content = visible(record.citation.title), visible(record.content)
-    clean, body = _title_set_aside(title), set_aside(content)
-    if content.startswith(title):
-        body = clean + body[len(title) :]
-    found = _fields_set_aside(record)
-    if (clean, body, found.record) == (record.citation.title, record.content, record.record):
+    title, content = screened(record.citation.title, record.content)
+    reason = record.trial and record.trial.why_stopped
+    if reason and (clean := set_aside(visible(reason)).strip() or None) != reason:
+        record = record.noting(why_stopped=clean)
+    if (title, content) == (record.citation.title, record.content):
         return record
-    citation = record.citation.model_copy(update={"title": clean.rstrip()})
-    return found.model_copy(update={"content": body, "citation": citation})
+    citation = record.citation.model_copy(update={"title": title.rstrip()})
+    return record.model_copy(update={"content": content, "citation": citation})
 
 
-def _fields_set_aside(record: Evidence) -> Evidence:
-    if reason := _why_stopped(record):
-        return record.noting(why_stopped=set_aside(visible(reason)).strip() or None)
-    read = record.paper and record.paper.full_text
-    if not read:
-        return record
-    every = read.get("sections", ())
-    sections = [Section({**each, "text": set_aside(visible(each.get("text", "")))}) for each in every]
-    return record.noting(full_text={**read, "sections": sections})
+@lru_cache(maxsize=1024)
+def screened(title: str, content: str) -> tuple[str, str]:
+    """Title and text of a record as they are read; the same where nothing is set aside.
 
-
-def _texts(record: Evidence) -> list[str]:
-    """The sections of the full text; none where it was not read."""
-    read = record.paper and record.paper.full_text
-    return [section.get("text", "") for section in read.get("sections", ())] if read else []
-
-
-def _why_stopped(record: Evidence) -> str:
-    return (record.trial and record.trial.why_stopped) or ""
-
-
-def _title_set_aside(title: str) -> str:
-    """A title that goes on with "Question: …" imitates a prompt; abstracts have such headings of their own."""
-    clean = set_aside(title)
+    A title that goes on with "Question: …" imitates a prompt; abstracts have such headings of their own.
+    """
+    title, content = visible(title), visible(content)
+    clean, body = set_aside(title), set_aside(content)
     for start, end in _pieces(clean):
         if start and _QUESTION.match(clean[start:end]):
             clean = clean[:start] + "\n" * (end - start) + clean[end:]
-    return clean
+    return clean, clean + body[len(title) :] if content.startswith(title) else body
 
 
 @lru_cache(maxsize=4096)
@@ -127,7 +185,9 @@ def _orders(text: str) -> tuple[_Span, ...]:
 
 def _reports_nothing(piece: str, *, first: bool) -> bool:
     """Whether a sentence is an order, a bare address or tag, or a question; with a question a title may begin."""
-    return bool(say.IMPERATIVE.match(piece) or _ADDRESS.match(piece) or (not first and say.QUESTION.match(piece)))
+    return bool(
+        patterns().imperative.match(piece) or _ADDRESS.match(piece) or (not first and patterns().question.match(piece))
+    )
 
 
 def _pieces(text: str) -> Iterator[_Span]:
@@ -144,7 +204,7 @@ def _pieces(text: str) -> Iterator[_Span]:
 def _is_addressed(piece: str) -> bool:
     return bool(
         _OVERRIDES.search(piece)
-        or (_may_be_foreign(piece) and say.TONGUES.search(unicodedata.normalize("NFKC", visible(piece))))
+        or (_may_be_foreign(piece) and patterns().tongues.search(unicodedata.normalize("NFKC", visible(piece))))
         or any(_matches(form) for form in _forms(piece))
         or any(_decodes_to_words(found.group()) for found in _ENCODED.finditer(piece))
     )
@@ -152,21 +212,21 @@ def _is_addressed(piece: str) -> bool:
 
 def _may_be_foreign(piece: str) -> bool:
     lowered = piece.lower()
-    if any(key in lowered for key in say.TONGUES_KEYS):
+    if any(key in lowered for key in _TONGUES_KEYS):
         return True
     letters = () if piece.isascii() else set(piece)
-    return any(first <= letter <= last for letter in letters for first, last in say.OTHER_LETTERS)
+    return any(first <= letter <= last for letter in letters for first, last in _OTHER_LETTERS)
 
 
 def _matches(form: str) -> bool:
-    if say.OPENING.match(form) or any(sign.search(form) for sign in say.SIGNS):
+    if patterns().opening.match(form) or any(sign.search(form) for sign in patterns().signs):
         return True
     lowered = form.lower()
     words = _WORD.findall(lowered)
-    spoken = not say.SPOKEN_KEYS.isdisjoint(words) or any(name in lowered for name in say.SPOKEN_NAMES)
-    if spoken and say.SPOKEN_SIGNS.search(form):
+    spoken = not _SPOKEN_KEYS.isdisjoint(words) or any(name in lowered for name in _SPOKEN_NAMES)
+    if spoken and patterns().spoken.search(form):
         return True
-    return not say.KEYS.isdisjoint(words) and bool(say.WORDS.search(form))
+    return not KEYS.isdisjoint(words) and bool(patterns().words.search(form))
 
 
 def _forms(piece: str) -> Iterator[str]:

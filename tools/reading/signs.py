@@ -5,10 +5,9 @@ Some three hundred numbers; trees and linear heads decide on them. The words sta
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib import resources
 
 from .features import View
+from .text import groups
 
 _COMPARING = frozenset({"than", "versus", "vs", "compared"})
 _TOPICS = "animal vitro kinetics cost random review onecase people harm induced measured".split()
@@ -36,24 +35,13 @@ _NEXT = {
 }
 
 
-@cache
-def groups() -> Mapping[str, tuple[str, ...]]:
-    """The groups each word belongs to."""
-    found: dict[str, list[str]] = {}
-    for line in resources.files(__package__).joinpath("signs.tsv").read_text("utf-8").splitlines():
-        group, words = line.split("\t")
-        for word in words.split():
-            found.setdefault(word, []).append(group)
-    return {word: tuple(names) for word, names in found.items()}
-
-
 def signs(view: View) -> Numbers:
     """The numbers of a view; what is absent is 0."""
     found: Counts = defaultdict(int)
-    sentences, zones = view.sentences, view.page.zones
+    sentences, zones = view.sentences, view.document.zones
     last = len(sentences) - 1
     for order, words in enumerate(sentences):
-        for name, count in view.page.once(_of_sentence, words, zones[order], order == last):
+        for name, count in view.document.once(_of_sentence, words, zones[order], order == last):
             found[name] += count
     _title(found, sentences[0] if sentences else ())
     result = {name: float(count) for name, count in found.items()}
@@ -341,7 +329,7 @@ def _shares(view: View, found: Counts) -> Numbers:
     """The drug among drugs, the condition among conditions, and where the two are."""
     others = view.other
     mine, most = len(view.drug_at), max(others.values(), default=0)
-    rivals = Counter(name for name, _, _ in view.page.conditions if name != view.condition)
+    rivals = Counter(name for name, _, _ in view.document.conditions if name != view.condition)
     asked, top = len(view.cond_at), max(rivals.values(), default=0)
     words = max(1, len(view.words))
     gaps = sorted(abs(a - b) for a in view.drug_at for b in view.cond_at)

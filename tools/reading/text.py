@@ -1,4 +1,4 @@
-"""A record cut once into what every reader needs: tokens with their places, sentences, and what each sentence is for.
+"""How a text is cut: tokens, sentences, and what each sentence is for; and whether it says one of the cues of a table.
 
 Sentence roles follow the parts of structured abstracts (aim, background, method, result, conclusion) as the National
 Library of Medicine labels them (https://www.nlm.nih.gov/bsd/policy/structured_abstracts.html). A heading decides where
@@ -6,15 +6,13 @@ there is one.
 """
 
 import re
-from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-if TYPE_CHECKING:  # a run begins without the weights and their numpy
-    from .heads import Head
+from ..lexicon.matching import cued
 
 SentenceRole = Literal["title", "aim", "background", "method", "result", "conclusion"]
 
@@ -60,61 +58,32 @@ class Token(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence of a record: character offsets, its tokens, the heading it stands under."""
-
-    start: int
-    end: int
-    first: int
-    """Index of its first token."""
-    last: int
-    """Index after its last token."""
-    headed: SentenceRole | None
-    """What the heading above says it is for; None where no heading says."""
+def tokens_of(text: str) -> list[Token]:
+    """All tokens of a text that `plain` has written, in order."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few capitals grow when lowered; their places must not move
+        lowered = "".join(low if len(low := char.lower()) == 1 else char for char in text)
+    return [Token(found.group(), *found.span()) for found in _TOKEN.finditer(lowered)]
 
 
-class Text:
-    """A record's title and text as one string, cut once.
+def says(cue: str, text: str) -> re.Match[str] | None:
+    """Where a text first says one of the cues that stand under a name in this package's `cues.tsv`; None if it doesn't.
 
-    Attributes:
-        whole: the title, a full stop, a space, the text.
-        offset: where the text begins in `whole`.
+    >>> says("blinded", "A randomised, double-blind trial").group()
+    'double-blind'
     """
+    return cued(cue, __package__).search(text)
 
-    def __init__(self, title: str, text: str) -> None:
-        title = title.strip()
-        self.head = f"{title}{'' if title[-1:] in '.?!' else '.'} " if title else ""
-        self.offset = len(self.head)
-        self.whole = self.head + text
-        self._plain = plain(self.whole)
 
-    @cached_property
-    def tokens(self) -> list[Token]:
-        """All tokens in order."""
-        lowered = self._plain.lower()
-        if len(lowered) != len(self._plain):  # a few capitals grow when lowered; their places must not move
-            lowered = "".join(low if len(low := char.lower()) == 1 else char for char in self._plain)
-        return [Token(found.group(), *found.span()) for found in _TOKEN.finditer(lowered)]
-
-    @cached_property
-    def sentences(self) -> list[Sentence]:
-        """The sentences in order; the title is the first where there is one."""
-        spans = [(0, len(self.head.rstrip()))] if self.head else []
-        spans += sentence_spans(self._plain, self.offset)
-        found: list[Sentence] = []
-        at, headed = 0, None
-        begins = [token.start for token in self.tokens]
-        for start, end in spans:
-            first, at = at, bisect_left(begins, end, at)
-            if start >= self.offset:
-                headed = _role_of(self._plain, start) or headed
-            found.append(Sentence(start, end, first, at, headed if start >= self.offset else "title"))
-        return found
-
-    def quote(self, start: int, end: int) -> str:
-        """The words between two offsets, as the record has them."""
-        return self.whole[start:end]
+@cache
+def groups() -> Mapping[str, tuple[str, ...]]:
+    """The groups of `signs.tsv` (harm, less, not, …) that each word belongs to."""
+    found: dict[str, list[str]] = {}
+    for line in files(__package__).joinpath("signs.tsv").read_text("utf-8").splitlines():
+        group, words = line.split("\t")
+        for word in words.split():
+            found.setdefault(word, []).append(group)
+    return {word: tuple(names) for word, names in found.items()}
 
 
 def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
@@ -146,18 +115,13 @@ def sentences(text: str) -> list[str]:
     return [" ".join(written[start:end].split()) for start, end in sentence_spans(written)]
 
 
-def _role_of(text: str, start: int) -> SentenceRole | None:
+def heading_role(text: str, start: int) -> SentenceRole | None:
     """What a heading at an offset says that follows; None where there is no heading that is known."""
     heading = _HEADING.match(text, start)
     if heading is None:
         return None
     name = heading["name"]
     return next((role for role, words in _ROLE_OF if words.fullmatch(name)), None)
-
-
-def has_headings(sentences: Sequence[Sentence]) -> bool:
-    """Whether a record labels its own parts: three or more of them."""
-    return len({sentence.headed for sentence in sentences} - {None, "title"}) >= 3
 
 
 ZONES: dict[SentenceRole, str] = {
@@ -179,16 +143,3 @@ def zone_features(words: Sequence[str], order: int, count: int) -> list[str]:
     if len(words) < 8:
         found.append("#short")
     return list(dict.fromkeys(found))
-
-
-def zones_of(text: Text, words: Sequence[str], head: "Head") -> list[str]:
-    """A letter for each sentence: T, A, B, M, R or C."""
-    sentences = text.sentences
-    headed = has_headings(sentences)
-    found = [ZONES[each.headed] if each.headed and (headed or each.headed == "title") else "" for each in sentences]
-    open_ones = [order for order, zone in enumerate(found) if not zone]
-    cut = ([word for word in words[each.first : each.last] if word] for each in map(sentences.__getitem__, open_ones))
-    cases = (zone_features(own, order, len(sentences)) for own, order in zip(cut, open_ones, strict=True))
-    for order, zone in zip(open_ones, head.best_of(cases), strict=True):
-        found[order] = zone
-    return found

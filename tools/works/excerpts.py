@@ -4,15 +4,13 @@ CONSORT 2010 names what a report's limitations are about (items 20 and 21: sourc
 generalisability), https://www.equator-network.org/reporting-guidelines/consort/.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 from ..evidence import Evidence
 from ..lexicon import find_drugs
-from ..lexicon.matching import cued
 from ..reading.numbers import P_VALUE, effect_sizes, intervals
 from ..reading.screening import readable
-from ..reading.text import sentences
+from ..reading.text import says, sentences
 from ..records.parts import Section
 from .sections import places, section_of
 
@@ -21,7 +19,6 @@ LIMITS_SHOWN = 800  # characters of its limitations in a prompt
 ROWS_SHOWN = 600  # characters of its tables' rows in a prompt
 MAX_LIMITS = 2  # quoted of one study
 MIN_LIMIT_CHARACTERS, MAX_LIMIT_CHARACTERS = 30, 400  # shorter ones announce, longer ones discuss
-_said = partial(cued, package=__package__)
 GAP = "\n[…]\n"  # stands where sentences were left out, so that no quote runs across
 
 
@@ -40,9 +37,9 @@ def stated_limits(record: Evidence) -> list[Passage]:
     """
     found: list[tuple[int, int, Passage]] = []
     for place in places(readable(record), "limitations"):
-        own = bool(_said("limit").search(place.title))
+        own = bool(says("limit", place.title))
         for sentence in sentences(place.text):
-            named, about = bool(_said("limit").search(sentence)), bool(_said("about").search(sentence))
+            named, about = bool(says("limit", sentence)), bool(says("about", sentence))
             fits = MIN_LIMIT_CHARACTERS <= len(sentence) <= MAX_LIMIT_CHARACTERS
             if fits and about and (named or own) and section_of(record, sentence) == place.title:
                 found.append((not named, len(found), Passage(place.title, sentence)))
@@ -85,7 +82,7 @@ def _telling(text: str, room: int) -> str:
 
 def _weight(sentence: str) -> int:
     """What a sentence tells: of a drug, and by how much."""
-    return bool(find_drugs(sentence)) + tells_figures(sentence) + bool(_said("limit").search(sentence))
+    return bool(find_drugs(sentence)) + tells_figures(sentence) + bool(says("limit", sentence))
 
 
 def tells_figures(sentence: str) -> bool:

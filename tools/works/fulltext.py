@@ -8,7 +8,6 @@ reads it.
 import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from ..enclosure import visible
@@ -16,10 +15,9 @@ from ..errors import SearchError, SourceRefused, UnreadableReply
 from ..evidence import Evidence, checked_identifier
 from ..http.reply import Reply
 from ..http.transport import Transport
-from ..lexicon.matching import cued
 from ..reading.numbers import EffectSize, effect_sizes
 from ..reading.screening import addressed_to_machines, set_aside
-from ..reading.text import plain, sentences
+from ..reading.text import plain, says, sentences
 from ..records.parts import Conflict, Section
 from ..records.parts import FullText as ReadText
 from .jats import FullText, parse_full_text
@@ -27,7 +25,6 @@ from .jats import Section as ArticleSection
 
 FULL_TEXT_LIMIT = 12  # articles a run, 0.1 to 1 MB each: one or two for every candidate that a report shows
 DEADLINE_S = 15.0  # for all of them; Europe PMC answers one in about a second
-_said = partial(cued, package=__package__)
 _AT_ONCE = 4  # requests; half of the pace at which Europe PMC is asked
 _OPEN = ("CC0", "CC BY")
 """Licences that let a passage be shown with its source: every Creative Commons licence, https://creativecommons.org/licenses/."""
@@ -211,11 +208,11 @@ def _participants(abstract: str, sections: Sequence[Section]) -> Iterator[Confli
 def _counts(stage: str, text: str, section: str) -> Iterator[_Count]:
     """How many people a text has at a stage; single arms and parts of a study are left out."""
     for sentence in sentences(text):
-        if _said("part").search(sentence):
+        if says("part", sentence):
             continue
         for hit in _AT[stage].finditer(sentence):
             after = hit["after"] or hit["then"] or ""
-            if not after.lstrip().lower().startswith(("to ", "into ")) or _said("arms").search(after):
+            if not after.lstrip().lower().startswith(("to ", "into ")) or says("arms", after):
                 yield _Count(int((hit["n"] or hit["m"]).replace(",", "")), sentence, section)
 
 
@@ -246,9 +243,7 @@ def _is_slip(one: EffectSize, other: EffectSize) -> bool:
 
 def _is_primary_twice(one: EffectSize, other: EffectSize, own: list[EffectSize], found: list[EffectSize]) -> bool:
     """Whether each text gives one effect size of its primary outcome, of one measure."""
-    primary = [
-        [e for e in each if e.measure == one.measure and _said("primary").search(e.sentence)] for each in (own, found)
-    ]
+    primary = [[e for e in each if e.measure == one.measure and says("primary", e.sentence)] for each in (own, found)]
     return primary == [[one], [other]]
 
 

@@ -9,7 +9,6 @@ then stands in each of them. What is larger than any table that people read is c
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from io import BytesIO
 from xml.etree.ElementTree import Element, ParseError
 
@@ -17,7 +16,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
 from ..errors import UnreadableReply
-from ..lexicon.matching import cued
+from ..reading.text import says
 from ..sources.publications import raised, without_doctype
 from .sections import Kind
 
@@ -25,7 +24,6 @@ MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references tak
 MAX_SECTION_CHARS = 6000  # of one kind: what a model can read beside the other records
 _MAX_DEPTH = 100
 _MAX_ELEMENTS = 300_000
-_said = partial(cued, package=__package__)
 _COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
 
 _WORDED = re.compile(
@@ -110,19 +108,18 @@ def _root(xml: bytes) -> Element:
 
 def _sections(parent: Element, above: tuple[str, ...]) -> Iterator[Section]:
     """The results, and what is said of limits, wherever in the article they stand."""
-    limits = _said("heading of limits")
     for sec in parent.findall("sec"):
         title = _title(sec)
         path = (*above, title) if title else above
         heading = " > ".join(path) or "untitled"
-        if limits.search(title):
+        if says("heading of limits", title):
             yield Section("limitations", heading, tuple(_paragraphs(sec)))
         elif _is_results(sec, title):
-            yield Section("results", heading, tuple(_paragraphs(sec, leave=limits)))
+            yield Section("results", heading, tuple(_paragraphs(sec, without_limits=True)))
             yield from _limits_below(sec, path)
         elif _is_discussion(sec, title):
             yield from _limits_below(sec, path)
-            said = tuple(text for text in _paragraphs(sec, leave=limits) if _said("speaks of limits").search(text))
+            said = tuple(text for text in _paragraphs(sec, without_limits=True) if says("speaks of limits", text))
             yield Section("limitations", heading, said)
         else:
             yield from _sections(sec, path)
@@ -132,7 +129,7 @@ def _limits_below(sec: Element, above: tuple[str, ...]) -> Iterator[Section]:
     """Subsections on limits, at any depth."""
     for each in sec.findall("sec"):
         path = (*above, _title(each))
-        if _said("heading of limits").search(_title(each)):
+        if says("heading of limits", _title(each)):
             yield Section("limitations", " > ".join(path), tuple(_paragraphs(each)))
         else:
             yield from _limits_below(each, path)
@@ -140,7 +137,7 @@ def _limits_below(sec: Element, above: tuple[str, ...]) -> Iterator[Section]:
 
 def _is_results(sec: Element, title: str) -> bool:
     return "results" in sec.get("sec-type", "").lower() or bool(
-        _said("heading of results").search(title.lstrip("0123456789ivxIVX. "))
+        says("heading of results", title.lstrip("0123456789ivxIVX. "))
     )
 
 
@@ -155,17 +152,17 @@ def _title(sec: Element) -> str:
     return flat(title).rstrip(" .:") if title is not None else ""
 
 
-def _paragraphs(sec: Element, leave: re.Pattern[str] | None = None) -> Iterator[str]:
+def _paragraphs(sec: Element, *, without_limits: bool = False) -> Iterator[str]:
     """The paragraphs of a section and those below it, without figures and tables.
 
     Args:
         sec: a section.
-        leave: subsections whose title it matches are left out; None leaves none out.
+        without_limits: whether subsections on limits are left out.
     """
     for each in sec:
         if each.tag == "sec":
-            if leave is None or not leave.search(_title(each)):
-                yield from _paragraphs(each, leave)
+            if not (without_limits and says("heading of limits", _title(each))):
+                yield from _paragraphs(each, without_limits=without_limits)
         elif each.tag in ("p", "list", "disp-quote") and (text := flat(each)):
             yield text
 

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, is_asked_about
-from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.wording import counted, listed, short
 
 from ..content import NOT_REPORTED, PUBLISHED

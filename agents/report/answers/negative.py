@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.candidates import Candidate, is_asked_about
-from willowbark.tools.appraisal.direction import Direction
 from willowbark.tools.wording import counted, listed, short, tally
 
 from ..forms.blocks import Text, flow, points

@@ -9,13 +9,14 @@ where papers alone disagree, the trial counts as neutral.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from typing import NamedTuple
 
 from pydantic.dataclasses import dataclass
 
 from ..reading.design import RANDOMISED, StudyDesign
-from .direction import Direction
-from .stopping import StoppingKind
+from ..reading.reading import Verdict
+from ..reading.registry_entries import StoppingKind
 
 BY_SIZE = " participants"
 """How the name of a trial ends that is told by its participants, with its first author or without."""
@@ -23,6 +24,21 @@ _DESIGN_WEIGHT = {1: 16, 2: 16, 3: 8, 4: 4, 5: 1, 6: 1}  # by tier: each Oxford 
 _SAME_SIZE = 500
 _OPEN_WEIGHT = 12  # a randomised trial that is open, or does not say: risk of bias (Cochrane Handbook 8)
 _STOPPED_WEIGHT = 12  # a trial stopped for harm or futility: randomised as a rule, reported by its sponsor alone
+
+
+class Direction(StrEnum):
+    """Whether a record speaks for or against a drug in a condition."""
+
+    supports = "supports"
+    contradicts = "contradicts"
+    neutral = "neutral"
+    unclear = "unclear"
+    """It says nothing of the drug's efficacy in the condition, or nothing that could be read."""
+
+
+def direction_of(verdict: Verdict) -> Direction:
+    """The direction that a verdict stands for; `none` is unclear."""
+    return Direction.unclear if verdict == "none" else Direction(verdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

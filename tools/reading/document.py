@@ -1,0 +1,270 @@
+"""A record's text parsed once: sentences and what each is for, drugs, conditions and classes that it names.
+
+Whoever wants to know what a record says asks its `Document`. The text of a source is screened first (`screening`): what
+is addressed to machines is blanked, and nobody reads it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from willowbark.tools.evidence import Evidence
+
+from ..lexicon import find_drug_classes, find_drugs
+from ..lexicon.conditions import find_known_conditions
+from ..lexicon.matching import tokens
+from .screening import is_prose, screened
+from .text import ZONES, SentenceRole, Token, groups, heading_role, plain, sentence_spans, tokens_of, zone_features
+
+if TYPE_CHECKING:  # a run begins without the weights and their numpy
+    from .heads import Head
+
+Made = TypeVar("Made")
+KEPT = 512
+"""Documents that are remembered: more records than a run appraises in a round, in some 100 MB."""
+_PEOPLE = frozenset("patient patients people those woman women man men child children adults subjects".split())
+_TREATED = frozenset("treatment therapy treat treating treated treats".split())
+_SKIPPED = frozenset("; : , ( ) = ±".split())
+
+
+class Sentence:
+    """A sentence of a document.
+
+    Attributes:
+        start: character offset of its first letter in the document's `whole`.
+        end: character offset after its last letter.
+        first: index of its first token.
+        last: index after its last token.
+        headed: what the heading above says it is for; None where no heading says.
+        order: its place among the document's sentences.
+    """
+
+    __slots__ = ("document", "end", "first", "headed", "last", "order", "start")
+
+    def __init__(
+        self, document: "Document", order: int, start: int, end: int, first: int, last: int, headed: SentenceRole | None
+    ) -> None:
+        self.document, self.order = document, order
+        self.start, self.end, self.first, self.last, self.headed = start, end, first, last, headed
+
+    @property
+    def quote(self) -> str:
+        """Its words to the letter."""
+        return self.document.whole[self.start : self.end]
+
+    @property
+    def text(self) -> str:
+        """Its words with marks and white space written in one way."""
+        return self.document.lines[self.order]
+
+    @property
+    def zone(self) -> str:
+        """The part of the record: T (title), A (aim), B (background), M (methods), R (results) or C (conclusion)."""
+        return self.document.zones[self.order]
+
+    @property
+    def drugs(self) -> frozenset[str]:
+        """Generic names of the drugs that it names."""
+        return frozenset(name for name, start, _ in self.document.drugs if self.start <= start < self.end)
+
+    @property
+    def conditions(self) -> list[tuple[str, int, int]]:
+        """Conditions that it names, with their character offsets in the document."""
+        return [each for each in self.document.conditions if self.start <= each[1] < self.end]
+
+    @property
+    def signs(self) -> frozenset[str]:
+        """Groups of words that it has words of, as `signs.tsv` names them: harm, less, not, …"""
+        return self.document.once(_groups_in, self.text)
+
+    def has_as_population(self, start: int, end: int) -> bool:
+        """Whether it has a condition as what people had before: "in a diabetes patient", "those with it", "treated it".
+
+        Args:
+            start: character offset of the condition in the document.
+            end: the offset after it.
+        """
+        before = self.document.whole[self.start : start].lower().split()[-4:]
+        after = self.document.whole[end : self.end].lower().split()[:1]
+        has_it = before[-1:] == ["with"] and not _PEOPLE.isdisjoint(before)
+        return has_it or after in (["patient"], ["patients"]) or not _TREATED.isdisjoint(before)
+
+
+def _groups_in(sentence: str) -> frozenset[str]:
+    known = groups()
+    return frozenset(name for token in tokens(sentence) for name in known.get(token.key, ()))
+
+
+class Document:
+    """A record, parsed and searched for names once, each at first need.
+
+    Attributes:
+        title: without white space around it.
+        text: what follows the title.
+        whole: the title, a full stop, a space, the text; all offsets are in it.
+        offset: where the text begins in `whole`.
+        types: publication types in lower case, but for "journal article".
+    """
+
+    def __init__(self, title: str, text: str, types: Sequence[str] = (), zone: "Head | None" = None) -> None:
+        self.title, self.text = title.strip(), text
+        head = f"{self.title}{'' if self.title[-1:] in '.?!' else '.'} " if self.title else ""
+        self.whole, self.offset = head + text, len(head)
+        self.types = tuple(kind.lower() for kind in types if kind.lower() != "journal article")
+        self._head, self._plain, self._zone = head, plain(self.whole), zone
+        self._made: dict[tuple[object, ...], Any] = {}
+
+    @classmethod
+    def of(cls, record: Evidence) -> "Document":
+        """The document of a record, screened; the same one as long as the record says the same."""
+        title, content = record.citation.title, record.content
+        if is_prose(record):
+            title, content = screened(title, content)
+        types = record.paper.publication_types if record.paper else ()
+        return _cut(title, content.removeprefix(title).lstrip(" .\n"), tuple(map(str, types or ())))
+
+    @classmethod
+    def cut(cls, title: str, text: str, types: tuple[str, ...] = ()) -> "Document":
+        """The document of a title and a text that need no screening; the same one for the same."""
+        return _cut(title, text, types)
+
+    def once(self, make: Callable[..., Made], *of: object) -> Made:
+        """What a pure function makes of its arguments, once: most sentences look the same for all drugs.
+
+        Args:
+            make: makes it, and never None.
+            of: its arguments, which can be hashed; what is made must not be changed.
+        """
+        made: Made | None = self._made.get((make, *of))
+        if made is None:
+            made = self._made[make, *of] = make(*of)
+        return made
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        """All tokens in order."""
+        return tokens_of(self._plain)
+
+    @cached_property
+    def sentences(self) -> list[Sentence]:
+        """The sentences in order; the title is the first where there is one."""
+        spans = [(0, len(self._head.rstrip()))] if self._head else []
+        spans += sentence_spans(self._plain, self.offset)
+        found: list[Sentence] = []
+        at, headed = 0, None
+        begins = [token.start for token in self.tokens]
+        for order, (start, end) in enumerate(spans):
+            first, at = at, bisect_left(begins, end, at)
+            if start >= self.offset:
+                headed = heading_role(self._plain, start) or headed
+            found.append(Sentence(self, order, start, end, first, at, headed if start >= self.offset else "title"))
+        return found
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The sentences with marks and white space written in one way."""
+        found = [" ".join(self._plain[each.start : each.end].split()) for each in self.sentences]
+        return [" ".join(plain(self.title).split()), *found[1:]] if self.title else found
+
+    def part(self, zones: str) -> Iterator[Sentence]:
+        """The sentences of some parts of the record, by their letters."""
+        return (sentence for sentence, zone in zip(self.sentences, self.zones, strict=True) if zone in zones)
+
+    @cached_property
+    def is_structured(self) -> bool:
+        """Whether the record labels its own parts: three or more of them."""
+        return len({sentence.headed for sentence in self.sentences} - {None, "title"}) >= 3
+
+    @cached_property
+    def zones(self) -> list[str]:
+        """A letter for each sentence: T, A, B, M, R or C. Where no heading says, a learned head does."""
+        from .heads import weights  # noqa: PLC0415
+
+        head = self._zone or weights().zone
+        trusted = {each.headed for each in self.sentences} if self.is_structured else {"title"}
+        found = [ZONES[each.headed] if each.headed and each.headed in trusted else "" for each in self.sentences]
+        open_ones = [order for order, zone in enumerate(found) if not zone]
+        cases = []
+        for order in open_ones:
+            sentence = self.sentences[order]
+            words = [word for word in self.words[sentence.first : sentence.last] if word]
+            cases.append(zone_features(words, order, len(found)))
+        for order, zone in zip(open_ones, head.best_of(cases), strict=True):
+            found[order] = zone
+        return found
+
+    @cached_property
+    def drugs(self) -> list[tuple[str, int, int]]:
+        """Drugs named: generic name, first and last character offset."""
+        return [(found.name, found.start, found.end) for found in find_drugs(self.whole)]
+
+    @cached_property
+    def conditions(self) -> list[tuple[str, int, int]]:
+        """Conditions known by name, with their character offsets."""
+        return find_known_conditions(self.whole)
+
+    @cached_property
+    def classes(self) -> list[tuple[str, int, int]]:
+        """Drug classes named, with their character offsets."""
+        return [(found.name, found.start, found.end) for found in find_drug_classes(self.whole)]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The tokens as features show them: numbers as `0`, p values by their size, signs dropped as empty words."""
+        found: list[str] = []
+        for at, token in enumerate(self.tokens):
+            word = token.text
+            if word in _SKIPPED:
+                word = ""
+            elif word[0].isdecimal():
+                is_year = "." not in word and len(word) == 4 and word[:2] in ("19", "20")
+                word = self._p_value(at) or ("00" if is_year else "0")
+            elif word == "p" and at + 1 < len(self.tokens) and self.tokens[at + 1].text in "<>=≤≥":
+                word = ""
+            found.append(word)
+        return found
+
+    def _p_value(self, at: int) -> str | None:
+        if at < 2 or self.tokens[at - 1].text not in "<>=≤≥" or self.tokens[at - 2].text != "p":
+            return None
+        try:
+            value = float(self.tokens[at].text.replace(",", "."))
+        except ValueError:
+            return None
+        return "P>" if self.tokens[at - 1].text in ">≥" or value > 0.05 else "P<"
+
+    @cached_property
+    def pieces(self) -> list[tuple[str, int, int]]:
+        """The words with their offsets, parted at hyphens: what a drug `-induced` stands beside the drug, not in it."""
+        found: list[tuple[str, int, int]] = []
+        for word, token in zip(self.words, self.tokens, strict=True):
+            if "-" not in word:
+                found.append((word, token.start, token.end))
+                continue
+            at = token.start
+            for part in word.split("-"):
+                found.append((part, at, at + len(part)))
+                at += len(part) + 1
+        return found
+
+    @cached_property
+    def starts(self) -> dict[int, int]:
+        """Index of a piece by the character it begins at."""
+        return {start: at for at, (_, start, _) in enumerate(self.pieces)}
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """The first piece of each sentence and the one after its last."""
+        found: list[tuple[int, int]] = []
+        begins = [start for _, start, _ in self.pieces]
+        at = 0
+        for sentence in self.sentences:
+            first, at = at, bisect_left(begins, sentence.end, at)
+            found.append((first, at))
+        return found
+
+
+@lru_cache(maxsize=KEPT)
+def _cut(title: str, text: str, types: tuple[str, ...]) -> Document:
+    return Document(title, text, types)

@@ -1,0 +1,338 @@
+"""What registries of trials write in plain words: outcomes, groups, reasons for stopping.
+
+Which way an outcome is good for the patient follows from its title, its unit and what its description says of it.
+Scales whose direction is fixed by their authors stand in `cues.tsv`; others are read by what the record says of them.
+Results are posted by groups with titles and descriptions; what each of them was given stands with the arms of the
+protocol (https://clinicaltrials.gov/data-api/about-api/study-data-structure). Why a trial was stopped is free text by
+its sponsor (https://clinicaltrials.gov/policy/protocol-definitions#WhyStudyStopped). A stop for benefit alone proves
+nothing: such trials overstate effects (https://doi.org/10.1001/jama.2010.310); their posted results are read instead.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Literal, get_args
+
+from ..lexicon import find_drugs
+from ..lexicon.matching import cued, phrase_key
+from .text import says
+
+_cued = partial(cued, package=__package__)
+Beside = Literal["safety", "pharmacokinetics", "feasibility"]
+
+_DURATIONS = frozenset("hour hours day days week weeks month months year years minute minutes min h d".split())
+_OF_SCALE = r"(?:(?:\w|-|')+\W+){0,7}?"
+_BY_SO_MUCH = re.compile(
+    r"(?:(?:≥|>=?|at least|or more|greater)\W*(?:a )?\d+ ?(?:%|percent)?|\b\d+ ?(?:%|percent))\W*"
+    r"(?:or (?:more|greater) )?(?:reduction|decrease|improvement|decline|drop)\b",
+    re.IGNORECASE,
+)
+
+
+@cache
+def _scales() -> tuple[tuple[re.Pattern[str], bool], ...]:
+    """What descriptions say of a scale, and whether more of it is good then."""
+    more, less, worse, better = (_cued(name).pattern for name in ("more", "less", "worse", "better"))
+    value = rf"(?:(?:\w+\W+){{0,3}}?{_cued('measure').pattern}\W+{_OF_SCALE})?"
+    meaning = rf"(?:{_cued('says').pattern}|[=:])"
+    return tuple(
+        (re.compile(rf"{much}\W+{value}{meaning}\W+(?:(?:a|an|the|in)\W+)?{_OF_SCALE}{said}", re.IGNORECASE), up)
+        for much, said, up in ((more, worse, False), (more, better, True), (less, better, False), (less, worse, True))
+    )
+
+
+@cache
+def _without_harm() -> re.Pattern[str]:
+    return re.compile(rf"{_cued('not').pattern}[^,;]{{0,40}}|\b\w+-free\b", re.IGNORECASE)
+
+
+def beside_efficacy(outcome: Mapping[str, Any]) -> Beside | None:
+    """What an outcome measures if it is not whether the drug works; None if it is, as far as its title says."""
+    title = str(outcome.get("title") or "")
+    kinds: tuple[Beside, ...] = get_args(Beside)
+    return next((kind for kind in kinds if says(f"of {kind}", title)), None)
+
+
+def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
+    """Whether larger posted values are good for the patient; None where the record does not say.
+
+    What the description says of the scale comes first, then what is counted, then the name of the outcome.
+
+    Args:
+        outcome: `title`, `unit`, `description` and `values` as `clinicaltrials_record.parse_results` gives them.
+
+    >>> more_is_better({"title": "Change in monthly migraine days", "unit": "days"})
+    False
+    >>> more_is_better({"title": "Participants with at least a 50% reduction in attacks", "unit": "Participants"})
+    True
+    """
+    title, unit = str(outcome.get("title") or ""), str(outcome.get("unit") or "")
+    whole = f"{title}. {unit}. {outcome.get('description') or ''}"
+    said = {up for pattern, up in _scales() if pattern.search(whole)}
+    if time_to := says("time to", title):
+        good = _good_event(title[time_to.end() :])
+        return not good if good is not None and unit.strip(" ()").lower() in _DURATIONS else good
+    counts_people = "%" in unit or says("people or events", unit)
+    if counts_people and (good := _good_event(title)) is not None:
+        return good
+    if len(said) == 1:
+        return said.pop()
+    if said:
+        return None
+    if says("shrinking", title) or says("growing", title):
+        return _by_sign(title, outcome)
+    if says("unit of a scale", unit):
+        return bool(says("scale of health", title)) or (False if says("scale of illness", title) else None)
+    return higher_is_better(_cued("change").sub("", title) or title)
+
+
+def events_are_good(outcome: Mapping[str, Any], ratio: str) -> bool | None:
+    """Whether what a ratio of hazards, odds, risks or rates counts is good; None where the record does not say.
+
+    A hazard ratio for survival counts deaths.
+    """
+    title = str(outcome.get("title") or "")
+    if says("hazard", ratio) and says("lasting", title):
+        return False
+    time_to = says("time to", title)
+    good = _good_event(title[time_to.end() :] if time_to else title)
+    return good if good is not None or time_to else more_is_better(outcome)
+
+
+def _good_event(text: str) -> bool | None:
+    plainly = _without_harm().sub(" free ", text)
+    good = says("good event", plainly) or _BY_SO_MUCH.search(plainly)
+    bad = says("bad event", plainly)
+    if good and bad:
+        survives = good.start() < bad.start() and "surviv" in good.group().lower()
+        return True if " free " in plainly or survives else None
+    if good or bad:
+        return bool(good)
+    return None
+
+
+def _by_sign(title: str, outcome: Mapping[str, Any]) -> bool | None:
+    """ "Reduction in pain": more is better where it is posted as a positive number, less where as a change below 0."""
+    values = [number for each in outcome.get("values", ()) if (number := _number(each.get("value"))) is not None]
+    if not values or (any(v < 0 for v in values) and any(v > 0 for v in values)):
+        return None
+    thing = re.sub(r"^.*?\b(?:in|of)\b", "", title, count=1)
+    if says("growing", title):
+        return True if all(v >= 0 for v in values) else None
+    better = higher_is_better(thing)
+    if better is None:
+        return None
+    return better if values[0] < 0 or (all(v <= 0 for v in values) and any(values)) else not better
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(str(value).replace(",", ""))
+    except ValueError:
+        return None
+
+
+def higher_is_better(outcome: str) -> bool | None:
+    """Tell whether more of an outcome is good; None where the name does not say.
+
+    >>> [higher_is_better(o) for o in ("pain", "reduction in pain", "survival", "loss of function", "serum zinc")]
+    [False, True, True, False, None]
+    """
+    if says("unwanted growth", outcome):
+        return False
+    bad, good = says("bad", outcome), says("good", outcome)
+    reversing, loss = says("reversing", outcome), says("loss", outcome)
+    if reversing and bad and (reversing.start() < bad.start() or reversing.group().lower() == "free"):
+        return True
+    if loss and good and loss.start() < good.end() + 12:
+        return False
+    if bad and good:
+        first = not {"of", "from", "in", "to"}.isdisjoint(phrase_key(outcome).split())
+        return good.start() < bad.start() if first else good.start() > bad.start()
+    if good:
+        return True
+    return False if bad else None
+
+
+Against = Literal["nothing", "active"]
+
+_INERT = r"(?:placebos?|sham|dummy|vehicle)"
+_IN_PLACEBO = rf"\b{_INERT}\b(?:(?!\b(?:and|plus|with|then|followed|in addition)\b(?! placebo))[^,;.+&/]){{0,40}}?"
+_FILLERS = re.compile(r"\b(?:arm|group|cohort|part|phase)\b(?:\s+[0-9ivab]{1,3}\b)?|[^a-z0-9.]+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One group with the drug beside one without."""
+
+    drug: str
+    """Title of the group that had it."""
+    other: str
+    """Title of the group that had not."""
+    against: Against
+    """`nothing`: placebo, sham, no treatment, or the same treatment without the drug."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    text: str
+    inert: bool
+    others: frozenset[str]
+    """Drugs other than the one asked about."""
+    has_drug: bool
+    kind: str
+    """The arm's type; empty where no arm has the group's title."""
+
+
+def comparison(
+    groups: Sequence[str], outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]], names: Sequence[str]
+) -> Comparison | str:
+    """Tell drug from comparator in an analysis of two groups.
+
+    Args:
+        groups: titles of the groups that the analysis compares.
+        outcome: the posted outcome, with `groups`.
+        arms: the protocol's arms: `label`, `type`, `interventions`.
+        names: the drug's names.
+
+    Returns:
+        The comparison, or why there is none to be read.
+    """
+    if len(groups) != 2:
+        return (
+            "the analysis names one group alone" if len(groups) == 1 else "the analysis covers several groups at once"
+        )
+    described = {str(g.get("name")): str(g.get("description") or "") for g in outcome.get("groups", ())}
+    first, second = (_given(title, described.get(title, ""), arms, names) for title in groups)
+    if first.has_drug and second.has_drug:
+        return "the drug is on both sides"
+    if not first.has_drug and not second.has_drug:
+        return "neither group is said to have had the drug"
+    ours, theirs = (first, second) if first.has_drug else (second, first)
+    drug, other = groups if first.has_drug else tuple(reversed(groups))
+    if any(says("sequence", title) or "→" in title or "->" in title for title in (drug, other)):
+        return "the groups are sequences of treatments"
+    if extra := sorted(ours.others - theirs.others):
+        return f"given together with {', '.join(extra)}, which the other group had not"
+    if theirs.others - ours.others:
+        return Comparison(drug, other, "active")
+    if theirs.inert or theirs.kind in ("PLACEBO_COMPARATOR", "SHAM_COMPARATOR", "NO_INTERVENTION"):
+        return Comparison(drug, other, "nothing")
+    if theirs.others:  # the same background treatment, the drug left out
+        return Comparison(drug, other, "nothing")
+    if theirs.kind == "ACTIVE_COMPARATOR":
+        return Comparison(drug, other, "active")
+    return "what the other group had is not said"
+
+
+def _given(title: str, described: str, arms: Sequence[Mapping[str, Any]], names: Sequence[str]) -> _Given:
+    arm = _arm_of(title, arms)
+    told = [title, *(arm.get("interventions", ()) if arm else ())]
+    text = _without_placebo(" ; ".join(told), names)
+    if not arm and not _holds(text, names) and not says("nothing", text) and not find_drugs(text):
+        text = _without_placebo(f"{title} ; {described}", names)
+    own = {each.name for name in names for each in find_drugs(name)}
+    others = frozenset(each.name for each in find_drugs(text)) - own
+    return _Given(
+        text=text,
+        inert=bool(says("nothing", text)),
+        others=others - {"sodium chloride"},
+        has_drug=_holds(text, names),
+        kind=str(arm.get("type") or "") if arm else "",
+    )
+
+
+def _holds(text: str, names: Sequence[str]) -> bool:
+    return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-]|-free)", text, re.IGNORECASE) for name in names)
+
+
+def _without_placebo(text: str, names: Sequence[str]) -> str:
+    """Take out drugs that are named for their placebo alone: "placebo matching X", "X placebo"."""
+    named = {*names, *(mention.text for mention in find_drugs(text))}
+    for name in sorted(named, key=lambda each: (-len(each), each)):
+        text = re.sub(rf"{_IN_PLACEBO}\b{re.escape(name)}\b", " placebo ", text, flags=re.IGNORECASE)
+        text = re.sub(
+            rf"(?<![\w-]){re.escape(name)}[\s(),-]*(?:\d+ ?m?g\)? )?(?:match(?:ed|ing)[\s-]+)?{_INERT}\b",
+            " placebo ",
+            text,
+            flags=re.IGNORECASE,
+        )
+    return text
+
+
+def _arm_of(title: str, arms: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The arm that a group's title names: the same words, or all of the one's within the other's, if only one fits."""
+    wanted = _plain(title)
+    same = [arm for arm in arms if _plain(str(arm.get("label") or "")) == wanted]
+    if same:
+        return same[0]
+    words = frozenset(wanted.split())
+    near = [
+        arm
+        for arm in arms
+        if (held := frozenset(_plain(str(arm.get("label") or "")).split()))
+        and words
+        and (held <= words or words <= held)
+    ]
+    return near[0] if len(near) == 1 else None
+
+
+def _plain(title: str) -> str:
+    return " ".join(_FILLERS.sub(" ", title.lower()).split())
+
+
+StoppingKind = Literal["safety", "futility", "benefit", "administrative"]
+
+
+@cache
+def _not_the_reason() -> tuple[re.Pattern[str], ...]:
+    """Words that name harm or effect without giving them as the reason: whoever looks after them, denials."""
+    plan, denied, of = (_cued(name).pattern for name in ("said of the plan", "said not", "safety or effect"))
+    return (
+        re.compile(rf"{_cued('said of others').pattern}|{plan}[^.;]*", re.IGNORECASE),
+        re.compile(rf"{denied}[^.;]{{0,60}}?{of}(?:\s*(?:/|and|or|,|nor)\s*\w+){{0,3}}", re.IGNORECASE),
+    )
+
+
+def why_stopped_kind(text: str | None) -> StoppingKind | None:
+    """Name the kind of reason for which a trial stopped.
+
+    Args:
+        text: the sponsor's words; None or empty where none are given.
+
+    Returns:
+        None where no reason is reported; `administrative` for every reason that speaks of neither harm nor effect.
+
+    >>> why_stopped_kind("Slow enrolment; the decision was not related to any safety or efficacy concern")
+    'administrative'
+    >>> why_stopped_kind("DSMB recommended stopping for futility")
+    'futility'
+    """
+    if not text or not text.strip():
+        return None
+    others, denials = _not_the_reason()
+    text = others.sub(" ", text)
+    plainly = denials.sub(" ", text)
+    if says("stopped for futility", text) and says("stopped for futility", plainly):
+        return "safety" if says("and for safety", plainly) else "futility"
+    if says("stopped for futility", text) and not says("safety or harm", text):
+        return "futility"
+    if says("stopped for safety", plainly):
+        return "safety"
+    return "benefit" if says("stopped for benefit", plainly) else "administrative"
+
+
+_THRESHOLD = re.compile(
+    r"(?:signific\w*|alpha|α|threshold|level)\D{0,60}?(?P<value>0?\.0\d+)|(?:≤|<=|<)\s*(?P<below>0?\.0\d+)\D{0,40}?signific",
+    re.IGNORECASE,
+)
+
+
+def named_thresholds(comment: str) -> list[float]:
+    """The values of p that a comment says had to be reached.
+
+    >>> named_thresholds("Significant if below 0.025")
+    [0.025]
+    """
+    return [float(found["value"] or found["below"]) for found in _THRESHOLD.finditer(comment)]
