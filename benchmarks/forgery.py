@@ -148,7 +148,7 @@ def true_claims(records: dict[str, dict[str, str]], verbose: bool) -> None:
         mine, gone, bare = rows[start::2], 0, 0
         for row in mine:
             record = evidence(records[row["pmid"]])
-            text = Document(records[row["pmid"]]["title"], records[row["pmid"]]["abstract"]).text
+            text = Document(records[row["pmid"]]["title"], records[row["pmid"]]["abstract"])
             sentence = text.sentences[int(row["sentence"])]
             quote = sentence.quote
             made = Claim.model_validate(

@@ -82,12 +82,12 @@ class Arms(View):
         elif theirs & _CONTROL:
             own, other = own | _TREATED - other, other | _CONTROL - own
         for wanted, sign in ((own, "DRUG"), (other, "OTHER")):
-            for start, end in _runs(self.page, wanted):
+            for start, end in _runs(self.document, wanted):
                 self._put(start, end, sign, self.drug_at if sign == "DRUG" else None)
 
     def _mask_conditions(self, condition: str) -> None:
         arms = {*stems(self.prompt.intervention), *stems(self.prompt.comparator)}
-        for start, end in _runs(self.page, frozenset(stems(condition)) - arms):
+        for start, end in _runs(self.document, frozenset(stems(condition)) - arms):
             self._put(start, end, "COND", self.cond_at)
 
 

@@ -31,7 +31,6 @@ from willowbark.tools.reading.features import View, features
 from willowbark.tools.reading.heads import Head, Trees
 from willowbark.tools.reading.learned import context_of, named, sentence_features, summed, telling
 from willowbark.tools.reading.signs import signs
-from willowbark.tools.reading.text import Text, has_headings
 
 WEIGHTS = Path(__file__).parents[1] / "tools" / "reading" / "weights.json"
 FIELDS = ("role", "verdict", "effect", "kind", "comparator", "match")
@@ -121,12 +120,12 @@ def zone_head(records: Iterable[Mapping[str, str]]) -> Linear:
     for record in records:
         page = Document(record["title"], record["abstract"])
         sentences = page.sentences
-        if not has_headings(sentences):
+        if not page.is_structured:
             continue
         for order, sentence in enumerate(sentences):
             if order == 0 or sentence.headed is None:
                 continue
-            first = _after_heading(page.text, order)
+            first = _after_heading(page, order)
             words = [word for word in page.words[first : sentence.last] if word]
             if words:
                 rows.append(zones.zone_features(words, order, len(sentences)))
@@ -135,7 +134,7 @@ def zone_head(records: Iterable[Mapping[str, str]]) -> Linear:
     return linear(matrix(rows, names), names, np.array(truth), None, strength=0.1, count=4000)
 
 
-def _after_heading(text: Text, order: int) -> int:
+def _after_heading(text: Document, order: int) -> int:
     """The first token after a sentence's heading, if it has one."""
     sentence = text.sentences[order]
     colon = text.whole.find(":", sentence.start, min(sentence.end, sentence.start + 50))

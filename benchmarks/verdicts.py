@@ -90,7 +90,7 @@ def _judged(case: Row, text: Text, condition: str, intent: str) -> Pair:
     drug = case["drug"]
     verdict = load_reader().read_document(Document(text.title, text.abstract), drug, condition).verdict
     names = (drug, *drug_synonyms(drug))
-    if intent == "prevention" and purpose_of(text.title, text.abstract, names) != "prevention":
+    if intent == "prevention" and purpose_of(Document.cut(text.title, text.abstract), (*names,)) != "prevention":
         verdict = "neutral"
     return _merged(case["verdict"]), _merged(verdict)
 

@@ -90,6 +90,7 @@ def test_a_retracted_item_adds_a_listed_reason_and_nothing_else(
 def test_every_kept_item_stands_in_one_column_of_the_table(evidence: list[AppraisedItem]) -> None:
     table = appraise_candidate(evidence)
     columns = [*table.supporting, *table.contradicting, *table.neutral, *table.unclear, *table.excluded]
+    columns += table.same_trial
     assert sorted(columns) == sorted(i.key for i in evidence)
 
 

@@ -22,7 +22,6 @@ from willowbark.tools.reading.reading import (
     Role,
     verdict_from,
 )
-from willowbark.tools.reading.text import Text
 
 TITLE = "Propranolol in migraine: a placebo-controlled trial"
 TEXT = (
@@ -87,7 +86,7 @@ def test_the_table(role: Role, comparator: Comparator, effect: Effect, verdict: 
 
 
 def test_offsets_lead_back_to_the_words() -> None:
-    text = Text(TITLE, TEXT)
+    text = Document(TITLE, TEXT)
     assert text.whole == f"{TITLE}. {TEXT}"
     for token in text.tokens:
         assert text.whole[token.start : token.end].lower() == token.text

@@ -16,9 +16,10 @@ from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.questions import Question
 from willowbark.tools.ranking import content_words
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import effect_sizes_of, figures
 from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
-from willowbark.tools.reading.signs import groups
+from willowbark.tools.reading.text import groups
 from willowbark.tools.records import Trial
 from willowbark.tools.registry import kind_of, takes_names
 from willowbark.tools.sources.card import ENTRIES
@@ -98,7 +99,7 @@ class _Told:
 
     def __init__(self, record: Evidence) -> None:
         self.read = readable(record)
-        self.body = self.read.content.partition("\n\n")[2]
+        self.body = Document.of(record).body
         self.followup, self.has_effects = followup_months(self.body), bool(effect_sizes(self.body))
 
 

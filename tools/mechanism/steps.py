@@ -34,7 +34,8 @@ from ..evidence import Evidence
 from ..lexicon import find_drugs
 from ..questions import Question
 from ..ranking import content_words, stems, stems_among
-from ..reading.text import says, sentence_spans
+from ..reading.document import Document
+from ..reading.text import says
 
 NodeKind = Literal["drug", "target", "process", "disease"]
 Basis = Literal[
@@ -249,5 +250,5 @@ class Sentences:
 
 def _of_record(record: Evidence) -> Iterator[Spoken]:
     if kind_of(record) == "publication" and not (record.paper and record.paper.retracted):
-        for start, end in sentence_spans(record.content):
-            yield Spoken(record.key, record.citation.source, record.content[start:end])
+        for sentence in Document.of(record).sentences:
+            yield Spoken(record.key, record.citation.source, sentence.quote)

@@ -50,8 +50,8 @@ class Sentence:
 
     @property
     def quote(self) -> str:
-        """Its words to the letter."""
-        return self.document.whole[self.start : self.end]
+        """Its words to the letter; a title without the full stop that was put after it."""
+        return self.document.title if self.headed == "title" else self.document.whole[self.start : self.end]
 
     @property
     def text(self) -> str:
@@ -166,6 +166,11 @@ class Document:
         """The sentences with marks and white space written in one way."""
         found = [" ".join(self._plain[each.start : each.end].split()) for each in self.sentences]
         return [" ".join(plain(self.title).split()), *found[1:]] if self.title else found
+
+    @property
+    def body(self) -> list[str]:
+        """The lines below the title."""
+        return self.lines[1:] if self.title else self.lines
 
     def part(self, zones: str) -> Iterator[Sentence]:
         """The sentences of some parts of the record, by their letters."""

@@ -278,7 +278,7 @@ def _worth(view: View, at: int, chance: float) -> float:
 def _passage(view: View, at: int) -> Passage:
     sentence = view.document.sentences[at]
     section = "Title" if sentence.headed == "title" else "Abstract"
-    return Passage(text=sentence.quote, section=section, start=sentence.start, end=sentence.end)
+    return Passage(text=sentence.quote, section=section, start=sentence.start, end=sentence.start + len(sentence.quote))
 
 
 SIGNS = frozenset({"DRUG", "CLASS", "OTHER", "PLACEBO", "COND", "ELSE"})

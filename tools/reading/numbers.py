@@ -5,6 +5,7 @@ CONSORT abstract checklist: https://www.equator-network.org/reporting-guidelines
 """
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Literal
 
@@ -107,17 +108,20 @@ def intervals(sentence: str) -> list[tuple[float, float]]:
     return [_limits(match) for match in _CI.finditer(plain(sentence))]
 
 
-def effect_sizes(text: str) -> list[EffectSize]:
+def effect_sizes(text: str | Sequence[str]) -> list[EffectSize]:
     """Find odds, risk and hazard ratios and mean and risk differences, with interval and p value.
+
+    Args:
+        text: a text, or its sentences, as those of a `Document` are.
 
     >>> found = effect_sizes("Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003).")
     >>> [(e.measure, e.value, e.ci_low, e.ci_high, e.p) for e in found]
     [('HR', 0.78, 0.66, 0.92, 0.003)]
     """
-    return [effect for sentence in sentences(text) for effect, _, _ in _sizes(sentence)]
+    return [effect for sentence in _cut(text) for effect, _, _ in _sizes(sentence)]
 
 
-def effect_sizes_of(text: str, drug: str) -> list[EffectSize]:
+def effect_sizes_of(text: str | Sequence[str], drug: str) -> list[EffectSize]:
     """The effect sizes of a text without those that are another drug's.
 
     An effect size is that of the drugs named between it and the one before it in its sentence, or else of those before.
@@ -127,7 +131,7 @@ def effect_sizes_of(text: str, drug: str) -> list[EffectSize]:
     [0.6]
     """
     found: list[EffectSize] = []
-    for sentence in sentences(text):
+    for sentence in _cut(text):
         sizes, named = _sizes(sentence), set[str]()
         mentions = find_drugs(sentence) if sizes else []
         if len({mention.name for mention in mentions}) < 2:
@@ -141,6 +145,10 @@ def effect_sizes_of(text: str, drug: str) -> list[EffectSize]:
                 found.append(size)
             last = end
     return found
+
+
+def _cut(text: str | Sequence[str]) -> Sequence[str]:
+    return sentences(text) if isinstance(text, str) else text
 
 
 def statistics_of(passage: Passage) -> tuple[Statistic, ...]:
@@ -328,7 +336,7 @@ def spelled_number(text: str) -> int | None:
     return total + current or None
 
 
-def followup_months(text: str) -> Number | None:
+def followup_months(text: str | Sequence[str]) -> Number | None:
     """Find how long people were followed, in months: a follow-up named as such, else the longest treatment period.
 
     Ages, histories, times between visits, run-in and washout are none.
@@ -336,7 +344,7 @@ def followup_months(text: str) -> Number | None:
     >>> followup_months("Median follow-up was 2.6 years.").value
     31.2
     """
-    timed = [sentence for sentence in sentences(text) if any(unit in sentence.lower() for unit in _MONTHS)]
+    timed = [sentence for sentence in _cut(text) if any(unit in sentence.lower() for unit in _MONTHS)]
     for pattern in _FOLLOW_UPS:
         spans: list[Number] = []
         for sentence in timed:
