@@ -206,7 +206,7 @@ def _no_result(claim: Claim, record: Evidence, section: str) -> str | None:
 def _cut(title: str, text: str) -> tuple[tuple[str, ...], Sequence[str]]:
     """The sentences of a record for comparison, and what each is for; several claims quote one record."""
     document = Document.cut(title, text)
-    return tuple(plain(each.quote) for each in document.sentences), document.zones
+    return tuple(plain(document.whole[each.start : each.end]) for each in document.sentences), document.zones
 
 
 def quoted_sentences(quote: str, whole: Sequence[str]) -> slice | None:
