@@ -1,9 +1,10 @@
 """What can be set: `willowbark.toml` and the environment.
 
-The file holds `[research]`, `[research.limits]`, `[tools]`, `[tools.pubmed]`, `[llm]` and `[output]`. The environment
-can hold every setting too, and wins: `WILLOWBARK_RESEARCH__LIMITS__MAX_SECONDS=120`. Keys come from there alone
-(`OPENAI_API_KEY` and the like): a file is copied and committed too easily. A model server beyond this machine gets such
-a key, so a file that merely lies in the current folder cannot name one: it may have come with somebody else's folder.
+The file holds `[research]`, `[research.limits]`, `[tools]`, `[tools.pubmed]`, `[llm]`, `[library]` and `[output]`. The
+environment can hold every setting too, and wins: `WILLOWBARK_RESEARCH__LIMITS__MAX_SECONDS=120`. Keys come from there
+alone (`OPENAI_API_KEY` and the like): a file is copied and committed too easily. A model server beyond this machine
+gets such a key, so a file that merely lies in the current folder cannot name one: it may have come with somebody else's
+folder.
 """
 
 import difflib
@@ -222,6 +223,17 @@ class LLMSettings(BaseModel):
     """By model name, over the list that comes with Willowbark; `"openai/…" = { input = 2.0, output = 8.0 }`."""
 
 
+class LibrarySettings(BaseModel):
+    """`[library]`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str | None = None
+    """A local library to search in the sources' place, without network: a folder of records, or `bundled`."""
+    digest: str | None = None
+    """What the library must still hold, as runs note it; None takes any content."""
+
+
 class OutputSettings(BaseModel):
     """`[output]`."""
 
@@ -243,6 +255,7 @@ class Settings(BaseSettings):
     research: ResearchSettings = Field(default_factory=ResearchSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
     llm: LLMSettings = Field(default_factory=LLMSettings)
+    library: LibrarySettings = Field(default_factory=LibrarySettings)
     output: OutputSettings = Field(default_factory=OutputSettings)
 
     @classmethod

@@ -27,6 +27,7 @@ from willowbark.agents.specialist import TURN_TIMEOUT_S
 from willowbark.agents.specialists import ROLES, specialist_agent
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.transport import Transport
+from willowbark.tools.library import endpoints_of_environment
 from willowbark.tools.registry import offered, searchable
 
 from .config import DEPTHS, Settings
@@ -118,7 +119,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         output_task_messages: bool = True,
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | TaskResult, None]:
         """Run the team: opens the way to the sources, streams what happens, closes it again."""
-        own = Transport() if self._joined is None and self._transport is None else None
+        own = Transport(endpoints_of_environment()) if self._joined is None and self._transport is None else None
         run = self._joined or RunContext(own or self._transport)
         for member in self._members:
             if isinstance(member, Joins):

@@ -11,7 +11,7 @@ from willowbark.tools.registry import cards
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "::", None)
 FOREIGN_SETTINGS = (
-    "WILLOWBARK_SANDBOX_URL NCBI_EMAIL HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy"
+    "WILLOWBARK_LIBRARY__PATH NCBI_EMAIL HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy"
 ).split()
 
 hypothesis.settings.register_profile(

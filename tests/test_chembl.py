@@ -106,7 +106,7 @@ class Server:
         endpoint = Endpoint(base_url="http://127.0.0.1:1/chembl")
         return ChEMBL(
             Transport(
-                Endpoints(by_source={"chembl": endpoint}, sandboxed=True),
+                Endpoints(by_source={"chembl": endpoint}, is_public=False),
                 wires={"httpx": HttpxWire(httpx.MockTransport(self))},
                 limiter=RateLimiter(None),
                 sleep=no_wait,

@@ -37,7 +37,7 @@ from willowbark.tools.toolbox import GetCitations, SourceTool, citations_query
 
 PLACES = Endpoints(
     by_source={name: Endpoint(base_url=f"http://127.0.0.1:1/{name}") for name in ("pubmed", "europepmc")},
-    sandboxed=True,
+    is_public=False,
 )
 
 

@@ -53,11 +53,17 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def put_sources_at(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    """Let a server stand for the public sources."""
+    endpoints = Endpoints.at(url)
+    monkeypatch.setattr(Endpoints, "public", lambda *_: endpoints)
+
+
 @pytest.fixture
 def reachable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Something that listens in the sources' place."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", f"http://127.0.0.1:{listener.getsockname()[1]}")
+        put_sources_at(monkeypatch, f"http://127.0.0.1:{listener.getsockname()[1]}")
         yield
 
 
@@ -66,7 +72,7 @@ def out_of_reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A port that nobody listens on, nor can while the test lasts."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", f"http://127.0.0.1:{taken.getsockname()[1]}")
+        put_sources_at(monkeypatch, f"http://127.0.0.1:{taken.getsockname()[1]}")
         yield
 
 
@@ -344,12 +350,10 @@ def test_the_doctor_tells_that_keys_are_set_and_never_what_they_are(monkeypatch:
 
 
 @pytest.mark.parametrize("command", [["doctor"], ["ask", "Which drugs prevent migraine?"]])
-@pytest.mark.usefixtures("out_of_reach")
 def test_a_source_without_its_key_is_one_line_and_nothing_is_asked(
     command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("BRAVE_API_KEY", raising=False)
-    monkeypatch.delenv("WILLOWBARK_SANDBOX_URL", raising=False)
     Path("willowbark.toml").write_text('[tools]\nsources = ["brave"]')
 
     result = invoke(*command)
@@ -371,7 +375,7 @@ def test_the_doctor_finds_nothing_amiss() -> None:
 def test_the_doctor_asks_every_source_live(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("willowbark.teams.faces.doctor.LIVE_TIMEOUT_S", 120.0)
     with SandboxServer() as server:
-        monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", server.url)
+        put_sources_at(monkeypatch, server.url)
         result = invoke("doctor", "--live")
 
     told = [line.split()[1:3] for line in result.stdout.splitlines() if line.startswith("Live ")]
@@ -397,7 +401,7 @@ def test_the_version_is_told() -> None:
 def test_help_names_commands_and_exit_codes() -> None:
     result = invoke("--help")
 
-    assert all(word in result.stdout for word in ("ask", "sandbox", "doctor", "Exit codes", "130"))
+    assert all(word in result.stdout for word in ("ask", "mcp", "doctor", "Exit codes", "130"))
 
 
 def test_help_says_of_every_command_in_a_whole_sentence_what_it_does() -> None:

@@ -50,7 +50,7 @@ def transport_to(answer: Answer) -> Transport:
     wire = HttpxWire(httpx.MockTransport(streamed))
     endpoint = Endpoint(base_url="http://127.0.0.1:1/clinicaltrials", wire="requests")
     return Transport(
-        Endpoints(by_source={"clinicaltrials": endpoint}, sandboxed=True),
+        Endpoints(by_source={"clinicaltrials": endpoint}, is_public=False),
         wires={"httpx": wire, "requests": wire},
         limiter=RateLimiter(None),
         sleep=no_wait,

@@ -54,7 +54,7 @@ async def test_a_team_that_was_exported_earlier_still_loads_and_runs(
     form: str, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files as version 0.1.0 wrote them: tools in agents, in workbenches, in a stock team."""
-    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", sandbox.url)
+    monkeypatch.setenv("WILLOWBARK_LIBRARY__PATH", "bundled")
     team = load_component(EXPORTED[form], Team)  # type: ignore[type-abstract]
     result = await team.run(task=QUESTION)
     report = result.messages[-1].content  # type: ignore[union-attr]

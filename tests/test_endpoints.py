@@ -4,6 +4,7 @@ import pytest
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.library import endpoints_of_environment
 
 KEY = "canary-3f9a"
 
@@ -24,29 +25,29 @@ def test_a_key_of_one_set_up_does_not_reach_the_next() -> None:
     assert Endpoints()["pubmed"].key is None
 
 
-@pytest.mark.parametrize("blank", [{}, {"NCBI_API_KEY": "", "NCBI_EMAIL": " "}, {"WILLOWBARK_SANDBOX_URL": " "}])
+@pytest.mark.parametrize("blank", [{}, {"NCBI_API_KEY": "", "NCBI_EMAIL": " "}, {"WILLOWBARK_LIBRARY__PATH": " "}])
 def test_blank_settings_are_none(blank: dict[str, str]) -> None:
-    endpoints = Endpoints.from_environment(blank)
+    endpoints = endpoints_of_environment(blank)
 
     assert endpoints == Endpoints()
     assert endpoints.email is None
-    assert not endpoints.sandboxed
+    assert endpoints.is_public
 
 
-def test_a_sandbox_takes_the_place_of_every_source() -> None:
-    endpoints = Endpoints.from_environment({"WILLOWBARK_SANDBOX_URL": "http://127.0.0.1:8000/", "NCBI_API_KEY": KEY})
+def test_one_server_takes_the_place_of_every_source() -> None:
+    endpoints = Endpoints.at("http://127.0.0.1:8000/")
 
     assert endpoints.hosts == {"127.0.0.1:8000"}
     assert endpoints["pubmed"].base_url == "http://127.0.0.1:8000/pubmed"
     assert endpoints["clinicaltrials"].wire == "requests"
     assert endpoints["pubmed"].key is None
-    assert endpoints.sandboxed
+    assert not endpoints.is_public
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000", "file:///etc/passwd", "http://", "http://[", "nonsense"])
-def test_a_sandbox_address_that_is_none_is_named(url: str) -> None:
-    with pytest.raises(UsageError, match="WILLOWBARK_SANDBOX_URL"):
-        Endpoints.from_environment({"WILLOWBARK_SANDBOX_URL": url})
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="no address of a server"):
+        Endpoints.at(url)
 
 
 def test_an_unknown_source_is_named_with_those_there_are() -> None:
@@ -63,9 +64,17 @@ def test_a_source_that_needs_a_key_is_refused_without_one_in_a_line_that_names_t
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("environ", [{"BRAVE_API_KEY": KEY}, {"WILLOWBARK_SANDBOX_URL": "http://127.0.0.1:8000"}])
-def test_a_key_or_a_sandbox_is_enough_for_a_source_that_needs_one(environ: dict[str, str]) -> None:
-    Endpoints.from_environment(environ).require(["pubmed", "brave"])
+@pytest.mark.parametrize(
+    "endpoints",
+    [
+        Endpoints.public({"BRAVE_API_KEY": KEY}),
+        Endpoints.at("http://127.0.0.1:8000"),
+        endpoints_of_environment({"WILLOWBARK_LIBRARY__PATH": "bundled"}),
+    ],
+    ids=["key", "server", "library"],
+)
+def test_a_key_or_what_stands_in_is_enough_for_a_source_that_needs_one(endpoints: Endpoints) -> None:
+    endpoints.require(["pubmed", "brave"])
 
 
 def test_public_sources_are_asked_over_tls() -> None:

@@ -18,7 +18,7 @@ from willowbark.tools.search import Status
 from willowbark.tools.sources.publications import without_markup
 from willowbark.tools.sources.studies.europepmc import EuropePMC, parse_page, parse_record, translated
 
-SANDBOX = Endpoints(by_source={"europepmc": Endpoint(base_url="http://127.0.0.1:1/europepmc")}, sandboxed=True)
+SANDBOX = Endpoints(by_source={"europepmc": Endpoint(base_url="http://127.0.0.1:1/europepmc")}, is_public=False)
 
 
 def hit(number: str = "1", source: str = "MED", **more: Any) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def address() -> Iterator[str]:
 def run(name: str, address: str, folder: Path, stdin: str = "") -> "subprocess.CompletedProcess[str]":
     environment = {
         **os.environ,
-        "WILLOWBARK_SANDBOX_URL": address,
+        "WILLOWBARK_LIBRARY__PATH": "bundled",
         "WILLOWBARK_RESEARCH__MAX_ITERATIONS": "1",  # short runs, for those that read the settings
         "WILLOWBARK_RESEARCH__MAX_RESULTS_PER_TOOL": "4",
         "PYTHONWARNINGS": "ignore",

@@ -25,6 +25,7 @@ from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
+from willowbark.tools.library import open_library
 from willowbark.tools.sandbox.server import SandboxServer
 
 pytestmark = pytest.mark.whole
@@ -39,7 +40,7 @@ def server() -> Iterator[SandboxServer]:
 @pytest.fixture(autouse=True)
 def here(server: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", server.url)
+    monkeypatch.setenv("WILLOWBARK_LIBRARY__PATH", "bundled")
 
 
 def fingerprint(report: str) -> str:
@@ -102,7 +103,7 @@ async def test_the_team_that_studio_loads_gives_the_report_of_python(python: Res
 async def test_an_mcp_client_gets_the_report_of_python(
     python: ResearchReport, server: SandboxServer, tmp_path: Path
 ) -> None:
-    async with Transport(Endpoints.sandbox(server.url)) as transport:
+    async with Transport(Endpoints(library=open_library("bundled"))) as transport:
         served = Server(Settings(), transport, tmp_path / "ledger.db")
         async with create_connected_server_and_client_session(served) as client:
             told = (await client.call_tool("research", {"question": QUESTION})).content[0]

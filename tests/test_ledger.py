@@ -127,7 +127,7 @@ def test_replaying_what_is_not_there_fails_instead_of_asking(path: Path) -> None
 @pytest.mark.parametrize(("fresh", "asked_again"), [(False, False), (True, True)], ids=["reused", "fresh"])
 async def test_what_another_run_asked_lately_is_not_asked_again(path: Path, fresh: bool, asked_again: bool) -> None:
     with SandboxServer() as server:
-        public = Endpoints.sandbox(server.url).model_copy(update={"sandboxed": False})
+        public = Endpoints.sandbox(server.url).model_copy(update={"is_public": True})
         await research(QUESTION, settings=settings(), endpoints=public, ledger=path)
         before = len(server.requests)
         await research(QUESTION, settings=settings(), endpoints=public, ledger=path, fresh=fresh, run_id="two")

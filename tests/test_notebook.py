@@ -92,7 +92,7 @@ def printed(seen: list[dict[str, Any]]) -> str:
 
 @pytest.fixture
 async def kernel(sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Kernel]:
-    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", sandbox.url)
+    monkeypatch.setenv("WILLOWBARK_LIBRARY__PATH", "bundled")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
     owner = manager.AsyncKernelManager(transport="ipc", ip=str(tmp_path / "k"))

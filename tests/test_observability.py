@@ -43,7 +43,7 @@ def sandbox() -> Iterator[SandboxServer]:
 def answered(sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Result, str]:
     """`willowbark ask` with a trace, a log, and a key in the environment; the result, and the trace's text."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", sandbox.url)
+    monkeypatch.setenv("WILLOWBARK_LIBRARY__PATH", "bundled")
     monkeypatch.setenv("NCBI_API_KEY", KEY)
     options = ["--trace", "trace.jsonl", "-vv", "--log-json", "--max-iterations", "1", "--max-results", "30"]
     result = CliRunner().invoke(app, ["ask", QUESTION, *options])

@@ -107,7 +107,7 @@ class Server:
         endpoint = Endpoint(base_url="http://127.0.0.1:1/opentargets")
         return OpenTargets(
             Transport(
-                Endpoints(by_source={"opentargets": endpoint}, sandboxed=True),
+                Endpoints(by_source={"opentargets": endpoint}, is_public=False),
                 wires={"httpx": HttpxWire(httpx.MockTransport(self))},
                 limiter=RateLimiter(None),
                 sleep=no_wait,

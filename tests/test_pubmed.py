@@ -26,7 +26,7 @@ from willowbark.tools.sources.studies.pubmed_record import parse_articles
 Answer = Callable[[str, dict[str, str]], httpx.Response]
 
 SANDBOX = Endpoints(
-    by_source={"pubmed": Endpoint(base_url="http://127.0.0.1:1/pubmed")}, email="someone@example.org", sandboxed=True
+    by_source={"pubmed": Endpoint(base_url="http://127.0.0.1:1/pubmed")}, email="someone@example.org", is_public=False
 )
 RATE_LIMITED = {"error": "API rate limit exceeded", "api-key": "192.0.2.77", "count": "4", "limit": "3"}
 

@@ -66,7 +66,7 @@ def test_an_example_runs(where: str, code: str, address: str, tmp_path: Path) ->
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
-        "WILLOWBARK_SANDBOX_URL": address,
+        "WILLOWBARK_LIBRARY__PATH": "bundled",
         "WILLOWBARK_RESEARCH__MAX_ITERATIONS": "1",
         "WILLOWBARK_RESEARCH__MAX_RESULTS_PER_TOOL": "4",
         "PYTHONWARNINGS": "ignore",

@@ -58,7 +58,7 @@ def without_clock(report: ResearchReport | dict[str, Any]) -> dict[str, Any]:
 def program(sandbox: SandboxServer, path: Path, when: str, *more: str) -> "subprocess.CompletedProcess[str]":
     environment = {
         **os.environ,
-        "WILLOWBARK_SANDBOX_URL": sandbox.url,
+        "WILLOWBARK_LIBRARY__PATH": "bundled",
         "PYTHONPATH": f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
     }
     command = [sys.executable, str(PROGRAM), str(path), when, *more]
@@ -134,8 +134,8 @@ def committed_twice(path: Path) -> list[Any]:
     return rows(path, "SELECT request, count(*) FROM exchange WHERE error IS NULL GROUP BY request HAVING count(*) > 1")
 
 
-def test_what_is_posted_is_kept_and_told_apart_by_its_body(sandbox: SandboxServer, path: Path) -> None:
-    assert program(sandbox, path, "never").returncode == 0
+async def test_what_is_posted_is_kept_and_told_apart_by_its_body(sandbox: SandboxServer, path: Path) -> None:
+    await research(QUESTION, settings=settings(), endpoints=Endpoints.sandbox(sandbox.url), ledger=path)
     posted = rows(path, "SELECT request, sent FROM exchange WHERE method = 'POST' AND source = 'opentargets'")
 
     assert len(posted) > 1
@@ -225,7 +225,7 @@ async def test_a_complete_run_is_not_resumed(sandbox: SandboxServer) -> None:
 async def test_a_run_on_the_sandbox_is_not_resumed_on_the_public_sources(sandbox: SandboxServer) -> None:
     with Ledger(None) as ledger:
         await cancelled(sandbox, ledger)
-        with pytest.raises(LedgerError, match="was asked of a sandbox"):
+        with pytest.raises(LedgerError, match="was asked of another server"):
             await resume("one", ledger, endpoints=Endpoints.public({}))
 
 

@@ -35,7 +35,7 @@ def sandbox() -> Iterator[SandboxServer]:
 @pytest.fixture(autouse=True)
 def _workspace(sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", sandbox.url)
+    monkeypatch.setenv("WILLOWBARK_LIBRARY__PATH", "bundled")
 
 
 def invoke(*arguments: str) -> Result:

@@ -46,7 +46,7 @@ def sandbox() -> Iterator[SandboxServer]:
 
 @pytest.fixture
 def _sandboxed(sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", sandbox.url)
+    monkeypatch.setenv("WILLOWBARK_LIBRARY__PATH", "bundled")
 
 
 def parts(value: Any) -> Iterator[dict[str, Any]]:

@@ -106,8 +106,8 @@ class SourceReply(BaseModel, frozen=True, extra="forbid", defer_build=True):
     warnings: list[str] = []
     url: str = ""
     """What was asked, without any key."""
-    sandboxed: bool = False
-    """Whether a sandbox answered in the source's place."""
+    library: str = ""
+    """The local library that answered in the source's place, in words for a report; empty where the source did."""
     asked: str = ""
     """The query as it was asked, before the source put it into its own words; empty where nobody noted it."""
     asked_at: datetime | None = None
@@ -143,7 +143,7 @@ class SearchTool(Protocol):
 
 
 class Source:
-    """Base of the sources: subclasses name themselves and write `find`, with the help of `page` and `reply`.
+    """Base of the sources: subclasses name themselves and write `find_online`, with the help of `page` and `reply`.
 
     Args:
         transport: the way out, shared by all sources of a run.
@@ -168,6 +168,8 @@ class Source:
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
         """Search, and say how it went: status, records, the source's own count, warnings.
 
+        Where the run has a local library, that answers in the source's place.
+
         Args:
             query: words, or the boolean form that `preprocess_query` gives.
             max_results: 1 to 50 records.
@@ -176,6 +178,12 @@ class Source:
         Raises:
             SearchError: no answer, or no readable one.
         """
+        if (library := self.transport.endpoints.library) is not None:
+            return library.find(self, query, max_results, filters)
+        return await self.find_online(query, max_results, filters)
+
+    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
+        """Search the source itself; takes, gives and raises what `find` does."""
         raise NotImplementedError
 
     async def search(self, query: str, max_results: int = 10, filters: Filters | None = None) -> list[Evidence]:
@@ -281,7 +289,13 @@ class Source:
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give what there is on single things, by their names; raises as `find`."""
-        return await self.find(" OR ".join(names), len(names))
+        if (library := self.transport.endpoints.library) is not None:
+            return library.look_up(self, names)
+        return await self.look_up_online(*names)
+
+    async def look_up_online(self, *names: str) -> SourceReply:
+        """Look things up at the source itself; gives and raises what `look_up` does."""
+        return await self.find_online(" OR ".join(names), len(names), None)
 
     def get_metadata(self) -> ToolMetadata:
         """Say what this source is and how often it may be asked."""
@@ -299,7 +313,7 @@ class LookUps(Source):
     MOST_NAMES: ClassVar[int | None] = 8
     """Of one query, a request each; None where one request takes them all."""
 
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Give what there is on each name.
 
         Raises:

@@ -21,6 +21,7 @@ from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
 from .evidence import Evidence
 from .http.transport import Transport
 from .lexicon import canonical_drug
+from .library import endpoints_of_environment
 from .registry import cards, searchable, takes_names
 from .search import Source, SourceReply, Status
 from .sources.card import source_modules
@@ -209,7 +210,7 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
             await self._before(self.name, args)
         if self._transport is not None:
             return await self._ask(args, self._transport)
-        async with Transport() as transport:
+        async with Transport(endpoints_of_environment()) as transport:
             return await self._ask(args, transport)
 
     @property
@@ -235,7 +236,8 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         shown = self._shown(args)
         questions = self._questions(args, transport)
         replies = await asyncio.gather(*(self._answer(name, shown, ask) for name, ask in questions.items()))
-        known = {"sandboxed": transport.endpoints.sandboxed, "asked": shown, "asked_at": asked_at}
+        library = transport.endpoints.library
+        known = {"library": library.summary if library else "", "asked": shown, "asked_at": asked_at}
         return ToolReply(replies=[reply.model_copy(update=known) for reply in replies])
 
     def _shown(self, args: Args) -> str:
@@ -463,5 +465,5 @@ class GetMechanisms(LookupTool[DrugArgs]):
         if missed is None:
             return found
         instead = await self._answer("mychem", missed.asked, lambda: MyChem(transport).look_up(*args.drugs))
-        known = {name: getattr(missed, name) for name in ("sandboxed", "asked", "asked_at")}
+        known = {name: getattr(missed, name) for name in ("library", "asked", "asked_at")}
         return ToolReply(replies=[*found.replies, instead.model_copy(update=known)])

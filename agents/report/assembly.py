@@ -227,8 +227,8 @@ def _failed(material: Material) -> Iterator[str]:
     yield from (f"{note}." for found in material.dossier.in_order for note in found.reading_notes)
     yield from (f"{note}." for verdict in material.assessments for note in verdict.notes)
     yield from (f"{note}." for note in material.notes)
-    if material.sandboxed:
-        yield _sandbox_line(material)
+    if material.library:
+        yield _library_line(material)
     if dropped := len(material.verdicts.dropped):
         yield f"{counted(dropped, 'claim')} dropped: not borne out by the record it cites."
     if unworded := len(material.verdicts.unworded):
@@ -315,16 +315,10 @@ def _of_classes(material: Material) -> Iterator[str]:
         )
 
 
-def _sandbox_line(material: Material) -> str:
-    from willowbark.tools.sandbox.library import pmids, summary  # noqa: PLC0415  only offline reports need it
-
-    if {paper.pmid for each in material.pool if (paper := each.paper) and paper.pmid} <= pmids():
-        held = f"The library that comes with it holds {summary()} Its texts are told in Willowbark's own words."
-    else:
-        held = "It served another library than the one that comes with it."
+def _library_line(material: Material) -> str:
     return (
-        f"Answered offline, by Willowbark's sandbox and not the public sources. {held} Ask again without --offline to "
-        "search the public sources."
+        f"Answered offline, from {material.library} and not from the public sources. What it does not hold was not "
+        "checked. Ask again without --offline or --library to search the public sources."
     )
 
 

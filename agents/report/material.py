@@ -127,9 +127,9 @@ class Material:
         return f"{_AIMS[self.asked.intent]} {self.topic}"
 
     @property
-    def sandboxed(self) -> bool:
-        """Whether a sandbox answered in the sources' place."""
-        return any(reply.sandboxed for reply in self.dossier.replies)
+    def library(self) -> str:
+        """The local library that answered in the sources' place; empty where the sources did."""
+        return next((reply.library for reply in self.dossier.replies if reply.library), "")
 
 
 def as_asked(name: str, question: str) -> str:

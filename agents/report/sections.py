@@ -234,11 +234,7 @@ def question_as_read(asked: Question) -> str:
 
 
 def _search(material: Material) -> str:
-    where = (
-        "Willowbark's sandbox, which serves a library on this machine as the public sources serve theirs,"
-        if material.sandboxed
-        else "the public sources"
-    )
+    where = f"{material.library}, not the public sources," if material.library else "the public sources"
     return (
         f"Specialists for literature, clinical trials and mechanisms searched {where} in "
         f"{counted(material.dossier.iteration, 'round')}; a judge decided after each round whether to go on. "

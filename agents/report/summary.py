@@ -196,7 +196,7 @@ def conclusion(material: Material, candidates: Sequence[DrugCandidate], answered
     if not candidates and material.aside:
         return f"No conclusion: {held_back(material)}. The evidence on them was not put together."
     if not candidates:
-        retry = " Without --offline the public sources are searched." if material.sandboxed else ""
+        retry = " Without --offline or --library the public sources are searched." if material.library else ""
         return (
             f"The records found hold no verifiable evidence on an existing drug {material.purpose}. That does not show "
             f"that none works.{retry}"
@@ -302,12 +302,12 @@ def _are(number: int) -> str:
 def _read(material: Material) -> str:
     counts = sources_breakdown(material.pool)
     publications = counts["peer_reviewed"] + counts["preprints"]
-    where = "Willowbark's sandbox" if material.sandboxed else "public sources"
+    where = "a local library" if material.library else "public sources"
     if not publications and not counts["clinical_trials"]:
         return f"no publication or trial was found in {where}; the search ended because {material.ending}."
     return (
         f"{counted(publications, 'publication')} and {counted(counts['clinical_trials'], 'registered trial')} "
-        f"from {where}{', not from public sources' if material.sandboxed else ''}; "
+        f"from {where}{', not from public sources' if material.library else ''}; "
         f"the search ended because {material.ending}."
     )
 

@@ -115,7 +115,7 @@ def ask(options: RunOptions, stream: ResearchStream | None = None) -> ExitCode:
     client = None if settings.llm.model == BASELINE else model_client(settings.llm.model, settings)
     with ExitStack() as stack:
         recorder, watched = _traced_if_asked(shown.trace, stack)
-        if not options.offline and not _in_reach(settings):
+        if settings.library.path is None and not _in_reach(options.endpoints or Endpoints.public(), settings):
             return ExitCode.UNREACHABLE
         folder = RunFolder.create(settings.output.directory, text)
         stack.callback(folder.discard_if_empty)
@@ -169,7 +169,6 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
         stream = resume_stream(
             run_id,
             ledger,
-            offline=run.sandboxed and not Endpoints.from_environment().sandboxed,
             cancellation_token=token,
             approve=_asked_in_terminal(settings, progress),
             recorder=recorder,
@@ -322,9 +321,8 @@ def _traced_if_asked(path: Path | None, stack: ExitStack) -> "tuple[Recorder | N
     return span_recorder(), traced
 
 
-def _in_reach(settings: Settings) -> bool:
+def _in_reach(endpoints: Endpoints, settings: Settings) -> bool:
     """Whether any source can be reached; says so where none can."""
-    endpoints = Endpoints.from_environment()
     addresses = addresses_of(endpoints, settings)
     if reachable(addresses, enough=1):
         return True

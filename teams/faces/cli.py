@@ -16,7 +16,6 @@ at once.
 import asyncio
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -78,6 +77,10 @@ _RUN = Annotated[str, typer.Argument(help=_RUN_HELP, metavar="RUN", autocompleti
 _RUNS = Annotated[Path | None, typer.Option("--runs", help="Folder that holds the run folders.", metavar="DIR")]
 _CONFIG = Annotated[Path | None, typer.Option(help="Settings, instead of ./willowbark.toml.", metavar="FILE")]
 _OFFLINE = Annotated[bool, typer.Option("--offline", help="Search the bundled library, without network.")]
+_LIBRARY = Annotated[
+    str | None,
+    typer.Option("--library", help="Search a folder of records, without network; or `bundled`.", metavar="FOLDER"),
+]
 _MODEL = Annotated[
     str | None,
     typer.Option(help="baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL or azure/DEPLOYMENT.", metavar="NAME"),
@@ -110,6 +113,7 @@ def ask(
     context: typer.Context,
     question: Annotated[str, typer.Argument(help='For example "Which existing drugs could prevent migraine attacks?"')],
     offline: _OFFLINE = False,
+    library: _LIBRARY = None,
     model: _MODEL = None,
     fallback: _FALLBACK = False,
     max_iterations: _ROUNDS = None,
@@ -157,31 +161,11 @@ def ask(
             ledger=None if no_ledger else DEFAULT_PATH,
             fresh=fresh,
             offline=offline,
+            library=library,
             shown=_shown(as_json, full, out, quiet, trace, verbose, log_json),
         )
         code = answer(asked, context.obj)
     raise typer.Exit(int(code))
-
-
-@app.command()
-def sandbox(
-    port: Annotated[int, typer.Option(help="Port on the loopback; 0 takes a free one.", min=0, max=65535)] = 8765,
-) -> None:
-    """Serve the bundled library as the public sources serve theirs. It listens on the loopback alone."""
-    with _one_line():
-        from willowbark.tools.sandbox.server import SandboxServer  # noqa: PLC0415
-
-        try:
-            server = SandboxServer(port=port).__enter__()
-        except OSError as error:
-            raise UsageError(f"port {port} can't be had ({error.strerror}); name another with --port") from None
-        try:
-            typer.echo(f"Sandbox at {server.url} (Ctrl-C ends it). In another terminal:")
-            typer.echo(f'  WILLOWBARK_SANDBOX_URL={server.url} willowbark ask "…"')
-            sys.stdout.flush()
-            threading.Event().wait()
-        finally:
-            server.__exit__(None, None, None)
 
 
 @app.command()
@@ -192,6 +176,7 @@ def mcp(
         Path, typer.Option(help="Folder whose ledger keeps the runs.", metavar="DIR", exists=True, file_okay=False)
     ] = Path(),
     offline: _OFFLINE = False,
+    library: _LIBRARY = None,
     model: _MODEL = None,
     config: _CONFIG = None,
 ) -> None:
@@ -208,7 +193,10 @@ def mcp(
             if (error.name or "").partition(".")[0] != "mcp":
                 raise
             raise UsageError("mcp needs an extra: pip install 'willowbark[mcp]'") from None
-        options, ledger = RunOptions(settings=config, model=model, offline=offline), workspace / DEFAULT_PATH
+        options, ledger = (
+            RunOptions(settings=config, model=model, offline=offline, library=library),
+            workspace / DEFAULT_PATH,
+        )
         if http:
             asyncio.run(serving.serve_http(options, ledger, port, lambda line: typer.echo(line, err=True)))
         else:
@@ -222,6 +210,7 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes a free one.", min=0, max=65535)] = 8767,
     offline: _OFFLINE = False,
+    library: _LIBRARY = None,
     model: _MODEL = None,
     config: _CONFIG = None,
 ) -> None:
@@ -230,7 +219,7 @@ def serve(
         from ..page.application import serve as serving  # noqa: PLC0415
         from ..run.options import RunOptions  # noqa: PLC0415
 
-        options = RunOptions(settings=config, model=model, offline=offline)
+        options = RunOptions(settings=config, model=model, offline=offline, library=library)
         asyncio.run(serving(options, host, port, lambda line: typer.echo(line, err=True)))
 
 
@@ -244,6 +233,7 @@ def doctor(
     """Tell whether everything is in place. Packages, extras, settings, sources, and keys (never their values)."""
     with _one_line():
         from willowbark.tools.http.endpoints import Endpoints  # noqa: PLC0415
+        from willowbark.tools.library import open_library  # noqa: PLC0415
 
         from ..config import FILE_NAME, Settings  # noqa: PLC0415
         from . import doctor as visit  # noqa: PLC0415
@@ -253,7 +243,11 @@ def doctor(
         settings = Settings.load(config)
         default = Path(FILE_NAME)
         write_lines(visit.about_settings(settings, config or (default if default.exists() else None)), visit.INDENT)
-        endpoints = Endpoints.from_environment()
+        if settings.library.path is not None:
+            library = open_library(settings.library.path)
+            write_lines([f"Library     {library.summary}; no source is asked"], visit.INDENT)
+            return
+        endpoints = Endpoints.public()
         addresses = visit.addresses_of(endpoints, settings)
         if live:
             said = asyncio.run(visit.live(endpoints))
@@ -443,7 +437,7 @@ def studio_start(
     folder: Annotated[Path, typer.Option(help="Studio's app folder.", metavar="DIR")] = Path("build/studio"),
     port: Annotated[int, typer.Option(help="Port on the loopback; 0 takes a free one.", min=0, max=65535)] = 8081,
     model: Annotated[str, typer.Option(help="Model of every agent, as for `ask`.", metavar="NAME")] = "baseline",
-    live: Annotated[bool, typer.Option("--live", help="Search the public sources, not the sandbox.")] = False,
+    live: Annotated[bool, typer.Option("--live", help="Search the public sources, not the library.")] = False,
 ) -> None:
     """Run AutoGen Studio with the team in it, where it is installed (`make studio`)."""
     with _one_line():

@@ -118,11 +118,6 @@ def addresses_of(endpoints: "Endpoints", settings: "Settings") -> dict[str, str]
 def unreachable_advice(endpoints: "Endpoints", addresses: Mapping[str, str]) -> str:
     """One line: what cannot be reached, and the way out."""
     hosts = ", ".join(sorted({urlsplit(address).netloc for address in addresses.values()}))
-    if endpoints.sandboxed:
-        return (
-            f"the sandbox server that WILLOWBARK_SANDBOX_URL names can't be reached ({hosts}): "
-            "start it with `willowbark sandbox`, or unset the variable"
-        )
     return (
         f"the public sources can't be reached ({hosts}): check the network, "
         'or run `willowbark ask --offline "…"`, which searches a bundled library'

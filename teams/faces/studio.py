@@ -1,7 +1,7 @@
 """The team as files for AutoGen Studio: the team in the two forms that Studio's versions read, and a gallery.
 
 No file holds a key: the model clients take theirs from the environment of the Studio that loads them. Tools read the
-sources' addresses from the environment too, so one file serves the public sources and the sandbox.
+sources' addresses from the environment too, so one file serves the public sources and a local library.
 https://microsoft.github.io/autogen/stable/user-guide/autogenstudio-user-guide/usage.html
 """
 

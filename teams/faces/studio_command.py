@@ -1,4 +1,4 @@
-"""Running AutoGen Studio with Willowbark in it: on loopback, in an app folder of its own, the sandbox beside it.
+"""Running AutoGen Studio with Willowbark in it: on loopback, in an app folder of its own.
 
 Studio has no password of its own, and whoever reaches it can load any component: it listens on the loopback alone.
 Studio 0.4.2.2 also takes a WebSocket from any page that the user's browser has open, and a run's team may hold code: it
@@ -25,7 +25,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from willowbark.tools.errors import UsageError, WillowbarkError
-from willowbark.tools.sandbox.server import SandboxServer
+from willowbark.tools.library import BUNDLED, VARIABLE
 
 from ..model_clients import BASELINE
 from ..page.guard import Guarded
@@ -65,7 +65,6 @@ _CHANGES = {
     "text/javascript": (_SAME_CLASS, _OUR_CLASSES),
     "application/javascript": (_SAME_CLASS, _OUR_CLASSES),
 }
-_SANDBOX_VARIABLE = "WILLOWBARK_SANDBOX_URL"
 _IMPORTED = "willowbark-imported.json"  # in the app folder: later starts leave what the user made of it
 
 
@@ -109,7 +108,7 @@ def start(
         folder: Studio's app folder; its database and the exported files are put there.
         port: of the loopback; 0 takes a free one.
         model: of the teams that are imported at the first start.
-        live: search the public sources; otherwise the sandbox that `WILLOWBARK_SANDBOX_URL` names, or one of our own.
+        live: search the public sources; else the library that `WILLOWBARK_LIBRARY__PATH` names, or the bundled one.
         say: takes lines for the user.
 
     Raises:
@@ -120,12 +119,11 @@ def start(
     exports = files.export(folder / "willowbark", RunOptions(model=model))
     with ExitStack() as stack:
         stack.enter_context(_until_terminated())
-        environ = stack.enter_context(_environment(live))
+        environ = _environment(live)
         url = stack.enter_context(_studio(folder, _free_port(port), environ))
         bring_in(url, folder, exports[0], exports[-1])
         say(f"AutoGen Studio at {url} (Ctrl-C ends it)")
-        sandbox = environ.get(_SANDBOX_VARIABLE)
-        say(f"Sources: {f'the sandbox at {sandbox}' if sandbox else 'the public ones'}")
+        say(f"Sources: {'the public ones' if live else f'the library {environ[VARIABLE]}'}")
         say(f"Files for other Studios: {exports[0].parent}")
         sys.stdout.flush()
         signal.pause()
@@ -164,18 +162,10 @@ def _answer(response: httpx.Response, path: str) -> object:
     return response.json().get("data")
 
 
-@contextmanager
-def _environment(live: bool) -> Iterator[dict[str, str]]:
-    """Studio's environment, with a sandbox running where one is needed."""
-    environ = dict(os.environ)
-    if live:
-        environ.pop(_SANDBOX_VARIABLE, None)
-        yield environ
-    elif environ.get(_SANDBOX_VARIABLE, "").strip():
-        yield environ
-    else:
-        with SandboxServer() as sandbox:
-            yield {**environ, _SANDBOX_VARIABLE: sandbox.url}
+def _environment(live: bool) -> dict[str, str]:
+    """Studio's environment; it names the library that is searched."""
+    environ = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    return environ if live else {**environ, VARIABLE: os.environ.get(VARIABLE, "").strip() or BUNDLED}
 
 
 @contextmanager

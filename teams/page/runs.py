@@ -231,8 +231,8 @@ class Runs:
         self._options = options.model_copy(update={"settings": self.settings})
         self._open = ExitStack()
         self._where: asyncio.Task[Endpoints] | None = None
-        if not options.offline:
-            Endpoints.from_environment().require(self.settings.tools.sources)
+        if options.endpoints is None and self.settings.library.path is None:
+            Endpoints.public().require(self.settings.tools.sources)
 
     def make_ready(self) -> None:
         """Load the team, and open the sources, beside what else the server does."""

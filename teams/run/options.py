@@ -12,7 +12,7 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.reading.reading import ReaderName
 
-from ..config import Depth, Settings, nearest
+from ..config import Depth, LibrarySettings, Settings, nearest
 
 if TYPE_CHECKING:
     from autogen_agentchat.agents import UserProxyAgent
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from willowbark.agents.approval import Approve
     from willowbark.tools.http.transport import Recorder
+    from willowbark.tools.library import Library
 
     from ..ledger import Ledger
     from .hooks import Hooks
@@ -113,9 +114,12 @@ class RunOptions(BaseModel):
     )
     """The model itself, left open; None takes the one that the settings name."""
     endpoints: Endpoints | None = Field(default=None, repr=False)
-    """Where the sources are; None takes the public ones, or a sandbox that the environment names."""
+    """Where the sources are; None takes the public ones, or the library that is set."""
     offline: bool = False
-    """Search the bundled library, without network; `endpoints` wins over it."""
+    """Search the library that comes with Willowbark, without network: `library="bundled"`."""
+    library: str | Path | None = None
+    """Search a local library in the sources' place, without network, over the settings' `library.path`: a folder of
+    records, or `bundled`; `endpoints` wins over it."""
     recorder: Recorder | None = None
     """Gets every exchange with a source."""
     cancellation_token: Annotated[CancellationToken | None, _of_autogen("CancellationToken")] = None
@@ -179,6 +183,7 @@ class RunOptions(BaseModel):
                 "research.include_rag": self.include_rag,
                 "tools.sources": self.sources,
                 "output.directory": self.shown.out,
+                "library.path": str(self.library) if self.library else "bundled" if self.offline else None,
                 "research.approve": None if self.approve is None or self.approve is False else True,
             }
         )
@@ -188,20 +193,32 @@ class RunOptions(BaseModel):
         """Where the sources are, for as long as this is open.
 
         Raises:
-            UsageError: a source is to be searched that needs a key, and there is none.
+            UsageError: a source is to be searched that needs a key, and there is none; or the library cannot be read,
+                or is not the one that is expected.
         """
         if self.endpoints is not None:
             yield self.endpoints
-        elif self.offline:
-            from willowbark.tools.sandbox.server import SandboxServer  # noqa: PLC0415  online runs need no server
-
-            with SandboxServer() as server:
-                yield Endpoints.sandbox(server.url)
+        elif settings.library.path is not None:
+            yield Endpoints(library=library_of(settings.library))
         else:
-            endpoints = Endpoints.from_environment()
+            endpoints = Endpoints.public()
             endpoints.require(settings.tools.sources)
             email = settings.tools.pubmed.email
             yield endpoints.model_copy(update={"email": email}) if email else endpoints
+
+
+def library_of(asked: LibrarySettings) -> "Library":
+    """Open the library that settings name.
+
+    Raises:
+        UsageError: it cannot be read, or holds other records than the settings say.
+    """
+    from willowbark.tools.library import open_library  # noqa: PLC0415  online runs need none
+
+    library = open_library(asked.path or "bundled")
+    if asked.digest not in (None, library.contents.digest):
+        raise UsageError(f"the library {library.path} does not hold the records any more that it held for this run")
+    return library
 
 
 class LifeChoices(TypedDict, total=False):
@@ -210,7 +227,6 @@ class LifeChoices(TypedDict, total=False):
     approve: Asked | bool | None
     model_client: ChatCompletionClient | None
     endpoints: Endpoints | None
-    offline: bool
     recorder: Recorder | None
     cancellation_token: CancellationToken | None
     hooks: AllHooks
@@ -236,3 +252,5 @@ class Choices(LifeChoices, total=False):
     ledger: "Ledger | Path | None"
     run_id: str | None
     fresh: bool
+    offline: bool
+    library: str | Path | None

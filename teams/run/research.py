@@ -118,6 +118,9 @@ async def research_stream(question: str | RunOptions, **choices: Unpack[Choices]
         if options.model_client is None:
             stack.push_async_callback(close_client, client)
         where = stack.enter_context(options.sources_at(settings))
+        if where.library is not None:  # kept with the run: whoever goes on with it asks the same records
+            held = {"library.path": where.library.path, "library.digest": where.library.contents.digest}
+            settings = settings.overridden(held)
         probes = options.model_client is None and settings.llm.structured_output is None
         if await preflight(client, model_of(client).name, probes=probes):  # kept with the run, which may be resumed
             settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
@@ -132,9 +135,9 @@ async def research_stream(question: str | RunOptions, **choices: Unpack[Choices]
                 asked,
                 settings=settings.model_dump(mode="json"),
                 model=model,
-                sandboxed=where.sandboxed,
+                sandboxed=not where.is_public,
                 run_id=options.run_id,
-                reuse=not (options.fresh or where.sandboxed),
+                reuse=where.is_public and not options.fresh,
             )
             journal = stack.enter_context(begun)
         approver = approver_for(options.approve, settings)

@@ -25,7 +25,7 @@ from ..model_clients import model_client as client_by_name
 from .budget import Budget, prices_of
 from .course import Course
 from .narrator import messages_of, partial_report
-from .options import LifeChoices, RunOptions
+from .options import LifeChoices, RunOptions, library_of
 from .research import approver_for, report_of
 
 _NOWHERE = "http://127.0.0.1:9"  # the discard port: a replay sends nothing anywhere
@@ -58,8 +58,8 @@ async def resume_stream(
     settings = Settings.restored(run.settings)
     async with AsyncExitStack() as stack:
         where = stack.enter_context(options.sources_at(settings))
-        if where.sandboxed != run.sandboxed:
-            kind = "a sandbox (WILLOWBARK_SANDBOX_URL)" if run.sandboxed else "the public sources"
+        if where.is_public is run.sandboxed:
+            kind = "another server or library" if run.sandboxed else "the public sources"
             raise LedgerError(f"run {run_id} was asked of {kind}; resume it there")
         journal = stack.enter_context(ledger.reopen(run_id))
         client = options.model_client or client_by_name(run.model, settings)
@@ -111,9 +111,13 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
         report = await partial_report(said, run.stop_reason or "error", settings, run.model, budget.account)
         yield AgentEvent(type="complete", message="A report of what was found until then", data=report)
         return
-    endpoints = Endpoints.sandbox(_NOWHERE) if run.sandboxed else Endpoints.public({})
     email = settings.tools.pubmed.email
-    endpoints = endpoints.model_copy(update={"email": email}) if email and not run.sandboxed else endpoints
+    if settings.library.path is not None:
+        endpoints = Endpoints(library=library_of(settings.library))
+    elif run.sandboxed:
+        endpoints = Endpoints.at(_NOWHERE)
+    else:
+        endpoints = Endpoints.public({}).model_copy(update={"email": email} if email else {})
     analyst = BaselineChatCompletionClient() if run.model == BASELINE else _Absent(run)
     course = Course(
         run.question,

@@ -1,14 +1,13 @@
 """Where each source answers, how often it may be asked, and with which key.
 
-The one place in the tools that reads the environment: `WILLOWBARK_SANDBOX_URL` sends every source to a sandbox server
-(`http://127.0.0.1:PORT`); `NCBI_EMAIL` tells NCBI and Crossref whom to write to; the sources' cards name the variables
-of their keys. Keys and address raise the limits that the cards say they raise.
+`NCBI_EMAIL` tells NCBI and Crossref whom to write to; the sources' cards name the variables of their keys. Keys and
+address raise the limits that the cards say they raise.
 """
 
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, SecretStr
@@ -16,6 +15,11 @@ from pydantic import BaseModel, Field, SecretStr
 from ..errors import UsageError
 from ..registry import cards, offered
 from ..sources.card import SourceCard
+
+if TYPE_CHECKING:
+    from ..library import Library
+else:  # a library knows the sources, and these their addresses
+    Library = Any
 
 LIMIT_SHARE = 0.8
 """Share of a published limit that is used: requests bunch up on their way, and others may share the address."""
@@ -27,7 +31,7 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
     base_url: str
     """Ends without a slash."""
     per_second: float | None = Field(default=None, gt=0)
-    """Published limit in requests a second; None where the server sets none (a sandbox)."""
+    """Published limit in requests a second; None where the server sets none."""
     per_day: int | None = Field(default=None, gt=0)
     """Published limit in requests a day; None where there is none."""
     wire: Literal["httpx", "requests"] = "httpx"
@@ -70,8 +74,15 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
     by_source: dict[str, Endpoint] = Field(default_factory=lambda: _public({}))
     email: str | None = None
     """Contact that NCBI and Crossref ask for; None sends none."""
-    sandboxed: bool = False
-    """Whether the sources are a sandbox's: reports say so."""
+    is_public: bool = True
+    """Whether these are the sources themselves; not so where another server or a library answers in their place."""
+    library: Library | None = Field(default=None, repr=False)
+    """Answers in the sources' place, and nothing is sent; None asks the sources."""
+
+    def model_post_init(self, _: Any) -> None:
+        """With a library, these are not the sources themselves."""
+        if self.library is not None:
+            object.__setattr__(self, "is_public", False)
 
     def __getitem__(self, source: str) -> Endpoint:
         """Give a source's endpoint.
@@ -97,9 +108,9 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
                 )
 
     def may_search(self, source: str) -> bool:
-        """Whether a source can be searched: it needs no key, has one, or is a sandbox's."""
+        """Whether a source can be searched: it needs no key, has one, or another answers in its place."""
         card = cards().get(source)
-        return card is None or not card.needs_key or self.sandboxed or self[source].key is not None
+        return card is None or not card.needs_key or not self.is_public or self[source].key is not None
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -112,8 +123,8 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
         return cls(by_source=_public(environ), email=environ.get("NCBI_EMAIL", "").strip() or None)
 
     @classmethod
-    def sandbox(cls, url: str, *, live_like: bool = False) -> "Endpoints":
-        """All sources on one sandbox server, each below a folder of its name: `http://127.0.0.1:8000/pubmed`.
+    def at(cls, url: str, *, live_like: bool = False) -> "Endpoints":
+        """All sources on one server in their place, each below a folder of its name: `http://127.0.0.1:8000/pubmed`.
 
         Args:
             url: of the server.
@@ -124,7 +135,7 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
         """
         root = url.rstrip("/")
         if not re.fullmatch(r"https?://[^/\s\[\]]+|https?://\[[0-9a-f:]+\](:\d+)?", root):
-            raise UsageError(f"WILLOWBARK_SANDBOX_URL is {url!r}; give an address such as http://127.0.0.1:8000")
+            raise UsageError(f"{url!r} is no address of a server, such as http://127.0.0.1:8000")
         return cls(
             by_source={
                 name: Endpoint(
@@ -135,14 +146,13 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
                 )
                 for name, card in cards().items()
             },
-            sandboxed=True,
+            is_public=False,
         )
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> "Endpoints":
-        """A sandbox when `WILLOWBARK_SANDBOX_URL` is set, the public sources otherwise."""
-        url = environ.get("WILLOWBARK_SANDBOX_URL", "").strip()
-        return cls.sandbox(url) if url else cls.public(environ)
+    def sandbox(cls, url: str, *, live_like: bool = False) -> "Endpoints":
+        """As `at`."""
+        return cls.at(url, live_like=live_like)
 
 
 def _public(environ: Mapping[str, str]) -> dict[str, Endpoint]:

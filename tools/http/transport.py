@@ -110,7 +110,8 @@ class Transport:
     Opened and closed once a run, as an async context manager or by `close()`.
 
     Args:
-        endpoints: where the sources are; no other host is ever asked.
+        endpoints: where the sources are, the public ones by default; no other host is ever asked, and none where a
+            local library answers.
         policy: how long to go on trying.
         recorder: gets every exchange.
         limiter: keeps the rate limits; by default shared by all processes of the user.
@@ -128,7 +129,7 @@ class Transport:
         wires: Mapping[str, Wire] | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.endpoints = endpoints or Endpoints.from_environment()
+        self.endpoints = endpoints or Endpoints.public()
         self.policy = policy or RetryPolicy()
         self.recorder: Recorder = recorder or ExchangeLog()
         self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
@@ -207,11 +208,13 @@ class Transport:
         return await self._call(_Call(source, endpoint, request, url, read, frozenset(also), asked))
 
     def _request(self, source: str, path: str, content: Any) -> str:
-        """Hash of a request; a sandbox's replies never stand for a source's own."""
-        whole = [self.endpoints.sandboxed, source, path, content]
+        """Hash of a request; what another server says in a source's place never stands for the source's own words."""
+        whole = [self.endpoints.is_public, source, path, content]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
     async def _call(self, call: "_Call[T]") -> T:
+        if self.endpoints.library is not None:
+            raise SourceUnavailable(call.source, "not asked offline: the local library does not hold this")
         if not isinstance(self.recorder, Memory):
             return await self._ask(call)
         known = self.recorder.recall(call.source, call.asked)

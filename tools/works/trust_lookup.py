@@ -4,18 +4,17 @@ All are asked at once, each within its own time; what a source said by then coun
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import SearchError
 from ..evidence import Evidence
-from ..http.reply import read_each
 from ..http.transport import Transport
 from ..records.parts import Flag
 from ..registry import given_by
 from ..sources.studies import crossref, openalex
-from ..sources.studies.europepmc import parse_page, parse_record
-from ..sources.studies.pubmed_record import parse_articles
+from ..sources.studies.europepmc import by_numbers
+from ..sources.studies.pubmed import PubMed
 
 MAX_OPENALEX = 40  # works a call, one request each
 _IDS_PER_QUERY = 40  # keeps Europe PMC's URL below 2,000 bytes
@@ -79,6 +78,8 @@ async def _ask(ask: Ask, papers: Sequence[Evidence], answer: Answer, transport: 
     try:
         async with asyncio.timeout(deadline_s) as clock:
             await ask([paper for paper in papers if paper.key not in given], answer, transport)
+        if transport.endpoints.library is not None:
+            answer.failure = "not checked offline"
     except TimeoutError:
         if not clock.expired():
             raise
@@ -125,19 +126,7 @@ async def _ask_pubmed(papers: Sequence[Evidence], answer: Answer, transport: Tra
     _note(answer, keys)
     if not keys:
         return
-    fetched = await transport.get(
-        "pubmed",
-        "efetch.fcgi",
-        params={
-            "db": "pubmed",
-            "tool": "willowbark",
-            "email": transport.endpoints.email,
-            "id": ",".join(keys),
-            "retmode": "xml",
-        },
-        read=lambda reply: parse_articles(reply.xml()),
-        post_if_long=True,
-    )
+    fetched = await PubMed(transport).papers(*keys)
     for record in fetched.records:
         for key in keys.get(record.record.pmid or "", ()):
             answer.words[key] = Word(flags_of(record))
@@ -149,19 +138,14 @@ async def _ask_europepmc(papers: Sequence[Evidence], answer: Answer, transport: 
     _note(answer, by_pmid)
     _note(answer, by_doi)
 
-    async def one(query: str) -> None:
-        page = await transport.get(
-            "europepmc",
-            "search",
-            params={"query": query, "format": "json", "resultType": "core", "pageSize": 2 * _IDS_PER_QUERY},
-            read=lambda reply: parse_page(reply.json()),
-        )
-        for record in read_each(page.hits, parse_record)[0]:
+    async def one(names: Sequence[str]) -> None:
+        for record in await by_numbers(names, transport):
             if (said := record.paper) and said.retracted is not None:
                 for key in [*by_pmid.get(said.pmid or "", ()), *by_doi.get(said.doi or "", ())]:
                     answer.words[key] = Word(said.flags, cited_by_count=said.cited_by_count)
 
-    await _all_of(map(one, _queries(list(by_pmid), list(by_doi))))
+    names = [f"pmid:{pmid}" for pmid in by_pmid] + [f"doi:{doi}" for doi in by_doi]
+    await _all_of(one(names[start : start + _IDS_PER_QUERY]) for start in range(0, len(names), _IDS_PER_QUERY))
 
 
 async def _all_of(asked: Iterable[Awaitable[None]]) -> None:
@@ -169,15 +153,6 @@ async def _all_of(asked: Iterable[Awaitable[None]]) -> None:
     failures = await asyncio.gather(*asked, return_exceptions=True)
     if failure := next((each for each in failures if isinstance(each, BaseException)), None):
         raise failure
-
-
-def _queries(pmids: list[str], dois: list[str]) -> Iterator[str]:
-    """PMIDs stand without quotes, which with SRC find nothing."""
-    for start in range(0, len(pmids), _IDS_PER_QUERY):
-        numbers = " OR ".join(f"EXT_ID:{pmid}" for pmid in pmids[start : start + _IDS_PER_QUERY])
-        yield f"({numbers}) AND SRC:MED"
-    for start in range(0, len(dois), _IDS_PER_QUERY):
-        yield " OR ".join(f'DOI:"{doi}"' for doi in dois[start : start + _IDS_PER_QUERY])
 
 
 async def _ask_crossref(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:

@@ -237,14 +237,22 @@ def pmids() -> frozenset[str]:
     return frozenset(each["pmid"] for each in _read(resources.files(__name__), "publications_") if each.get("pmid"))
 
 
+def _files(folder: Traversable) -> Iterator[Traversable]:
+    """The files of a library; of the bundled one also those that lie with the local library."""
+    yield from folder.iterdir()
+    if folder == resources.files(__name__):
+        bundled = resources.files("willowbark.tools.library").joinpath("bundled").iterdir()
+        yield from (file for file in bundled if not file.name.startswith("entries"))
+
+
 def _others(folder: Traversable) -> list[str]:
-    names = (file.name.removesuffix(".jsonl") for file in folder.iterdir() if file.name.endswith(".jsonl"))
+    names = (file.name.removesuffix(".jsonl") for file in _files(folder) if file.name.endswith(".jsonl"))
     return sorted(name for name in names if name not in _KINDS and not name.startswith("publications_"))
 
 
 def _read(folder: Traversable, start: str) -> Iterator[Any]:
     files = sorted(
-        (file for file in folder.iterdir() if file.name.startswith(start) and file.name.endswith(".jsonl")),
+        (file for file in _files(folder) if file.name.startswith(start) and file.name.endswith(".jsonl")),
         key=lambda file: file.name,
     )
     for file in files:

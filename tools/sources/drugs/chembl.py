@@ -71,7 +71,7 @@ class ChEMBL(Source):
 
     card = CARD
 
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Give the drugs that the query names; else those that went furthest for the condition it names.
 
         Args:
@@ -98,7 +98,7 @@ class ChEMBL(Source):
             warnings += ["too many indications match; not all were read"] if cut else []
         return await self._reply(query, parents, warnings, question=asked.words, about=about, total=total)
 
-    async def look_up(self, *names: str) -> SourceReply:
+    async def look_up_online(self, *names: str) -> SourceReply:
         """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none.
 
         Raises:

@@ -56,7 +56,7 @@ class MyChem(LookUps):
 
     card = CARD
 
-    async def look_up(self, *names: str) -> SourceReply:
+    async def look_up_online(self, *names: str) -> SourceReply:
         """Give drugs by their names, the first few of them, and none twice in a run; raises as `find`."""
         found = await self.shelved("query", names[:MOST_DRUGS], self._looked_up)
         left = [f"{len(names) - MOST_DRUGS} further drugs were not asked for"] * (len(names) > MOST_DRUGS)

@@ -112,7 +112,7 @@ class OpenTargets(Source):
     _schema = 0
     """Which form of the queries the server understood last."""
 
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Give the diseases that the query names, with their drugs and targets; then the drugs that it names.
 
         Args:
@@ -140,7 +140,7 @@ class OpenTargets(Source):
         shown = records[(page - 1) * max_results : page * max_results]
         return self.reply(query, shown, words=asked.words, total=len(records), problems=problems, url=self._url)
 
-    async def look_up(self, *names: str) -> SourceReply:
+    async def look_up_online(self, *names: str) -> SourceReply:
         """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none.
 
         Raises:

@@ -61,7 +61,7 @@ class Reactome(LookUps):
         read, url = await self.transport.get(self.name, "search/query", params=params, also=(404,), read=parse_hits)
         return *read_each(read, parse_pathway), url
 
-    async def look_up(self, *names: str) -> SourceReply:
+    async def look_up_online(self, *names: str) -> SourceReply:
         """Give the pathways that drugs act in, those of most drugs first, and none twice in a run.
 
         Raises:

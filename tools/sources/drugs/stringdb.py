@@ -56,7 +56,7 @@ class STRING(Source):
 
     card = CARD
 
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Give the partners of the targets of the drugs that a query names; else of the genes it names, in capitals.
 
         Raises:
@@ -70,7 +70,7 @@ class STRING(Source):
         shown = found.records[(page - 1) * max_results : page * max_results]
         return found.model_copy(update={"query": query, "records": shown})
 
-    async def look_up(self, *names: str) -> SourceReply:
+    async def look_up_online(self, *names: str) -> SourceReply:
         """Give the partners of the human proteins that drugs act on, all at once, and none twice in a run.
 
         Raises:

@@ -79,7 +79,7 @@ class UniProt(LookUps):
         entries, url = await self._ask(f"({told}) AND {_HUMAN_ALONE}")
         return *read_each(entries, parse_protein), url
 
-    async def look_up(self, *names: str) -> SourceReply:
+    async def look_up_online(self, *names: str) -> SourceReply:
         """Give the human proteins that drugs act on, all at once, and none twice in a run.
 
         Raises:

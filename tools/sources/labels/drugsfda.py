@@ -57,7 +57,7 @@ class DrugsFDA(Source):
 
     card = CARD
 
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Give the approval of each drug that the query names; nothing for a condition, of which approvals don't tell.
 
         A name that is neither is taken for a drug's.
@@ -72,7 +72,7 @@ class DrugsFDA(Source):
             return self.reply(query, [])
         return await self.by_names(query, (asked.drugs or (asked.words,))[:max_results], max_results)
 
-    async def look_up(self, *names: str) -> SourceReply:
+    async def look_up_online(self, *names: str) -> SourceReply:
         """Give the approvals of drugs, all at once, and none twice in a run.
 
         Raises:

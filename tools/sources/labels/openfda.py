@@ -79,7 +79,7 @@ class OpenFDA(Source):
 
     card = CARD
 
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Give one label of each drug that the query names; else labels of drugs for the condition it names.
 
         Args:
@@ -100,7 +100,7 @@ class OpenFDA(Source):
         records, unread = read_each(found, parse_label)
         return self.reply(query, records, words=asked.words, total=total, problems=unread, url=url)
 
-    async def look_up(self, *names: str) -> SourceReply:
+    async def look_up_online(self, *names: str) -> SourceReply:
         """Give the label of each drug, and none twice in a run; a name that the lexicon lacks is taken as it stands.
 
         Labels are long, so each drug is asked for alone: of the newest of many drugs at once, some would have none.

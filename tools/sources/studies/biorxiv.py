@@ -85,6 +85,8 @@ async def published_version(doi: str, transport: Transport) -> Publication | Non
     if checked is None or not is_theirs(checked):
         return None
     number = _without_version(checked)
+    if (library := transport.endpoints.library) is not None:
+        return library.published_version(number)
     for server in SERVERS:
         found = await transport.get("biorxiv", f"pubs/{server}/{number}/na/json", read=_read)
         if found is not None:

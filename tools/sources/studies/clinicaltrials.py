@@ -135,7 +135,7 @@ class ClinicalTrials(Source):
     card = CARD
     filters = TrialFilters
 
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search interventional trials of every status: one that was stopped is evidence too.
 
         Args:
@@ -176,6 +176,8 @@ class ClinicalTrials(Source):
         known = checked_identifier("nct_id", nct_id)
         if known is None:
             raise SourceRefused(self.name, f"{nct_id[:40]!r} is not an NCT number (NCT and 8 digits)")
+        if (library := self.transport.endpoints.library) is not None:
+            return library.trial(self, known)
         found, url = await self._ask(f"studies/{known}", {})
         records, unread = read_each([found] if found else [], parse_study)
         notes = [] if found else [f"there is no trial {known}"]

@@ -112,7 +112,7 @@ class EuropePMC(Source):
     card = CARD
     filters = EuropePMCFilters
 
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search titles, abstracts and keywords, most relevant first.
 
         Args:
@@ -141,6 +141,8 @@ class EuropePMC(Source):
         number = checked_identifier("pmid", pmid)
         if number is None:
             raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
+        if (library := self.transport.endpoints.library) is not None:
+            return library.citations(self, number)
         links = Citations(await self._linked(number, "citation"), await self._linked(number, "reference"))
         records, unread = list[Evidence](), list[str]()
         if links.chosen:
@@ -176,9 +178,12 @@ async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidenc
     Raises:
         SearchError: no answer, or no readable one.
     """
-    written = {"pmid": "(EXT_ID:{} AND SRC:MED)", "pmcid": "PMCID:{}", "doi": 'DOI:"{}"'}
-    parts = (name.partition(":") for name in names)
-    query = " OR ".join(written[kind].format(number) for kind, _, number in parts)
+    if (library := transport.endpoints.library) is not None:
+        return library.by_numbers(names)
+    numbers = [(kind, number) for kind, _, number in (name.partition(":") for name in names)]
+    pmids = " OR ".join(f"EXT_ID:{number}" for kind, number in numbers if kind == "pmid")
+    others = [f"PMCID:{number}" if kind == "pmcid" else f'DOI:"{number}"' for kind, number in numbers if kind != "pmid"]
+    query = " OR ".join([*([f"(({pmids}) AND SRC:MED)"] if pmids else []), *others])
     params = {"query": query, "format": "json", "resultType": "core", "pageSize": 2 * len(names)}
     page = await transport.get("europepmc", "search", params=params, read=lambda reply: parse_page(reply.json()))
     return read_each(page.hits, parse_record)[0]

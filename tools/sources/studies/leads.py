@@ -51,7 +51,7 @@ class WebSearch(Source):
     async def leads(self, words: str) -> Sequence[Lead]:
         """Give the pages found first; raises `SearchError` where there is no answer."""
 
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Give the publications and trials that the pages found first name; there is no second page.
 
         Raises:

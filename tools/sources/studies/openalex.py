@@ -49,6 +49,8 @@ async def work(doi: str, transport: Transport) -> Work | None:
     checked = checked_identifier("doi", doi)
     if checked is None or leads_elsewhere(checked):
         return None
+    if (library := transport.endpoints.library) is not None:
+        return library.openalex_work(checked)
     params = {"select": "id,doi,ids,is_retracted,cited_by_count"}
     path = f"works/doi:{quote(checked, safe='/')}"
     return await transport.get("openalex", path, params=params, read=_work, also=(404,))

@@ -85,7 +85,7 @@ class PubMed(Source):
     card = CARD
     filters = PubMedFilters
 
-    async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
+    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search PubMed, most relevant first.
 
         Args:
@@ -122,6 +122,8 @@ class PubMed(Source):
 
     async def papers(self, *pmids: str) -> SourceReply:
         """Give publications by their numbers; those that PubMed does not have are named. Raises as `paper`."""
+        if (library := self.transport.endpoints.library) is not None:
+            return library.papers(self, pmids)
         articles, asked = await self._fetch(pmids, _articles), ", ".join(pmids)
         return self._reply(asked, asked, Hits(len(articles.records), list(pmids)), articles)
 
@@ -134,6 +136,8 @@ class PubMed(Source):
         number = checked_identifier("pmid", pmid)
         if number is None:
             raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
+        if (library := self.transport.endpoints.library) is not None:
+            return library.citations(self, number)
         with self.transport.shelf.queue(self.name) as place:
             links = await self.transport.get(
                 self.name,

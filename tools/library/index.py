@@ -1,0 +1,334 @@
+"""The index of a library: full-text search by tantivy (https://github.com/quickwit-oss/tantivy), in memory or on disk.
+
+Queries are read as PubMed and Europe PMC read them: AND, OR, NOT, groups, quoted phrases, a star at a word's end, words
+side by side that must all occur; fields named behind a term (`migraine[tiab]`) or before it (`TITLE:migraine`).
+"""
+
+import json
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tantivy import (
+    Document,
+    FieldType,
+    Filter,
+    Index,
+    Occur,
+    Query,
+    Schema,
+    SchemaBuilder,
+    TextAnalyzer,
+    TextAnalyzerBuilder,
+    Tokenizer,
+)
+
+from ..errors import UsageError
+from .rows import EntryRow, PublicationRow, TrialRow, digest_of, read_rows, record_files
+
+_TEXTS = ("title", "abstract", "heading", "author", "journal", "type", "number")
+_EVERYWHERE = ("title", "abstract", "heading", "number")
+_TITLE_WEIGHT = 2.0
+_FIELDS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("ti", "title"), ("title",)),
+    **dict.fromkeys(("ab", "abstract"), ("abstract",)),
+    **dict.fromkeys(("tiab", "title/abstract", "title_abs", "ot"), ("title", "abstract")),
+    **dict.fromkeys(("mh", "mesh", "mesh terms", "majr", "mesh major topic", "kw", "nm"), ("heading",)),
+    **dict.fromkeys(("pt", "ptyp", "publication type", "pub_type"), ("type",)),
+    **dict.fromkeys(("au", "author", "auth"), ("author",)),
+    **dict.fromkeys(("ta", "journal"), ("journal",)),
+    **dict.fromkeys(("uid", "pmid", "ext_id", "si", "secondary source id", "accession_id"), ("number",)),
+    **dict.fromkeys(("dp", "pdat", "date - publication", "pub_year", "first_pdate"), ("day",)),
+}
+"""PubMed's tags and Europe PMC's prefixes; an unknown one searches everywhere."""
+_SPLIT_RANGE = re.compile(r'"?([\d/]+)"?\s*\[([^\[\]]+)\]\s*:\s*"?([\d/]+)"?\s*\[\2\]')  # 2019[dp] : 2021[dp]
+_TOKEN = re.compile(
+    r'"(?P<phrase>[^"]*)"|\[(?P<range>[^\[\]]*? TO [^\[\]]*)\]|[A-Z]+\[(?P<area>[^\[\]]*)\]|\[(?P<tag>[^\[\]]*)\]'
+    r'|(?P<bracket>[()])|(?P<prefix>[A-Z][A-Za-z_]+):(?=[^\s:])|(?P<word>[^\s()"\[\]]+)'
+)
+_OPERATORS = tuple(("word", each) for each in ("AND", "OR", "NOT"))
+_DEEPEST = 50  # groups in groups; opening brackets beyond it are passed over
+_IN_MEMORY_BYTES = 5_000_000  # of record files; the index of a larger library is kept on disk
+_HEAP_BYTES = 64_000_000
+_MANIFEST = "library.json"
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryContents:
+    """What a library holds."""
+
+    digest: str
+    """Of its files."""
+    publications: int
+    trials: int
+    entries: int
+    topics: tuple[str, ...]
+    """Of its publications and trials, those of most first."""
+    sources: tuple[str, ...]
+    """For which it answers searches and look-ups."""
+
+
+class LibraryIndex:
+    """Finds the records of a library, given back as the lines of its files.
+
+    Args:
+        folder: holds the records.
+        cache: where the index of a large library is kept, by the digest of its files.
+
+    Raises:
+        UsageError: folder, file or record cannot be read; one line.
+    """
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        files = record_files(folder)
+        digest = digest_of(files)
+        if sum(file.stat().st_size for file in files) <= _IN_MEMORY_BYTES:
+            index = Index(_schema())
+            self.contents = _write_index(index, files, digest)
+        else:
+            index, self.contents = _kept_index(files, digest, cache / digest)
+        self._analyzer = _english()
+        index.register_tokenizer("english", self._analyzer)
+        index.reload()
+        self._schema, self._searcher = index.schema, index.searcher()
+
+    def named(self, *names: str) -> list[str]:
+        """Find the records that bear one of some names, such as `pmid:1`."""
+        query = Query.term_set_query(self._schema, "name", list(names))
+        return self._lines(query, max(1, self._searcher.num_docs), 0)[0] if names else []
+
+    def search(
+        self,
+        query: str,
+        *,
+        tags: Sequence[Sequence[str]] = (),
+        days: tuple[int | None, int | None] = (None, None),
+        most: int,
+        start: int = 0,
+        left_to_right: bool = False,
+    ) -> tuple[list[str], int]:
+        """Find the records that match a query, best first; gives so many of them, and how many there are in all.
+
+        Args:
+            query: in the language of the module's head.
+            tags: groups of tags, of each of which a record bears one, such as `source:pubmed`.
+            days: the first and the last that a record may date from, as `20190301`; None leaves that end open.
+            most: records to give.
+            start: records to pass over.
+            left_to_right: take operators in their order, as PubMed does; otherwise AND binds tighter than OR.
+        """
+        words = QueryReader(self._schema, self._analyzer, left_to_right).read(query)
+        if words is None:
+            return [], 0
+        filters = [Query.term_set_query(self._schema, "tag", list(group)) for group in tags]
+        if days != (None, None):
+            filters.append(_between(self._schema, *days))
+        parts = [(Occur.Must, words), *((Occur.Must, Query.const_score_query(each, 0.0)) for each in filters)]
+        return self._lines(Query.boolean_query(parts), most, start)
+
+    def _lines(self, query: Query, most: int, start: int) -> tuple[list[str], int]:
+        found = self._searcher.search(query, limit=most, offset=start)
+        total: int = getattr(found, "count", None) or 0  # tantivy's stubs lack it
+        return [self._searcher.doc(address)["record"][0].decode() for _, address in found.hits], total
+
+
+def _english() -> TextAnalyzer:
+    """Words without accents and hyphens, by their English stems."""
+    build = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(60))
+    return build.filter(Filter.lowercase()).filter(Filter.ascii_fold()).filter(Filter.stemmer("English")).build()
+
+
+def _between(schema: Schema, first: int | None, last: int | None) -> Query:
+    return Query.range_query(schema, "day", FieldType.Integer, first or 0, last or 99999999)
+
+
+def _schema() -> Schema:
+    schema = SchemaBuilder()
+    for name in _TEXTS:
+        schema.add_text_field(name, tokenizer_name="english", index_option="position")
+    for name in ("name", "tag"):
+        schema.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    schema.add_integer_field("day", indexed=True, fast=True)
+    schema.add_bytes_field("record", stored=True)
+    return schema.build()
+
+
+def _kept_index(files: Sequence[Path], digest: str, kept: Path) -> tuple[Index, LibraryContents]:
+    """Open the index that was kept of files; where there is none, it is made, and put in its place when it is whole."""
+    try:
+        said = json.loads((kept / _MANIFEST).read_text(encoding="utf-8"))
+        held = LibraryContents(**{**said, "topics": tuple(said["topics"]), "sources": tuple(said["sources"])})
+        return Index.open(str(kept)), held
+    except (OSError, ValueError, TypeError, KeyError):
+        pass
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        making = Path(tempfile.mkdtemp(prefix=f"{digest}.", dir=kept.parent))
+    except OSError:  # nothing can be kept here
+        index = Index(_schema())
+        return index, _write_index(index, files, digest)
+    try:
+        contents = _write_index(Index(_schema(), str(making)), files, digest)
+        (making / _MANIFEST).write_text(json.dumps(asdict(contents)), encoding="utf-8")
+        shutil.rmtree(kept, ignore_errors=True)
+        making.rename(kept)
+        return Index.open(str(kept)), contents
+    except OSError as error:
+        raise UsageError(f"the library's index in {kept} cannot be written ({error.strerror})") from None
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+
+
+def _write_index(index: Index, files: Sequence[Path], digest: str) -> LibraryContents:
+    """Index the records of files.
+
+    Raises:
+        UsageError: one cannot be read.
+    """
+    index.register_tokenizer("english", _english())
+    writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
+    kinds, topics, sources = Counter[type](), Counter[str](), set[str]()
+    for row, line in read_rows(files):
+        document = Document(name=row.names(), tag=row.tags(), record=line.encode())
+        for field, texts in row.texts().items():
+            for text in filter(None, texts):
+                document.add_text(field, text)
+        if (day := row.day()) is not None:
+            document.add_integer("day", day)
+        writer.add_document(document)
+        kinds[type(row)] += 1
+        sources.update(tag.removeprefix("source:") for tag in row.tags() if tag.startswith("source:"))
+        if isinstance(row, PublicationRow | TrialRow) and row.topic != "other":
+            topics[row.topic.replace("_", " ")] += 1
+    writer.commit()
+    writer.wait_merging_threads()
+    return LibraryContents(
+        digest=digest,
+        publications=kinds[PublicationRow],
+        trials=kinds[TrialRow],
+        entries=kinds[EntryRow],
+        topics=tuple(topic for topic, _ in topics.most_common()),
+        sources=tuple(sorted(sources)),
+    )
+
+
+class QueryReader:
+    """Reads a boolean query; what is not well formed is passed over.
+
+    Args:
+        schema: of the index.
+        analyzer: of its texts.
+        left_to_right: see `LibraryIndex.search`.
+    """
+
+    def __init__(self, schema: Schema, analyzer: TextAnalyzer, left_to_right: bool) -> None:
+        self._schema, self._analyzer, self._left_to_right = schema, analyzer, left_to_right
+        self._tokens: list[tuple[str, str]] = []
+        self._at = 0
+
+    def read(self, query: str) -> Query | None:
+        """Read a query; None where it holds no term."""
+        query = _SPLIT_RANGE.sub(r"\1:\3[\2]", query)
+        self._tokens = [(token.lastgroup or "", token[token.lastgroup or 0]) for token in _TOKEN.finditer(query)]
+        self._at = 0
+        return self._group((), 0)
+
+    def _next(self, *kinds: str) -> str | None:
+        """Take the next token where it is of one of some kinds."""
+        if self._at < len(self._tokens) and self._tokens[self._at][0] in kinds:
+            self._at += 1
+            return self._tokens[self._at - 1][1]
+        return None
+
+    def _group(self, fields: Sequence[str], depth: int) -> Query | None:
+        """Read up to the closing bracket, or the end."""
+        before: Query | None = None  # alternatives to what is being read
+        found: Query | None = None
+        operator = ""
+        while self._at < len(self._tokens):
+            kind, text = self._tokens[self._at]
+            if (kind, text) == ("bracket", ")"):
+                self._at += 1
+                if depth:
+                    break
+            elif kind == "word" and text in ("AND", "OR", "NOT"):
+                self._at += 1
+                operator = "NOT" if "NOT" in (operator, text) else text
+            else:
+                item = self._item(fields, depth)
+                if item is None:
+                    continue
+                if operator == "OR" and not self._left_to_right:
+                    before, found = _either(before, found), item
+                elif operator == "OR":
+                    found = _either(found, item)
+                elif operator == "NOT":
+                    left = found or Query.all_query()
+                    found = Query.boolean_query([(Occur.Must, left), (Occur.MustNot, item)])
+                else:
+                    found = item if found is None else Query.boolean_query([(Occur.Must, found), (Occur.Must, item)])
+                operator = ""
+        return _either(before, found)
+
+    def _item(self, fields: Sequence[str], depth: int) -> Query | None:
+        """Read a group, a phrase, a range, or words up to the next operator."""
+        if self._next("bracket"):
+            return self._group(fields, depth + 1) if depth < _DEEPEST else None
+        if (name := self._next("prefix", "area")) is not None:
+            inner = _FIELDS.get(name.lower(), ())
+            if (word := self._next("word")) is not None:
+                return self._term(word, inner)
+            return self._item(inner, depth) if self._at < len(self._tokens) else None
+        if (ends := self._next("range")) is not None:
+            return self._term(ends.replace(" TO ", ":"), ("day",))
+        if (text := self._next("phrase")) is None:
+            words = []
+            while self._at < len(self._tokens) and self._tokens[self._at] not in _OPERATORS:
+                if (word := self._next("word")) is None:
+                    break
+                words.append(word)
+            tag = self._next("tag")
+            if tag is None and len(words) > 1:
+                each = [term for word in words if (term := self._term(word, fields)) is not None]
+                return Query.boolean_query([(Occur.Must, term) for term in each]) if each else None
+            text = " ".join(words)
+        else:
+            tag = self._next("tag")
+        if tag is None:
+            return self._term(text, fields)
+        return self._term(text, _FIELDS.get(tag.partition(":")[0].strip().lower(), ()))
+
+    def _term(self, text: str, fields: Sequence[str]) -> Query | None:
+        """Words that stand side by side in one of some fields, or anywhere where none is named; None for no words."""
+        if text in ("*", "*:*"):
+            return Query.all_query()
+        if "day" in fields:
+            low, _, high = text.replace('"', "").partition(":")
+            first, last = (re.sub(r"\D", "", each) for each in (low, high or low))
+            return _between(self._schema, int(f"{first:0<8}"), int(f"{last:9<8}")) if first and last else None
+        words = self._analyzer.analyze(text)
+        if not words:
+            return None
+        found = []
+        for field in fields or _EVERYWHERE:
+            if text.endswith("*") and len(words) > 1:
+                query = Query.phrase_prefix_query(self._schema, field, [*words])
+            elif text.endswith("*"):
+                begun = "".join(filter(str.isalnum, text.lower()))
+                query = Query.regex_query(self._schema, field, f"({begun}|{words[0]}).*")
+            elif len(words) > 1:
+                query = Query.phrase_query(self._schema, field, [*words])
+            else:
+                query = Query.term_query(self._schema, field, words[0])
+            found.append(Query.boost_query(query, _TITLE_WEIGHT) if field == "title" else query)
+        return Query.boolean_query([(Occur.Should, query) for query in found])
+
+
+def _either(one: Query | None, other: Query | None) -> Query | None:
+    if one is None or other is None:
+        return one or other
+    return Query.boolean_query([(Occur.Should, one), (Occur.Should, other)])
