@@ -32,7 +32,7 @@ from scipy.sparse import csr_matrix
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from willowbark.tools.ranking import stem, stems
+from willowbark.tools.lexicon.stemming import stem, stems
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.features import View
 from willowbark.tools.reading.learned import context_of, sentence_features

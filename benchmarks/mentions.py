@@ -3,10 +3,9 @@
     python -m benchmarks.mentions --data ../shared/data/benchmarks
 
 The rules were tuned on CDR_TrainingSet; CDR_DevelopmentSet is what counts. The corpus marks every chemical, while
-Willowbark looks for drugs: `chemicals` is the dictionary unpruned, `drugs` the pruned one, which is bound to miss the
-chemicals that are no drugs. "Spans" counts mentions whose first and last letters both agree. "Concepts" counts each
-concept once an abstract: a found name is the concept that the abstract's own annotation gives to that spelling, or
-else to that canonical name, and a wrong one when there is none.
+Willowbark looks for drugs, and is bound to miss the chemicals that are none. "Spans" counts mentions whose first and
+last letters both agree. "Concepts" counts each concept once an abstract: a found name is the concept that the
+abstract's own annotation gives to that spelling, or else to that canonical name, and a wrong one when there is none.
 
 Corpus: Li et al. 2016, https://doi.org/10.1093/database/baw068.
 """
@@ -18,11 +17,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from willowbark.tools.lexicon import ConditionMention, DrugMention, find_chemicals, find_conditions, find_drugs
+from willowbark.tools.lexicon import find_conditions, find_drugs
+from willowbark.tools.lexicon.matching import Mention
 
 SETS = ("CDR_TrainingSet", "CDR_DevelopmentSet")
-FINDERS: dict[str, tuple[str, Callable[[str], list[DrugMention] | list[ConditionMention]]]] = {
-    "chemicals": ("Chemical", find_chemicals),
+FINDERS: dict[str, tuple[str, Callable[[str], list[Mention]]]] = {
     "drugs": ("Chemical", find_drugs),
     "conditions": ("Disease", find_conditions),
 }
@@ -62,7 +61,7 @@ def documents(path: Path) -> Iterator[tuple[str, list[Gold]]]:
             yield text, [Gold(int(row[1]), int(row[2]), *row[3:6]) for row in fields if len(row) >= 6]
 
 
-def score_spans(pairs: Iterable[tuple[list[Gold], list[DrugMention] | list[ConditionMention]]]) -> Score:
+def score_spans(pairs: Iterable[tuple[list[Gold], list[Mention]]]) -> Score:
     """Mentions whose first and last letters both agree."""
     total = Counter[str]()
     for gold, found in pairs:
@@ -72,7 +71,7 @@ def score_spans(pairs: Iterable[tuple[list[Gold], list[DrugMention] | list[Condi
     return Score(total["hits"], total["found"], total["due"])
 
 
-def score_concepts(pairs: Iterable[tuple[list[Gold], list[DrugMention] | list[ConditionMention]]]) -> Score:
+def score_concepts(pairs: Iterable[tuple[list[Gold], list[Mention]]]) -> Score:
     """Concepts, each once an abstract."""
     total = Counter[str]()
     for gold, found in pairs:
@@ -102,7 +101,7 @@ def main() -> None:
         texts = list(documents(data / f"{name}.PubTator.txt.gz"))
         print(f"{name}: {len(texts)} abstracts")
         for label, (kind, find) in FINDERS.items():
-            pairs = [([mention for mention in gold if mention.kind == kind], find(text)) for text, gold in texts]
+            pairs = [([each for each in gold if each.kind == kind], find(text)) for text, gold in texts]
             print(f"  {label:<10}  spans     {score_spans(pairs)}")
             print(f"  {'':<10}  concepts  {score_concepts(pairs)}")
 

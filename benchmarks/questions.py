@@ -17,8 +17,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from willowbark.tools.lexicon.stemming import stems
 from willowbark.tools.questions import parse_question
-from willowbark.tools.ranking import stems
 
 HERE = Path(__file__).parent
 OWN = HERE.parent / "tests" / "cases" / "questions.tsv"

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.ranking import rank, stems
+from willowbark.tools.lexicon.stemming import stems
+from willowbark.tools.ranking import rank
 
 
 def record(content: str, *, pmid: str = "1", title: str = "T") -> Evidence:

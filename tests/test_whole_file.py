@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from willowbark.tools.lexicon.drugs import _drugs_alone, drug_names
 from willowbark.tools.whole_file import Table, cached_table
 
 
@@ -80,13 +79,3 @@ def test_a_full_disk_leaves_no_half_file(source: Path, monkeypatch: pytest.Monke
 
     assert cached_table("names", [source], Maker(source)) == {"names": ["aspirin"]}
     assert files(source) == []
-
-
-def test_drugs_from_the_cache_are_those_that_were_made() -> None:
-    drug_names.cache_clear()
-    drug_names()  # leaves them in the cache
-    drug_names.cache_clear()
-    kept, made = drug_names(), _drugs_alone()
-
-    assert dict(kept.phrases) == dict(made.phrases)
-    assert (kept.synonyms, kept.drugbank_ids, kept.mesh_ids) == (made.synonyms, made.drugbank_ids, made.mesh_ids)

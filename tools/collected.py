@@ -22,7 +22,7 @@ from .enclosure import visible
 from .errors import UsageError
 from .evidence import Evidence, merge
 from .lexicon import common_drug_names, find_drugs
-from .ranking import content_words
+from .lexicon.stemming import content_words
 from .reading.screening import readable
 from .reading.text import sentence_spans
 from .records import Kind

@@ -18,7 +18,7 @@ from typing import Literal
 from willowbark.tools.enclosure import visible
 from willowbark.tools.lexicon import canonical_drug, find_drugs
 from willowbark.tools.lexicon.matching import PhraseIndex, phrase_key
-from willowbark.tools.ranking import stem
+from willowbark.tools.lexicon.stemming import stem
 from willowbark.tools.reading.numbers import spelled_number
 from willowbark.tools.reading.screening import folded
 from willowbark.tools.reading.text import plain as marks_plain
@@ -104,7 +104,7 @@ def words(text: str, aliases: Aliases) -> list[Word]:
     united = _NEGATED.sub(" not", _JOINED.sub(r"not \2", marks_plain(folded(text).translate(_GREEK))))
     known = PhraseIndex({phrase_key(name): drug for name, drug in aliases.items()})
     named = [(each.start, each.end, each.name) for each in find_drugs(united)]
-    named += [(each.start, each.end, each.value) for each in known.find(united)]
+    named += [(each.start, each.end, each.name) for each in known.find(united)]
     found: list[Word] = []
     free = 0
     for token in _TOKEN.finditer(united):

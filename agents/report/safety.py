@@ -12,8 +12,8 @@ from willowbark.tools.appraisal.harms import NOT_PATIENTS, told_of_harm
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, withdrawn
+from willowbark.tools.lexicon.stemming import stems
 from willowbark.tools.questions.question import speaks_of
-from willowbark.tools.ranking import stems
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Approval, Drug, Label

@@ -14,8 +14,8 @@ from willowbark.tools.appraisal.candidates import Candidate, on_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions
+from willowbark.tools.lexicon.stemming import content_words
 from willowbark.tools.questions import Question
-from willowbark.tools.ranking import content_words
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import effect_sizes_of, figures
 from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
@@ -177,7 +177,7 @@ def _effects(appraised: AppraisedRecord, told: _Told) -> tuple[list[EffectSize],
 
 
 def _conditions(text: str) -> set[str]:
-    return {name for name, _, _ in find_known_conditions(text)}
+    return {name for name, *_ in find_known_conditions(text)}
 
 
 def _on_harm(sentence: str) -> bool:

@@ -17,8 +17,8 @@ from willowbark.tools.sources.card import STUDIES
 from ..evidence import Evidence
 from ..lexicon import canonical_drug
 from ..lexicon.drug_classes import belongs_to_class
+from ..lexicon.stemming import content_words, stem, stems, stems_among
 from ..questions import Question, parse_question
-from ..ranking import content_words, stem, stems, stems_among
 from ..reading.design import RANDOMISED
 from ..reading.document import Document
 from ..reading.screening import readable

@@ -11,9 +11,9 @@ from willowbark.tools.registry import kind_of
 from ..evidence import Evidence
 from ..lexicon import canonical_condition
 from ..lexicon.conditions import is_generic
+from ..lexicon.stemming import stems
 from ..questions import Question
 from ..questions.question import speaks_of
-from ..ranking import stems
 from ..reading.document import Document, Sentence
 from ..reading.numbers import figures
 from ..reading.reading import Reading

@@ -1,7 +1,6 @@
 """Names of drugs, drug classes and conditions, found in text without a model."""
 
 from .conditions import (
-    ConditionMention,
     asked_condition,
     canonical_condition,
     condition_synonyms,
@@ -9,31 +8,11 @@ from .conditions import (
     find_deeds,
     find_people,
     is_generic,
-    related_conditions,
 )
-from .drug_classes import (
-    ClassMention,
-    canonical_class,
-    class_members,
-    class_synonyms,
-    find_drug_classes,
-    is_class_member,
-)
-from .drugs import (
-    DrugMention,
-    canonical_drug,
-    common_drug_names,
-    drug_synonyms,
-    find_chemicals,
-    find_drugs,
-    same_drug,
-    withdrawn,
-)
+from .drug_classes import canonical_class, class_members, class_synonyms, find_drug_classes, is_class_member
+from .drugs import canonical_drug, common_drug_names, drug_synonyms, find_drugs, same_drug, withdrawn
 
 __all__ = [
-    "ClassMention",
-    "ConditionMention",
-    "DrugMention",
     "asked_condition",
     "canonical_class",
     "canonical_condition",
@@ -43,7 +22,6 @@ __all__ = [
     "common_drug_names",
     "condition_synonyms",
     "drug_synonyms",
-    "find_chemicals",
     "find_conditions",
     "find_deeds",
     "find_drug_classes",
@@ -51,7 +29,6 @@ __all__ = [
     "find_people",
     "is_class_member",
     "is_generic",
-    "related_conditions",
     "same_drug",
     "withdrawn",
 ]

@@ -4,42 +4,60 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from ..ranking import stems
 from .conditions import canonical_condition, condition_synonyms, is_generic
-from .matching import PhraseIndex, phrase_key, read_table, split_names
+from .matching import Mention, PhraseIndex, phrase_key, read_table, split_names
+from .stemming import stems
 
 
-@dataclass(frozen=True, slots=True)
-class ClassMention:
-    """A drug class named in a text."""
+@dataclass(frozen=True)
+class _Classes:
+    """The table of classes, by name."""
 
-    name: str
-    """The class, lower case, plural."""
-    text: str
-    """The words of the text, as they stand."""
-    start: int
-    """Character offset of the first letter."""
-    end: int
-    """Character offset after the last letter."""
-    members: tuple[str, ...]
-    """Generic names that belong to the class beyond doubt; never all of them, and empty for the widest classes."""
+    index: PhraseIndex
+    members: Mapping[str, tuple[str, ...]]
+    stems: Mapping[str, tuple[str, ...]]
+    """Endings of generic names; those of the classes within a class too."""
+    uses: Mapping[str, tuple[str, ...]]
+    """The conditions by which a class is named ("blood pressure drugs")."""
+    synonyms: Mapping[str, tuple[str, ...]]
 
 
-def find_drug_classes(text: str) -> list[ClassMention]:
+@cache
+def _classes() -> _Classes:
+    rows = {row["name"]: row for row in read_table("drug_classes.tsv")}
+
+    def within(name: str) -> Iterator[str]:
+        """A class and the classes that belong to it whole, which its members name behind @."""
+        yield name
+        for member in split_names(rows[name]["members"]):
+            if member.startswith("@"):
+                yield from within(member[1:])
+
+    def united(name: str, column: str) -> tuple[str, ...]:
+        listed = (entry for each in within(name) for entry in split_names(rows[each][column]))
+        return tuple(dict.fromkeys(entry for entry in listed if not entry.startswith("@")))
+
+    synonyms = {name: (name, *split_names(row["synonyms"])) for name, row in rows.items()}
+    return _Classes(
+        index=PhraseIndex({phrase_key(spelling): name for name, known in synonyms.items() for spelling in known}),
+        members={name: united(name, "members") for name in rows},
+        stems={name: united(name, "stems") for name in rows},
+        uses={name: split_names(row["used_for"]) for name, row in rows.items()},
+        synonyms=synonyms,
+    )
+
+
+def find_drug_classes(text: str) -> list[Mention]:
     """The drug classes that a text names, in its order.
 
     >>> [found.name for found in find_drug_classes("β-blockers or an ACE inhibitor")]
     ['beta-blockers', 'ace inhibitors']
     """
-    known = _classes()
-    return [
-        ClassMention(found.value, text[found.start : found.end], found.start, found.end, known.members[found.value])
-        for found in known.index.find(text)
-    ]
+    return list(_classes().index.find(text))
 
 
 def class_members(name: str) -> tuple[str, ...]:
-    """The listed members of a class under any of its names; empty when the class is not known."""
+    """The listed members of a class under any of its names; never all of them, and empty when it is not known."""
     return _classes().members.get(canonical_class(name) or "", ())
 
 
@@ -68,8 +86,10 @@ def belongs_to_class(drug: str, marketed_for: Iterable[str], classes: Sequence[s
         marketed_for: conditions that it is marketed for, as the drug databases name them.
         classes: as `Question.drug_classes` names them.
 
-    >>> belongs_to_class("propranolol", (), ["beta-blockers"]), belongs_to_class("x", ["Epilepsy"], ["antiepileptics"])
-    (True, True)
+    >>> belongs_to_class("propranolol", (), ["beta-blockers"])
+    True
+    >>> belongs_to_class("clonazepam", ["Epilepsy"], ["antiepileptic drugs"])
+    True
     """
     indications = list(marketed_for)
     for name in classes:
@@ -98,43 +118,3 @@ def class_synonyms(name: str) -> tuple[str, ...]:
     """All known names of a class, the common one first; only the name as given when it is not known."""
     known = canonical_class(name)
     return _classes().synonyms[known] if known else (name,)
-
-
-@dataclass(frozen=True)
-class _Classes:
-    """The table of classes, by name."""
-
-    index: PhraseIndex[str]
-    members: Mapping[str, tuple[str, ...]]
-    stems: Mapping[str, tuple[str, ...]]
-    """Endings of generic names; those of the classes within a class too."""
-    uses: Mapping[str, tuple[str, ...]]
-    synonyms: Mapping[str, tuple[str, ...]]
-
-
-@cache
-def _classes() -> _Classes:
-    rows = {row["name"]: row for row in read_table("drug_classes.tsv")}
-    synonyms = {name: (name, *split_names(row["synonyms"])) for name, row in rows.items()}
-    within = {name: tuple(_within(name, rows)) for name in rows}
-    return _Classes(
-        PhraseIndex({phrase_key(spelling): name for name, known in synonyms.items() for spelling in known}),
-        {name: _united(rows, within[name], "members") for name in rows},
-        {name: _united(rows, within[name], "stems") for name in rows},
-        {name: split_names(row["used_for"]) for name, row in rows.items()},
-        synonyms,
-    )
-
-
-def _within(name: str, rows: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """A class and the classes that belong to it whole."""
-    yield name
-    for member in split_names(rows[name]["members"]):
-        if member.startswith("@"):
-            yield from _within(member[1:], rows)
-
-
-def _united(rows: Mapping[str, Mapping[str, str]], names: tuple[str, ...], column: str) -> tuple[str, ...]:
-    """What the cells of several classes list, each once."""
-    listed = (entry for name in names for entry in split_names(rows[name][column]) if not entry.startswith("@"))
-    return tuple(dict.fromkeys(listed))

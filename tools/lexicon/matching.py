@@ -1,13 +1,11 @@
-"""Longest-match search for known phrases, blind to case, hyphens and Greek letters, exact about positions."""
+"""Longest-match search for known phrases, exact about positions; tables of names, and patterns written as cues."""
 
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Generic, NamedTuple, TypeVar
-
-Value = TypeVar("Value")
+from typing import NamedTuple
 
 _WORD = re.compile(r"[^\W_]+")
 _GREEK = str.maketrans(
@@ -19,7 +17,6 @@ _GREEK = str.maketrans(
 _WITHIN_A_NAME = re.compile(r"\s{1,3}|(?<=\b[A-Za-z])\.\s|\s?[-\u2010-\u2015\u2212/+]\s?|['\u2019.,()]")
 
 _ABBREVIATION = re.compile(r"\s?[(\[]([A-Z][A-Za-z]?[A-Z0-9-]{0,5}[A-Z0-9])s?[)\]]")
-_OPENING, _CLOSING = ("(", "["), (")", "]")
 
 
 class Token(NamedTuple):
@@ -30,12 +27,13 @@ class Token(NamedTuple):
     end: int
 
 
-class Match(NamedTuple, Generic[Value]):
-    """A known phrase in a text: `start` and `end` are character offsets, `end` exclusive."""
+class Mention(NamedTuple):
+    """Something that a text names: its common name, character offsets (`end` exclusive), and the words of the text."""
 
-    value: Value
+    name: str
     start: int
     end: int
+    text: str
 
 
 def tokens(text: str) -> list[Token]:
@@ -44,28 +42,22 @@ def tokens(text: str) -> list[Token]:
     >>> [token.key for token in tokens("β-Blockers")]
     ['beta', 'blockers']
     """
-    words = _words_of(text)
-    return [Token(key, start, end) for key, (start, end) in zip(words.keys, words.spans, strict=True)]
-
-
-class _Words(NamedTuple):
-    """The words of a text: their keys, and where they stand."""
-
-    keys: Sequence[str]
-    spans: Sequence[tuple[int, int]]
+    keys, spans = _words_of(text)
+    return [Token(key, start, end) for key, (start, end) in zip(keys, spans, strict=True)]
 
 
 @lru_cache(maxsize=8)  # drugs, conditions and classes are looked for in the same text, one after the other
-def _words_of(text: str) -> _Words:
+def _words_of(text: str) -> tuple[Sequence[str], Sequence[tuple[int, int]]]:
+    """The keys of a text's words, and where they stand."""
     spans = [found.span() for found in _WORD.finditer(text)]
     if text.isascii():
         lowered = text.lower()
-        return _Words([lowered[start:end] for start, end in spans], spans)
-    return _Words([_plain(text[start:end]) for start, end in spans], spans)
+        return [lowered[start:end] for start, end in spans], spans
+    return [_plain(text[start:end]) for start, end in spans], spans
 
 
 def phrase_key(phrase: str) -> str:
-    """The form under which spellings of one phrase coincide.
+    """The form under which spellings of one phrase coincide, blind to case, hyphens and Greek letters.
 
     >>> phrase_key("Isosorbide-5-Mononitrate") == phrase_key("isosorbide 5 mononitrate")
     True
@@ -80,10 +72,10 @@ def _plain(word: str) -> str:
     return lowered if lowered.isascii() else lowered.translate(_GREEK)
 
 
-class PhraseIndex(Generic[Value]):
-    """Phrases to look for, each with the value that a match stands for."""
+class PhraseIndex:
+    """Phrases to look for, each with the common name of what it names."""
 
-    def __init__(self, phrases: Mapping[str, Value]) -> None:
+    def __init__(self, phrases: Mapping[str, str]) -> None:
         """Index phrases that are already in the form of `phrase_key`."""
         self._phrases = phrases
         self._longest: dict[str, int] = {}
@@ -93,60 +85,56 @@ class PhraseIndex(Generic[Value]):
             if longest.get(first, 0) < size:
                 longest[first] = size
 
-    def get(self, phrase: str) -> Value | None:
-        """The value of a whole phrase in any spelling, or None when it is not known."""
+    def get(self, phrase: str) -> str | None:
+        """The common name of a whole phrase in any spelling, or None when it is not known."""
         return self._phrases.get(phrase_key(phrase))
 
-    def find(self, text: str) -> Iterator[Match[Value]]:
+    def find(self, text: str) -> Iterator[Mention]:
         """The known phrases of a text, left to right, the longest first, never overlapping."""
-        words, longest = _words_of(text), self._longest
+        keys, spans = _words_of(text)
+        phrases, longest = self._phrases, self._longest
         free = 0
-        for at in [at for at, key in enumerate(words.keys) if key in longest]:
-            if at >= free and (size := self._longest_match(text, words, at)):
-                free = at + size
-                value = self._phrases[" ".join(words.keys[at:free])]
-                yield Match(value, words.spans[at][0], words.spans[free - 1][1])
-
-    def _longest_match(self, text: str, words: _Words, at: int) -> int:
-        """The number of words of the longest phrase that begins at a word: 0 when none does."""
-        keys, spans, phrases = words.keys, words.spans, self._phrases
-        key = keys[at]
-        best = 1 if key in phrases else 0
-        for size in range(2, min(self._longest[key], len(keys) - at) + 1):
-            last = at + size - 1
-            if not _WITHIN_A_NAME.fullmatch(text, spans[last - 1][1], spans[last][0]):
-                break
-            key = f"{key} {keys[last]}"
-            if key in phrases:
-                best = size
-        return best
+        for at in [at for at, key in enumerate(keys) if key in longest]:
+            if at < free:
+                continue
+            key = keys[at]
+            best = 1 if key in phrases else 0
+            for size in range(2, min(longest[key], len(keys) - at) + 1):
+                last = at + size - 1
+                if not _WITHIN_A_NAME.fullmatch(text, spans[last - 1][1], spans[last][0]):
+                    break
+                key = f"{key} {keys[last]}"
+                if key in phrases:
+                    best = size
+            if best:
+                free = at + best
+                start, end = spans[at][0], spans[free - 1][1]
+                yield Mention(phrases[" ".join(keys[at:free])], start, end, text[start:end])
 
 
-def abbreviated(text: str, matches: list[Match[Value]]) -> list[Match[Value]]:
-    """Where a text uses the abbreviations that it defines beside the given matches.
+def abbreviated(text: str, mentions: list[Mention]) -> list[Mention]:
+    """Where a text uses the abbreviations that it defines beside the given mentions, before or behind a bracket.
 
-    >>> known = PhraseIndex({"isosorbide mononitrate": 1})
+    >>> known = PhraseIndex({"isosorbide mononitrate": "ismn"})
     >>> text = "Isosorbide mononitrate (ISMN); ISMN alone"
-    >>> [text[found.start : found.end] for found in abbreviated(text, list(known.find(text)))]
+    >>> [found.text for found in abbreviated(text, list(known.find(text)))]
     ['ISMN', 'ISMN']
     """
-    meanings: dict[str, Value] = {}
-    for match in matches:
-        after = _ABBREVIATION.match(text, match.end)
-        before = text[max(0, match.start - 12) : match.start]
-        short = after[1] if after else _before_it(before) if text[match.end : match.end + 1] in _CLOSING else ""
-        if short and short[0].casefold() == text[match.start].casefold():
-            meanings.setdefault(short, match.value)
+    meanings: dict[str, str] = {}
+    for name, start, end, _ in mentions:
+        short = ""
+        if after := _ABBREVIATION.match(text, end):
+            short = after[1]
+        elif text[end : end + 1] in (")", "]") and text[max(0, start - 1) : start] in ("(", "["):  # "ETN (etanercept)"
+            before = text[max(0, start - 12) : start - 1].split()
+            if before and before[-1].isupper() and before[-1].isalnum() and len(before[-1]) > 1:
+                short = before[-1]
+        if short and short[0].casefold() == text[start].casefold():
+            meanings.setdefault(short, name)
     if not meanings:
         return []
     uses = re.compile(r"(?<![\w-])(?:" + "|".join(map(re.escape, meanings)) + r")(?!\w)")
-    return [Match(meanings[use.group()], use.start(), use.end()) for use in uses.finditer(text)]
-
-
-def _before_it(text: str) -> str:
-    """The abbreviation that a text ends with before an opening bracket: "ETN (etanercept)"; empty for none."""
-    words = text[:-1].split() if text[-1:] in _OPENING else []
-    return words[-1] if words and words[-1].isupper() and words[-1].isalnum() and len(words[-1]) > 1 else ""
+    return [Mention(meanings[use.group()], use.start(), use.end(), use.group()) for use in uses.finditer(text)]
 
 
 def long_forms(text: str) -> dict[str, str]:
@@ -175,11 +163,11 @@ def long_forms(text: str) -> dict[str, str]:
     return found
 
 
-def apart(preferred: list[Match[Value]], others: list[Match[Value]]) -> list[Match[Value]]:
-    """The preferred matches with those of the others that overlap none of them, in the order of the text."""
-    taken = {at for match in preferred for at in range(match.start, match.end)}
-    free = [match for match in others if taken.isdisjoint(range(match.start, match.end))]
-    return sorted([*preferred, *free], key=lambda match: match.start)
+def apart(preferred: Sequence[Mention], others: Sequence[Mention]) -> list[Mention]:
+    """The preferred mentions with those of the others that overlap none of them, in the order of the text."""
+    taken = {at for mention in preferred for at in range(mention.start, mention.end)}
+    free = [mention for mention in others if taken.isdisjoint(range(mention.start, mention.end))]
+    return sorted([*preferred, *free], key=lambda mention: mention.start)
 
 
 def read_table(name: str, package: str = __package__) -> list[dict[str, str]]:
@@ -207,22 +195,20 @@ def cues(cell: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
     >>> cues("no _ benefit/effect*|^ *itis").findall("Neuritis: no clear, lasting effects")
     ['Neuritis', 'no clear, lasting effects']
     """
-    return re.compile(written(cell), flags)
+    return re.compile(cue_pattern(cell), flags)
 
 
-def written(cell: str) -> str:
-    """What `cues` makes a pattern of."""
-    return rf"(?<!\w)(?:{'|'.join(map(_cue, split_names(cell)))})(?!\w)"
-
-
-def _cue(cue: str) -> str:
-    *words, last = cue.replace("-", " ").split()
-    return "".join(_PLACES.get(word) or _word(word) for word in words) + _either(last)
-
-
-def _word(word: str) -> str:
-    told = f"{_either(word.rstrip('?'))}{_BETWEEN}"
-    return f"(?:{told})?" if word.endswith("?") else told
+def cue_pattern(cell: str) -> str:
+    """The regular expression of the cues in a table cell, to be part of another."""
+    patterns = []
+    for cue in split_names(cell):
+        *words, last = cue.replace("-", " ").split()
+        pattern = ""
+        for word in words:
+            optional = f"{_either(word.rstrip('?'))}{_BETWEEN}"
+            pattern += _PLACES.get(word) or (f"(?:{optional})?" if word.endswith("?") else optional)
+        patterns.append(pattern + _either(last))
+    return rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)"
 
 
 def _either(word: str) -> str:

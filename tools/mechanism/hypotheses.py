@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from ..appraisal.candidates import Candidate
 from ..evidence import Evidence
 from ..questions import Question
-from ..ranking import bare
+from ..questions.query import bare_name
 from ..sources.publications import is_code
 from .graph import MechanismGraph
 from .steps import Chain
@@ -65,7 +65,7 @@ def _quoted(name: str) -> str:
     parts = [part.strip() for part in name.split(",")]
     if len(parts) > 1 and all(part[:1].isupper() and is_code(part, 2, 12, "-") for part in parts):
         return f"({' OR '.join(parts)})"
-    plain = bare(name, "'-")
+    plain = bare_name(name, "'-")
     return f'"{plain}"' if " " in plain else plain
 
 

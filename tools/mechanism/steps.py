@@ -32,8 +32,8 @@ from willowbark.tools.registry import kind_of
 from ..appraisal.appraised import condition_names
 from ..evidence import Evidence
 from ..lexicon import find_drugs
+from ..lexicon.stemming import content_words, stems, stems_among
 from ..questions import Question
-from ..ranking import content_words, stems, stems_among
 from ..reading.document import Document
 from ..reading.text import says
 

@@ -42,9 +42,10 @@ _OPENINGS = frozenset("what which who whose where when why how is are was were d
 class Name(NamedTuple):
     """A drug, a class of drugs or a condition that a question names; `end` exclusive."""
 
-    value: str
+    name: str
     start: int
     end: int
+    text: str
     kind: Literal["drug", "class", "condition"]
 
     @property
@@ -89,7 +90,7 @@ def asking_words(kind: Kind) -> frozenset[str]:
 def mask_names(text: str, names: Sequence[Name]) -> list[str]:
     """The words of a question in lower case after ^, names masked; a class that is asked for is no named drug.
 
-    >>> names = [Name("triptans", 6, 14, "class"), Name("migraine", 23, 31, "condition")]
+    >>> names = [Name("triptans", 6, 14, "triptans", "class"), Name("migraine", 23, 31, "migraine", "condition")]
     >>> mask_names("Which triptans fail in migraine?", names)
     ['^', 'which', 'DRUGS', 'fail', 'in', 'COND']
     """

@@ -130,6 +130,15 @@ def without_tags(query: str) -> str:
     return " ".join(_TAGS.sub("", query).split())
 
 
+def bare_name(name: str, kept: str = "") -> str:
+    """A name without signs that a source could take for syntax: letters, digits, underscores, blanks, and what is kept.
+
+    >>> bare_name("5-HT1B (human)", "-")
+    '5-HT1B human'
+    """
+    return " ".join("".join(each if each.isalnum() or each in kept or each == "_" else " " for each in name).split())
+
+
 def is_noise(word: str) -> bool:
     """Whether a word is one of asking, which no source needs."""
     return word.lower() in _NOISE and word not in _NAMES_THAT_ARE_WORDS
@@ -245,7 +254,7 @@ def _find_concept(words: str) -> tuple[str, tuple[str, ...]] | None:
     if name := canonical_drug(words):
         return f"drug {name}", common_drug_names(name)
     name = asked_condition(words)
-    if name and all(known == name for known, _, _ in find_known_conditions(words)):
+    if name and all(known == name for known, *_ in find_known_conditions(words)):
         return f"condition {name}", condition_synonyms(name)
     return None
 

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from ..errors import SourceRefused, UsageError
 from ..lexicon import find_conditions, find_deeds, find_drug_classes, find_drugs, find_people
 from ..lexicon.conditions import find_known_conditions
-from ..lexicon.matching import Match, Token, apart, cues, read_table, tokens
+from ..lexicon.matching import Mention, Token, apart, cues, read_table, tokens
 from .kinds import ON_HARM, Kind, Name, asking_words, kind_of
 from .query import PREVENTION_WORD, as_boolean, bare_words, distinct_words, is_noise, normalise_text, read_units
 
@@ -161,11 +161,11 @@ def parse_question(question: str) -> Question:
     return Question(
         text=question,
         kind=kind,
-        conditions=distinct_words(name.value for name in kept if name.kind == "condition"),
-        drugs=distinct_words(name.value for name in kept if name.kind == "drug"),
-        drug_classes=distinct_words(name.value for name in kept if name.kind == "class"),
-        excluded_drugs=distinct_words(name.value for name in left_out if name.kind == "drug"),
-        excluded_classes=distinct_words(name.value for name in left_out if name.kind == "class"),
+        conditions=distinct_words(name.name for name in kept if name.kind == "condition"),
+        drugs=distinct_words(name.name for name in kept if name.kind == "drug"),
+        drug_classes=distinct_words(name.name for name in kept if name.kind == "class"),
+        excluded_drugs=distinct_words(name.name for name in left_out if name.kind == "drug"),
+        excluded_classes=distinct_words(name.name for name in left_out if name.kind == "class"),
         population=population,
         sex=find_sex(text),
         intent=intent,
@@ -277,31 +277,28 @@ def _find_names(text: str) -> list[Name]:
     What is to be done ("quit smoking") names a condition as its name does; who has it does where nothing else is named.
     A condition before a word for drugs names a class ("gout drugs") where another condition is asked about.
     """
-    known = [Match(*each) for each in find_known_conditions(text)]
+    known = find_known_conditions(text)
 
-    def is_part(one: Match[str], of: Iterable[Match[str]]) -> bool:  # "cocaine" of "cocaine-related disorders"
+    def is_part(one: Mention, of: Iterable[Mention]) -> bool:  # "cocaine" of "cocaine-related disorders"
         return any(
             each.start <= one.start and one.end <= each.end and one.end - one.start < each.end - each.start
             for each in of
         )
 
-    drugs = [Match(found.name, found.start, found.end) for found in find_drugs(text)]
-    drugs = [each for each in drugs if not is_part(each, known)]
-    classes = [Match(found.name, found.start, found.end) for found in find_drug_classes(text)]
-    classes = [each for each in classes if not is_part(each, [*known, *drugs])]
-    named = [Match(found.name, found.start, found.end) for found in find_conditions(text)]
+    drugs = [each for each in find_drugs(text) if not is_part(each, known)]
+    classes = [each for each in find_drug_classes(text) if not is_part(each, [*known, *drugs])]
     deeds = [deed for deed in find_deeds(text) if not any(is_part(each, [deed]) for each in known)]
-    found = apart(classes, apart(deeds, named) or find_people(text))
-    conditions = [match for match in found if match not in classes]
+    found = apart(classes, apart(deeds, find_conditions(text)) or find_people(text))
+    conditions = [each for each in found if each not in classes]
 
     by_use = []
-    for match in conditions:
-        rest = text[match.end :].lower().removeprefix(" lowering").removeprefix("-lowering")
+    for each in conditions:
+        rest = text[each.end :].lower().removeprefix(" lowering").removeprefix("-lowering")
         if rest[:1].isspace() and bare_words(rest[:40])[:1] and bare_words(rest[:40])[0] in _DRUGS:
-            by_use.append(match)
-    if len({match.value for match in conditions}) > len({match.value for match in by_use}):
-        conditions = [match for match in conditions if match not in by_use]
-        classes += [Match(f"{match.value} drugs", match.start, match.end) for match in by_use]
+            by_use.append(each)
+    if len({each.name for each in conditions}) > len({each.name for each in by_use}):
+        conditions = [each for each in conditions if each not in by_use]
+        classes += [each._replace(name=f"{each.name} drugs") for each in by_use]
     return sorted(
         [
             *(Name(*each, "class") for each in classes),
@@ -364,7 +361,7 @@ def _exclusions(text: str, excluded: Sequence[_Excluded]) -> list[_Edit]:
     guarded, words, edits = _guarded(text), tokens(text), list[_Edit]()
     for name, start, end in excluded:
         if name.start not in guarded and "NOT" not in text[start : name.start]:
-            edits.append(_Edit(start, end, f" NOT {text[name.start : name.end]} "))
+            edits.append(_Edit(start, end, f" NOT {name.text} "))
     for at, word in enumerate(words):
         cue = _cue_at(text, words, at, _EXCLUDES_ANYTHING)
         if cue and word.start not in guarded:
@@ -396,13 +393,13 @@ def _focus(text: str, kind: Kind, names: Sequence[Name], leaves_out: bool, on_po
         prevention = (_Edit(*found.span()) for found in PREVENTION_WORD.finditer(text))
         return [*(_Edit(name.start, name.end) for name in conditions), *prevention]
     if kind == "harm" and conditions:
-        places = {(name.value, name.start, name.end) for name in conditions}
-        return [_Edit(each.start, each.end) for each in find_people(text) if tuple(each) not in places]
+        named = {name[:3] for name in conditions}
+        return [_Edit(each.start, each.end) for each in find_people(text) if each[:3] not in named]
     arms = [name for name in names if name.is_drug]
-    if kind != "compare" or leaves_out or not set('()"').isdisjoint(text) or len({arm.value for arm in arms}) < 2:
+    if kind != "compare" or leaves_out or not set('()"').isdisjoint(text) or len({arm.name for arm in arms}) < 2:
         return []
     first, *others = arms
-    edits = [_Edit(first.start, first.end, " or ".join(text[arm.start : arm.end] for arm in arms))]
+    edits = [_Edit(first.start, first.end, " or ".join(arm.text for arm in arms))]
     for arm in others:
         before = text[: arm.start].rstrip().removesuffix(" or")
         edits.append(_Edit(len(before), arm.end))

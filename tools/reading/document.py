@@ -207,7 +207,7 @@ class Document:
     @cached_property
     def conditions(self) -> list[tuple[str, int, int]]:
         """Conditions known by name, with their character offsets."""
-        return find_known_conditions(self.whole)
+        return [found[:3] for found in find_known_conditions(self.whole)]
 
     @cached_property
     def classes(self) -> list[tuple[str, int, int]]:

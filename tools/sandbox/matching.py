@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from willowbark.tools.ranking import content_words, stem
+from willowbark.tools.lexicon.stemming import content_words, stem
 
 from .syntax import Node, Term, terms
 

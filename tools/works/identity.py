@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from ..errors import SearchError
 from ..evidence import Evidence, surname
 from ..http.transport import Transport
-from ..ranking import words
+from ..lexicon.stemming import words
 from ..records import Noted
 from ..registry import kind_of
 from ..sources.card import PAPERS

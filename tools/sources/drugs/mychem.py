@@ -15,7 +15,7 @@ from typing import Any
 from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, entries, text
 from ...lexicon import canonical_drug, same_drug
-from ...ranking import bare
+from ...questions.query import bare_name
 from ...records import Drug
 from ...records.parts import Development, Mechanism
 from ...search import LookUps, SourceReply
@@ -69,7 +69,7 @@ class MyChem(LookUps):
         }
 
     async def _ask(self, drug: str) -> Sequence[Hit]:
-        name = bare(drug, "-")
+        name = bare_name(drug, "-")
         params = {"q": f'"{name}"', "fields": _FIELDS, "size": _SIZE}
         return await self.transport.get(self.name, "query", params=params, read=parse_hits)
 

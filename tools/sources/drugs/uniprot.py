@@ -24,7 +24,7 @@ from ...http.reply import Reply, at, dicts, entries, read_each
 from ...http.transport import Transport
 from ...lexicon import condition_synonyms
 from ...questions import Question
-from ...ranking import bare
+from ...questions.query import bare_name
 from ...records import Drug, Protein
 from ...records.parts import Involvement, Mechanism, Pathway
 from ...search import LookUps, SourceReply
@@ -75,7 +75,7 @@ class UniProt(LookUps):
         """The proteins involved in the condition that a query names; raises as `find`."""
         condition = (asked.conditions or (asked.words,))[0]
         names = list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]
-        told = " OR ".join(f'cc_disease:"{name}"' for name in (bare(each, "'-") for each in names))
+        told = " OR ".join(f'cc_disease:"{name}"' for name in (bare_name(each, "'-") for each in names))
         entries, url = await self._ask(f"({told}) AND {_HUMAN_ALONE}")
         return *read_each(entries, parse_protein), url
 

@@ -21,8 +21,8 @@ from ...errors import UnreadableReply
 from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, count, entries, read_each
 from ...lexicon import canonical_drug, common_drug_names, condition_synonyms, find_drugs, same_drug
+from ...questions.query import bare_name
 from ...questions.question import read_query
-from ...ranking import bare
 from ...reading.text import sentences
 from ...records import Label as DrugLabel
 from ...records.parts import NamedDrug
@@ -153,7 +153,7 @@ def any_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
     >>> any_of(["valproic acid", 'a "b"'])
     '("valproic acid" OR "a b")'
     """
-    plain = (bare(name, "'.,+-") for name in list(names)[:most])
+    plain = (bare_name(name, "'.,+-") for name in list(names)[:most])
     phrases = (f'"{name}"' for name in plain if name)
     return f"({' OR '.join(phrases)})"
 

@@ -21,6 +21,7 @@ from ...errors import RateLimitError, SearchError, SourceRefused, SourceUnavaila
 from ...evidence import checked_identifier
 from ...http.reply import Reply, at, count
 from ...lexicon import find_conditions
+from ...lexicon.conditions import is_in_mesh
 from ...search import Filters, Source, SourceReply
 from ..card import SourceCard
 from ..publications import Citations, DatedFilters, plain_words, redacted
@@ -241,7 +242,7 @@ def _group_with_headings(group: re.Match[str]) -> str:
 def _indexed(words: str) -> str | None:
     """The common name of the condition that words name in full; None where MeSH is not known to have it."""
     whole = (each for each in find_conditions(words) if (each.start, each.end) == (0, len(words)))
-    return next((each.name for each in whole if each.mesh_id), None)
+    return next((each.name for each in whole if is_in_mesh(each.name)), None)
 
 
 def _term(query: str, asked: PubMedFilters) -> str:
