@@ -1,15 +1,15 @@
-"""What judge and report agent share: a model that proposes, a fallback for when it fails, a prompt, a dossier."""
+"""What judge and report agent share: a model that proposes, a fallback, a prompt, and a memory that can be saved."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Self, TypeVar
 
 from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import BaseChatMessage
 from autogen_core import CancellationToken, ComponentModel
 from autogen_core.models import ChatCompletionClient
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from willowbark.tools.ask_records import AskRecords
 from willowbark.tools.collected import CollectedEvidence
@@ -32,7 +32,16 @@ class AnalystConfig(BaseModel):
     """Whether its model may ask the collected records before it answers."""
 
 
-class Analyst(BaseChatAgent):
+class Memory(BaseModel):
+    """What such an agent remembers of one question; saved and loaded as it is."""
+
+    dossier: Dossier = Field(default_factory=Dossier)
+
+
+M = TypeVar("M", bound=Memory)
+
+
+class Analyst(BaseChatAgent, Generic[M]):
     """An agent that asks a model for a typed proposal.
 
     Args:
@@ -42,6 +51,7 @@ class Analyst(BaseChatAgent):
         fallback: proposes in the model's place when that fails; None leaves nothing.
         system_message: the prompt.
         include_rag: whether a language model may ask the collected records before it answers.
+        memory: an empty one.
     """
 
     def __init__(
@@ -51,14 +61,16 @@ class Analyst(BaseChatAgent):
         model_client: ChatCompletionClient,
         fallback: ChatCompletionClient | None,
         system_message: str,
-        include_rag: bool = False,
+        include_rag: bool,
+        memory: M,
     ) -> None:
         super().__init__(name, description)
         self._include_rag = include_rag
         self._model_client = model_client
         self._fallback = fallback
         self._system_message = system_message
-        self._dossier = Dossier()
+        self._memory = memory
+        self._run = RunContext()
 
     async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
         """Answer the messages; the last item of `on_messages_stream`."""
@@ -67,14 +79,19 @@ class Analyst(BaseChatAgent):
                 return event
         raise AssertionError("the stream ends in a response")
 
-    def _go_on(self, cancellation_token: CancellationToken) -> None:
-        """Begin no turn in a run that was stopped: AutoGen still hands out those that were due.
+    def _hear(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> None:
+        """Take messages in; another question is begun with an empty memory.
 
         Raises:
-            CancelledError: the run was stopped.
+            CancelledError: the run was stopped, and AutoGen hands out turns that were due.
         """
         if cancellation_token.is_cancelled():
             raise asyncio.CancelledError
+        dossier = self._memory.dossier
+        question = dossier.question
+        dossier.add(messages)
+        if dossier.question != question:
+            self._memory = type(self._memory)(dossier=dossier)
 
     @property
     def _clients(self) -> list[ChatCompletionClient]:
@@ -95,6 +112,18 @@ class Analyst(BaseChatAgent):
 
         return Aids([AskRecords(collected, marker=run.marker, before=before)], self.name)
 
+    async def on_reset(self, cancellation_token: CancellationToken) -> None:
+        """Forget everything."""
+        self._memory = type(self._memory)()
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """Everything the agent remembers, JSON-safe."""
+        return self._memory.model_dump(mode="json")
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Remember what `save_state` gave."""
+        self._memory = type(self._memory).model_validate(state)
+
     def _configured(self) -> dict[str, Any]:
         """The fields of an `AnalystConfig`."""
         return {
@@ -106,14 +135,16 @@ class Analyst(BaseChatAgent):
             "include_rag": self._include_rag,
         }
 
-
-def made_of(config: AnalystConfig) -> dict[str, Any]:
-    """The arguments that a configuration stands for."""
-    return {
-        "name": config.name,
-        "model_client": ChatCompletionClient.load_component(config.model_client),
-        "fallback": ChatCompletionClient.load_component(config.fallback) if config.fallback else None,
-        "description": config.description,
-        "system_message": config.system_message,
-        "include_rag": config.include_rag,
-    }
+    @classmethod
+    def _made_of(cls, config: AnalystConfig, **further: Any) -> Self:
+        """The agent that a configuration stands for."""
+        arguments: dict[str, Any] = {
+            "name": config.name,
+            "description": config.description,
+            "model_client": ChatCompletionClient.load_component(config.model_client),
+            "fallback": ChatCompletionClient.load_component(config.fallback) if config.fallback else None,
+            "system_message": config.system_message,
+            "include_rag": config.include_rag,
+            **further,
+        }
+        return cls(**arguments)

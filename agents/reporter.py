@@ -5,27 +5,26 @@ assembles everything else (references, counts, grades, limitations) from the rec
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from autogen_agentchat.base import Response, TerminatedException, TerminationCondition
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StopMessage, TextMessage
 from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient, RequestUsage
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import Question
 
-from .analyst import Analyst, AnalystConfig, made_of
+from .analyst import Analyst, AnalystConfig, Memory
 from .approval import Approval, ApprovalMessage
-from .asking import prompt, reads_requests
+from .asking import analyst_name, prompt, reads_requests
 from .assessment import AssessmentMessage, JudgeAssessment
-from .autogen import model_name
 from .context import RunContext
-from .findings import Dossier, FindingsMessage
+from .findings import FindingsMessage
 from .report.assembly import assemble
 from .report.content import OTHER_CALLS, READING, TurnUsage
 from .report.material import Material
@@ -43,15 +42,14 @@ class ReportWrittenConfig(BaseModel):
     """Nothing can be set."""
 
 
-class ReportState(BaseModel):
+class ReportMemory(Memory):
     """What a report agent remembers."""
 
-    dossier: Dossier
-    assessments: list[JudgeAssessment]
+    assessments: list[JudgeAssessment] = Field(default_factory=list)
     approval: Approval | None = None
-    usage: list[TurnUsage] = []
-    judged: bool = True
-    """Whether a verdict stands on all that was found; True in states older than this field."""
+    usage: list[TurnUsage] = Field(default_factory=list)
+    judged: bool = False
+    """Whether a verdict stands on all that was found."""
     has_asked: bool = False
     """Whether a verdict was asked for already."""
 
@@ -113,7 +111,7 @@ class ReportWritten(TerminationCondition, Component[ReportWrittenConfig]):
         return cls()
 
 
-class ReportAgent(Analyst, Component[ReportAgentConfig]):
+class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
     """Writes the report and answers with `ReportMessage`; called before the judge, it asks for a verdict once.
 
     Args:
@@ -138,11 +136,9 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         system_message: str | None = None,
         include_rag: bool = False,
     ) -> None:
-        super().__init__(name, description, model_client, fallback, system_message or prompt("report.md"), include_rag)
-        self._has_asked = False
+        instructions = system_message or prompt("report.md")
+        super().__init__(name, description, model_client, fallback, instructions, include_rag, ReportMemory())
         self._begun: tuple[tuple[object, ...], asyncio.Future[_Drafted]] | None = None
-        self._forget()
-        self._run = RunContext()
 
     def join(self, run: RunContext) -> None:
         """Take part in a run: whether cited papers were retracted or corrected is looked up through its transport.
@@ -161,15 +157,20 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
         """Write the report: yields it as text for people, then as a message; without a verdict, asks for one once."""
-        self._go_on(cancellation_token)
-        question = self._dossier.question
-        self._dossier.add(messages)
-        if self._dossier.question != question:
-            self._forget()
+        self._hear(messages, cancellation_token)
+        memory = self._memory
         for message in messages:
-            self._note(message)
-        if not (self._judged or self._has_asked or self._run.stopped):
-            self._has_asked = True
+            if isinstance(message, AssessmentMessage):
+                memory.assessments.append(message.content)
+                memory.judged = True
+            elif isinstance(message, FindingsMessage):
+                memory.judged = False
+            elif isinstance(message, ApprovalMessage):
+                memory.approval = message.content
+            if isinstance(message, FindingsMessage | AssessmentMessage):
+                memory.usage += turns_of(message.source, message.content.iteration, message.models_usage, message)
+        if not (memory.judged or memory.has_asked or self._run.stopped):
+            memory.has_asked = True
             yield Response(chat_message=TextMessage(content=ASKS, source=self.name))
             return
         report, usage, events = await self._write(cancellation_token)
@@ -177,24 +178,6 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
             yield event
         yield TextMessage(content=report.to_message(), source=self.name)
         yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=usage))
-
-    def _forget(self) -> None:
-        self._assessments: list[JudgeAssessment] = []
-        self._approval: Approval | None = None
-        self._usage: list[TurnUsage] = []
-        self._judged = False
-        self._has_asked = False
-
-    def _note(self, message: BaseChatMessage) -> None:
-        if isinstance(message, AssessmentMessage):
-            self._assessments.append(message.content)
-            self._judged = True
-        elif isinstance(message, FindingsMessage):
-            self._judged = False
-        elif isinstance(message, ApprovalMessage):
-            self._approval = message.content
-        if isinstance(message, FindingsMessage | AssessmentMessage):
-            self._usage += turns_of(message.source, message.content.iteration, message.models_usage, message)
 
     async def _begin(
         self, question: Question, found: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
@@ -208,7 +191,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         self, question: Question, found: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
     ) -> _Drafted:
         pool, appraised = await self._run.checked(question, found)
-        approval = self._approval or Approval.not_asked()
+        approval = self._memory.approval or Approval.not_asked()
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
         candidates = [candidate for candidate in appraised if candidate not in aside]
         writing = Writing(self.name, self._system_message, question.text, pool, candidates, approval)
@@ -221,26 +204,26 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         self, cancellation_token: CancellationToken
     ) -> tuple[ResearchReport, RequestUsage, list[BaseAgentEvent]]:
         """The report, its tokens, and what a model asked the records before it wrote."""
-        self._run.readings.take(self._dossier.readings)
-        question, iteration = self._dossier.asked, max(1, self._dossier.iteration)
-        found = self._run.pool(self._dossier)
+        self._run.readings.take(self._memory.dossier.readings)
+        question, iteration = self._memory.dossier.asked, max(1, self._memory.dossier.iteration)
+        found = self._run.pool(self._memory.dossier)
         if self._begun is not None and self._begun[0] == _about(question, found):
             drafted = await self._begun[1]
         else:
             drafted = await self._draft(question, found, iteration, cancellation_token)
         self._begun, writing = None, drafted.writing
-        findings = self._assessments[-1].details.key_findings if self._assessments else []
+        findings = self._memory.assessments[-1].details.key_findings if self._memory.assessments else []
         await writing.look_again(self._clients[0], findings, cancellation_token)
         own = turns_of(self.name, iteration, writing.usage)
-        usage = self._run.account([*self._usage, *own]) if self._run.account is not None else ()
+        usage = self._run.account([*self._memory.usage, *own]) if self._run.account is not None else ()
         beside = sum(turn.tokens for turn in usage if turn.agent == OTHER_CALLS)
-        tokens_used = self._dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens
-        is_spent = self._run.exhausted(self._dossier.iteration) == "token_budget_exceeded"
+        tokens_used = self._memory.dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens
+        is_spent = self._run.exhausted(self._memory.dossier.iteration) == "token_budget_exceeded"
         failure = None if is_spent else writing.failure  # a model that may not be asked any more has not failed
         report = assemble(
             Material(
-                dossier=self._dossier,
-                assessments=self._assessments,
+                dossier=self._memory.dossier,
+                assessments=self._memory.assessments,
                 pool=drafted.pool,
                 candidates=drafted.candidates,
                 draft=writing.draft,
@@ -254,7 +237,7 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
                 analyst=self._analyst(failure),
                 model_failed=failure is not None,
                 stop_reason=self._run.stopped,
-                approval=self._approval or Approval.not_asked(),
+                approval=self._memory.approval or Approval.not_asked(),
                 aside=drafted.aside,
                 usage=usage,
                 readings=self._run.readings,
@@ -266,9 +249,9 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         """What a report must say that was called for before the judge ended the search."""
         if self._run.stopped:
             return []
-        if not self._judged:
+        if not self._memory.judged:
             return [_UNJUDGED]
-        return [_UNENDED] if self._assessments[-1].recommendation == "continue" else []
+        return [_UNENDED] if self._memory.assessments[-1].recommendation == "continue" else []
 
     def _analyst(self, failure: str | None) -> str:
         """Who wrote, and which of the model's calls failed; `failure` says why it was not the model."""
@@ -278,36 +261,12 @@ class ReportAgent(Analyst, Component[ReportAgentConfig]):
         stand_in = analyst_name(self._fallback) if self._fallback else "nobody"
         return f"{stand_in}, since {name} {failed or f'gave no report: {failure}'}"
 
-    async def on_reset(self, cancellation_token: CancellationToken) -> None:
-        """Forget everything."""
-        self._dossier = Dossier()
-        self._forget()
-
-    async def save_state(self) -> Mapping[str, Any]:
-        """Everything the agent remembers, JSON-safe."""
-        state = ReportState(
-            dossier=self._dossier,
-            assessments=self._assessments,
-            approval=self._approval,
-            usage=self._usage,
-            judged=self._judged,
-            has_asked=self._has_asked,
-        )
-        return state.model_dump(mode="json")
-
-    async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Remember what `save_state` gave."""
-        loaded = ReportState.model_validate(state)
-        self._dossier, self._assessments = loaded.dossier, loaded.assessments
-        self._approval, self._usage = loaded.approval, loaded.usage
-        self._judged, self._has_asked = loaded.judged, loaded.has_asked
-
     def _to_config(self) -> ReportAgentConfig:
         return ReportAgentConfig(**self._configured())
 
     @classmethod
     def _from_config(cls, config: ReportAgentConfig) -> Self:
-        return cls(**made_of(config))
+        return cls._made_of(config)
 
 
 def _about(question: Question, pool: Sequence[Evidence]) -> tuple[object, ...]:
@@ -330,8 +289,3 @@ def turns_of(
         for name, (asked, said) in tokens.items()
         if asked or said
     ]
-
-
-def analyst_name(client: ChatCompletionClient) -> str:
-    """What the report calls the model that it was written with."""
-    return str(getattr(client, "display_name", None) or model_name(client) or type(client).__name__)

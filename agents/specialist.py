@@ -32,11 +32,10 @@ from pydantic import Field
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.evidence import merge
 from willowbark.tools.questions import parse_question
-from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import EvidenceTool, asked_by, replies_in
-from willowbark.tools.wording import counted
 
-from .asking import in_a_line, reads_requests, told, without_thoughts
+from .asking import add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
 from .asking.reader import Read, read, to_read
 from .assessment import AssessmentMessage
 from .autogen import REFUSED, AssistantAgentConfig, speaking_through, tools_of
@@ -133,24 +132,21 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
 
             run.looks_up[self.name] = look_up
 
-    def _hand_over(self, iteration: int) -> None:
-        """Hand the run to the tools, for a round."""
-        run, transport = self._run, self._run.transport
-        before = partial(run.before_tool, self.name, iteration) if run.before_tool else None
-        for tool in tools_of(self):
-            if isinstance(tool, EvidenceTool) and transport is not None:
-                tool.bind(transport, run.marker, before, run.read_ahead)
-
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
         """Search and read: yields what happens, then text for people, then the findings."""
-        turn = _Turn(self.name, _round_of(messages))
+        run, transport = self._run, self._run.transport
+        rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
+        turn = _Turn(self.name, max(rounds, default=0) + 1)
         for message in messages:
             if isinstance(message, TextMessage) and message.source == "user":
-                self._run.asked = parse_question(message.content)
-        self._hand_over(turn.iteration)
-        before, known = await self._model_context.save_state(), frozenset(self._was_read)
+                run.asked = parse_question(message.content)
+        before = partial(run.before_tool, self.name, turn.iteration) if run.before_tool else None
+        for tool in tools_of(self):
+            if isinstance(tool, EvidenceTool) and transport is not None:
+                tool.bind(transport, run.marker, before, run.read_ahead)
+        known_context, known = await self._model_context.save_state(), frozenset(self._was_read)
         deadline = time.monotonic() + self._turn_timeout_s
         try:
             async for event in self._attempts([_addressed(m, self.name) for m in messages], cancellation_token, turn):
@@ -160,14 +156,59 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             if not turn.model_failed:
                 await self._read(turn, deadline, cancellation_token)
         except BaseException:  # cut off: what came was handed to nobody, so it must not count as read
-            await self._model_context.load_state(before)
+            await self._model_context.load_state(known_context)
             self._was_read = set(known)
             raise
         yield TextMessage(content=turn.as_markdown(), source=self.name, metadata={"role": "specialist"})
-        message = FindingsMessage(
-            content=turn.findings(await self._declare()), source=self.name, models_usage=turn.usage
-        )
+        found = turn.findings(await self._declare())
+        message = FindingsMessage(content=found, source=self.name, models_usage=turn.usage)
         yield Response(chat_message=message, inner_messages=turn.inner_messages)
+
+    async def _attempts(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_Turn"
+    ) -> AsyncGenerator[Streamed, None]:
+        """One attempt with the model, and one with the fallback where the first one broke or searched nothing.
+
+        What the judge asks for needs no choice: the fallback asks it as it stands.
+        """
+        name, fallback = self.name, self._fallback
+        verdicts = [message.content for message in messages if isinstance(message, AssessmentMessage)]
+        is_chosen = any(verdict.next_search_queries for verdict in verdicts)
+        clients = [self._model_client] if fallback is None else [self._model_client, fallback]
+        if is_chosen and fallback is not None and not reads_requests(self._model_client):
+            clients = [fallback]
+        for client in clients:
+            deadline = time.monotonic() + self._turn_timeout_s
+            stream = super().on_messages_stream(messages, cancellation_token)
+            messages = ()  # the context has them from now on
+            try:
+                with speaking_through(self, client):
+                    while True:
+                        # linked to the token, since AutoGen waits for ever for tool calls that were cancelled
+                        event = asyncio.ensure_future(anext(stream, None))
+                        cancellation_token.link_future(event)
+                        came = await asyncio.wait_for(event, max(0.0, deadline - time.monotonic()))
+                        if came is None:
+                            break
+                        yield came
+            except TimeoutError:
+                turn.notes.append(f"{name}: stopped after {self._turn_timeout_s:g} s; what came until then is used")
+                if not turn.asked_nobody:
+                    return
+                continue
+            except Exception as error:  # noqa: BLE001  an exception here would break the whole team: it becomes a note
+                why = provider_error_line(error)
+                _log.warning("%s: the model failed: %s", name, why)
+                turn.model_failed = True
+                instead = "there was no fallback" if fallback is None else "the baseline analyst answered instead"
+                turn.notes.append(f"{name}: the model failed ({why}); {instead}")
+                continue
+            finally:
+                await stream.aclose()
+            if client is clients[-1] or not turn.asked_nobody:
+                return
+            why = f" ({in_a_line(turn.summary)})" if turn.summary.startswith(REFUSED) else ""
+            turn.notes.append(f"{name}: the model asked no source{why}; the baseline analyst asked instead")
 
     async def _read(self, turn: "_Turn", deadline: float, cancellation_token: CancellationToken) -> None:
         """Have the model read the publications of this turn that it has not read before."""
@@ -190,12 +231,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             with suppress(Exception):  # a server that cannot be reached: its calls fail by name
                 schemas += await bench.list_tools()
         takes = dict.fromkeys(each for each in map(asked_by, schemas) if each is not None)
-        return Specialist(
-            name=self.name,
-            description=self.description,
-            tools=tuple(each["name"] for each in schemas),
-            takes=tuple(takes),
-        )
+        names = tuple(each["name"] for each in schemas)
+        return Specialist(name=self.name, description=self.description, tools=names, takes=tuple(takes))
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Forget everything."""
@@ -208,49 +245,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
         """Remember what `save_state` gave."""
-        self._was_read = set(state.get("was_read", ()))
+        self._was_read = set(state["was_read"])
         await super().load_state({name: value for name, value in state.items() if name != "was_read"})
-
-    async def _attempts(
-        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_Turn"
-    ) -> AsyncGenerator[Streamed, None]:
-        """One attempt with the model, and one with the fallback where the first one broke or searched nothing.
-
-        What the judge asks for needs no choice: the fallback asks it as it stands.
-        """
-        deadline = time.monotonic() + self._turn_timeout_s
-        has_choice = self._fallback is None or reads_requests(self._model_client)  # rules choose the same by themselves
-        is_chosen = not has_choice and any(map(_names_queries, messages))
-        for client in (self._fallback,) if is_chosen else (self._model_client, self._fallback):
-            if client is None:
-                return
-            stream = super().on_messages_stream(messages, cancellation_token)
-            try:
-                with speaking_through(self, client):
-                    while (event := await _next(stream, deadline, cancellation_token)) is not None:
-                        yield event
-            except TimeoutError:
-                turn.notes.append(
-                    f"{self.name}: stopped after {self._turn_timeout_s:g} s; what came until then is used"
-                )
-                if not turn.asked_nobody:
-                    return
-                deadline = time.monotonic() + self._turn_timeout_s
-                messages = ()
-                continue
-            except Exception as error:  # noqa: BLE001  an exception here would break the whole team: it becomes a note
-                _log.warning("%s: the model failed: %s", self.name, told(error))
-                turn.model_failed = True
-                turn.notes.append(_model_failed(self.name, error, self._fallback is not None))
-                messages = ()  # the context has them already
-                continue
-            finally:
-                await stream.aclose()
-            if self._fallback is None or client is self._fallback or not turn.asked_nobody:
-                return
-            why = f" ({in_a_line(turn.summary)})" if turn.summary.startswith(REFUSED) else ""
-            turn.notes.append(f"{self.name}: the model asked no source{why}; the baseline analyst asked instead")
-            messages = ()
 
     def _to_config(self) -> SpecialistAgentConfig:
         return SpecialistAgentConfig(
@@ -293,55 +289,49 @@ class _Turn:
     """Whether the model did not choose what to ask: it is not asked to read then."""
     notes: list[str] = field(default_factory=list)
     inner_messages: list[BaseAgentEvent | BaseChatMessage] = field(default_factory=list)
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    used: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
 
     def note(self, event: Streamed) -> None:
+        message = event.chat_message if isinstance(event, Response) else event
+        if message.models_usage is not None:
+            add_usage(self.used, message.models_usage)
         if isinstance(event, Response):
-            self._count(event.chat_message.models_usage)
-            if not isinstance(event.chat_message, ToolCallSummaryMessage):
+            if not isinstance(message, ToolCallSummaryMessage):
                 self.summary = without_thoughts(event.chat_message.to_text())[:MAX_SUMMARY]
             return
         self.inner_messages.append(event)
-        self._count(event.models_usage)
-        if isinstance(event, ToolCallExecutionEvent):
-            for result in event.content:
-                found = replies_in(result.content)
-                self.replies += found
-                if not found:
-                    self.notes.append(f"{self.name}: {_tool(result.name)} was called with unusable arguments")
-
-    def _count(self, usage: RequestUsage | None) -> None:
-        if usage is not None:
-            self.prompt_tokens += usage.prompt_tokens
-            self.completion_tokens += usage.completion_tokens
+        for result in event.content if isinstance(event, ToolCallExecutionEvent) else ():
+            found = replies_in(result.content)
+            self.replies += found
+            if not found:
+                what = "was called with unusable arguments" if result.is_error else "gave no records"
+                self.notes.append(f"{self.name}: {_tool_name(result.name)} {what}")
 
     @property
     def usage(self) -> RequestUsage:
-        read = self.read.usage
         return RequestUsage(
-            prompt_tokens=self.prompt_tokens + read.prompt_tokens,
-            completion_tokens=self.completion_tokens + read.completion_tokens,
+            prompt_tokens=self.used.prompt_tokens + self.read.usage.prompt_tokens,
+            completion_tokens=self.used.completion_tokens + self.read.usage.completion_tokens,
         )
-
-    @cached_property
-    def said(self) -> str:
-        """What came of the turn, in a few sentences; of a turn without a search why. Asked for when it is over."""
-        if self.replies:
-            return summed_up(self.replies, self.read.readings)
-        return self.summary or "Nothing searched: " + ("; ".join(self.notes) or "the model said nothing")
 
     @property
     def asked_nobody(self) -> bool:
         """Whether a turn that should have searched did not; in later rounds a model may find nothing left to ask."""
         return not self.replies and (self.iteration == 1 or bool(self.notes))
 
+    @cached_property
+    def result(self) -> str:
+        """What came of the turn, in a few sentences; of a turn without a search why. Asked for when it is over."""
+        if self.replies:
+            return summed_up(self.replies, self.read.readings)
+        return self.summary or "Nothing searched: " + ("; ".join(self.notes) or "the model said nothing")
+
     def findings(self, declared: Specialist) -> Findings:
         return Findings(
             specialist=self.name,
             declared=declared,
             iteration=self.iteration,
-            summary=self.said,
+            summary=self.result,
             replies=self.replies,
             readings=self.read.readings,
             reading_tokens=(self.read.usage.prompt_tokens, self.read.usage.completion_tokens),
@@ -350,9 +340,9 @@ class _Turn:
         )
 
     def as_markdown(self) -> str:
-        searches = [f"- {_said(reply)}" for reply in self.replies]
+        searches = [f"- {' · '.join([each.line, f'`{each.query}`', *each.warnings])}" for each in self.replies]
         notes = [f"- {note}" for note in (*self.notes, *self.read.notes)]
-        return "\n".join([f"**{self.name}, round {self.iteration}**", "", *searches, *notes, "", self.said]).strip()
+        return "\n".join([f"**{self.name}, round {self.iteration}**", "", *searches, *notes, "", self.result]).strip()
 
 
 def _addressed(message: BaseChatMessage, name: str) -> BaseChatMessage:
@@ -365,45 +355,8 @@ def _addressed(message: BaseChatMessage, name: str) -> BaseChatMessage:
     return message.model_copy(update={"content": changed})
 
 
-def _names_queries(message: BaseChatMessage) -> bool:
-    return isinstance(message, AssessmentMessage) and bool(message.content.next_search_queries)
-
-
-def _tool(name: str) -> str:
+def _tool_name(name: str) -> str:
     """A tool's name as a model gave it; what cannot be one is not repeated."""
     letters = name.replace("_", "a")
     is_name = len(name) <= _LONGEST_TOOL_NAME and letters.isascii() and letters.isalpha() and letters.islower()
     return name if is_name else "something that is no tool"
-
-
-def _said(reply: SourceReply) -> str:
-    if reply.status in (Status.OK, Status.PARTIAL):
-        said = f"{len(reply.records)} of {counted(reply.total, 'record')}"
-    else:
-        said = {
-            Status.EMPTY: "nothing found",
-            Status.UNAVAILABLE: "not available",
-            Status.BAD_QUERY: "refused the query",
-        }[reply.status]
-    warnings = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
-    return f"{reply.source} · `{reply.query}`: {said}{warnings}"
-
-
-def _round_of(messages: Sequence[BaseChatMessage]) -> int:
-    """The round that these messages open: one after the latest assessment, else the first."""
-    rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
-    return max(rounds, default=0) + 1
-
-
-def _model_failed(name: str, error: Exception, has_fallback: bool) -> str:
-    what_now = "the baseline analyst answered instead" if has_fallback else "there was no fallback"
-    return f"{name}: the model failed ({told(error)}); {what_now}"
-
-
-async def _next(
-    stream: AsyncGenerator[Streamed, None], deadline: float, cancellation_token: CancellationToken
-) -> Streamed | None:
-    """The next event; linked to the token, since AutoGen waits for ever for tool calls that were cancelled."""
-    event = asyncio.ensure_future(anext(stream, None))
-    cancellation_token.link_future(event)
-    return await asyncio.wait_for(event, max(0.0, deadline - time.monotonic()))

@@ -23,10 +23,9 @@ from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage
 from autogen_ext.models.cache import ChatCompletionCache
 from benchmarks.prompt_tokens import QUESTION, prompt_kind, prompt_text
 
-from willowbark.agents.asking import told
+from willowbark.agents.asking import analyst_name, provider_error_line
 from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN
 from willowbark.agents.report.model import ResearchReport
-from willowbark.agents.reporter import analyst_name
 from willowbark.teams.config import LLMSettings, Settings
 from willowbark.teams.model_clients import close, model_client, preflight
 from willowbark.teams.run.research import research
@@ -83,7 +82,7 @@ class Counting(ChatCompletionCache):
         try:
             result = await self.client.create(messages, **options)
         except Exception as error:
-            row.failures.append(told(error))
+            row.failures.append(provider_error_line(error))
             raise
         finally:
             row.seconds += time.perf_counter() - began

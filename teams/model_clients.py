@@ -137,7 +137,7 @@ async def preflight(client: "ChatCompletionClient", name: str, *, probes: bool =
     """
     from autogen_core.models import UserMessage  # noqa: PLC0415  agents take most of a second
 
-    from willowbark.agents.asking import told  # noqa: PLC0415
+    from willowbark.agents.asking import provider_error_line  # noqa: PLC0415
     from willowbark.agents.autogen import openai_server  # noqa: PLC0415
 
     if name.partition("/")[0] not in PROVIDERS:
@@ -147,7 +147,7 @@ async def preflight(client: "ChatCompletionClient", name: str, *, probes: bool =
     try:
         answer = await client.create([UserMessage(content="Answer with the one word: ready", source="user")], **form)
     except Exception as error:  # clients raise whatever their libraries raise
-        said = told(error)
+        said = provider_error_line(error)
         if said.startswith(_FINAL) or any(word in said.lower() for word in _NEVER):
             raise UsageError(f"model {name!r} cannot be asked: {said}; or use --model {BASELINE}") from error
         if _out_of_reach(error):
@@ -176,8 +176,10 @@ def _out_of_reach(error: BaseException | None) -> bool:
 
 def model_of(client: "ChatCompletionClient") -> "Model":
     """What ledger, price list and report need to know of a client: `openai/gpt-4.1-mini`, say."""
-    from willowbark.agents.asking import reads_requests  # noqa: PLC0415  agents take most of a second
-    from willowbark.agents.reporter import analyst_name  # noqa: PLC0415
+    from willowbark.agents.asking import (  # noqa: PLC0415  agents take most of a second
+        analyst_name,
+        reads_requests,
+    )
 
     from .ledger import Model  # noqa: PLC0415
 

@@ -105,8 +105,9 @@ GOOD = '{"drug": "timolol"}'
 
 async def asked_with(*answers: Any, structured: bool = True) -> tuple[Verdict, RequestUsage, Aids, Any]:
     client, aids = scripted(*answers, structured=structured), Aids([tool(*MANY)], "judge")
-    found, usage = await ask(client, [UserMessage(content="Which?", source="user")], Verdict, aids=aids)
-    return found, usage, aids, client
+    answer = await ask([client], [UserMessage(content="Which?", source="user")], Verdict, aids=aids)
+    assert answer.given is not None
+    return answer.given, answer.usage, aids, client
 
 
 @pytest.mark.parametrize("structured", [True, False], ids=["takes a schema", "takes none"])

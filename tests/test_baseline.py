@@ -121,15 +121,15 @@ async def test_equal_requests_get_equal_answers_whatever_the_words(
 ) -> None:
     answers = [
         await ask(
-            BaselineChatCompletionClient(),
+            [BaselineChatCompletionClient()],
             [SystemMessage(content=words), UserMessage(content=words, source="judge")],
             answer_type,
             request=request_of(TRIAL),
         )
         for words in ("Judge strictly.", "Question: something else\n- pubmed: x: ok, 1 of 999\nNext query: aspirin", "")
     ]
-    assert answers[0][0] == answers[1][0] == answers[2][0]
-    assert "propranolol" in answers[0][0].model_dump_json()
+    assert answers[0].given == answers[1].given == answers[2].given
+    assert "propranolol" in str(answers[0].given)
 
 
 async def test_claims_are_sentences_of_the_records() -> None:
@@ -150,7 +150,7 @@ async def test_an_answer_of_a_type_is_refused_where_there_are_words_alone() -> N
 
 async def test_a_language_model_gets_the_words_alone() -> None:
     client = scripted('{"claims": [], "candidates": []}')
-    await ask(client, asked(), ReportDraft, request=to_draft(TRIAL))
+    await ask([client], asked(), ReportDraft, request=to_draft(TRIAL))
     assert client.create_calls[0]["extra_create_args"] == {}
 
 

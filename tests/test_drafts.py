@@ -118,7 +118,7 @@ async def test_a_schema_that_is_refused_is_put_in_words() -> None:
     with server.running() as url:
         settings = Settings(llm=LLMSettings(base_url=url, structured_output=True))
         client = model_client("openai/served", settings, {})
-        answer, usage = await ask(client, [UserMessage(content="Which?", source="user")], BorneOut)
+        answer = await ask([client], [UserMessage(content="Which?", source="user")], BorneOut)
         await close(client)
-    assert (answer.borne_out, len(server.refused), usage.completion_tokens) == ([1], 1, 7)
+    assert (answer.given, len(server.refused), answer.usage.completion_tokens) == (BorneOut(borne_out=[1]), 1, 7)
     assert "borne_out" in json.dumps(server.bodies[1]["messages"])

@@ -167,7 +167,11 @@ async def test_a_model_that_fails_is_replaced_and_named() -> None:
     judge = JudgeAgent("judge", scripted(), fallback=BaselineChatCompletionClient())
     verdict = await judged(*ROUND, judge=judge)
     assert "propranolol" in verdict.details.drug_candidates
-    assert verdict.notes == ["judge: the model did not answer (ValueError)"]
+    (note,) = verdict.notes
+    assert (
+        note
+        == f"judge: the model did not answer (ValueError); {BaselineChatCompletionClient.display_name} answered instead"
+    )
 
 
 async def test_without_model_and_fallback_the_rules_still_decide() -> None:

@@ -114,7 +114,7 @@ def late(_: Body) -> Said:
 
 
 LATE = on("JudgeDraft", late)
-JUDGE_FAILS = "judge: the model gave no valid JudgeDraft in 3 attempts"
+JUDGE_FAILS = "judge: the model gave no valid JudgeDraft in 2 attempts"
 UNREAD = "not read by the model: the model did not answer"
 NO_SOURCE = "the model asked no source; the baseline analyst asked instead"
 HARMLESS = {
@@ -244,19 +244,7 @@ async def test_what_cannot_is_named_and_counted_and_the_run_comes_to_its_report(
 
 
 @pytest.mark.parametrize("kind", ["JudgeDraft", "ReportDraft"])
-async def test_what_is_too_long_for_a_model_is_asked_again_in_halves(kind: str, sandbox: SandboxServer) -> None:
-    sizes: list[int] = []
-
-    def short_of_context(body: Body) -> Said:
-        sizes.append(len(body["messages"][-1]["content"]))
-        if len(sizes) == 1:
-            return refusal(400, "This model's maximum context length is 8 tokens.")
-        return json.dumps(VERDICT if kind == "JudgeDraft" else {"claims": [_CLAIM], "candidates": []})
-
-    report, _ = await ran(on(kind, short_of_context), sandbox)
-    assert len(sizes) > 1
-    assert max(sizes[1:]) < sizes[0]
-    assert any("maximum context length is 8 tokens" in line for line in report.limitations) == (kind == "JudgeDraft")
-
-
-_CLAIM = {"evidence_key": "pmid:1", "quote": "x", "drug": "x", "topic": "clinical", "text": "", "stance": "neutral"}
+async def test_what_is_too_long_for_a_model_is_answered_by_rules_by_name(kind: str, sandbox: SandboxServer) -> None:
+    said = "This model's maximum context length is 8 tokens."
+    report, _ = await ran(on(kind, lambda _: refusal(400, said)), sandbox)
+    assert any(f"{said[:-1]}); baseline analyst" in line for line in report.limitations)

@@ -133,7 +133,7 @@ async def test_what_does_not_stand_is_told_and_never_dropped_in_silence() -> Non
 async def test_an_answer_that_was_cut_off_is_asked_for_again_in_halves() -> None:
     cut = CreateResult(finish_reason="length", content='{"readings": [', usage=USAGE, cached=False)
     other = record("22222222", "Timolol in migraine prevention", RESULT.replace("Propranolol", "Timolol"))
-    found = await of(scripted(cut, answered(drafted()), answered()), TRIAL, other)
+    found = await of(scripted(cut, cut, answered(drafted()), answered()), TRIAL, other)
     assert [reading.drug for reading in found.readings] == ["propranolol"]
     assert found.notes == []
     assert found.usage.prompt_tokens > USAGE.prompt_tokens

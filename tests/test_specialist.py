@@ -169,7 +169,7 @@ async def test_people_get_text_before_the_findings() -> None:
     events = [event async for event in agent.on_messages_stream([asked()], CancellationToken())]
     assert isinstance(events[-1], Response)
     assert isinstance(events[-2], TextMessage)
-    assert "1 of 1 record" in events[-2].content
+    assert "pubmed: ok, 1 of 1" in events[-2].content
     assert events[-2] not in (events[-1].inner_messages or [])
 
 

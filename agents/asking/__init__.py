@@ -1,16 +1,19 @@
-"""Asking a model for a typed answer, whatever the model can do.
+"""Asking a model for a typed answer, whatever the model can do: one way for all who ask.
 
 OpenAI's client takes a schema, Anthropic's refuses one, small local models write JSON inside prose. So: hand over the
-schema where it is taken, write it into the prompt otherwise or where it is refused, validate in both cases, and let the
-model mend its answer a bounded number of times.
+schema where it is taken, write it into the prompt otherwise or where it is refused, and validate in both cases. What is
+wrong with an answer is sent back once; after that the next one is asked, at last the baseline analyst.
 """
 
 import json
+import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
+from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_agentchat.messages import BaseAgentEvent, ToolCallExecutionEvent, ToolCallRequestEvent
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import (
@@ -30,18 +33,20 @@ from pydantic import BaseModel, ValidationError
 from willowbark.tools.enclosure import visible
 from willowbark.tools.errors import WillowbarkError
 
-from ..autogen import REFUSED, openai_server
+from ..autogen import REFUSED, model_name, openai_server
 from .drafts import strict
 
 T = TypeVar("T", bound=BaseModel)
 
-MAX_REPAIRS = 2  # answers that a model may mend
+ATTEMPTS = 2  # answers of one model: the second with what is wrong with the first
 MAX_LOOKUPS = 2  # times that a model may use tools before it answers
 MAX_CALLS = 4  # of one time
 MAX_ANSWER = 400_000  # characters; the longest draft that its bounds allow has fewer, what is longer ran away
 MAX_SHOWN_BACK = 20_000  # characters of an answer that its model sees again when it mends it
 REQUEST = "request"
 """Names a request as data among a client's `extra_create_args`."""
+PROMPTS_VERSION = "2026.11.5"
+"""Of the prompts beside the agents; raised whenever one of them changes what is asked."""
 _MAX_STARTS = 40  # braces at which an answer's JSON may begin: a reader from each of thousands would take minutes
 _MAX_TOLD = 200  # characters of a provider's own words in a report
 _TOO_LONG = (
@@ -57,24 +62,46 @@ _TOO_LONG = (
     "413 ",
 )
 """What servers say of a prompt that does not fit."""
-PROMPTS_VERSION = "2026.11.5"
-"""Of the prompts beside the agents; raised whenever one of them changes what is asked."""
-_THOUGHT = ("think", "thinking", "reasoning")  # tags around what a model thinks aloud
 _KEY = re.compile(r"\b(?:sk|pk|rk|key|gsk|xai|api)[-_][\w*.-]{4,}|\b[\w-]*\*{3,}[\w-]*|\b[A-Za-z0-9_-]{32,}\b")
+_log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
 class ModelFailure(WillowbarkError):
     """The model gave no usable answer; the message says why, without the answer's text.
 
     Attributes:
-        usage: tokens of the answers that could not be used.
-        may_be_shorter: whether less of it might have been answered: the prompt or the answer was too long.
+        was_too_long: whether less of it might have been answered: prompt or answer were too long for the model.
     """
 
-    def __init__(self, message: str, usage: RequestUsage, *, may_be_shorter: bool = False) -> None:
+    def __init__(self, message: str, *, was_too_long: bool = False) -> None:
         super().__init__(message)
-        self.usage = usage
-        self.may_be_shorter = may_be_shorter
+        self.was_too_long = was_too_long
+
+
+class ModelUnavailable(Exception):
+    """A model that gave no answer, or is not asked: the run is replayed, and the ledger does not hold its answer."""
+
+
+@dataclass
+class Answer(Generic[T]):
+    """What came of asking."""
+
+    given: T | None = None
+    """None where nobody gave an answer that will do."""
+    by: ChatCompletionClient | None = None
+    """Who gave it."""
+    failures: list[str] = field(default_factory=list)
+    """Why those who were asked before gave none, in turn."""
+    was_too_long: bool = False
+    """Whether the last of them might have answered less of it."""
+    usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
+    """Tokens of all attempts."""
+
+    @property
+    def notes(self) -> list[str]:
+        """The failures for a report, with the name of who answered instead."""
+        instead = f"; {analyst_name(self.by)} answered instead" if self.by is not None else ""
+        return [f"{failure}{instead}" for failure in self.failures]
 
 
 class Aids:
@@ -94,77 +121,101 @@ class Aids:
 
     async def use(self, calls: list[FunctionCall], token: CancellationToken | None) -> list[LLMMessage]:
         """Make the calls of a model, `MAX_CALLS` at most, and give them with what came; what fails is told."""
-        results = [await self._result(call, number, token) for number, call in enumerate(calls, 1)]
+        results = []
+        for number, call in enumerate(calls, 1):
+            tool = next((each for each in self.tools if each.name == call.name), None)
+            said, is_error = f"not made: at most {MAX_CALLS} calls at once", True
+            if tool is None:
+                said = "there is no such tool"
+            elif number <= MAX_CALLS:
+                try:
+                    value = await tool.run_json(json.loads(call.arguments), token or CancellationToken())
+                    said, is_error = tool.return_value_as_string(value), False
+                except (ValueError, TypeError):
+                    said = "unusable arguments"
+                except WillowbarkError as error:
+                    said = str(error)
+            results.append(FunctionExecutionResult(content=said, name=call.name, call_id=call.id, is_error=is_error))
         self.events += [
             ToolCallRequestEvent(content=calls, source=self._agent),
             ToolCallExecutionEvent(content=results, source=self._agent),
         ]
         return [AssistantMessage(content=calls, source="assistant"), FunctionExecutionResultMessage(content=results)]
 
-    async def _result(
-        self, call: FunctionCall, number: int, token: CancellationToken | None
-    ) -> FunctionExecutionResult:
-        tool = next((each for each in self.tools if each.name == call.name), None)
-        said, is_error = f"not made: at most {MAX_CALLS} calls at once", True
-        if tool is None:
-            said = "there is no such tool"
-        elif number <= MAX_CALLS:
-            try:
-                value = await tool.run_json(json.loads(call.arguments), token or CancellationToken())
-                said, is_error = tool.return_value_as_string(value), False
-            except (ValueError, TypeError):
-                said = "unusable arguments"
-            except WillowbarkError as error:
-                said = str(error)
-        return FunctionExecutionResult(content=said, name=call.name, call_id=call.id, is_error=is_error)
-
-
-class ModelUnavailable(Exception):
-    """A model that gave no answer, or is not asked: the run is replayed, and the ledger does not hold its answer."""
-
 
 async def ask(
-    model_client: ChatCompletionClient,
+    clients: Sequence[ChatCompletionClient],
     messages: Sequence[LLMMessage],
     answer_type: type[T],
     cancellation_token: CancellationToken | None = None,
     *,
     request: BaseModel | None = None,
-    objection: Callable[[T], str | None] = lambda _: None,
+    check: Callable[[T], str | None] = lambda _: None,
     aids: Aids | None = None,
-    divisible: bool = False,
-) -> tuple[T, RequestUsage]:
-    """Ask for an answer of a type.
+) -> Answer[T]:
+    """Ask for an answer of a type: one client after another until one gives it.
 
     Args:
-        model_client: who is asked.
+        clients: who is asked, in turn; at last the baseline analyst, where there should be an answer in any case.
         messages: the request in words.
         answer_type: what an answer must hold.
         cancellation_token: as the client takes it.
         request: the same as data, for a client that reads data instead of words (`reads_requests`); None: words alone.
-        objection: what else is wrong with an answer; None where it will do.
+        check: what else is wrong with an answer; None where it will do.
         aids: tools that a language model may use first, `MAX_LOOKUPS` times; None offers none.
-        divisible: whether the caller asks in parts what was cut off at the limit of its length: it is not mended then.
-
-    Returns:
-        The answer, and the tokens of all attempts.
-
-    Raises:
-        ModelFailure: the client raised, or no answer was valid after `MAX_REPAIRS` repairs.
     """
-    asked, form = _opened(model_client, messages, answer_type, request)
-    used, was_cut = RequestUsage(prompt_tokens=0, completion_tokens=0), False
-    attempts, refusals = 1 + MAX_REPAIRS, 2  # of the schema, and of JSON
-    lookups = MAX_LOOKUPS if aids and _uses_tools(model_client) else 0
-    offered: dict[str, Any] = {"tools": aids.tools} if aids and lookups else {}
-    while attempts and not (was_cut and divisible):
+    answer = Answer[T]()
+    for client in clients:
         try:
-            result = await model_client.create(asked, **form, **offered, cancellation_token=cancellation_token)
+            answer.given = await _ask(
+                client, messages, answer_type, cancellation_token, request, check, aids, answer.usage
+            )
+        except ModelFailure as failure:
+            _log.warning("%s: %s", analyst_name(client), failure)
+            answer.failures.append(str(failure))
+            answer.was_too_long = failure.was_too_long
+        else:
+            answer.by = client
+            break
+    return answer
+
+
+async def _ask(
+    client: ChatCompletionClient,
+    messages: Sequence[LLMMessage],
+    answer_type: type[T],
+    cancellation_token: CancellationToken | None,
+    request: BaseModel | None,
+    check: Callable[[T], str | None],
+    aids: Aids | None,
+    used: RequestUsage,
+) -> T:
+    """The answer of one client, whose tokens are added to `used`; raises `ModelFailure` where there is none."""
+    takes_data = reads_requests(client)
+    asked, form = list(messages), _schema_of(client, answer_type)
+    loose: dict[str, Any] = {"json_output": True} if client.model_info["json_output"] else {}
+    if form is None:
+        asked, form = _with_schema(asked, answer_type), loose
+    if request is not None and takes_data:
+        form = {**form, "extra_create_args": {REQUEST: request}}
+    lookups = MAX_LOOKUPS if aids and client.model_info.get("function_calling") and not takes_data else 0
+    offered: dict[str, Any] = {"tools": aids.tools} if aids and lookups else {}
+    attempts, refusals, was_cut = 0, 2, False  # refusals: of the schema, and of JSON
+    while attempts < ATTEMPTS:
+        try:
+            result = await client.create(asked, **form, **offered, cancellation_token=cancellation_token)
         except Exception as error:  # clients raise whatever their libraries raise
-            if not refusals or not _refuses_schema(error, form):
-                raise _no_answer(error, used) from error
+            why = provider_error_line(error)
+            is_of_form = "response_format" in form.get("extra_create_args", {}) or bool(form.get("json_output"))
+            is_about_form = any(word in why.lower() for word in ("schema", "response_format", "grammar"))
+            if not (refusals and is_of_form and is_about_form and why.startswith(("400 ", "422 "))):
+                is_too_long = any(words in why.lower() for words in _TOO_LONG)
+                raise ModelFailure(f"the model did not answer ({why})", was_too_long=is_too_long) from error
             refusals -= 1
-            asked, form = _loosened(model_client, asked, form, answer_type)
+            if form.get("json_output") is True:
+                form = {}
+            else:
+                asked, form = _with_schema(asked, answer_type), loose
             continue
         add_usage(used, result.usage)
         if aids and lookups and isinstance(result.content, list):
@@ -172,37 +223,28 @@ async def ask(
             lookups -= 1
             offered = offered if lookups else {**offered, "tool_choice": "none"}
             continue
-        attempts -= 1
-        answer, problem = _taken(result, used, answer_type, objection)
+        attempts += 1
+        if refusal := refusal_in(result):
+            raise ModelFailure(refusal)
+        said = result.content if isinstance(result.content, str) else ""
+        answer, problem = _read(said, answer_type)
+        problem = check(answer) if answer is not None else problem
         if answer is not None and problem is None:
-            return answer, used
-        asked += _sent_back(result, problem)
+            return answer
         was_cut = result.finish_reason == "length"
-    raise _none_valid(answer_type, used, attempts=1 + MAX_REPAIRS - attempts, was_cut=was_cut)
+        flaw = f"That is not valid: {problem}."
+        if was_cut:
+            flaw = "That was cut off at the limit of an answer's length: say less."
+        asked += [
+            AssistantMessage(content=said[:MAX_SHOWN_BACK] or "(empty)", source="assistant"),
+            UserMessage(content=f"{flaw} Answer again, with the JSON alone.", source="user"),
+        ]
+    cut = ", cut off at the limit of an answer's length" if was_cut else ""
+    why = f"the model gave no valid {answer_type.__name__} in {ATTEMPTS} attempts{cut}"
+    raise ModelFailure(why, was_too_long=was_cut)
 
 
-def _opened(
-    client: ChatCompletionClient, messages: Sequence[LLMMessage], answer_type: type[BaseModel], request: object
-) -> tuple[list[LLMMessage], dict[str, Any]]:
-    """The messages, and how the answer's form is told: by a schema, or in words where a client takes none."""
-    asked, form = list(messages), _form(client, answer_type)
-    if form is None:
-        asked, form = _told_schema(asked, answer_type), _loose_form(client)
-    if request is not None and reads_requests(client):
-        form = {**form, "extra_create_args": {REQUEST: request}}
-    return asked, form
-
-
-def _loosened(
-    client: ChatCompletionClient, asked: list[LLMMessage], form: dict[str, Any], answer_type: type[BaseModel]
-) -> tuple[list[LLMMessage], dict[str, Any]]:
-    """The same after a schema was refused, in words; after JSON was refused as well, without either."""
-    if form.get("json_output") is True:
-        return asked, {}
-    return _told_schema(asked, answer_type), _loose_form(client)
-
-
-def _form(client: ChatCompletionClient, answer_type: type[BaseModel]) -> dict[str, Any] | None:
+def _schema_of(client: ChatCompletionClient, answer_type: type[BaseModel]) -> dict[str, Any] | None:
     """How a client is handed a schema; None where it takes none.
 
     OpenAI's own gets it ready made: what AutoGen would make of the type keeps the bounds, and an answer that does not
@@ -214,84 +256,34 @@ def _form(client: ChatCompletionClient, answer_type: type[BaseModel]) -> dict[st
     if server is None:
         return {"json_output": answer_type}
     schema = answer_type.model_json_schema()
-    named = {
-        "name": answer_type.__name__,
-        "strict": True,
-        "schema": strict(schema) if server == "strict" else schema,
-    }
+    named = {"name": answer_type.__name__, "strict": True, "schema": strict(schema) if server == "strict" else schema}
     return {"extra_create_args": {"response_format": {"type": "json_schema", "json_schema": named}}}
 
 
-def _uses_tools(client: ChatCompletionClient) -> bool:
-    """Whether a client is a language model that can call functions."""
-    return bool(client.model_info.get("function_calling")) and not reads_requests(client)
+def _with_schema(messages: Sequence[LLMMessage], answer_type: type[BaseModel]) -> list[LLMMessage]:
+    """The messages with a schema in words: in the system prompt, which providers keep, and named again at the end."""
+    schema = json.dumps(answer_type.model_json_schema(), separators=(",", ":"))
+    words = f"Answer with one JSON object of this schema, and nothing else:\n{schema}"
+    first, *rest = messages
+    if not isinstance(first, SystemMessage):
+        return [*messages, UserMessage(content=words, source="user")]
+    system = SystemMessage(content=f"{first.content}\n\n{words}")
+    return [system, *rest, UserMessage(content="Answer with the JSON object alone.", source="user")]
 
 
-def _loose_form(client: ChatCompletionClient) -> dict[str, Any]:
-    return {"json_output": True} if client.model_info["json_output"] else {}
-
-
-def _refuses_schema(error: Exception, form: dict[str, Any]) -> bool:
-    """Whether a server took no offence but at the schema, which can be put in words."""
-    said = told(error).lower()
-    typed = "response_format" in form.get("extra_create_args", {}) or bool(form.get("json_output"))
-    about_it = any(word in said for word in ("schema", "response_format", "grammar"))
-    return typed and about_it and said.startswith(("400 ", "422 "))
-
-
-def _no_answer(error: Exception, used: RequestUsage) -> ModelFailure:
-    why = told(error)
-    too_long = any(word in why.lower() for word in _TOO_LONG)
-    return ModelFailure(f"the model did not answer ({why})", used, may_be_shorter=too_long)
-
-
-def _none_valid(answer_type: type[BaseModel], used: RequestUsage, *, attempts: int, was_cut: bool) -> ModelFailure:
-    cut = ", cut off at the limit of an answer's length" if was_cut else ""
-    made = f"{attempts} attempt{'s' if attempts > 1 else ''}"
-    why = f"the model gave no valid {answer_type.__name__} in {made}{cut}"
-    return ModelFailure(why, used, may_be_shorter=was_cut)
-
-
-def _text_of(result: CreateResult) -> str:
-    return result.content if isinstance(result.content, str) else ""
-
-
-def _sent_back(result: CreateResult, problem: str | None) -> list[LLMMessage]:
-    """An answer that will not do, and what is wrong with it."""
-    flaw = f"That is not valid: {problem}."
-    if result.finish_reason == "length":
-        flaw = "That was cut off at the limit of an answer's length: say less."
-    said = _text_of(result)[:MAX_SHOWN_BACK] or "(empty)"
-    return [
-        AssistantMessage(content=said, source="assistant"),
-        UserMessage(content=f"{flaw} Answer again, with the JSON alone.", source="user"),
-    ]
-
-
-def _taken(
-    result: CreateResult, used: RequestUsage, answer_type: type[T], objection: Callable[[T], str | None]
-) -> tuple[T | None, str | None]:
-    """What `_read` gives of an answer; raises `ModelFailure` where the model refused to give one."""
-    if refusal := refused(result):
-        raise ModelFailure(refusal, used)
-    return _read(_text_of(result), answer_type, objection)
-
-
-def _read(said: str, answer_type: type[T], objection: Callable[[T], str | None]) -> tuple[T | None, str | None]:
-    """The first JSON in an answer that is of the type, and what is said against it; or what is wrong with the last."""
+def _read(said: str, answer_type: type[T]) -> tuple[T | None, str | None]:
+    """The first JSON in an answer that is of the type, or what is wrong with the last."""
     problem = "no JSON object"
     if len(said) > MAX_ANSWER:
         return None, f"longer than {MAX_ANSWER:,} characters"
     for found in _objects_in(without_thoughts(said)):
         try:
-            answer = answer_type.model_validate(found)
+            return answer_type.model_validate(found), None
         except ValidationError as error:
             problem = "; ".join(
                 f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}"
                 for item in error.errors(include_url=False, include_input=False)[:5]
             )
-        else:
-            return answer, objection(answer)
     return None, problem
 
 
@@ -332,15 +324,15 @@ def without_thoughts(text: str) -> str:
     >>> without_thoughts("<think>{ not yet }</think> Propranolol.")
     'Propranolol.'
     """
-    for tag in _THOUGHT:
+    for tag in ("think", "thinking", "reasoning"):
         text = text.rpartition(f"</{tag}>")[2].partition(f"<{tag}>")[0]
     return text.strip()
 
 
-def told(error: BaseException) -> str:
+def provider_error_line(error: BaseException) -> str:
     """Why a model did not answer, in a line: the provider's own words without keys, else the kind of failure.
 
-    >>> told(TimeoutError())
+    >>> provider_error_line(TimeoutError())
     'TimeoutError'
     """
     if isinstance(error, ModelUnavailable):
@@ -362,7 +354,7 @@ def in_a_line(said: str) -> str:
     return f"{shown[:_MAX_TOLD]}{'…' if len(shown) > _MAX_TOLD else ''}".rstrip(" .")
 
 
-def refused(result: CreateResult) -> str | None:
+def refusal_in(result: CreateResult) -> str | None:
     """Why a model or its provider held an answer back, in their own words; None where they did not."""
     said = result.content if isinstance(result.content, str) else ""
     if said.startswith(REFUSED):
@@ -382,15 +374,9 @@ def add_usage(total: RequestUsage, more: RequestUsage) -> None:
     total.completion_tokens += more.completion_tokens
 
 
-def _told_schema(messages: Sequence[LLMMessage], answer_type: type[BaseModel]) -> list[LLMMessage]:
-    """The messages with a schema in words: in the system prompt, which providers keep, and named again at the end."""
-    schema = json.dumps(answer_type.model_json_schema(), separators=(",", ":"))
-    words = f"Answer with one JSON object of this schema, and nothing else:\n{schema}"
-    first, *rest = messages
-    if not isinstance(first, SystemMessage):
-        return [*messages, UserMessage(content=words, source="user")]
-    told = SystemMessage(content=f"{first.content}\n\n{words}")
-    return [told, *rest, UserMessage(content="Answer with the JSON object alone.", source="user")]
+def analyst_name(client: Any) -> str:
+    """What reports call a model."""
+    return str(getattr(client, "display_name", None) or model_name(client) or type(client).__name__)
 
 
 def prompt(file: str) -> str:

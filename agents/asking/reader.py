@@ -7,15 +7,13 @@ told, and the learned reader's word stands there alone.
 
 import asyncio
 import hashlib
-import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
 
@@ -32,7 +30,7 @@ from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import counted, listed
 from willowbark.tools.works.excerpts import GAP, tells_figures
 
-from . import PROMPTS_VERSION, ModelFailure, add_usage, ask, prompt
+from . import PROMPTS_VERSION, add_usage, analyst_name, ask, prompt
 from .claims import Claim, objection, plain, quoted_sentences
 from .drafts import ReadingDraft, ReadingsDraft
 
@@ -41,7 +39,6 @@ AT_ONCE = 4  # prompts side by side; providers refuse floods
 SHOWN_CHARACTERS = 650  # of a record's text; results and conclusions seldom have more
 MAX_DRUGS = 10  # of one record that are asked about by name, of those that are shown; a model may add others
 _DESIGN = re.compile(r"\b(?:random|placebo|cohort|versus|compar|trial|review|patients|mice|rats)\w*", re.IGNORECASE)
-_log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
 @dataclass(frozen=True)
@@ -118,6 +115,22 @@ class Read:
     """By reason: how many records a model did not read."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
 
+    def take(self, drafts: Sequence[ReadingDraft], batch: Sequence[ToRead], version: str) -> None:
+        """Take in what stands of an answer, and count what does not."""
+        by_key = {each.record.key: each for each in batch}
+        known = set[tuple[str, str]]()
+        for draft in drafts:
+            given = by_key.get(draft.evidence_key)
+            reading = "names a record that was not shown" if given is None else checked(draft, given, version)
+            if isinstance(reading, Reading) and (reading.key, reading.drug) in known:
+                reading = "a record is read twice for one drug"
+            if isinstance(reading, str):
+                self.refused.setdefault(reading, []).append(f"{draft.evidence_key[:60]} ({draft.drug})")
+                continue
+            known.add((reading.key, reading.drug))
+            self.readings.append(reading)
+        self.done |= {each.fingerprint for each in batch}
+
     @property
     def notes(self) -> list[str]:
         """What the report should say of it, a line for each reason."""
@@ -181,14 +194,21 @@ async def read(
     batches = [records[at::number] for at in range(number)]  # none is left with a record or two
 
     async def one(batch: Sequence[ToRead]) -> None:
+        head = f"Question: {' '.join(question.split())}\nCondition: {batch[0].condition}\n"
+        asked: list[LLMMessage] = [
+            SystemMessage(content=f"{prompt('reader.md')}\n\n{GUIDANCE}"),
+            UserMessage(content=head + enclose_lines([each.line for each in batch], marker), source="reader"),
+        ]
         async with free:
-            drafts, failure = await _ask(client, question, batch, marker, cancellation_token, found.usage)
-        if failure is not None and len(batch) > 1 and failure.may_be_shorter:
+            answer = await ask([client], asked, ReadingsDraft, cancellation_token)
+        add_usage(found.usage, answer.usage)
+        if answer.was_too_long and len(batch) > 1:
             await asyncio.gather(one(batch[: len(batch) // 2]), one(batch[len(batch) // 2 :]))
-        elif failure is not None:
-            found.failures[str(failure)] += len(batch)
+        elif answer.given is None:
+            found.failures[answer.failures[-1]] += len(batch)
         else:
-            _take(found, drafts, batch, version_of(client))
+            version = f"{analyst_name(client)}, prompts {PROMPTS_VERSION}"
+            found.take(answer.given.readings, batch, version)
 
     tasks = [asyncio.ensure_future(one(batch)) for batch in batches]
     for task in tasks:
@@ -204,51 +224,6 @@ async def read(
         unread = sum(each.fingerprint not in found.done for each in records) - found.failures.total()
         found.failures["its time was up"] += unread
     return found
-
-
-async def _ask(
-    client: ChatCompletionClient,
-    question: str,
-    batch: Sequence[ToRead],
-    marker: str,
-    cancellation_token: CancellationToken,
-    used: RequestUsage,
-) -> tuple[list[ReadingDraft], ModelFailure | None]:
-    head = f"Question: {' '.join(question.split())}\nCondition: {batch[0].condition}\n"
-    asked: list[LLMMessage] = [
-        SystemMessage(content=f"{prompt('reader.md')}\n\n{GUIDANCE}"),
-        UserMessage(content=head + enclose_lines([each.line for each in batch], marker), source="literature"),
-    ]
-    try:
-        answer, usage = await ask(client, asked, ReadingsDraft, cancellation_token, divisible=len(batch) > 1)
-    except ModelFailure as failure:
-        _log.warning("reading: %s", failure)
-        add_usage(used, failure.usage)
-        return [], failure
-    add_usage(used, usage)
-    return answer.readings, None
-
-
-def version_of(client: ChatCompletionClient) -> str:
-    """What readings name as their version: the model, and the version of the prompts."""
-    return f"{getattr(client, 'display_name', type(client).__name__)}, prompts {PROMPTS_VERSION}"
-
-
-def _take(found: Read, drafts: Sequence[ReadingDraft], batch: Sequence[ToRead], version: str) -> None:
-    """Take in what stands of an answer, and count what does not."""
-    by_key: Mapping[str, ToRead] = {each.record.key: each for each in batch}
-    known = set[tuple[str, str]]()
-    for draft in drafts:
-        given = by_key.get(draft.evidence_key)
-        reading = "names a record that was not shown" if given is None else checked(draft, given, version)
-        if isinstance(reading, Reading) and (reading.key, reading.drug) in known:
-            reading = "a record is read twice for one drug"
-        if isinstance(reading, str):
-            found.refused.setdefault(reading, []).append(f"{draft.evidence_key[:60]} ({draft.drug})")
-            continue
-        known.add((reading.key, reading.drug))
-        found.readings.append(reading)
-    found.done |= {each.fingerprint for each in batch}
 
 
 def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:

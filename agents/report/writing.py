@@ -2,13 +2,11 @@
 
 import asyncio
 import json
-import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
 from pydantic import BaseModel, Field
@@ -23,9 +21,9 @@ from willowbark.tools.works.excerpts import excerpted
 from willowbark.tools.works.sections import places
 
 from ..approval import Approval
-from ..asking import Aids, ModelFailure, add_usage, ask, prompt, reads_requests
+from ..asking import Aids, add_usage, analyst_name, ask, prompt, reads_requests
 from ..asking.claims import Claim, DroppedClaim, Verdicts, heard_from, plain, quoted, verify, wording_objection
-from ..asking.drafts import BorneOut, ClaimDraft, ReportDraft
+from ..asking.drafts import BorneOut, ReportDraft
 from ..asking.grounding import prose
 from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
 
@@ -34,7 +32,6 @@ MAX_DRAFTED = 12  # candidates that a model writes on; the report shows no more
 AT_ONCE = 4  # drafts side by side; providers refuse floods
 SHOWN_ENTRY = 400  # characters of a drug database's entry
 SHOWN_RESULTS = 500  # characters of a full text's results
-_log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
 class DraftRequest(BaseModel, frozen=True, extra="forbid"):
@@ -105,16 +102,16 @@ def _results(record: Evidence) -> str:
 
 @dataclass(eq=False)
 class _Part:
-    """What became of the draft on one candidate, or on all at once."""
+    """What became of the draft on some candidates."""
 
     request: DraftRequest
-    draft: ReportDraft
-    verdicts: Verdicts
+    by: ChatCompletionClient | None = None
+    """Whose draft it is; None where nobody gave one."""
+    failures: list[str] = field(default_factory=list)
+    """Why those who were asked before gave none."""
+    draft: ReportDraft = field(default_factory=lambda: ReportDraft(claims=[], candidates=[]))
+    verdicts: Verdicts = field(default_factory=Verdicts)
     repaired: int = 0
-    failure: str | None = None
-    """Why nothing of it stands; None where it does."""
-    may_be_shorter: bool = False
-    """Whether prompt or answer was too long for the model."""
 
 
 class Writing:
@@ -173,24 +170,36 @@ class Writing:
         self.aids: Aids | None = None
 
     async def run(self, clients: Sequence[ChatCompletionClient], token: CancellationToken) -> None:
-        """Ask one client after another until there is a draft on each candidate."""
-        left, passed, parts = self._apart(), list[DraftRequest](), list[_Part]()
-        for client in clients:
-            if parts and not (left or passed):
-                break
-            requests = [self._request] if reads_requests(client) and not self._wrote(parts) else [*left, *passed]
-            made = await self._drug_by_drug(client, await self._all(client, requests, token), token)
-            failed = [part for part in made if part.failure is not None]
-            lost = [part for part in failed if not any(part.request is each for each in passed)]
-            self._note(lost, len(made))
-            if client is clients[0] and failed and len(failed) == len(made):
-                self.failure = failed[0].failure
-            parts += made
-            left = [part.request for part in lost]
-            passed = [] if reads_requests(client) else self._passed_over(made)
-        self._unite(parts)
+        """Have a draft written on each candidate, side by side: by the first client that gives one that stands."""
+        groups = [self._request] if reads_requests(clients[0]) else self._groups()
+        parts = list(await asyncio.gather(*(self._draft_on(group, clients, token) for group in groups)))
+        if parts and all(part.by is not clients[0] for part in parts):
+            self.failure = parts[0].failures[0]
+        for reason in dict.fromkeys(failure for part in parts for failure in part.failures):
+            alike = [part for part in parts if reason in part.failures]
+            drugs = [candidate.drug for part in alike for candidate in part.request.candidates]
+            instead = dict.fromkeys(f"; {analyst_name(part.by)} answered instead" for part in alike if part.by)
+            on = "" if len(alike) == len(parts) else f", on {', '.join(drugs)}"
+            self.notes.append(f"{self._name}: {reason}{on}{''.join(instead)}")
+        told = {claim.drug for part in parts for claim in part.verdicts.kept}
+        silent = [
+            each for part in parts for each in part.request.candidates if each.has_verdict and each.drug not in told
+        ]
+        if told and silent and clients[1:]:
+            parts.append(await self._draft_on(self._about(silent), clients[1:], token))
+        for part in parts:
+            self.draft = ReportDraft(
+                claims=[*self.draft.claims, *part.draft.claims],
+                candidates=[*self.draft.candidates, *part.draft.candidates],
+            )
+            self.summaries += [part.draft.summary] if part.draft.summary.strip() else []
+            self.repaired += part.repaired
+            self.verdicts.dropped += part.verdicts.dropped
+            self.verdicts.kept += [claim for claim in part.verdicts.kept if claim not in self.verdicts.kept]
+            self.verdicts.unworded += part.verdicts.unworded
+            self.verdicts.turned += part.verdicts.turned
 
-    def _apart(self) -> list[DraftRequest]:
+    def _groups(self) -> list[DraftRequest]:
         """Requests on all candidates that have a verdict, to be drafted side by side.
 
         Those with few readings share one: what all requests have in common is paid for with each.
@@ -211,143 +220,67 @@ class Writing:
         lines = [each.line for each in self._request.candidates]
         return self._request.model_copy(update={"candidates": group, "records": records, "appraised": lines})
 
-    def _passed_over(self, parts: Sequence[_Part]) -> list[DraftRequest]:
-        """A request for each candidate on which no claim stands in a draft that else does."""
-        told = {claim.drug for part in parts for claim in part.verdicts.kept}
-        drafted = [each for part in parts if part.failure is None for each in part.request.candidates]
-        return [self._about([each]) for each in drafted if told and each.has_verdict and each.drug not in told]
-
-    def _wrote(self, parts: Sequence[_Part]) -> bool:
-        return any(part.failure is None for part in parts)
-
-    def _note(self, failed: Sequence[_Part], asked: int) -> None:
-        """Say why drafts failed, once for each reason, and on which drugs where others did not."""
-        for reason in dict.fromkeys(part.failure for part in failed):
-            alike = [part for part in failed if part.failure == reason]
-            drugs = [candidate.drug for part in alike for candidate in part.request.candidates]
-            on = "" if len(alike) == asked else f", on {', '.join(drugs)}"
-            _log.warning("%s: %s%s", self._name, reason, on)
-            self.notes.append(f"{self._name}: {reason}{on}")
-
-    def _unite(self, parts: Sequence[_Part]) -> None:
-        good = [part for part in parts if part.failure is None]
-        self.draft = ReportDraft(
-            claims=[claim for part in good for claim in part.draft.claims],
-            candidates=[each for part in good for each in part.draft.candidates],
-        )
-        self.summaries = [part.draft.summary for part in good if part.draft.summary.strip()]
-        self.repaired = sum(part.repaired for part in good)
-        for part in parts:
-            self.verdicts.dropped += part.verdicts.dropped
-        for part in good:
-            self.verdicts.kept += [claim for claim in part.verdicts.kept if claim not in self.verdicts.kept]
-            self.verdicts.unworded += part.verdicts.unworded
-            self.verdicts.turned += part.verdicts.turned
-
-    async def _all(
-        self, client: ChatCompletionClient, requests: Sequence[DraftRequest], cancellation_token: CancellationToken
-    ) -> list[_Part]:
-        """All of them side by side."""
-        asked = await asyncio.gather(*(self._parts(client, each, cancellation_token) for each in requests))
-        return [part for parts in asked for part in parts]
-
-    async def _drug_by_drug(
-        self, client: ChatCompletionClient, made: Sequence[_Part], cancellation_token: CancellationToken
-    ) -> list[_Part]:
-        """The same; where a draft on several drugs failed and others did not, with one on each, so that one is lost."""
-        again = [part for part in made if part.failure and len(part.request.candidates) > 1 and self._wrote(made)]
-        alone = [self._about([each]) for part in again for each in part.request.candidates]
-        return [part for part in made if part not in again] + await self._all(client, alone, cancellation_token)
-
-    async def _parts(
-        self, client: ChatCompletionClient, request: DraftRequest, cancellation_token: CancellationToken
-    ) -> list[_Part]:
-        """One draft, or two on half the candidates each where it was too long for the model."""
-        part = await self._part(client, request, cancellation_token)
-        half = len(request.candidates) // 2
-        if not (part.may_be_shorter and half):
-            return [part]
-        groups = request.candidates[:half], request.candidates[half:]
-        return await self._all(client, [self._about(group) for group in groups], cancellation_token)
-
-    async def _part(
-        self, client: ChatCompletionClient, request: DraftRequest, cancellation_token: CancellationToken
+    async def _draft_on(
+        self, request: DraftRequest, clients: Sequence[ChatCompletionClient], token: CancellationToken
     ) -> _Part:
-        """One draft, verified and mended once."""
-        part = _Part(request, ReportDraft(claims=[], candidates=[]), Verdicts())
+        """One draft, verified, with what did not stand sent back once; by the next client where nothing stands."""
+        decided = [candidate.drug for candidate in request.candidates if candidate.has_verdict]
+
+        def find_silence(draft: ReportDraft) -> str | None:
+            if draft.claims or not decided:
+                return None
+            return f"claims: empty, though records speak for or against {', '.join(decided[:5])}"
+
         messages: list[LLMMessage] = [
             SystemMessage(content=self._system_message),
             UserMessage(content=request.text, source=self._name),
         ]
-        try:
-            async with self._free:
-                part.draft = await self._ask(client, messages, request, cancellation_token, is_first=True)
-        except ModelFailure as failure:
-            add_usage(self.usage, failure.usage)
-            part.failure, part.may_be_shorter = str(failure), failure.may_be_shorter
+        async with self._free:
+            answer = await ask(
+                clients, messages, ReportDraft, token, request=request, check=find_silence, aids=self.aids
+            )
+        add_usage(self.usage, answer.usage)
+        part = _Part(request, answer.by, answer.failures)
+        if answer.given is None or answer.by is None:
             return part
+        part.draft = self._readable(answer.given)
         part.verdicts = verify(part.draft.claims, self._pool, self._heard)
         if part.verdicts.dropped:
-            await self._repair(part, client, messages, cancellation_token)
+            await self._mend(part, answer.by, messages, token)
         if part.verdicts.dropped and not part.verdicts.kept:
-            part.failure = "none of the claims that the model gave stood"
+            left = clients[list(clients).index(answer.by) + 1 :]
+            later = await self._draft_on(request, left, token)
+            later.failures = [*part.failures, "none of the claims that the model gave stood", *later.failures]
+            later.verdicts.dropped = [*part.verdicts.dropped, *later.verdicts.dropped]
+            return later
         return part
 
-    async def _ask(
-        self,
-        client: ChatCompletionClient,
-        messages: list[LLMMessage],
-        request: DraftRequest,
-        cancellation_token: CancellationToken,
-        *,
-        is_first: bool = False,
-    ) -> ReportDraft:
-        decided = [candidate.drug for candidate in request.candidates if candidate.has_verdict]
-
-        def silence(draft: ReportDraft) -> str | None:
-            """What is wrong with a draft that claims nothing though records were read for or against a drug."""
-            if draft.claims or not decided or not is_first:
-                return None
-            return f"claims: empty, though records speak for or against {', '.join(decided[:5])}"
-
-        draft, usage = await ask(
-            client,
-            messages,
-            ReportDraft,
-            cancellation_token,
-            request=request,
-            objection=silence,
-            aids=self.aids,
-            divisible=is_first and len(request.candidates) > 1,
+    def _readable(self, draft: ReportDraft) -> ReportDraft:
+        """A draft without claims on what was set aside, whose claims without a wording are worded by their quotes."""
+        wanted = (
+            claim for claim in draft.claims if not self._approval.holds_back(canonical_drug(claim.drug) or claim.drug)
         )
-        add_usage(self.usage, usage)
-        wanted = (claim for claim in draft.claims if not self._held_back(claim))
         worded = [claim if claim.text.strip() else claim.model_copy(update={"text": claim.quote}) for claim in wanted]
         return draft.model_copy(update={"claims": worded})
 
-    def _held_back(self, claim: ClaimDraft) -> bool:
-        return self._approval.holds_back(canonical_drug(claim.drug) or claim.drug)
-
-    async def _repair(
-        self, part: _Part, client: ChatCompletionClient, messages: list[LLMMessage], token: CancellationToken
+    async def _mend(
+        self, part: _Part, client: ChatCompletionClient, messages: Sequence[LLMMessage], token: CancellationToken
     ) -> None:
         """Have the dropped claims mended once, with the reasons; what still fails stays dropped."""
         dropped = part.verdicts.dropped
         lines = [f"- {each.reason}: {each.claim.model_dump_json()}" for each in dropped]
         asked = "These claims don't stand. Mend them from their records or leave them out; give only these:"
         further = UserMessage(content="\n".join([asked, *lines]), source=self._name)
-        try:
-            mended = await self._ask(client, [*messages, further], part.request, token)
-        except ModelFailure as failure:
-            self.notes.append(f"{self._name}: {failure}")
-            add_usage(self.usage, failure.usage)
-            return
-        again = verify(mended.claims[: len(lines)], self._pool, self._heard)
+        answer = await ask([client], [*messages, further], ReportDraft, token, request=part.request)
+        add_usage(self.usage, answer.usage)
+        self.notes += [f"{self._name}: {failure}" for failure in answer.failures]
+        mended = self._readable(answer.given).claims if answer.given is not None else []
+        again = verify(mended[: len(dropped)], self._pool, self._heard)
         new = [claim for claim in again.kept if claim not in part.verdicts.kept]
         part.repaired = len(new)
         part.verdicts = Verdicts(
             kept=[*part.verdicts.kept, *new],
-            dropped=dropped[: max(0, len(lines) - len(new))],
+            dropped=dropped[: max(0, len(dropped) - len(new))],
             unworded=[*part.verdicts.unworded, *again.unworded],
             turned=[*part.verdicts.turned, *again.turned],
         )
@@ -388,14 +321,11 @@ class Writing:
             SystemMessage(content=prompt("entailment.md")),
             UserMessage(content=json.dumps(passages, ensure_ascii=False), source=self._name),
         ]
-        said: list[int] = []
-        try:
-            answer, usage = await ask(client, asked, BorneOut, cancellation_token)
-            said = answer.borne_out
-        except ModelFailure as failure:
-            usage = failure.usage
-            self.notes.append(f"{self._name}: the second look at claims failed, their quotes stand alone: {failure}")
-        add_usage(self.usage, usage)
+        answer = await ask([client], asked, BorneOut, cancellation_token)
+        add_usage(self.usage, answer.usage)
+        failed = f"{self._name}: the second look at claims failed, their quotes stand alone"
+        self.notes += [f"{failed}: {failure}" for failure in answer.failures]
+        said = answer.given.borne_out if answer.given is not None else []
         return {pair for number, pair in enumerate(pairs, 1) if number in said}
 
     def _told(self, findings: Sequence[str]) -> Iterator[Claim]:

@@ -15,11 +15,17 @@ from autogen_core.tools import Tool, ToolSchema
 from autogen_ext.models.cache import ChatCompletionCache
 from pydantic import BaseModel, ValidationError
 
-from willowbark.agents.asking import REQUEST, ModelUnavailable, reads_requests, told, written_calls
+from willowbark.agents.asking import (
+    REQUEST,
+    ModelUnavailable,
+    analyst_name,
+    provider_error_line,
+    reads_requests,
+    written_calls,
+)
 from willowbark.agents.asking.drafts import strict
 from willowbark.agents.autogen import KEPT, Kept, openai_server
 from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN
-from willowbark.agents.reporter import analyst_name
 from willowbark.teams.run.budget import Budget
 from willowbark.tools.enclosure import without_embedded
 
@@ -117,9 +123,9 @@ class JournaledClient(ChatCompletionCache):
             self._budget.check()
             result = await self._ask(messages, arguments)
         except Exception as error:
-            self._budget.failed(told(error))
+            self._budget.failed(provider_error_line(error))
             if journal is not None:
-                journal.keep_model_failure(key, told(error))
+                journal.keep_model_failure(key, provider_error_line(error))
             raise
         finally:
             KEPT.reset(noting)
