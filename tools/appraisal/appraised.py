@@ -41,16 +41,7 @@ _FOR_CAUSE = frozenset({"safety", "futility"})
 _PRECLINICAL = frozenset({StudyDesign.in_vivo, StudyDesign.in_vitro, StudyDesign.in_silico})
 _TELLING_SIZE = 100
 _LONGEST_NAME, _MOST_INITIALS = 40, 4
-_OF_ONE_STUDY = frozenset(
-    {
-        StudyDesign.rct,
-        StudyDesign.rct_blinded,
-        StudyDesign.rct_open,
-        StudyDesign.controlled_cohort,
-        StudyDesign.cohort,
-        StudyDesign.registry_entry,
-    }
-)
+_OF_ONE_STUDY = RANDOMISED | {StudyDesign.controlled_cohort, StudyDesign.cohort, StudyDesign.registry_entry}
 
 
 class DocumentReader(Protocol):
@@ -227,7 +218,12 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
         item = replace(item, direction=Direction.neutral, leans=None)
     if item.disputed:
         _log.info("%s, %s: readers disagree: %s", record.key, drug, item.disputed)
-    return AppraisedRecord(item=item, sentence=_sentence(record, item, found[0]), posted=posted, readings=found)
+    rests_on = " ".join(passage.text for passage in found[0].passages)
+    decides = found[0].reader == "posted" or (item.leans or item.direction) in _TOLD
+    stopped = record.metadata.get("why_stopped")
+    if stopped and (item.why_stopped_kind in _FOR_CAUSE or found[0].kind == "none"):
+        rests_on, decides = str(stopped), True
+    return AppraisedRecord(item=item, sentence=rests_on if decides else "", posted=posted, readings=found)
 
 
 def _in_full_text(record: Evidence, drug: str, condition: str, readings: Readings) -> tuple[Reading, ...] | None:
@@ -293,26 +289,11 @@ def _item(record: Evidence, readings: Sequence[Reading]) -> AppraisedItem:
         other_outcome=_SURROGATE if told and reading.kind == "surrogate" else None,
         rivals=(reading.against or "another treatment") if active else None,
         beats_rival=active and reading.effect == "better",
-        disputed=_disputed(readings),
+        disputed=None
+        if len({each.verdict for each in readings}) == 1
+        else "; ".join(f"{each.reader}: {each.verdict}" for each in readings),
         trial=trial_of(record, design, reading.participants),
     )
-
-
-def _disputed(readings: Sequence[Reading]) -> str | None:
-    """What the readers say, where they disagree on the verdict."""
-    if len({reading.verdict for reading in readings}) == 1:
-        return None
-    return "; ".join(f"{reading.reader}: {reading.verdict}" for reading in readings)
-
-
-def _sentence(record: Evidence, item: AppraisedItem, reading: Reading) -> str:
-    """What the direction rests on: the reason of a stop for cause or without results, else the reading's passages."""
-    told = reading.kind != "none"
-    if (stopped := record.metadata.get("why_stopped")) and (item.why_stopped_kind in _FOR_CAUSE or not told):
-        return str(stopped)
-    if reading.reader != "posted" and (item.leans or item.direction) not in _TOLD:
-        return ""
-    return " ".join(passage.text for passage in reading.passages)
 
 
 def _prevents(document: Document, reading: Reading) -> bool:
@@ -339,13 +320,8 @@ def trial_of(record: Evidence, design: StudyDesign, participants: int | None = N
     named = {*named_trials(record), *filter(None, linked)} or {*trial_acronyms(record.citation.title, record.content)}
     if named or design not in RANDOMISED or (participants or 0) < _TELLING_SIZE:
         return named.pop() if len(named) == 1 else None
-    return next(
-        (f"{author}, {participants:,}{BY_SIZE}" for author in record.citation.authors[:1] if _is_name(author)), None
-    )
-
-
-def _is_name(author: str) -> bool:
-    """Whether an author is a name with initials: `van den Berg JA`."""
+    author = next(iter(record.citation.authors), "")
     *words, initials = author.split() or [""]
     plain_words = "".join(words).replace("-", "").replace("'", "").isalpha()
-    return plain_words and len(author) <= _LONGEST_NAME and initials.isupper() and len(initials) <= _MOST_INITIALS
+    is_name = initials.isupper() and len(initials) <= _MOST_INITIALS and len(author) <= _LONGEST_NAME
+    return f"{author}, {participants:,}{BY_SIZE}" if plain_words and is_name else None  # "van den Berg JA"

@@ -4,7 +4,7 @@ Pure functions over the question and the pool: the judge scores with them, the b
 report grades with them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -112,7 +112,12 @@ def appraise_candidates(
         if kind_of(record) in STUDIES:
             for drug, said in readings.once(record, asked, partial(_appraised, record, asked, readings)).items():
                 found.setdefault(drug, []).append(said)
-    known = _with_rivals({drug: records for drug, records in found.items() if not _is_no_treatment(records)})
+    known = {drug: records for drug, records in found.items() if not _is_no_treatment(records)}
+    working = {drug for drug, records in known.items() if _beats_placebo([record.item for record in records])}
+    for records in known.values():
+        for at, record in enumerate(records):
+            if not working.isdisjoint((record.item.rivals or "").split(" and ")):
+                records[at] = record.model_copy(update={"item": replace(record.item, rival_works=True)})
     candidates = [_candidate(drug, records, drug_records, asked) for drug, records in known.items()]
     return sorted(
         candidates,
@@ -176,24 +181,11 @@ def _is_no_treatment(records: Sequence[AppraisedRecord]) -> bool:
     return sum(role in _NO_TREATMENT for role in roles) > sum(role in _TESTED for role in roles)
 
 
-def _with_rivals(found: Mapping[str, list[AppraisedRecord]]) -> dict[str, list[AppraisedRecord]]:
-    """Note in each record without a placebo whether what it compares with is shown to beat one by other records."""
-    working = {drug for drug, records in found.items() if _beats_placebo([record.item for record in records])}
-    return {drug: [_knowing(record, working) for record in records] for drug, records in found.items()}
-
-
 def _beats_placebo(items: Sequence[AppraisedItem]) -> bool:
     """Whether it is at least moderately sure that a drug works, and a trial against placebo or nothing says so."""
     if not any(i.design in RANDOMISED and i.against_nothing and i.direction is Direction.supports for i in items):
         return False
     return _appraisal_of(tuple(items)).certainty.level in (CertaintyLevel.high, CertaintyLevel.moderate)
-
-
-def _knowing(record: AppraisedRecord, working: Set[str]) -> AppraisedRecord:
-    rivals = (record.item.rivals or "").split(" and ")
-    if working.isdisjoint(rivals):
-        return record
-    return record.model_copy(update={"item": replace(record.item, rival_works=True)})
 
 
 def is_condition(name: str, asked: Question) -> bool:

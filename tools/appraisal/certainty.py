@@ -11,7 +11,7 @@ the best stands: more support costs a step only where it shows that two trials a
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel
 
@@ -38,18 +38,8 @@ class CertaintyLevel(StrEnum):
 
 
 _LEVELS = (CertaintyLevel.very_low, CertaintyLevel.low, CertaintyLevel.moderate, CertaintyLevel.high)
-_SAID: dict[CertaintyLevel, Level] = {
-    CertaintyLevel.high: "high",
-    CertaintyLevel.moderate: "moderate",
-    CertaintyLevel.low: "low",
-    CertaintyLevel.very_low: "very low",
-}
-_QUALITIES: dict[CertaintyLevel, Quality] = {
-    CertaintyLevel.high: "strong",
-    CertaintyLevel.moderate: "moderate",
-    CertaintyLevel.low: "weak",
-    CertaintyLevel.very_low: "weak",
-}
+_SAID: dict[CertaintyLevel, Level] = dict(zip(_LEVELS, get_args(Level)[::-1], strict=True))
+_QUALITIES: dict[CertaintyLevel, Quality] = dict(zip(_LEVELS, ("weak", "weak", "moderate", "strong"), strict=True))
 _STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})  # overallStatus of ClinicalTrials.gov
 _RANDOMISED_START = 3  # high: index of `_LEVELS`
 _WITHOUT_PATIENTS = (
@@ -98,6 +88,16 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     kept, folded, same = one_per_trial(every)
     borne_out, adding_up = corroborated(kept)
     items = [*borne_out, *(i for i in items if i.retracted)]
+    notes = [
+        f"{i.key} was stopped ({(i.trial_status or 'status not reported').lower()}): "
+        f"{i.why_stopped_kind or 'reason not reported'}."
+        for i in every
+        if i.why_stopped_kind or i.trial_status in _STOPPED
+    ]
+    notes += [f"Readers disagree on {i.key} ({i.disputed}); the first counts." for i in every if i.disputed]
+    notes += [f"{i.key} carries an expression of concern and counts half." for i in every if i.concern]
+    if unchecked := sum(i.retracted is None for i in every):
+        notes.append(f"{unchecked} of {len(every)} records could not be checked for retraction.")
 
     def keys(direction: Direction) -> list[str]:
         return [i.key for i in kept if standing(i) is direction]
@@ -107,7 +107,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         certainty=certainty.model_copy(
             update={"steps": [*certainty.steps, *adding_up, *(f"Counted once: {note}" for note in same)]}
         ),
-        quality=_quality(items, certainty.level),
+        quality=quality(items, certainty.level),
         supporting=keys(Direction.supports),
         contradicting=keys(Direction.contradicts),
         neutral=keys(Direction.neutral),
@@ -115,7 +115,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         leaning={i.key: i.leans for i in kept if i.leans and standing(i) is Direction.neutral},
         excluded=sorted(i.key for i in items if i.retracted),
         same_trial=folded,
-        notes=[*_notes(every), *same],
+        notes=[*notes, *same],
     )
 
 
@@ -152,36 +152,27 @@ def corroborated(items: Sequence[AppraisedItem]) -> tuple[list[AppraisedItem], l
     )
 
 
-def _notes(kept: Sequence[AppraisedItem]) -> list[str]:
-    notes = [
-        f"{i.key} was stopped ({(i.trial_status or 'status not reported').lower()}): "
-        f"{i.why_stopped_kind or 'reason not reported'}."
-        for i in kept
-        if i.why_stopped_kind or i.trial_status in _STOPPED
-    ]
-    notes += [f"Readers disagree on {i.key} ({i.disputed}); the first counts." for i in kept if i.disputed]
-    notes += [f"{i.key} carries an expression of concern and counts half." for i in kept if i.concern]
-    if unchecked := sum(i.retracted is None for i in kept):
-        notes.append(f"{unchecked} of {len(kept)} records could not be checked for retraction.")
-    return notes
-
-
-def quality(items: Sequence[AppraisedItem]) -> Quality:
+def quality(items: Sequence[AppraisedItem], level: CertaintyLevel | None = None) -> Quality:
     """Put the certainty in the words of a candidate's `evidence_quality`.
 
     `strong` is high certainty, `moderate` moderate, `weak` low or very low; `refuted` when the weight against is at
     least three times the weight for, and comes from a systematic review, from a randomised trial and another record, or
-    from three records.
+    from three records. Trials refute where they are against placebo or nothing, or were stopped for cause: a trial of
+    two drugs shows which is better, not that the other does nothing.
+
+    Args:
+        items: on one drug and condition.
+        level: where it is known already.
     """
-    return _quality(items, appraise(items).level)
-
-
-def _quality(items: Sequence[AppraisedItem], level: CertaintyLevel) -> Quality:
     kept = [i for i in items if not i.retracted]
     against = [i for i in kept if standing(i) is Direction.contradicts]
     weight_against = sum(map(weight, against))
     weight_for = sum(weight(i) for i in kept if standing(i) is Direction.supports)
-    strong = [i for i in against if _is_trial(i)]
+    strong = []
+    for i in against:
+        sound = i.design.tier <= 2 and not i.is_preprint and not i.concern and not i.hedged
+        if i.why_stopped_kind in ("safety", "futility") or (sound and i.against_nothing is not False):
+            strong.append(i)
     enough = (
         len(against) >= REFUTED_COUNT
         or (len(against) >= REFUTED_WITH_TRIAL and bool(strong))
@@ -189,18 +180,7 @@ def _quality(items: Sequence[AppraisedItem], level: CertaintyLevel) -> Quality:
     )
     if enough and weight_against >= REFUTED_RATIO * weight_for:
         return "refuted"
-    return _QUALITIES[level]
-
-
-def _is_trial(item: AppraisedItem) -> bool:
-    """Whether a record can refute, with another one: a trial against placebo or nothing, or one stopped for cause.
-
-    A trial of two drugs shows which is better, not that the other does nothing.
-    """
-    stopped = item.why_stopped_kind in ("safety", "futility")
-    if item.against_nothing is False:
-        return stopped
-    return stopped or (item.design.tier <= 2 and not item.is_preprint and not item.concern and not item.hedged)
+    return _QUALITIES[level or appraise(items).level]
 
 
 def appraise(items: Sequence[AppraisedItem]) -> Certainty:
@@ -224,7 +204,10 @@ def appraise(items: Sequence[AppraisedItem]) -> Certainty:
     down, reasons = _inconsistency(supporting, against, [i for i in kept if i.leans])
     if body.level(down) < max(0, body.rank - down):
         reasons = [_alone(body), *reasons]
-    started = _start(names, start, len(kind), body, left_out(kind, body, randomised=start == _RANDOMISED_START))
+    of, others = len(kind), left_out(kind, body, randomised=start == _RANDOMISED_START)
+    share = f"the soundest {len(body.items)} of {of}" if len(body.items) < of else str(of)
+    rest = f" (of the rest, {others})" if others else ""
+    started = f"Start at {_LEVELS[start].said}: {share} {names[of > 1]} in support{rest}."
     taken = [*body.steps, *reasons]
     return Certainty(
         level=_LEVELS[body.level(down)],
@@ -236,34 +219,19 @@ def appraise(items: Sequence[AppraisedItem]) -> Certainty:
 def _kinds(supporting: Sequence[AppraisedItem]) -> list[tuple[tuple[str, str], int, list[AppraisedItem]]]:
     """The records by kind, with the rank from which they start: each kind is rated apart, the best one stands."""
     plain = [i for i in supporting if not i.hedged]
-    trials = [
-        i for i in plain if i.design in RANDOMISED or (i.design is StudyDesign.systematic_review and not _is_mention(i))
-    ]
+    reviews = [i for i in plain if i.design is StudyDesign.systematic_review]
+    counting = [i for i in reviews if i.sample_size is not None]  # without it a review is a mention
+    trials = [i for i in plain if i.design in RANDOMISED or i in counting]
+    names = ("", "randomised trials and reviews of them") if counting else ("randomised trial", "randomised trials")
+    if len(counting) == len(trials):
+        names = ("review of trials", "reviews of trials")
     return [
-        (_names_of(trials), _RANDOMISED_START, trials),
-        (("systematic review", "systematic reviews"), 1, [i for i in plain if _is_mention(i)]),
+        (names, _RANDOMISED_START, trials),
+        (("systematic review", "systematic reviews"), 1, [i for i in reviews if i.sample_size is None]),
         (("observational study", "observational studies"), 1, [i for i in plain if i.design.tier in (3, 4)]),
         (("guarded result", "guarded results"), 1, [i for i in supporting if i.hedged and i.design.tier <= 4]),
         (_WITHOUT_PATIENTS, 0, [i for i in supporting if i.design.tier >= 5]),
     ]
-
-
-def _names_of(trials: Sequence[AppraisedItem]) -> tuple[str, str]:
-    reviews = sum(i.design is StudyDesign.systematic_review for i in trials)
-    if reviews == len(trials):
-        return "review of trials", "reviews of trials"
-    return ("", "randomised trials and reviews of them") if reviews else ("randomised trial", "randomised trials")
-
-
-def _is_mention(item: AppraisedItem) -> bool:
-    """Whether a review gives no number of participants: a mention, however systematic its search."""
-    return item.design is StudyDesign.systematic_review and item.sample_size is None
-
-
-def _start(names: tuple[str, str], start: int, of: int, body: Body, others: str) -> str:
-    share = f"the soundest {len(body.items)} of {of}" if len(body.items) < of else str(of)
-    rest = f" (of the rest, {others})" if others else ""
-    return f"Start at {_LEVELS[start].value.replace('_', ' ')}: {share} {names[of > 1]} in support{rest}."
 
 
 def _alone(body: Body) -> tuple[int, str]:
@@ -292,7 +260,8 @@ def _inconsistency(
         down = 1
     if against or (doubts and down):
         many = len(against) + len(supporting)
-        told = [f"{len(against)} of {many} records {_speak(len(against))} against it"] if against else []
+        speak = "speaks" if len(against) == 1 else "speak"
+        told = [f"{len(against)} of {many} records {speak} against it"] if against else []
         if doubts:
             told.append(
                 f"{len(doubts)} more may" if against else f"{len(doubts)} may speak against it, read uncertainly"
@@ -304,7 +273,3 @@ def _inconsistency(
     if harmful:
         reasons.append((1, f"stopped for safety: {', '.join(harmful)}"))
     return down + bool(harmful), reasons
-
-
-def _speak(count: int) -> str:
-    return "speaks" if count == 1 else "speak"

@@ -76,14 +76,25 @@ def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) ->
         return None
     results, outcomes = data.results, data.results.get("primary_outcomes", [])
     direction, reason, reading = _decide(data, outcomes, (drug, *synonyms))
-    outcome = next((str(o.get("title")) for o in outcomes if reading and _has(o, reading)), None)
+    masked = StudyDesign.rct_open if data.masking == "NONE" else StudyDesign.rct_blinded
+    outcome = next(
+        (
+            str(outcome.get("title"))
+            for outcome in outcomes
+            for analysis in outcome.get("analyses", ())
+            if reading and analysis.get("sentence") == reading.sentence
+        ),
+        None,
+    )
     return PostedFinding(
         direction=direction,
         reason=reason,
         sentence=reading.sentence if reading else "",
         outcome=outcome,
         against_nothing=reading.against == "nothing" if reading else None,
-        design=_design(data) if direction is not Direction.unclear else StudyDesign.registry_entry,
+        design=StudyDesign.registry_entry
+        if direction is Direction.unclear
+        else (masked if data.masking else StudyDesign.rct),
         serious_events=serious_events(results),
     )
 
@@ -101,28 +112,31 @@ def serious_events(results: PostedResults) -> list[SeriousEvents]:
 
 
 def _decide(data: Trial, outcomes: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Decided:
-    if obstacle := _obstacle(data, outcomes):
-        return Direction.unclear, obstacle, None
+    """What all primary outcomes say together: the same, or nothing for or against; else why nothing can be said."""
+    obstacle = ""
+    if not outcomes:
+        obstacle = "no result of a primary outcome is posted"
+    elif data.allocation != "RANDOMIZED":
+        obstacle = "the trial was not randomised" if data.allocation else "whether it was randomised is not reported"
+    elif data.primary_purpose in _OTHER_PURPOSES:
+        obstacle = "its purpose was neither treatment nor prevention"
     efficacy = [outcome for outcome in outcomes if not beside_efficacy(outcome)]
-    if not efficacy:
+    if not efficacy and not obstacle:
         kinds = ", ".join(sorted({str(beside_efficacy(outcome)) for outcome in outcomes}))
-        return Direction.unclear, f"its primary outcome is on {kinds}, not on efficacy", None
+        obstacle = f"its primary outcome is on {kinds}, not on efficacy"
+    if obstacle:
+        return Direction.unclear, obstacle, None
     read = [_read_outcome(outcome, data.arms, names) for outcome in efficacy]
     told = [each for each in read if each[0] is not Direction.unclear]
     if not told:
         return read[0]
-    return _together(told, len(efficacy))
-
-
-def _obstacle(data: Trial, outcomes: Sequence[Mapping[str, Any]]) -> str | None:
-    """Why a trial's results cannot decide, whatever they are."""
-    if not outcomes:
-        return "no result of a primary outcome is posted"
-    if data.allocation != "RANDOMIZED":
-        return "the trial was not randomised" if data.allocation else "whether it was randomised is not reported"
-    if data.primary_purpose in _OTHER_PURPOSES:
-        return "its purpose was neither treatment nor prevention"
-    return None
+    directions = {direction for direction, _, _ in told}
+    _, reason, reading = told[0]
+    share = f" ({len(told)} of {len(efficacy)} primary outcomes could be read)" if len(told) < len(efficacy) else ""
+    if len(directions) == 1:
+        return directions.pop(), reason + share, reading
+    for_it = sum(direction is Direction.supports for direction, _, _ in told)
+    return Direction.neutral, f"primary outcomes disagree: {for_it} of {len(told)} in its favour{share}", reading
 
 
 def _read_outcome(outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Decided:
@@ -137,68 +151,40 @@ def _read_outcome(outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]],
             readings.setdefault(pair, []).append(reading)
     placebo = {pair: found for pair, found in readings.items() if pair.against == "nothing"}
     if found := placebo or readings:
-        return _over_doses([_of_pair(each) for each in found.values()])
+        return _over_doses(list(found.values()))
     why = problems[0] if problems else "no statistical analysis of the primary outcome is posted"
     return Direction.unclear, why, None
 
 
-def _of_pair(readings: Sequence[ReadAnalysis]) -> tuple[ReadAnalysis, bool]:
-    """The first analysis of a pair (the main one by custom), and whether the others agree with it."""
-    return readings[0], len({each.verdict for each in readings}) == 1
-
-
-def _over_doses(pairs: Sequence[tuple[ReadAnalysis, bool]]) -> Decided:
-    readings = [reading for reading, _ in pairs]
+def _over_doses(pairs: Sequence[Sequence[ReadAnalysis]]) -> Decided:
+    """What the comparisons of an outcome say together; of each the first analysis counts, the main one by custom."""
+    readings = [analyses[0] for analyses in pairs]
     tests, first = len(readings), readings[0]
-    if any(not agree for _, agree in pairs):
+    if any(len({each.verdict for each in analyses}) > 1 for analyses in pairs):
         return Direction.neutral, "analyses of the same two groups disagree", first
     better = [r for r in readings if r.verdict == "better"]
     worse = [r for r in readings if r.verdict == "worse"]
     other = "placebo or no treatment" if first.against == "nothing" else "another treatment"
     if better and worse:
         return Direction.neutral, "one group did better on the drug and another worse", first
-    if better:
-        count = f" ({len(better)} of {tests} groups)" if tests > 1 else ""
-        if strict := [r for r in better if r.holds_at(tests)]:
-            return Direction.supports, f"significantly better than {other} on the primary outcome{count}", strict[-1]
-        return Direction.neutral, f"better than {other}{count}, but not after correction for {tests} tests", better[0]
-    if worse:
-        if first.against == "active":
+    if worse and first.against == "active":
+        why = "another treatment did better; that says nothing of the drug against no treatment"
+        return Direction.neutral, why, worse[0]
+    for found, direction in ((better, Direction.supports), (worse, Direction.contradicts)):
+        if found:
+            word, count = found[0].verdict, f" ({len(found)} of {tests} groups)" if tests > 1 else ""
+            if strict := [r for r in found if r.holds_at(tests)]:
+                return direction, f"significantly {word} than {other} on the primary outcome{count}", strict[-1]
             return (
                 Direction.neutral,
-                "another treatment did better; that says nothing of the drug against no treatment",
-                worse[0],
+                f"{word} than {other}{count}, but not after correction for {tests} tests",
+                found[0],
             )
-        count = f" ({len(worse)} of {tests} groups)" if tests > 1 else ""
-        if strict := [r for r in worse if r.holds_at(tests)]:
-            return Direction.contradicts, f"significantly worse than {other} on the primary outcome{count}", strict[-1]
-        return Direction.neutral, f"worse than {other}{count}, but not after correction for {tests} tests", worse[0]
     if first.against == "active" or any(r.verdict == "not inferior" for r in readings):
         return Direction.neutral, f"no difference from {other} shown: {first.reason}", first
     if all(r.verdict == "no appreciable difference" for r in readings):
         return Direction.contradicts, f"no appreciable difference from {other}: {first.reason}", first
     return Direction.neutral, f"no effect shown against {other}, none excluded: {first.reason}", first
-
-
-def _together(told: Sequence[Decided], outcomes: int) -> Decided:
-    """What several primary outcomes say together: all the same, or nothing for or against."""
-    directions = {direction for direction, _, _ in told}
-    _, reason, reading = told[0]
-    share = f" ({len(told)} of {outcomes} primary outcomes could be read)" if len(told) < outcomes else ""
-    if len(directions) == 1:
-        return directions.pop(), reason + share, reading
-    for_it = sum(direction is Direction.supports for direction, _, _ in told)
-    mixed = f"primary outcomes disagree: {for_it} of {len(told)} in its favour"
-    return Direction.neutral, mixed + share, reading
-
-
-def _design(data: Trial) -> StudyDesign:
-    masking = data.masking
-    return StudyDesign.rct_open if masking == "NONE" else StudyDesign.rct_blinded if masking else StudyDesign.rct
-
-
-def _has(outcome: Mapping[str, Any], reading: ReadAnalysis) -> bool:
-    return any(analysis.get("sentence") == reading.sentence for analysis in outcome.get("analyses", ()))
 
 
 def _whole(value: Any) -> int | None:
@@ -233,6 +219,11 @@ def registered_reading(
     told = posted is not None and posted.direction is not Direction.unclear
     kind: OutcomeKind = "efficacy" if told else "none"
     comparator = _COMPARATORS[posted.against_nothing if posted else None]
+    passages: tuple[Passage, ...] = ()
+    if posted and posted.sentence:
+        start = max(0, f"{record.citation.title}. {record.content}".find(posted.sentence))
+        end = start + len(posted.sentence)
+        passages = (Passage(text=posted.sentence, section="Registry entry", start=start, end=end),)
     reading = Reading(
         key=record.key,
         drug=drug,
@@ -243,16 +234,8 @@ def registered_reading(
         effect=_EFFECTS[posted.direction] if posted else "not_reported",
         design="rct" if told else "protocol",
         participants=record.trial.enrollment if record.trial else None,
-        passages=tuple(_passages(record, posted)) if posted else (),
+        passages=passages,
         reader="posted",
         version="1",
     )
     return reading, posted
-
-
-def _passages(record: Evidence, posted: PostedFinding) -> list[Passage]:
-    """The posted analysis that decided; none where none did."""
-    if not posted.sentence:
-        return []
-    start = max(0, f"{record.citation.title}. {record.content}".find(posted.sentence))
-    return [Passage(text=posted.sentence, section="Registry entry", start=start, end=start + len(posted.sentence))]

@@ -64,8 +64,14 @@ def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair:
         The reading, or why it can't be read.
     """
     p, alpha = _p_value(analysis), _alpha(analysis)
-    interval, null = _interval(analysis), _no_effect(analysis)
-    outside = _excludes(interval, null, number(analysis.get("ci_percent")))
+    low, high, level = (number(analysis.get(name)) for name in ("ci_lower", "ci_upper", "ci_percent"))
+    interval = (min(low, high), max(low, high)) if low is not None and high is not None else None
+    measured = str(analysis.get("effect") or "")
+    null = 1.0 if says("ratio", measured) else 0.0 if says("difference", measured) else None  # the value of no effect
+    outside = None  # whether the interval excludes it; open too where one of less than 95 % does
+    if interval and null is not None:
+        within = interval[0] <= null <= interval[1]
+        outside = False if within else True if level is not None and level >= FULL_LEVEL else None
     kind = str(analysis.get("non_inferiority") or "")
     significant = p[0] if p else outside
     told = str(analysis.get("sentence") or "")
@@ -79,7 +85,10 @@ def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair:
             return found("not inferior", "a test of non-inferiority or equivalence")
     if significant is None:
         return "neither a p value that can be read nor an interval is posted" if p is None else "p leaves it open"
-    if p and outside is not None and p[0] != outside and _full_interval(analysis, alpha):
+    is_full = (
+        level is not None and math.isclose(level, FULL_LEVEL) and alpha == ALPHA
+    )  # of the level that p was held to
+    if p and outside is not None and p[0] != outside and is_full:
         return "p value and confidence interval disagree"
     favours = _favours(analysis, outcome, pair, null)
     if not significant:
@@ -113,31 +122,6 @@ def _alpha(analysis: Mapping[str, Any]) -> float:
     one_sided = bool(says("one-sided", told)) or bool(analysis.get("one_sided"))
     named = (each for each in named_thresholds(str(analysis.get("p_comment") or "")) if each >= 0.0001)
     return min([ALPHA / 2 if one_sided else ALPHA, *named])
-
-
-def _no_effect(analysis: Mapping[str, Any]) -> float | None:
-    """The value of no effect: 1 for ratios, 0 for differences, None for test statistics and what is not named."""
-    effect = str(analysis.get("effect") or "")
-    return 1.0 if says("ratio", effect) else 0.0 if says("difference", effect) else None
-
-
-def _interval(analysis: Mapping[str, Any]) -> tuple[float, float] | None:
-    low, high = number(analysis.get("ci_lower")), number(analysis.get("ci_upper"))
-    return (min(low, high), max(low, high)) if low is not None and high is not None else None
-
-
-def _excludes(interval: tuple[float, float] | None, null: float | None, level: float | None) -> bool | None:
-    """Whether an interval excludes no effect; None where that is open, as where one of less than 95 % does."""
-    if interval is None or null is None:
-        return None
-    within = interval[0] <= null <= interval[1]
-    return False if within else True if level is not None and level >= FULL_LEVEL else None
-
-
-def _full_interval(analysis: Mapping[str, Any], alpha: float) -> bool:
-    """Whether the interval is of the level that the p value was held to."""
-    level = number(analysis.get("ci_percent"))
-    return level is not None and math.isclose(level, FULL_LEVEL) and alpha == ALPHA
 
 
 def _narrow(

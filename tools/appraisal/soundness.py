@@ -5,7 +5,7 @@ given set; it takes the steps of these faults, and those for too few participant
 best rated body stands. One more record can only make bodies larger, so that more support never costs a step.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, combinations
 from typing import Literal, NamedTuple
 
@@ -23,46 +23,24 @@ ALONE_AND_SMALL = 1  # low: one small trial is what publication bias leaves (GRA
 DOWN = ("", "Down one", "Down two", "Down three")
 
 FaultKind = Literal[
-    "open",
-    "unblinded",
-    "concern",
-    "people",
-    "unnamed",
-    "complication",
-    "outcome",
-    "rival",
-    "untested",
-    "preprint",
+    "open", "unblinded", "concern", "people", "unnamed", "complication", "outcome", "rival", "untested", "preprint",
     "disputed",
-]
+]  # fmt: skip
 _DOMAINS = ("risk of bias", "indirect", "not reviewed", "disputed")
-_FAULTS: Mapping[FaultKind, tuple[str, int]] = {
-    "open": ("risk of bias", 1),
-    "unblinded": ("risk of bias", 1),
-    "concern": ("risk of bias", 1),
-    "people": ("indirect", 1),
-    "unnamed": ("indirect", 1),
-    "complication": ("indirect", 1),
-    "outcome": ("indirect", 1),
-    "rival": ("indirect", 1),
-    "untested": ("indirect", 2),
-    "preprint": ("not reviewed", 2),
-    "disputed": ("disputed", 1),
+_FAULTS: Mapping[FaultKind, tuple[str, int, str]] = {
+    "open": ("risk of bias", 1, "open"),
+    "unblinded": ("risk of bias", 1, "not reported to be blinded"),
+    "concern": ("risk of bias", 1, "under an expression of concern"),
+    "people": ("indirect", 1, "not in people with the condition"),
+    "unnamed": ("indirect", 1, "not said to be on those asked about"),
+    "complication": ("indirect", 1, "on a complication of the condition"),
+    "outcome": ("indirect", 1, "measured by a marker"),
+    "rival": ("indirect", 1, "without placebo or untreated group"),
+    "untested": ("indirect", 2, "without placebo or untreated group"),
+    "preprint": ("not reviewed", 2, "not peer-reviewed"),
+    "disputed": ("disputed", 1, "read in two ways"),
 }
-"""Domain and steps of each fault."""
-_IN_SHORT: Mapping[FaultKind, str] = {
-    "open": "open",
-    "unblinded": "not reported to be blinded",
-    "concern": "under an expression of concern",
-    "people": "not in people with the condition",
-    "unnamed": "not said to be on those asked about",
-    "complication": "on a complication of the condition",
-    "outcome": "measured by a marker",
-    "rival": "without placebo or untreated group",
-    "untested": "without placebo or untreated group",
-    "preprint": "not peer-reviewed",
-    "disputed": "read in two ways",
-}
+"""Domain and steps of each fault, and the fault in short."""
 
 
 class Body(NamedTuple):
@@ -105,49 +83,34 @@ def left_out(items: Sequence[AppraisedItem], body: Body, *, randomised: bool) ->
     """What is worst about each record that is not in a body, by number; empty where all are in it."""
     rest = [faults(item, randomised=randomised) for item in items if item not in body.items]
     shared = {kind for item in body.items for kind in faults(item, randomised=randomised)}
-    kinds = [_IN_SHORT[max((k for k in found if k not in shared), key=lambda k: _FAULTS[k][1])] for found in rest]
+    kinds = [_FAULTS[max((k for k in found if k not in shared), key=lambda k: _FAULTS[k][1])][2] for found in rest]
     return ", ".join(f"{kinds.count(words)} {words}" for words in sorted(set(kinds)))
 
 
 def faults(item: AppraisedItem, *, randomised: bool) -> dict[FaultKind, str]:
-    """What is wrong with a record, in words that follow "the trial is"."""
-    return dict(_faults(item, randomised))
+    """What is wrong with a record, in words that follow "the trial is".
 
-
-def _faults(item: AppraisedItem, randomised: bool) -> Iterator[tuple[FaultKind, str]]:
-    if randomised and item.design is StudyDesign.rct_open:
-        yield "open", "open: patients and doctors knew the treatment"
-    if randomised and item.design is StudyDesign.rct:
-        yield "unblinded", "not reported to be blinded"
-    if randomised and item.concern:
-        yield "concern", "under an expression of concern"
-    if not item.direct:
-        yield "people", "not in people with the condition asked about"
-    if item.unnamed:
-        yield "unnamed", f"not said to be on {item.unnamed}, who are asked about"
-    if item.complication:
-        yield "complication", "on a complication of the condition, not on the condition itself"
-    if item.other_outcome:
-        yield "outcome", f"measured by {item.other_outcome}"
-    if randomised and item.rivals and not (item.rival_works and item.beats_rival):
-        yield _without_placebo(item)
-    if item.is_preprint:
-        yield "preprint", "a preprint, not peer-reviewed"
-    if item.disputed:
-        yield "disputed", "read in two ways by its readers"
-
-
-def _without_placebo(item: AppraisedItem) -> tuple[FaultKind, str]:
-    """Two treatments alone tell as much as is known of the other one, or as that it was beaten.
-
-    Where one is known to work and was beaten, nothing is wrong: what does better than that works.
+    Two treatments alone tell as much as is known of the other one, or as that it was beaten. Where one is known to work
+    and was beaten, nothing is wrong: what does better than that works.
     """
     other = f"compared with {item.rivals}, not with placebo or no treatment"
-    if item.rival_works:
-        return "rival", f"{other} (that {item.rivals} works is shown by other records here)"
-    if item.beats_rival:
-        return "rival", f"{other} (read as doing better than {item.rivals})"
-    return "untested", f"{other} (no record here shows that the comparator works)"
+    without = randomised and bool(item.rivals) and not (item.rival_works and item.beats_rival)
+    known = item.rival_works or item.beats_rival
+    works = "that {} works is shown by other records here" if item.rival_works else "read as doing better than {}"
+    cases: tuple[tuple[FaultKind, bool, str], ...] = (
+        ("open", randomised and item.design is StudyDesign.rct_open, "open: patients and doctors knew the treatment"),
+        ("unblinded", randomised and item.design is StudyDesign.rct, "not reported to be blinded"),
+        ("concern", randomised and bool(item.concern), "under an expression of concern"),
+        ("people", not item.direct, "not in people with the condition asked about"),
+        ("unnamed", bool(item.unnamed), f"not said to be on {item.unnamed}, who are asked about"),
+        ("complication", item.complication, "on a complication of the condition, not on the condition itself"),
+        ("outcome", bool(item.other_outcome), f"measured by {item.other_outcome}"),
+        ("rival", without and known, f"{other} ({works.format(item.rivals)})"),
+        ("untested", without and not known, f"{other} (no record here shows that the comparator works)"),
+        ("preprint", item.is_preprint, "a preprint, not peer-reviewed"),
+        ("disputed", bool(item.disputed), "read in two ways by its readers"),
+    )
+    return {kind: text for kind, holds, text in cases if holds}
 
 
 Marked = Sequence[tuple[AppraisedItem, dict[FaultKind, str]]]
@@ -158,42 +121,30 @@ def _body(marked: Marked, allowed: Sequence[FaultKind], start: int, *, randomise
     down: list[tuple[int, str]] = []
     if not start:
         return Body(0, items, (), HIGHEST)
+    # a review counts as several trials, unless it is taken for the report of one
+    of_trials = randomised and all(i.design is not StudyDesign.systematic_review or i.trial for i in items)
     for domain in _DOMAINS:
         steps = [_FAULTS[kind][1] for kind in allowed if _FAULTS[kind][0] == domain]
         if steps:
             taken = min(MOST, sum(steps)) if domain == "indirect" else max(steps)
-            down.append((taken, f"{domain}, {_told(marked, domain, randomised=randomised)}"))
+            down.append((taken, f"{domain}, {_in_words(marked, domain, 'trial' if of_trials else 'record')}"))
     if few := _imprecision(items):
         down.append(few)
     rank = start - sum(step for step, _ in down)
-    alone = randomised and _is_unrepeated(items)
+    sizes = [item.sample_size or 0 for item in items]
+    alone = of_trials and sum(sizes) - max(sizes) < REPEATED  # hardly anybody took part in others than the largest
     return Body(max(0, rank), items, tuple(down), (ALONE_AND_SMALL if few else ALONE) if alone else HIGHEST)
 
 
-def _is_unrepeated(items: Sequence[AppraisedItem]) -> bool:
-    """Whether hardly anybody took part in other trials than the largest; a review of trials repeats by itself."""
-    if not all(map(_is_one_trial, items)):
-        return False
-    sizes = [item.sample_size or 0 for item in items]
-    return sum(sizes) - max(sizes) < REPEATED
-
-
-def _is_one_trial(item: AppraisedItem) -> bool:
-    """A review counts as several trials, unless it is taken for the report of one."""
-    return item.design is not StudyDesign.systematic_review or item.trial is not None
-
-
-def _told(marked: Marked, domain: str, *, randomised: bool) -> str:
+def _in_words(marked: Marked, domain: str, noun: str) -> str:
     """The faults of a domain with how many of the records have each."""
-    noun = "trial" if randomised and all(_is_one_trial(item) for item, _ in marked) else "record"
     words = [text for _, found in marked for kind, text in found.items() if _FAULTS[kind][0] == domain]
     counts = {text: words.count(text) for text in sorted(words)}
-    if len(marked) == 1:
-        return f"the {noun} is {'; '.join(counts)}"
     of = len(marked)
+    if of == 1:
+        return f"the {noun} is {'; '.join(counts)}"
     every = "both" if of == 2 else f"all {of}"
-    many = {text: f"{n} of {of}" if n < of else every for text, n in counts.items()}
-    return "; ".join(f"{share} {noun}s {text}" for text, share in many.items())
+    return "; ".join(f"{f'{n} of {of}' if n < of else every} {noun}s {text}" for text, n in counts.items())
 
 
 def _imprecision(items: Sequence[AppraisedItem]) -> tuple[int, str] | None:

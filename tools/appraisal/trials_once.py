@@ -141,51 +141,45 @@ def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
     Args:
         items: on one drug and condition, none of them retracted.
     """
-    by_trial: dict[str | None, list[AppraisedItem]] = {}
-    named = _by_size(items)
+    by_size: dict[int, list[AppraisedItem]] = {}
     for item in items:
-        trial = item.trial if item.is_named else named.get(_size(item), item.trial)
-        by_trial.setdefault(trial, []).append(item)
+        if item.design in RANDOMISED and (item.sample_size or 0) >= _SAME_SIZE:
+            by_size.setdefault(item.sample_size or 0, []).append(item)
+    alike: dict[int, str] = {}
+    for size, group in by_size.items():
+        names = {item.trial for item in group if item.trial and item.is_named}
+        if len(names) < 2 and len(_decided(group)) < 2:
+            alike[size] = next(iter(names), f"{size:,}{BY_SIZE}")
+    by_trial: dict[str | None, list[AppraisedItem]] = {}
+    for item in items:
+        same = None if item.is_named or item.design not in RANDOMISED else alike.get(item.sample_size or 0)
+        by_trial.setdefault(same or item.trial, []).append(item)
     counted, folded, notes = by_trial.pop(None, []), list[str](), list[str]()
     for trial, group in sorted(by_trial.items()):
         if len(group) == 1:
             counted += group
             continue
-        stands, agree = _stands_for(group)
-        stands = replace(stands, trial=trial)
+        stands = _stands_for(group, trial)
         others = sorted(each.key for each in group if each.key != stands.key)
         counted.append(stands)
         folded += others
-        told = "" if agree else f", although they disagree ({_told(group)})"
-        notes.append(f"{', '.join([stands.key, *others])} report one trial ({trial}) and count once{told}.")
+        said = "; ".join(sorted(f"{i.key} {standing(i).value}" for i in group if standing(i) in _DECIDED))
+        disagree = f", although they disagree ({said})" if len(_decided(group)) > 1 else ""
+        notes.append(f"{', '.join([stands.key, *others])} report one trial ({trial}) and count once{disagree}.")
     return OnePerTrial(counted, sorted(folded), notes)
 
 
-def _size(item: AppraisedItem) -> int | None:
-    """The participants of a randomised trial, where their number tells it from others."""
-    return item.sample_size if item.design in RANDOMISED and (item.sample_size or 0) >= _SAME_SIZE else None
+def _decided(group: Iterable[AppraisedItem]) -> set[Direction]:
+    return {standing(item) for item in group} & set(_DECIDED)
 
 
-def _by_size(items: Sequence[AppraisedItem]) -> dict[int | None, str]:
-    """The trial of each number of participants; none where trials of several names have as many, or trials disagree."""
-    found: dict[int, list[AppraisedItem]] = {}
-    for item in items:
-        if size := _size(item):
-            found.setdefault(size, []).append(item)
-    named: dict[int | None, str] = {}
-    for size, group in found.items():
-        names = {item.trial for item in group if item.trial and item.is_named}
-        if len(names) < 2 and len({standing(item) for item in group} & set(_DECIDED)) < 2:
-            named[size] = next(iter(names), f"{size:,}{BY_SIZE}")
-    return named
+def _stands_for(group: Sequence[AppraisedItem], trial: str | None) -> AppraisedItem:
+    """The item for a trial: the best of its reports, with what all of them know together.
 
-
-def _stands_for(group: Sequence[AppraisedItem]) -> tuple[AppraisedItem, bool]:
-    """The item for a trial, with all that its records know together, and whether they agree."""
-    registry = {standing(i) for i in group if i.key.startswith("nct:")} & set(_DECIDED)
-    stopped = {standing(i) for i in group if i.why_stopped_kind in ("safety", "futility")}
-    told = stopped or registry or {standing(i) for i in group} & set(_DECIDED)
-    agree = len({standing(i) for i in group} & set(_DECIDED)) < 2
+    A report that says the opposite of what counts adds nothing but a stop for cause.
+    """
+    stopped = _decided(i for i in group if i.why_stopped_kind in ("safety", "futility"))
+    told = stopped or _decided(i for i in group if i.key.startswith("nct:")) or _decided(group)
     if len(told) == 1:
         direction = next(iter(told))
         sharing = [i for i in group if standing(i) is direction]
@@ -193,72 +187,36 @@ def _stands_for(group: Sequence[AppraisedItem]) -> tuple[AppraisedItem, bool]:
         sharing = list(group)
         neutral = told or any(standing(i) is Direction.neutral for i in group)
         direction = Direction.neutral if neutral else Direction.unclear
-    silent = [i for i in group if standing(i) not in _DECIDED]
-    return _joined(sharing, direction, group, silent), agree
-
-
-def _joined(
-    sharing: Sequence[AppraisedItem],
-    direction: Direction,
-    group: Sequence[AppraisedItem],
-    silent: Sequence[AppraisedItem],
-) -> AppraisedItem:
-    """The trial as the best of its reports shows it; one that says the opposite adds nothing but a stop for cause.
-
-    Args:
-        sharing: the reports that say what counts.
-        direction: what counts.
-        group: all reports.
-        silent: those that are undecided; they can know the number of participants.
-    """
-    rivals = _shared(i.rivals for i in sharing)
+    sizes = [i.sample_size for i in (*sharing, *(i for i in group if standing(i) not in _DECIDED))]
+    rivals = _if_all(i.rivals for i in sharing)
     beside = [i for i in sharing if i.rivals == rivals]
     best = min(sharing, key=lambda i: (-weight(i), i.key.startswith("nct:"), i.key))
+    kinds = {i.why_stopped_kind for i in group}
+    concerns, against_nothing = {i.concern for i in sharing}, {i.against_nothing for i in sharing}
     return replace(
         best,
+        trial=trial,
         direction=direction,
         design=min((i.design for i in sharing), key=lambda design: (_SOUNDEST.get(design, design.tier + 2), design)),
-        sample_size=_largest(i.sample_size for i in (*sharing, *silent)),
-        disputed=_first(i.disputed for i in sharing),
+        sample_size=max((size for size in sizes if size is not None), default=None),
+        disputed=min((i.disputed for i in sharing if i.disputed), default=None),
         is_preprint=all(i.is_preprint for i in sharing),
-        concern=_every(i.concern for i in sharing),
+        concern=False if False in concerns else None if None in concerns else True,
         hedged=all(i.hedged for i in sharing),
         direct=any(i.direct for i in sharing),
         complication=all(i.complication for i in sharing),
-        unnamed=_shared(i.unnamed for i in sharing),
-        other_outcome=_shared(i.other_outcome for i in sharing),
+        unnamed=_if_all(i.unnamed for i in sharing),
+        other_outcome=_if_all(i.other_outcome for i in sharing),
         rivals=rivals,
         rival_works=any(i.rival_works for i in beside),
         beats_rival=any(i.beats_rival for i in beside),
-        against_nothing=_any_true(i.against_nothing for i in sharing),
-        trial_status=_first(i.trial_status for i in group),
-        why_stopped_kind=next((kind for kind in _GRAVEST if any(i.why_stopped_kind == kind for i in group)), None),
+        against_nothing=True if True in against_nothing else None if None in against_nothing else False,
+        trial_status=min((i.trial_status for i in group if i.trial_status), default=None),
+        why_stopped_kind=next((kind for kind in _GRAVEST if kind in kinds), None),
     )
 
 
-def _largest(sizes: Iterable[int | None]) -> int | None:
-    return max((size for size in sizes if size is not None), default=None)
-
-
-def _shared(values: Iterable[str | None]) -> str | None:
+def _if_all(values: Iterable[str | None]) -> str | None:
     """A fault of all reports; None where one of them is free of it."""
     found = list(values)
     return None if None in found else min(value for value in found if value is not None)
-
-
-def _any_true(values: Iterable[bool | None]) -> bool | None:
-    found = set(values)
-    return True if True in found else None if None in found else False
-
-
-def _every(values: Iterable[bool | None]) -> bool | None:
-    found = set(values)
-    return False if False in found else None if None in found else True
-
-
-def _first(values: Iterable[str | None]) -> str | None:
-    return min((value for value in values if value), default=None)
-
-
-def _told(group: Sequence[AppraisedItem]) -> str:
-    return "; ".join(sorted(f"{i.key} {standing(i).value}" for i in group if standing(i) in _DECIDED))

@@ -18,21 +18,20 @@ _LEFT_OF_DRUG = "induced treat given listed measured backed P O risk not harm pe
 _RIGHT_OF_DRUG = "induced causes X E good less more not same P O given treat measured versus".split()
 _VERBS = frozenset("was is were has had may can appears significantly also did does".split())
 _LEADING = frozenset("compared comparison relative superior alternative addition added resistant refractory".split())
+_IN_TITLE = (
+    "effect effects efficacy safety versus vs comparison treatment role pharmacology for in after during patients "
+    "trial ? induced prevention use therapy case"
+).split()
+_NULLS = (
+    "no significant; not significant; no difference; did not; no effect; no benefit; not effective; no "
+    "improvement; not improve; not reduce; no evidence; not differ; not superior; no better; no more; failed to; "
+    "not prevent; ineffective; no advantage; not support; no beneficial; lack of; not associated"
+).split("; ")
 Numbers = dict[str, float]
 Counts = defaultdict[str, int]
 _ABM = frozenset("ABM")
 _SIGNS = {"DRUG": "D", "CLASS": "K", "OTHER": "O", "PLACEBO": "P", "COND": "X", "ELSE": "E"}
-_NEXT = {
-    "in": "in",
-    "for": "for",
-    "on": "on",
-    "and": "and",
-    "plus": "and",
-    "with": "with",
-    "of": "of",
-    "or": "or",
-    "to": "to",
-}
+_NEXT = {**{word: word for word in "in for on and with of or to".split()}, "plus": "and"}
 
 
 def signs(view: View) -> Numbers:
@@ -120,44 +119,13 @@ def _result(found: Counts, words: Sequence[str], counts: Mapping[str, int], plac
             found[f"{name}{place}{who}"] += counts[name]
             found[f"last{name}"] += counts[name] if last else 0
             found[f"{name}{place}X"] += counts["X"] > 0
-    if _null(" ".join(words)):
+    if (text := " ".join(words)) and any(null in text for null in _NULLS):
         found[f"null{place}{who}"] += 1
         found["lastnull"] += last
         found["nullP"] += counts["P"] > 0
         found["nullX"] += counts["X"] > 0
     found["sig" + who] += "P<" in words
     found["nonsig" + who] += "P>" in words or "ns" in words
-
-
-_NULLS = (
-    "no significant",
-    "not significant",
-    "no difference",
-    "did not",
-    "no effect",
-    "no benefit",
-    "not effective",
-    "no improvement",
-    "not improve",
-    "not reduce",
-    "no evidence",
-    "not differ",
-    "not superior",
-    "no better",
-    "no more",
-    "failed to",
-    "not prevent",
-    "ineffective",
-    "no advantage",
-    "not support",
-    "no beneficial",
-    "lack of",
-    "not associated",
-)
-
-
-def _null(text: str) -> bool:
-    return any(words in text for words in _NULLS)
 
 
 def _compared(found: Counts, kinds: Sequence[tuple[str, ...]], words: Sequence[str], zone: str) -> None:
@@ -247,24 +215,9 @@ def _beside_condition(
     found[f"{sign}due"] += after in ("due", "during", "after", "following", "secondary")
     found[f"E{sign}list"] += before in ("ELSE", "and") or after in ("ELSE", "and")
     found[f"{sign}event"] += after in ("was", "were", "occurred", "developed", "has", "resolved", "disappeared")
-    found[f"{sign}score"] += after in (
-        "score",
-        "scores",
-        "scale",
-        "relief",
-        "intensity",
-        "control",
-        "reduction",
-        "frequency",
-    )
-    found[f"{sign}history"] += bool(left & {"backed"}) or before in (
-        "without",
-        "history",
-        "prior",
-        "previous",
-        "comorbid",
-        "concomitant",
-        "or",
+    found[f"{sign}score"] += after in "score scores scale relief intensity control reduction frequency".split()
+    found[f"{sign}history"] += (
+        bool(left & {"backed"}) or before in "without history prior previous comorbid concomitant or".split()
     )
     found[f"{sign}model"] += after in ("model", "models")
     found[f"{sign}0"] += after == "0" or before == "0"
@@ -280,48 +233,10 @@ def _title(found: Counts, words: Sequence[str]) -> None:
         order = "DX" if drug < condition else "XD"
         found[f"t{order}"] = 1
         found[f"t{order}gap"] = len(between)
-        for word in (
-            "in",
-            "for",
-            "on",
-            "of",
-            "with",
-            "induced",
-            "associated",
-            "and",
-            "versus",
-            "treatment",
-            "during",
-            "by",
-            "to",
-            "patients",
-        ):
+        for word in "in for on of with induced associated and versus treatment during by to patients".split():
             found[f"t{order}:{word}"] = word in between
         found["tDXelse"] = "ELSE" in between
-    for word in (
-        "effect",
-        "effects",
-        "efficacy",
-        "safety",
-        "versus",
-        "vs",
-        "comparison",
-        "treatment",
-        "role",
-        "pharmacology",
-        "for",
-        "in",
-        "after",
-        "during",
-        "patients",
-        "trial",
-        "?",
-        "induced",
-        "prevention",
-        "use",
-        "therapy",
-        "case",
-    ):
+    for word in _IN_TITLE:
         found[f"t:{word}"] = word in places
 
 
