@@ -1,6 +1,7 @@
 """The mechanism hypotheses on a question: from the graph and the records, each with what could test it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import BaseModel, Field
 
@@ -69,30 +70,35 @@ def _quoted(name: str) -> str:
     return f'"{plain}"' if " " in plain else plain
 
 
-def assess(
-    candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: Question
-) -> tuple[HypothesisAssessment, dict[str, Chain], MechanismGraph]:
-    """The hypotheses on some candidates, the chain behind each by drug, and the graph that they stand in."""
+class MechanismFindings(NamedTuple):
+    """What is known of how some candidates might act."""
+
+    hypotheses: HypothesisAssessment
+    chains: Mapping[str, Chain]
+    """By drug, from it to the condition."""
+    graph: MechanismGraph
+
+
+def assess(candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: Question) -> MechanismFindings:
+    """The hypotheses on some candidates, the chain behind each, and the graph that they stand in."""
     graph = MechanismGraph(pool, asked, [candidate.drug for candidate in candidates])
     chains = {candidate.drug: graph.chain(candidate.drug) for candidate in candidates}
-    told = [hypothesis(each, chains[each.drug]) for each in candidates if chains[each.drug].node("target")]
-    ranked = sorted(told, key=lambda each: -each.confidence)
-    gaps = list(dict.fromkeys(gap for chain in chains.values() for gap in chain.missing))
+    found = [_hypothesis(each, chains[each.drug]) for each in candidates if chains[each.drug].node("target")]
+    ranked = sorted(found, key=lambda each: -each.confidence)
     queries = [query for each in ranked[:RECOMMENDED] for query in each.to_search_queries()]
-    found = HypothesisAssessment(
+    assessment = HypothesisAssessment(
         hypotheses=ranked,
         primary_hypothesis=ranked[0] if ranked else None,
-        knowledge_gaps=gaps,
+        knowledge_gaps=list(dict.fromkeys(gap for chain in chains.values() for gap in chain.missing)),
         recommended_searches=list(dict.fromkeys(queries)),
     )
-    return found, chains, graph
+    return MechanismFindings(assessment, chains, graph)
 
 
-def hypothesis(candidate: Candidate, chain: Chain) -> MechanismHypothesis:
-    """One candidate's."""
+def _hypothesis(candidate: Candidate, chain: Chain) -> MechanismHypothesis:
     target, process, disease = (chain.node(kind) for kind in ("target", "process", "disease"))
     found = candidate.appraisal
-    wanted = [_quoted(node.name) for node in (target, process) if node and chain.missing]
+    tested = [_quoted(node.name) for node in (target, process) if node and chain.missing]
     return MechanismHypothesis(
         drug=candidate.drug,
         target=target.name if target else NOT_REPORTED,
@@ -101,5 +107,5 @@ def hypothesis(candidate: Candidate, chain: Chain) -> MechanismHypothesis:
         confidence=chain.confidence,
         supporting_evidence=list(dict.fromkeys([*chain.keys(), *found.supporting])),
         contradicting_evidence=list(dict.fromkeys([*chain.keys(denying=True), *found.contradicting])),
-        search_suggestions=[f"{each} AND {_quoted(disease.name)}" for each in wanted if disease],
+        search_suggestions=[f"{each} AND {_quoted(disease.name)}" for each in tested if disease],
     )

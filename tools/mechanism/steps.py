@@ -22,7 +22,7 @@ do with each other, or only supposes it, is told by a few words; everything else
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, Field
@@ -163,19 +163,6 @@ _ENGLISH = frozenset("ACE AIDS CAT IMPACT MAX MET REST SET TANK".split())
 _SHORTEST = 5  # letters of a stem by which a name of one word is known
 
 
-class Spoken(NamedTuple):
-    """A sentence as it is searched."""
-
-    key: str
-    source: str
-    text: str
-
-    @property
-    def treats(self) -> bool:
-        """Whether it speaks of a treatment."""
-        return bool(says("treats", self.text) or find_drugs(self.text))
-
-
 class Names:
     """The names of one thing, as sentences may hold them.
 
@@ -184,20 +171,19 @@ class Names:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        given = [name for name in names if name]
-        self.symbols = {name for name in given if _SYMBOL.fullmatch(name) and name not in _ENGLISH}
-        told = (frozenset(stems(name)) for name in given if not _SYMBOL.fullmatch(name))
-        self.words = {words for words in told if _tells(words)}
+        self.symbols, self.words = set[str](), set[frozenset[str]]()
+        for name in filter(None, names):
+            if _SYMBOL.fullmatch(name):
+                self.symbols |= {name} - _ENGLISH
+                continue
+            words = frozenset(stems(name))
+            long = [word for word in words if len(word) >= _SHORTEST and not word.isdigit()]
+            if long and (len(words) > 1 or len(words) == len(long)):  # else too little to know the thing by
+                self.words.add(words)
 
 
-def _tells(words: frozenset[str]) -> bool:
-    """Whether the words of a name are enough to know the thing by."""
-    long = [word for word in words if len(word) >= _SHORTEST and not word.isdigit()]
-    return bool(long) and (len(words) > 1 or len(words) == len(long))
-
-
-class Sentences:
-    """The sentences of the publications of a pool that were not retracted, cut once, found by what they name.
+class SentenceIndex:
+    """The sentences of the publications of a pool that were not retracted, found by what they name.
 
     Args:
         pool: records as `readable` gives them.
@@ -208,12 +194,17 @@ class Sentences:
     def __init__(self, pool: Iterable[Evidence], asked: Question, named: Iterable[Names]) -> None:
         condition = [frozenset(stems(name)) for name in condition_names(asked)]
         wanted = frozenset[str]().union(*condition, *(words for names in named for words in names.words))
-        self._all = [sentence for record in pool for sentence in _of_record(record)]
+        self._sentences: list[tuple[Evidence, str]] = [
+            (record, sentence.quote)
+            for record in pool
+            if kind_of(record) == "publication" and not (record.paper and record.paper.retracted)
+            for sentence in Document.of(record).sentences
+        ]
         self._holding = defaultdict[str, set[int]](set)
-        for at, sentence in enumerate(self._all):
-            for word in (*_SYMBOL.findall(sentence.text), *stems_among(content_words(sentence.text), wanted)):
+        for at, (_, text) in enumerate(self._sentences):
+            for word in (*_SYMBOL.findall(text), *stems_among(content_words(text), wanted)):
                 self._holding[word].add(at)
-        self._on_condition = self._of_words(condition)
+        self._on_condition = self._places_of(condition)
 
     def backings(self, *names: Names, on_condition: bool = False) -> list[Backing]:
         """Sentences that hold all of the names, one a record, as what says a step.
@@ -222,33 +213,25 @@ class Sentences:
             names: of the things that a sentence must name.
             on_condition: whether it must name the condition too, and speak of no treatment.
         """
-        places = set.intersection(*(self._of(each) for each in names), *([self._on_condition] if on_condition else ()))
-        told: dict[str, Backing] = {}
-        for sentence in (self._all[at] for at in sorted(places)):
-            if sentence.key not in told and not (on_condition and sentence.treats):
-                told[sentence.key] = Backing(
-                    key=sentence.key,
-                    source=sentence.source,
-                    basis="sentence",
-                    quote=" ".join(sentence.text.split()),
-                    denies=bool(says("denies", sentence.text)),
-                    hedged=bool(says("supposes", sentence.text)),
-                )
-        return list(told.values())
+        places = [self._places_of(each.words, each.symbols) for each in names]
+        if on_condition:
+            places.append(self._on_condition)
+        found: dict[str, Backing] = {}
+        for at in sorted(set.intersection(*places)):
+            record, text = self._sentences[at]
+            if record.key in found or (on_condition and (says("treats", text) or find_drugs(text))):
+                continue
+            found[record.key] = Backing(
+                key=record.key,
+                source=record.citation.source,
+                basis="sentence",
+                quote=" ".join(text.split()),
+                denies=bool(says("denies", text)),
+                hedged=bool(says("supposes", text)),
+            )
+        return list(found.values())
 
-    def _of(self, names: Names) -> set[int]:
-        """Where a thing is named."""
-        return self._of_words(names.words).union(*map(self._of_word, names.symbols))
-
-    def _of_words(self, names: Iterable[frozenset[str]]) -> set[int]:
-        """Where all words of a name stand."""
-        return set[int]().union(*(set.intersection(*map(self._of_word, words)) for words in names if words))
-
-    def _of_word(self, word: str) -> set[int]:
-        return self._holding.get(word, set())
-
-
-def _of_record(record: Evidence) -> Iterator[Spoken]:
-    if kind_of(record) == "publication" and not (record.paper and record.paper.retracted):
-        for sentence in Document.of(record).sentences:
-            yield Spoken(record.key, record.citation.source, sentence.quote)
+    def _places_of(self, names: Iterable[frozenset[str]], symbols: Iterable[str] = ()) -> set[int]:
+        """Where all words of any of the names stand, or any of the symbols."""
+        together = (set.intersection(*(self._holding.get(word, set()) for word in words)) for words in names if words)
+        return set[int]().union(*together, *(self._holding.get(symbol, set()) for symbol in symbols))
