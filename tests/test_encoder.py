@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -18,21 +17,17 @@ from willowbark.tools.reading.encoder import (
     BEYOND_DOUBT,
     FIELDS,
     LONGEST,
-    LONGEST_WHOLE,
-    SENTENCES,
     WHOLLY,
     CarefulReader,
     Encoder,
     Pieces,
     encoder,
     shown,
-    shown_whole,
 )
-from willowbark.tools.reading.facts import candidates, facts_of, heads
+from willowbark.tools.reading.facts import candidates, facts_of
 from willowbark.tools.reading.features import View
-from willowbark.tools.reading.heads import pooled, softmax, weights
+from willowbark.tools.reading.heads import weights
 from willowbark.tools.reading.learned import LearnedReader
-from willowbark.tools.reading.reading import Design
 
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12)
 
@@ -45,22 +40,6 @@ def test_pieces_put_together_are_the_word_or_it_is_unknown(names: list[str], wor
     assert cut == (Pieces.UNKNOWN,) or "".join(pieces.names[at].removeprefix("##") for at in cut) == word
 
 
-def test_the_longest_piece_is_taken_first() -> None:
-    pieces = Pieces([*("" for _ in range(104)), "a", "ab", "##b", "##c", "##bc"])
-    assert [pieces.names[at] for at in pieces.of("abc")] == ["ab", "##c"]
-
-
-def test_a_record_of_usual_length_is_seen_whole_and_no_word_of_it_is_unknown() -> None:
-    middle = " ".join(
-        f"Patients of group {at} improved by 1.2 points within six weeks of treatment." for at in range(20)
-    )
-    view = View(Document(TITLE, f"{middle} Propranolol prevents migraine."), "propranolol", "type 2 diabetes")
-    seen = shown(view, encoder().pieces)
-    assert seen.orders == list(range(len(view.sentences)))
-    assert 300 < len(seen.pieces) < LONGEST
-    assert Pieces.UNKNOWN not in seen.pieces
-
-
 @given(st.integers(0, 60), st.integers(1, 40))
 def test_of_a_long_record_title_and_end_are_kept_and_the_room_is_not_exceeded(count: int, words: int) -> None:
     middle = " ".join(f"Patients {'improved ' * words}in week {at}." for at in range(count))
@@ -70,23 +49,6 @@ def test_of_a_long_record_title_and_end_are_kept_and_the_room_is_not_exceeded(co
     assert seen.orders == sorted(seen.orders)
     assert {0, len(view.sentences) - 1} <= set(seen.orders)
     assert len(seen.places) == len(seen.orders)
-
-
-@given(st.integers(0, 60), st.integers(1, 40))
-def test_of_a_long_record_the_title_and_who_took_part_are_looked_at_first(count: int, words: int) -> None:
-    before, after = ("Blood was " + "drawn " * words + ". ") * count, ("It was " + "well " * words + ". ") * count
-    page = Document(TITLE, f"{before}Of 212 patients all stayed. {after}It helps.")
-    seen = shown_whole(page, encoder().pieces)
-    assert len(seen.pieces) <= LONGEST_WHOLE
-    number = next(at for at, token in enumerate(page.tokens) if token.text == "212")
-    assert 0 < seen.places[number] < len(seen.pieces)
-    assert 0 in seen.places
-
-
-def test_heads_and_encoder_tell_the_same_designs_in_the_same_order() -> None:
-    designs = heads()["design"].classes
-    assert list(designs) == sorted(get_args(Design))
-    assert len(encoder().making(Document(TITLE, TEXT)).design) == len(designs)
 
 
 def test_each_candidate_has_a_probability_and_what_is_not_looked_at_next_to_none() -> None:
@@ -108,15 +70,6 @@ def test_design_and_participants_of_a_record_are_told_once_for_all_its_drugs(mon
     assert len(told) == 2
 
 
-@given(st.lists(st.floats(-5, 5, width=32), min_size=2, max_size=9), st.integers(0, 8))
-def test_of_two_opinions_one_that_does_not_count_changes_nothing(scores: list[float], by: int) -> None:
-    one = softmax(np.array(scores, np.float32))
-    other = np.roll(one, by)
-    np.testing.assert_allclose(pooled(one, other, 0.0), one, atol=1e-4)
-    np.testing.assert_allclose(pooled(one, other, 1.0), other, atol=1e-4)
-    assert pooled(one, one, 0.5).argmax() == one.argmax()
-
-
 def test_nothing_is_learnt_of_a_name() -> None:
     one = encoder().told(View(Document(TITLE, TEXT), "propranolol", "migraine"))
     renamed = Document(
@@ -127,33 +80,12 @@ def test_nothing_is_learnt_of_a_name() -> None:
         np.testing.assert_allclose(one.fields[name], other.fields[name], atol=1e-5)
 
 
-def test_heads_and_encoder_tell_the_same_things_in_the_same_order() -> None:
-    heads = weights()
-    assert heads.sentence.classes == SENTENCES
-    assert {name: heads.fields.classes[name] for name in FIELDS} == FIELDS
-    assert (heads.verdict.classes, heads.role.classes) == (FIELDS["verdict"], FIELDS["role"])
-
-
 def test_a_clear_trial_is_read_and_quoted_by_a_whole_sentence() -> None:
     reading = CarefulReader().read_document(Document(TITLE, TEXT), "propranolol", "migraine", "1")
     assert (reading.role, reading.verdict, reading.reader) == ("tested", "supports", "careful")
     assert reading.sure
     assert reading.passages[0].text in TEXT
     assert reading.passages[0].text.endswith(("(P < 0.001).", "prevention of migraine."))
-
-
-def test_the_version_names_both_weights() -> None:
-    assert CarefulReader().version == f"{LearnedReader().version}+{encoder().version}"
-
-
-def test_where_the_heads_find_no_verdict_beyond_doubt_the_encoder_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def asked(_: Encoder, view: View) -> None:
-        raise AssertionError(view.drug)
-
-    monkeypatch.setattr(Encoder, "told", asked)
-    page = Document("Aspirin prescriptions in a town", "We counted prescriptions. Costs rose. Asthma was common.")
-    reading = CarefulReader(beyond_doubt=0.5).read_document(page, "aspirin", "asthma")
-    assert reading.verdict == "none"
 
 
 def test_a_file_is_read_more_closely_than_a_run(monkeypatch: pytest.MonkeyPatch) -> None:

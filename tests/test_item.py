@@ -103,9 +103,6 @@ def test_the_best_report_stands_and_the_others_are_named() -> None:
     assert [each.key for each in found.counted] == ["pmid:1", "pmid:9"]
     assert found.folded == ["nct:NCT1", "pmid:5"]
     assert found.notes == ["pmid:9, nct:NCT1, pmid:5 report one trial (NCT1) and count once."]
-
-
-def test_of_reports_of_one_weight_the_paper_stands_before_the_registration_and_the_smaller_key() -> None:
     assert trial(REGISTERED, FREE).key == "pmid:5"
     assert trial(FREE, replace(FREE, key="pmid:4")).key == "pmid:4"
 

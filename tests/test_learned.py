@@ -1,6 +1,5 @@
 """The learned reader: a page's signs, the verdict's table, consistent fields, passages, weights."""
 
-from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -10,8 +9,8 @@ from hypothesis import strategies as st
 
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.features import View
-from willowbark.tools.reading.heads import Head, Trees, weights
-from willowbark.tools.reading.learned import Judged, LearnedReader, _passages, consistent
+from willowbark.tools.reading.heads import Trees, weights
+from willowbark.tools.reading.learned import LearnedReader, _passages, consistent
 from willowbark.tools.reading.reading import (
     Asked,
     Comparator,
@@ -45,27 +44,17 @@ fields = st.tuples(
 
 
 @given(fields)
-def test_a_cause_or_a_background_never_has_a_verdict(found: tuple) -> None:
-    if found[0] in ("cause", "background", "outcome", "other_use", "not_a_drug_here"):
-        assert verdict_from(*found) == "none"
-
-
-@given(fields)
-def test_harm_and_kinetics_are_no_efficacy(found: tuple) -> None:
-    if found[2] in ("harm", "process", "none"):
-        assert verdict_from(*found) == "none"
-
-
-@given(fields)
-def test_only_better_or_no_worse_than_a_drug_that_works_supports(found: tuple) -> None:
-    if verdict_from(*found) == "supports":
-        assert found[4] == "better" or (found[4] == "no_difference" and found[6])
-
-
-@given(fields)
-def test_a_guarded_gain_does_not_support(found: tuple) -> None:
-    if found[5] and found[4] == "better":
-        assert verdict_from(*found) in ("neutral", "none")
+def test_the_table_never_makes_more_of_fields_than_they_say(found: tuple) -> None:
+    role, _, kind, _, effect, hedged, non_inferior = found
+    verdict = verdict_from(*found)
+    if role in ("cause", "background", "outcome", "other_use", "not_a_drug_here") or kind in (
+        "harm",
+        "process",
+        "none",
+    ):
+        assert verdict == "none"
+    if verdict == "supports":
+        assert (effect == "better" and not hedged) or (effect == "no_difference" and non_inferior)
 
 
 @pytest.mark.parametrize(
@@ -134,12 +123,6 @@ def test_trees_walk_to_the_leaf_that_the_numbers_lead_to() -> None:
     assert low[1] > 0.8 > 0.2 > high[1]
 
 
-def test_features_nobody_learnt_count_nothing() -> None:
-    head = Head(["a", "b"], {"x": 0}, np.array([[1, 0]], np.float32), np.zeros(2, np.float32))
-    assert head.best(["x", "y"]) == "a"
-    assert head.probabilities(["y"]).tolist() == [0.5, 0.5]
-
-
 def test_the_weights_name_the_classes_of_a_reading() -> None:
     heads = weights()
     assert set(heads.role.classes) == set(get_args(Role))
@@ -180,33 +163,14 @@ def test_a_sentence_that_names_the_drug_is_quoted_before_one_that_says_as_much_w
     assert quoted.text == "Attacks were rarer with propranolol."
 
 
-@pytest.mark.parametrize(("lean", "match"), [(0.0, "same"), (1.3, "complication")])
-def test_a_class_that_is_leant_to_needs_to_be_less_probable(lean: float, match: str) -> None:
-    heads = weights()
-    settled = heads.settled._replace(lean={**heads.settled.lean, "complication": lean})
-    found = {"same": 0.5, "complication": 0.2}
-    chances = {name: np.full(len(each), 1 / len(each)) for name, each in heads.fields.classes.items()}
-    chances["match"] = np.array([found.get(each, 0.1) for each in heads.fields.classes["match"]])
-    verdict = np.array([float(each == "supports") for each in heads.verdict.classes])
-    role = np.full(len(heads.role.classes), 1 / len(heads.role.classes))
-
-    class Even(LearnedReader):
-        def _judged(self, view: View) -> Judged:
-            return Judged(verdict, role, chances, {})
-
-    assert (
-        Even(replace(heads, settled=settled)).read_document(Document(TITLE, TEXT), "propranolol", "migraine").match
-        == match
-    )
-
-
-def test_what_a_drug_causes_it_does_not_treat() -> None:
-    asked = Asked(key="2", title=HARM_TITLE, text=HARM_TEXT, drug="cisplatin", condition="nausea")
-    reading = LearnedReader().read_one(asked)
-    assert (reading.verdict, reading.role, reading.passages) == ("none", "cause", ())
-
-
-def test_an_empty_record_says_nothing() -> None:
-    assert (
-        LearnedReader().read_one(Asked(key="3", title="", text="", drug="aspirin", condition="pain")).verdict == "none"
-    )
+@pytest.mark.parametrize(
+    ("title", "text", "drug", "condition", "role"),
+    [(HARM_TITLE, HARM_TEXT, "cisplatin", "nausea", "cause"), ("", "", "aspirin", "pain", None)],
+    ids=["what a drug causes it does not treat", "an empty record"],
+)
+def test_a_record_without_a_verdict_quotes_nothing(
+    title: str, text: str, drug: str, condition: str, role: str | None
+) -> None:
+    reading = LearnedReader().read_one(Asked(key="2", title=title, text=text, drug=drug, condition=condition))
+    assert (reading.verdict, reading.passages) == ("none", ())
+    assert role in (None, reading.role)

@@ -15,7 +15,7 @@ from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
 
 DAYS = "Change from baseline in monthly migraine days"
 BETTER = {"Topiramate": "-2.1", "Placebo": "-1.1"}
-WORSE = {"Topiramate": "-0.4", "Placebo": "-1.6"}
+REDUCTION = "Reduction in migraine attacks"
 SIGNIFICANT = analysis("0.003", ci=("-1.6", "-0.4"))
 FIFTY = "Participants with at least a 50% reduction in migraine days"
 COUNTS = {"Topiramate": ("60", 120), "Placebo": ("30", 118)}
@@ -23,201 +23,109 @@ TITRATED = tuple((f"Topiramate {mg} mg", "EXPERIMENTAL", [f"Drug: topiramate {mg
 ACTIVE = ("Propranolol", "ACTIVE_COMPARATOR", ["Drug: propranolol"])
 
 
-def doses(*p_values: str) -> Facts:
+def days(*analyses: Facts, ours: str = "-2.1", theirs: str = "-1.1", **more: Any) -> Evidence:
+    """A trial whose primary outcome is monthly migraine days."""
+    return trial(outcome(DAYS, {"Topiramate": ours, "Placebo": theirs}, *analyses), **more)
+
+
+def other(title: str, ours: object, theirs: object, told: Facts, unit: str = "days", description: str = "") -> Evidence:
+    return trial(outcome(title, {"Topiramate": ours, "Placebo": theirs}, told, unit=unit, description=description))
+
+
+def doses(*p_values: str) -> Evidence:
     values = {name: "-2.0" for name, _, _ in TITRATED} | {"Placebo": "-1.0"}
-    return outcome(
-        DAYS, values, *(analysis(p, groups=[arm[0], "Placebo"]) for p, arm in zip(p_values, TITRATED, strict=True))
-    )
+    told = (analysis(p, groups=[arm[0], "Placebo"]) for p, arm in zip(p_values, TITRATED, strict=True))
+    return trial(outcome(DAYS, values, *told), arms=(*TITRATED, PLACEBO))
 
 
-def death(p: str, ratio: str, low: str, high: str, ours: int, theirs: int, **more: Any) -> Facts:
-    return outcome(
-        "First occurrence of stroke or death",
-        {"Topiramate": (ours, 3000), "Placebo": (theirs, 3000)},
-        analysis(p, "Hazard Ratio (HR)", ratio, ci=(low, high), **more),
-        unit="Participants",
-    )
+def rival(ours: str, theirs: str, told: Facts) -> Evidence:
+    return trial(outcome(DAYS, {"Topiramate": ours, "Propranolol": theirs}, told), arms=(DRUG, ACTIVE))
 
 
+def death(p: str, ratio: str, low: str, high: str, ours: int, theirs: int, **more: Any) -> Evidence:
+    told = analysis(p, "Hazard Ratio (HR)", ratio, ci=(low, high), **more)
+    return other("First occurrence of stroke or death", (ours, 3000), (theirs, 3000), told, "Participants")
+
+
+def together(name: str, against: str, arm: Any) -> Evidence:
+    both = (name, "EXPERIMENTAL", ["Drug: topiramate", "Drug: propranolol"])
+    return trial(outcome(DAYS, {name: "-3", against: "-1"}, analysis("0.01")), arms=(both, arm))
+
+
+SURVIVAL = analysis("0.01", "Hazard Ratio (HR)", "0.71", ci=("0.55", "0.92"))
+ODDS = analysis("<0.0001", "Odds Ratio (OR)", "2.9", ci=("1.7", "5.1"))
+CLOSE = outcome(
+    DAYS,
+    {"Topiramate": ("-2.0", 600), "Placebo": ("-2.1", 600)},
+    analysis("0.70", value="0.1", ci=("-0.4", "0.6")),
+    spread="4.0",
+    dispersion="Standard Deviation",
+)
+TABLETS = {"Arm A": "Topiramate tablets", "Arm B": "Placebo tablets matching topiramate"}
+CODED = outcome(DAYS, {"Arm A": "-2.1", "Arm B": "-1.1"}, SIGNIFICANT, described=TABLETS)
+SEVERITY = "The total runs from 0 to 60. Higher scores indicate greater severity."
+NOT_INFERIOR = analysis("<0.001", ci=("-0.6", "0.4"), nonInferiorityType="NON_INFERIORITY")
+OWN_THRESHOLD = {"pValueComment": "Significance was considered if p ≤ 0.0328"}
+FAVOURABLE = outcome(DAYS, BETTER, SIGNIFICANT)
+P01, P001, P004 = analysis("0.01"), analysis("0.001"), analysis("0.004")
 CASES: dict[str, tuple[Evidence, str, str]] = {
-    "fewer days than on placebo": (trial(outcome(DAYS, BETTER, SIGNIFICANT)), "supports", "better than placebo"),
-    "p as a bound": (trial(outcome(DAYS, BETTER, analysis("<0.001"))), "supports", "better than placebo"),
-    "p written with an equals sign": (trial(outcome(DAYS, BETTER, analysis("= 0.02"))), "supports", "better"),
-    "more responders": (
-        trial(
-            outcome(
-                FIFTY, COUNTS, analysis("<0.0001", "Odds Ratio (OR)", "2.9", ci=("1.7", "5.1")), unit="Participants"
-            )
-        ),
+    "fewer days than on placebo": (days(SIGNIFICANT), "supports", "better than placebo"),
+    "p as a bound": (days(analysis("<0.001")), "supports", "better than placebo"),
+    "p written with an equals sign": (days(analysis("= 0.02")), "supports", "better"),
+    "more responders": (other(FIFTY, ("60", 120), ("30", 118), ODDS, "Participants"), "supports", "better"),
+    "a reduction as a positive number": (other(REDUCTION, "3.1", "1.9", SIGNIFICANT), "supports", "better"),
+    "a reduction as a negative change": (other(REDUCTION, "-3.1", "-1.9", SIGNIFICANT), "supports", "better"),
+    "fewer events by hazard ratio": (death("0.0014", "0.82", "0.73", "0.93", 504, 600), "supports", "better"),
+    "longer survival, ratio below 1": (
+        other("Overall survival", "14.1", "11.0", SURVIVAL, "months"),
         "supports",
         "better",
     ),
-    "a reduction posted as a positive number": (
-        trial(outcome("Reduction in migraine attacks", {"Topiramate": "3.1", "Placebo": "1.9"}, SIGNIFICANT)),
+    "later relapse": (other("Time to first relapse", "210", "120", P004), "supports", "better"),
+    "sooner recovery": (other("Time to recovery", "8", "12", P004), "supports", "better"),
+    "a scale that is described": (
+        other("Functional rating at week 12", "20", "31", P01, "score on a scale", SEVERITY),
         "supports",
         "better",
     ),
-    "a reduction posted as a negative change": (
-        trial(outcome("Reduction in migraine attacks", {"Topiramate": "-3.1", "Placebo": "-1.9"}, SIGNIFICANT)),
-        "supports",
-        "better",
-    ),
-    "fewer events by hazard ratio": (trial(death("0.0014", "0.82", "0.73", "0.93", 504, 600)), "supports", "better"),
-    "longer survival is a hazard ratio below 1": (
-        trial(
-            outcome(
-                "Overall survival",
-                {"Topiramate": "14.1", "Placebo": "11.0"},
-                analysis("0.01", "Hazard Ratio (HR)", "0.71", ci=("0.55", "0.92")),
-                unit="months",
-            )
-        ),
-        "supports",
-        "better",
-    ),
-    "later relapse": (
-        trial(
-            outcome("Time to first relapse", {"Topiramate": "210", "Placebo": "120"}, analysis("0.004"), unit="days")
-        ),
-        "supports",
-        "better",
-    ),
-    "sooner recovery": (
-        trial(outcome("Time to recovery", {"Topiramate": "8", "Placebo": "12"}, analysis("0.004"), unit="days")),
-        "supports",
-        "better",
-    ),
-    "a scale whose description says which way it runs": (
-        trial(
-            outcome(
-                "Functional rating at week 12",
-                {"Topiramate": "20", "Placebo": "31"},
-                analysis("0.01"),
-                unit="score on a scale",
-                description="The total runs from 0 to 60. Higher scores indicate greater severity.",
-            )
-        ),
-        "supports",
-        "better",
-    ),
-    "better than another drug": (
-        trial(outcome(DAYS, {"Topiramate": "-2.1", "Propranolol": "-1.0"}, analysis("0.01")), arms=(DRUG, ACTIVE)),
-        "supports",
-        "better than another treatment",
-    ),
-    "one of three doses after correction": (
-        trial(doses("0.30", "0.04", "0.001"), arms=(*TITRATED, PLACEBO)),
-        "supports",
-        "2 of 3 groups",
-    ),
-    "an added drug against the background alone": (
-        trial(
-            outcome(DAYS, {"Topiramate plus propranolol": "-3", "Propranolol": "-1"}, analysis("0.01")),
-            arms=(("Topiramate plus propranolol", "EXPERIMENTAL", ["Drug: topiramate", "Drug: propranolol"]), ACTIVE),
-        ),
+    "better than another drug": (rival("-2.1", "-1.0", P01), "supports", "better than another treatment"),
+    "one of three doses after correction": (doses("0.30", "0.04", "0.001"), "supports", "2 of 3 groups"),
+    "added to the background": (
+        together("Topiramate plus propranolol", "Propranolol", ACTIVE),
         "supports",
         "better than placebo or no treatment",
     ),
-    "the drug's code in the arm, its name in the group": (
-        trial(
-            outcome(
-                DAYS,
-                {"Arm A": "-2.1", "Arm B": "-1.1"},
-                SIGNIFICANT,
-                described={"Arm A": "Topiramate tablets", "Arm B": "Placebo tablets matching topiramate"},
-            ),
-            arms=(),
-        ),
-        "supports",
-        "better than placebo",
-    ),
-    "worse than placebo": (trial(outcome(DAYS, WORSE, SIGNIFICANT)), "contradicts", "worse than placebo"),
-    "more deaths": (trial(death("0.01", "1.30", "1.06", "1.58", 220, 170)), "contradicts", "worse"),
+    "the drug named in the group alone": (trial(CODED, arms=()), "supports", "better than placebo"),
+    "worse than placebo": (days(SIGNIFICANT, ours="-0.4", theirs="-1.6"), "contradicts", "worse than placebo"),
+    "more deaths": (death("0.01", "1.30", "1.06", "1.58", 220, 170), "contradicts", "worse"),
     "a large trial with nothing to show": (
-        trial(death("0.81", "1.02", "0.90", "1.14", 598, 590)),
+        death("0.81", "1.02", "0.90", "1.14", 598, 590),
         "contradicts",
         "excludes an appreciable one",
     ),
-    "means as close as a fifth of a standard deviation": (
-        trial(
-            outcome(
-                DAYS,
-                {"Topiramate": ("-2.0", 600), "Placebo": ("-2.1", 600)},
-                analysis("0.70", value="0.1", ci=("-0.4", "0.6")),
-                spread="4.0",
-                dispersion="Standard Deviation",
-            )
-        ),
-        "contradicts",
-        "excludes an appreciable one",
-    ),
-    "a trend": (trial(death("0.07", "0.87", "0.76", "1.01", 350, 395)), "neutral", "none excluded"),
-    "not significant with a wide interval": (
-        trial(outcome(DAYS, BETTER, analysis("0.30", ci=("-2.9", "0.9")))),
-        "neutral",
-        "none excluded",
-    ),
-    "not significant without an interval": (
-        trial(outcome(DAYS, BETTER, analysis("0.30"))),
-        "neutral",
-        "no interval is posted",
-    ),
-    "one of three doses before correction alone": (
-        trial(doses("0.30", "0.04", "0.20"), arms=(*TITRATED, PLACEBO)),
-        "neutral",
-        "not after correction for 3 tests",
-    ),
+    "means within a fifth of a standard deviation": (trial(CLOSE), "contradicts", "excludes an appreciable one"),
+    "a trend": (death("0.07", "0.87", "0.76", "1.01", 350, 395), "neutral", "none excluded"),
+    "a wide interval": (days(analysis("0.30", ci=("-2.9", "0.9"))), "neutral", "none excluded"),
+    "not significant without an interval": (days(analysis("0.30")), "neutral", "no interval is posted"),
+    "before correction alone": (doses("0.30", "0.04", "0.20"), "neutral", "not after correction for 3 tests"),
     "two primary outcomes that disagree": (
-        trial(
-            outcome(DAYS, BETTER, SIGNIFICANT),
-            outcome(FIFTY, COUNTS, analysis("0.4", ci=("-1", "2")), unit="Participants"),
-        ),
+        trial(FAVOURABLE, outcome(FIFTY, COUNTS, analysis("0.4", ci=("-1", "2")), unit="Participants")),
         "neutral",
         "1 of 2 in its favour",
     ),
-    "intention to treat and per protocol disagree": (
-        trial(outcome(DAYS, BETTER, analysis("0.06"), analysis("0.01"))),
-        "neutral",
-        "disagree",
-    ),
-    "another drug did better": (
-        trial(outcome(DAYS, {"Topiramate": "-1", "Propranolol": "-2"}, analysis("0.01")), arms=(DRUG, ACTIVE)),
-        "neutral",
-        "says nothing of the drug against no treatment",
-    ),
-    "not inferior to another drug": (
-        trial(
-            outcome(
-                DAYS,
-                {"Topiramate": "-2", "Propranolol": "-1.9"},
-                analysis("<0.001", ci=("-0.6", "0.4"), nonInferiorityType="NON_INFERIORITY"),
-            ),
-            arms=(DRUG, ACTIVE),
-        ),
-        "neutral",
-        "non-inferiority",
-    ),
-    "no analysis": (trial(outcome(DAYS, BETTER)), "unclear", "no statistical analysis"),
-    "not randomised": (
-        trial(outcome(DAYS, BETTER, SIGNIFICANT), allocation="NON_RANDOMIZED"),
-        "unclear",
-        "not randomised",
-    ),
-    "one group against its own baseline": (
-        trial(outcome(DAYS, BETTER, analysis("0.001", groups=["Topiramate"]))),
-        "unclear",
-        "one group alone",
-    ),
+    "two analyses that disagree": (days(analysis("0.06"), P01), "neutral", "disagree"),
+    "another drug did better": (rival("-1", "-2", P01), "neutral", "says nothing of the drug against no treatment"),
+    "not inferior to another drug": (rival("-2", "-1.9", NOT_INFERIOR), "neutral", "non-inferiority"),
+    "no analysis": (days(), "unclear", "no statistical analysis"),
+    "not randomised": (days(SIGNIFICANT, allocation="NON_RANDOMIZED"), "unclear", "not randomised"),
+    "against its own baseline": (days(analysis("0.001", groups=["Topiramate"])), "unclear", "one group alone"),
     "doses against one another": (
-        trial(outcome(DAYS, {"Topiramate 50 mg": "-1", "Topiramate 100 mg": "-2"}, analysis("0.01")), arms=TITRATED),
+        trial(outcome(DAYS, {"Topiramate 50 mg": "-1", "Topiramate 100 mg": "-2"}, P01), arms=TITRATED),
         "unclear",
         "on both sides",
     ),
     "given with a second drug": (
-        trial(
-            outcome(DAYS, {"Topiramate and propranolol": "-3", "Placebo": "-1"}, analysis("0.01")),
-            arms=(("Topiramate and propranolol", "EXPERIMENTAL", ["Drug: topiramate", "Drug: propranolol"]), PLACEBO),
-        ),
+        together("Topiramate and propranolol", "Placebo", PLACEBO),
         "unclear",
         "together with propranolol",
     ),
@@ -227,52 +135,30 @@ CASES: dict[str, tuple[Evidence, str, str]] = {
         "neither group",
     ),
     "safety": (
-        trial(outcome("Participants with adverse events", COUNTS, analysis("0.001"), unit="Participants")),
+        other("Participants with adverse events", ("60", 120), ("30", 118), P001, "Participants"),
         "unclear",
         "safety, not on efficacy",
     ),
-    "kinetics": (
-        trial(outcome("AUC of topiramate in plasma", BETTER, analysis("0.001"), unit="h*ng/mL")),
-        "unclear",
-        "pharmacokinetics",
-    ),
-    "an outcome that may be good or bad": (
-        trial(outcome("Change in serum zinc", BETTER, analysis("0.001"), unit="umol/L")),
-        "unclear",
-        "which way the outcome is good",
-    ),
+    "kinetics": (other("AUC of topiramate in plasma", "-2", "-1", P001, "h*ng/mL"), "unclear", "pharmacokinetics"),
+    "good or bad": (other("Change in serum zinc", "-2", "-1", P001, "umol/L"), "unclear", "which way the outcome is"),
     "a scale that nobody explains": (
-        trial(outcome("Total score of the ABC-9", BETTER, analysis("0.001"), unit="score on a scale")),
+        other("Total score of the ABC-9", "-2", "-1", P001, "score on a scale"),
         "unclear",
         "which way the outcome is good",
     ),
-    "p and interval that disagree": (
-        trial(outcome(DAYS, BETTER, analysis("0.01", ci=("-2.2", "0.3")))),
-        "unclear",
-        "disagree",
-    ),
+    "p and interval that disagree": (days(analysis("0.01", ci=("-2.2", "0.3"))), "unclear", "disagree"),
     "values and ratio that disagree": (
-        trial(death("0.01", "1.30", "1.06", "1.58", 170, 220)),
+        death("0.01", "1.30", "1.06", "1.58", 170, 220),
         "unclear",
         "point different ways",
     ),
-    "a one-sided p": (
-        trial(outcome(DAYS, BETTER, analysis("0.04", statisticalMethod="t-test, 1 sided"))),
-        "neutral",
-        "not significant",
-    ),
+    "a one-sided p": (days(analysis("0.04", statisticalMethod="t-test, 1 sided")), "neutral", "not significant"),
     "a threshold of the trial's own": (
-        trial(
-            death("0.04", "0.86", "0.75", "0.99", 500, 560, pValueComment="Significance was considered if p ≤ 0.0328")
-        ),
+        death("0.04", "0.86", "0.75", "0.99", 500, 560, **OWN_THRESHOLD),
         "neutral",
         "not significant",
     ),
-    "a trial in another purpose": (
-        trial(outcome(DAYS, BETTER, SIGNIFICANT), purpose="BASIC_SCIENCE"),
-        "unclear",
-        "neither treatment nor prevention",
-    ),
+    "another purpose": (days(SIGNIFICANT, purpose="BASIC_SCIENCE"), "unclear", "neither treatment nor prevention"),
 }
 
 
@@ -283,14 +169,11 @@ def found(record: Evidence) -> Any:
 
 
 @pytest.mark.parametrize(("record", "direction", "reason"), CASES.values(), ids=CASES.keys())
-def test_a_posted_result_has_a_direction_with_its_reason(record: Evidence, direction: str, reason: str) -> None:
+def test_a_posted_result_has_a_direction_its_reason_and_a_sentence_to_the_letter(
+    record: Evidence, direction: str, reason: str
+) -> None:
     finding = found(record)
     assert (finding.direction.value, reason in finding.reason) == (direction, True), finding.reason
-
-
-@pytest.mark.parametrize("record", [case[0] for case in CASES.values()], ids=CASES.keys())
-def test_the_sentence_stands_in_the_record_to_the_letter(record: Evidence) -> None:
-    finding = found(record)
     assert finding.sentence in record.content
     assert bool(finding.sentence) == (finding.direction is not Direction.unclear)
 
@@ -306,16 +189,10 @@ def test_serious_adverse_events_are_numbers_by_group() -> None:
     assert [(e.group, e.affected, e.at_risk) for e in events] == [("Topiramate", 4, 120), ("Placebo", 3, 118)]
 
 
-@pytest.mark.parametrize(
-    ("masking", "design"),
-    [("NONE", StudyDesign.rct_open), ("DOUBLE", StudyDesign.rct_blinded), (None, StudyDesign.rct)],
-)
-def test_a_decided_trial_counts_as_the_design_that_was_registered(masking: str | None, design: StudyDesign) -> None:
-    assert found(trial(outcome(DAYS, BETTER, SIGNIFICANT), masking=masking)).design is design
-
-
-def test_an_undecided_trial_stays_a_registry_entry() -> None:
-    assert found(trial(outcome(DAYS, BETTER))).design is StudyDesign.registry_entry
+def test_a_decided_trial_counts_as_the_design_that_was_registered_and_an_undecided_one_as_an_entry() -> None:
+    for masking, design in (("NONE", "rct_open"), ("DOUBLE", "rct_blinded"), (None, "rct")):
+        assert found(days(SIGNIFICANT, masking=masking)).design.value == design
+    assert found(days()).design is StudyDesign.registry_entry
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,10 @@ def body(*items: AppraisedItem, start: int = 3, randomised: bool = True) -> Body
     return found
 
 
+COMPLICATION = "indirect, the trial is on a complication of the condition"
+RIVAL = "indirect, the trial is compared with x, not with placebo or no treatment"
+
+
 @pytest.mark.parametrize(
     ("fault", "step", "reason"),
     [
@@ -25,29 +29,11 @@ def body(*items: AppraisedItem, start: int = 3, randomised: bool = True) -> Body
         ({"concern": True}, 1, "risk of bias, the trial is under an expression of concern"),
         ({"direct": False}, 1, "indirect, the trial is not in people with the condition asked about"),
         ({"unnamed": "men"}, 1, "indirect, the trial is not said to be on men, who are asked about"),
-        (
-            {"complication": True},
-            1,
-            "indirect, the trial is on a complication of the condition, not on the condition itself",
-        ),
+        ({"complication": True}, 1, f"{COMPLICATION}, not on the condition itself"),
         ({"other_outcome": "a marker"}, 1, "indirect, the trial is measured by a marker"),
-        (
-            {"rivals": "x", "rival_works": True},
-            1,
-            "indirect, the trial is compared with x, not with placebo or no treatment (that x works is shown by other "
-            "records here)",
-        ),
-        (
-            {"rivals": "x", "beats_rival": True},
-            1,
-            "indirect, the trial is compared with x, not with placebo or no treatment (read as doing better than x)",
-        ),
-        (
-            {"rivals": "x"},
-            2,
-            "indirect, the trial is compared with x, not with placebo or no treatment (no record here shows that "
-            "the comparator works)",
-        ),
+        ({"rivals": "x", "rival_works": True}, 1, f"{RIVAL} (that x works is shown by other records here)"),
+        ({"rivals": "x", "beats_rival": True}, 1, f"{RIVAL} (read as doing better than x)"),
+        ({"rivals": "x"}, 2, f"{RIVAL} (no record here shows that the comparator works)"),
         ({"is_preprint": True}, 2, "not reviewed, the trial is a preprint, not peer-reviewed"),
         ({"disputed": "yes; no"}, 1, "disputed, the trial is read in two ways by its readers"),
     ],
@@ -79,19 +65,16 @@ def test_no_domain_takes_more_than_two_steps_and_bias_only_its_gravest() -> None
 
 
 def test_how_many_of_the_records_have_a_fault_is_told() -> None:
-    open_one, indirect = trial(2, 300, "rct_open"), {"direct": False}
-    both = body(trial(1, 300, "rct_open"), open_one)
-    assert both.steps == ((1, "risk of bias, both trials open: patients and doctors knew the treatment"),)
-    assert both.ceiling == 3
-    two_of_three = [trial(1, 150, **indirect), trial(2, 150, **indirect), trial(3, 150, "rct_open", **indirect)]
-    found = body(*two_of_three)
-    assert ("indirect, all 3 trials not in people with the condition asked about") in [told for _, told in found.steps]
-    assert ("risk of bias, 1 of 3 trials open: patients and doctors knew the treatment") in [
-        told for _, told in found.steps
-    ]
-    review = trial(4, 300, "systematic_review", **indirect)
-    told = body(trial(1, 150, **indirect), review).steps[0][1]
-    assert told == "indirect, both records not in people with the condition asked about"
+    bias = "open: patients and doctors knew the treatment"
+    both = body(trial(1, 300, "rct_open"), trial(2, 300, "rct_open"))
+    assert (both.steps, both.ceiling) == (((1, f"risk of bias, both trials {bias}"),), 3)
+    far = {"direct": False}
+    three = body(trial(1, 150, **far), trial(2, 150, **far), trial(3, 150, "rct_open", **far))  # type: ignore[arg-type]
+    told = [reason for _, reason in three.steps]
+    assert "indirect, all 3 trials not in people with the condition asked about" in told
+    assert f"risk of bias, 1 of 3 trials {bias}" in told
+    mixed = body(trial(1, 150, **far), trial(4, 300, "systematic_review", **far))  # type: ignore[arg-type]
+    assert mixed.steps[0][1] == "indirect, both records not in people with the condition asked about"
 
 
 @pytest.mark.parametrize(
@@ -138,17 +121,6 @@ def test_records_with_more_faults_are_left_out_where_the_rest_is_sounder() -> No
     assert found.items == (sound,)
     assert left_out(items, found, randomised=True) == "2 not peer-reviewed"
     assert left_out([sound], found, randomised=True) == ""
-
-
-def test_of_bodies_that_rate_alike_the_largest_stands() -> None:
-    items = [trial(at, 500) for at in range(1, 4)]
-    assert len(body(*items).items) == 3
-    assert body(*items).level() == 3
-
-
-def test_what_starts_at_very_low_takes_no_step_and_nothing_gives_nothing() -> None:
-    assert body(trial(direct=False), start=0) == Body(0, (trial(direct=False),), (), 3)
-    assert soundest([], 3, randomised=True) is None
 
 
 @pytest.mark.parametrize(("rank", "ceiling", "down", "level"), [(3, 3, 0, 3), (3, 2, 0, 2), (3, 2, 2, 1), (1, 3, 2, 0)])

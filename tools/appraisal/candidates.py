@@ -115,9 +115,9 @@ def appraise_candidates(
     known = {drug: records for drug, records in found.items() if not _is_no_treatment(records)}
     working = {drug for drug, records in known.items() if _beats_placebo([record.item for record in records])}
     for records in known.values():
-        for at, record in enumerate(records):
-            if not working.isdisjoint((record.item.rivals or "").split(" and ")):
-                records[at] = record.model_copy(update={"item": replace(record.item, rival_works=True)})
+        for at, each in enumerate(records):
+            if not working.isdisjoint((each.item.rivals or "").split(" and ")):
+                records[at] = each.model_copy(update={"item": replace(each.item, rival_works=True)})
     candidates = [_candidate(drug, records, drug_records, asked) for drug, records in known.items()]
     return sorted(
         candidates,
