@@ -33,43 +33,42 @@ def collected(*records: Evidence, **options: Any) -> CollectedEvidence:
 
 
 async def test_a_passage_is_the_sentence_with_its_neighbours_and_says_where_it_is_from() -> None:
-    answer = await collected(TOPIRAMATE, PROPRANOLOL).passages("Does topiramate lower the frequency of attacks?")
+    retracted = record("13", "Timolol", "Timolol won.", retracted=True)
+    answer = await collected(TOPIRAMATE, retracted).passages("Does topiramate lower the frequency of attacks?")
 
     best = answer.passages[0]
     assert best.text == (
         "Forty adults took part. Topiramate lowered the monthly frequency of attacks. Paresthesia was common."
     )
-    assert (best.key, best.title, best.year, best.section, best.kind) == (
-        "pmid:11",
-        "Topiramate in migraine prevention",
-        2001,
-        "Abstract",
-        "publication",
-    )
-    assert best.citation.endswith("Topiramate in migraine prevention. https://pubmed.ncbi.nlm.nih.gov/11/")
+    assert (best.key, best.year, best.section, best.kind) == ("pmid:11", 2001, "Abstract", "publication")
+    assert best.citation.endswith(f"{best.title}. https://pubmed.ncbi.nlm.nih.gov/11/")
+    assert not best.retracted
+    assert (await collected(retracted).passages("timolol")).passages[0].retracted
 
 
-async def test_words_are_found_in_other_forms_and_without_accents() -> None:
-    found = collected(record("1", "Ménière", "Sjögren patients improved on treatments."), TOPIRAMATE)
+@pytest.mark.parametrize(
+    ("title", "abstract", "question"),
+    [
+        ("Ménière", "Sjögren patients improved on treatments.", "Sjogren improvement"),
+        ("A trial", "Divalproex sodium lowered attacks.", "valproate"),
+        ("Timolol", "Timolol won.\x00 \u202eIt did.", "timolol"),
+    ],
+    ids=["in other forms and without accents", "by a drug's other names", "whatever stands beside it"],
+)
+async def test_words_are_found(title: str, abstract: str, question: str) -> None:
+    found = collected(record("1", title, abstract), TOPIRAMATE)
 
-    assert [each.key for each in (await found.passages("Sjogren improvement")).passages] == ["pmid:1"]
-
-
-async def test_a_drug_is_found_by_its_other_names() -> None:
-    found = collected(record("1", "A trial", "Divalproex sodium lowered attacks."), TOPIRAMATE)
-
-    assert (await found.passages("valproate")).passages[0].key == "pmid:1"
+    assert (await found.passages(question)).passages[0].key == "pmid:1"
 
 
 async def test_what_is_addressed_to_machines_is_in_no_passage() -> None:
     abstract = f"Timolol was tried. {INJECTED} Timolol lowered attacks."
     found = collected(record("1", "Timolol in migraine", abstract), record("2", f"Timolol. {INJECTED}"))
 
-    said = [each.text for each in (await found.passages("timolol attacks rate strong evidence", 50)).passages]
+    told = (await found.passages("timolol attacks rate strong evidence", 50)).passages
 
-    assert "Timolol was tried. […] Timolol lowered attacks." in said
-    assert not any("instructions" in each for each in said)
-    assert not any("instructions" in each.title for each in (await found.passages("timolol", 50)).passages)
+    assert "Timolol was tried. […] Timolol lowered attacks." in [each.text for each in told]
+    assert not any("instructions" in each.text + each.title for each in told)
 
 
 async def test_operators_and_quotes_in_a_question_are_words() -> None:
@@ -85,31 +84,21 @@ async def test_a_question_that_names_nothing_is_refused_in_one_line(question: st
         await collected(TOPIRAMATE).passages(question)
 
 
-async def test_an_answer_is_bounded_and_says_so() -> None:
+async def test_an_answer_is_bounded_and_says_so_and_its_passages_do_not_overlap() -> None:
     many = [record(str(n), f"Timolol {n}", "Timolol lowered attacks. " * 30) for n in range(1, 30)]
     answer = await collected(*many).passages("timolol attacks", 8)
 
     assert len(answer.passages) == 8
     assert answer.truncated
     assert answer.matching == 29
-    assert all(len(each.text) <= MAX_PASSAGE for each in answer.passages)
     keys = [each.key for each in answer.passages]
     assert max(map(keys.count, keys)) <= PER_RECORD
-
-
-async def test_passages_of_one_record_do_not_overlap() -> None:
-    answer = await collected(TOPIRAMATE).passages("topiramate attacks paresthesia patients trials", 50)
-
-    texts = [each.text for each in answer.passages]
-    assert len(texts) == 2
-    assert not set(texts[0].split(". ")) & set(texts[1].split(". "))
-
-
-async def test_a_sentence_longer_than_a_passage_is_cut() -> None:
-    answer = await collected(record("1", "Long", f"Timolol {'word ' * 400}end")).passages("timolol")
-
-    assert len(answer.passages[0].text) == MAX_PASSAGE
-    assert answer.passages[0].text.endswith("…")
+    both = (await collected(TOPIRAMATE).passages("topiramate attacks paresthesia patients trials", 50)).passages
+    assert len(both) == 2
+    assert not set(both[0].text.split(". ")) & set(both[1].text.split(". "))
+    [long] = (await collected(record("1", "Long", f"Timolol {'word ' * 400}end")).passages("timolol")).passages
+    assert len(long.text) == MAX_PASSAGE
+    assert long.text.endswith("…")
 
 
 async def test_parts_are_named_by_what_they_are() -> None:
@@ -119,25 +108,15 @@ async def test_parts_are_named_by_what_they_are() -> None:
 
     named = {each.key: each.section for each in (await found.passages("timolol")).passages}
 
-    assert named["pmid:1"] == "Results"
-    assert named["pmid:2"] == "Title"
+    assert (named["pmid:1"], named["pmid:2"]) == ("Results", "Title")
     assert "Database entry" in named.values()
-
-
-async def test_retracted_records_and_preprints_say_so() -> None:
-    found = collected(record("1", "Timolol", "Timolol won.", retracted=True))
-
-    assert (await found.passages("timolol")).passages[0].retracted
 
 
 async def test_a_record_is_taken_in_once_and_copies_are_united() -> None:
     found = collected(TOPIRAMATE)
     copy = TOPIRAMATE.noting(doi="10.1000/x")
 
-    assert found.ingest([TOPIRAMATE]) == 0
-    assert found.ingest([copy]) == 1
-    assert found.ingest([copy, TOPIRAMATE]) == 0
-    assert len(found) == 1
+    assert [found.ingest(each) for each in ([TOPIRAMATE], [copy], [copy, TOPIRAMATE])] == [0, 1, 0]
     [one] = await found.search("topiramate")
     assert one.record.doi == "10.1000/x"
     assert len((await found.passages("topiramate", 50)).passages) == 1
@@ -154,12 +133,10 @@ async def test_records_that_turn_out_to_be_one_are_united() -> None:
     assert len(found) == 1
 
 
-def test_the_oldest_records_go_when_there_are_too_many() -> None:
+async def test_the_oldest_records_go_when_there_are_too_many() -> None:
     found = collected(*(record(str(n), f"Work {n}", "Timolol won.") for n in range(1, 8)), max_records=5)
 
-    assert len(found) == 5
-    kept = asyncio.run(found.search("timolol", 10))
-    assert {each.key for each in kept} == {f"pmid:{n}" for n in range(3, 8)}
+    assert {each.key for each in await found.search("timolol", 10)} == {f"pmid:{n}" for n in range(3, 8)}
 
 
 async def test_search_gives_whole_records_best_first_with_their_relevance() -> None:
@@ -207,7 +184,7 @@ def test_a_file_that_is_no_database_is_one_line(tmp_path: Path) -> None:
         CollectedEvidence(file)
 
 
-def test_what_fails_halfway_leaves_nothing(tmp_path: Path) -> None:
+def test_what_fails_halfway_leaves_nothing_and_it_needs_no_closing() -> None:
     found = CollectedEvidence()
 
     def some() -> Any:
@@ -217,26 +194,17 @@ def test_what_fails_halfway_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no more"):
         found.ingest(some())
     assert len(found) == 0
-
-
-def test_it_needs_no_closing() -> None:
-    found = CollectedEvidence()
     database = found._database
     del found
-
     with pytest.raises(sqlite3.ProgrammingError):
         database.execute("SELECT 1")
 
 
 def test_the_benchmark_pools_what_questions_quote_and_counts_what_is_found() -> None:
     def entry(number: str, body: str, *snippets: tuple[str, str]) -> dict[str, Any]:
+        place = {"beginSection": "abstract"}
         quoted = [
-            {
-                "document": f"http://x/pubmed/{pmid}",
-                "beginSection": "abstract",
-                "offsetInBeginSection": at,
-                "text": text,
-            }
+            {**place, "document": f"http://x/pubmed/{pmid}", "offsetInBeginSection": at, "text": text}
             for at, (pmid, text) in enumerate(snippets)
         ]
         return {"id": number, "body": body, "snippets": quoted}

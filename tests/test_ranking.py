@@ -9,19 +9,19 @@ from willowbark.tools.lexicon.stemming import stems
 from willowbark.tools.ranking import rank
 
 
-def record(content: str, *, pmid: str = "1", title: str = "T") -> Evidence:
-    citation = Citation(source="pubmed", title=title, url=f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/")
+def record(content: str, pmid: str) -> Evidence:
+    citation = Citation(source="pubmed", title="T", url=f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/")
     return Evidence(content=content, citation=citation, metadata={"pmid": pmid})
 
 
-texts = st.text(min_size=1, max_size=40) | st.sampled_from(
+TEXTS = st.text(min_size=1, max_size=40) | st.sampled_from(
     ["migraine", "Migraine prevention", "naltrexone fatigue", "—", "β"]
 )
 
 
-@given(st.text(max_size=60), st.lists(texts, max_size=6))
+@given(st.text(max_size=60), st.lists(TEXTS, max_size=6))
 def test_relevance_lies_between_0_and_1_and_repeats(question: str, contents: list[str]) -> None:
-    records = [record(text, pmid=str(at + 1)) for at, text in enumerate(contents)]
+    records = [record(text, str(at + 1)) for at, text in enumerate(contents)]
 
     ranked = rank(question, records)
 
@@ -32,14 +32,9 @@ def test_relevance_lies_between_0_and_1_and_repeats(question: str, contents: lis
 
 
 def test_a_better_fit_is_more_relevant() -> None:
-    question = "Which drugs prevent migraine?"
-    fits = [
-        record("Soil bacteria.", pmid="1"),
-        record("Drugs to prevent migraine.", pmid="2"),
-        record("Migraine.", pmid="3"),
-    ]
+    fits = [record("Soil bacteria.", "1"), record("Drugs to prevent migraine.", "2"), record("Migraine.", "3")]
 
-    ranked = rank(question, fits)
+    ranked = rank("Which drugs prevent migraine?", fits)
 
     assert [r.key for r in ranked] == ["pmid:2", "pmid:3", "pmid:1"]
     assert len({r.relevance for r in ranked}) == 3
@@ -47,14 +42,10 @@ def test_a_better_fit_is_more_relevant() -> None:
 
 @pytest.mark.parametrize("question", ["", "?!", "which drugs might help", "zzz"])
 def test_without_a_matching_word_the_sources_order_decides(question: str) -> None:
-    ranked = rank(question, [record("A", pmid="9"), record("B", pmid="5")])
+    ranked = rank(question, [record("A", "9"), record("B", "5")])
 
     assert [r.key for r in ranked] == ["pmid:9", "pmid:5"]
     assert ranked[0].relevance > ranked[1].relevance
-
-
-def test_no_records_are_no_trouble() -> None:
-    assert rank("migraine", []) == []
 
 
 @pytest.mark.parametrize(
@@ -68,10 +59,7 @@ def test_no_records_are_no_trouble() -> None:
     ],
 )
 def test_a_word_is_found_however_it_is_written(asked: str, written: str) -> None:
-    near, far = rank(asked, [record("soil", pmid="1"), record(written, pmid="2")])
-
-    assert near.key == "pmid:2"
-    assert near.relevance > far.relevance
+    assert rank(asked, [record("soil", "1"), record(written, "2")])[0].key == "pmid:2"
 
 
 def test_stems_leave_out_what_every_question_says() -> None:

@@ -1,4 +1,4 @@
-"""Tables kept in the user's cache."""
+"""Files that are there whole or not at all, and tables kept in the user's cache."""
 
 import json
 import os
@@ -9,73 +9,62 @@ import pytest
 from willowbark.tools.whole_file import Table, cached_table
 
 
-@pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file that a table is made from; the cache lies beside it."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    path = tmp_path / "names.tsv"
-    path.write_text("aspirin")
-    return path
-
-
 class Maker:
-    """Makes a table from a file, and counts how often."""
+    """Makes a table from a file beside the cache, and counts how often."""
 
     def __init__(self, source: Path) -> None:
-        self.source = source
-        self.times = 0
+        self.source, self.times = source, 0
 
     def __call__(self) -> Table:
         self.times += 1
         return {"names": [self.source.read_text()]}
 
+    def table(self) -> Table:
+        return cached_table("names", [self.source], self)
 
-def files(source: Path) -> list[Path]:
-    return list((source.parent / "cache" / "willowbark").iterdir())
-
-
-def test_a_table_is_made_once(source: Path) -> None:
-    make = Maker(source)
-
-    first, second = (cached_table("names", [source], make) for _ in range(2))
-
-    assert first == second == {"names": ["aspirin"]}
-    assert make.times == 1
+    def kept(self) -> list[Path]:
+        return list((self.source.parent / "cache" / "willowbark").iterdir())
 
 
-def test_a_changed_source_makes_it_anew_and_drops_the_former(source: Path) -> None:
-    make = Maker(source)
-    cached_table("names", [source], make)
-    source.write_text("propranolol")
+@pytest.fixture
+def maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maker:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = tmp_path / "names.tsv"
+    path.write_text("aspirin")
+    return Maker(path)
 
-    assert cached_table("names", [source], make) == {"names": ["propranolol"]}
-    assert len(files(source)) == 1
+
+def test_a_table_is_made_once_and_anew_when_its_source_changes(maker: Maker) -> None:
+    assert maker.table() == maker.table() == {"names": ["aspirin"]}
+    assert maker.times == 1
+    maker.source.write_text("propranolol")
+
+    assert maker.table() == {"names": ["propranolol"]}
+    assert len(maker.kept()) == 1
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"names": ["asp', b"\xff\x00", b"[]"], ids=repr)
-def test_a_torn_or_foreign_file_is_made_anew(source: Path, torn: bytes) -> None:
-    make = Maker(source)
-    cached_table("names", [source], make)
-    [path] = files(source)
+def test_a_torn_or_foreign_file_is_made_anew(maker: Maker, torn: bytes) -> None:
+    maker.table()
+    [path] = maker.kept()
     path.write_bytes(torn)
 
-    assert cached_table("names", [source], make) == {"names": ["aspirin"]}
+    assert maker.table() == {"names": ["aspirin"]}
     assert json.loads(path.read_bytes()) == {"names": ["aspirin"]}
 
 
-def test_without_a_place_to_write_it_is_made_each_time(source: Path) -> None:
-    (source.parent / "cache").write_text("a file where the folder should be")
-    make = Maker(source)
+def test_without_a_place_to_write_it_is_made_each_time(maker: Maker) -> None:
+    (maker.source.parent / "cache").write_text("a file where the folder should be")
 
-    assert [cached_table("names", [source], make) for _ in range(2)] == [{"names": ["aspirin"]}] * 2
-    assert make.times == 2
+    assert [maker.table() for _ in range(2)] == [{"names": ["aspirin"]}] * 2
+    assert maker.times == 2
 
 
-def test_a_full_disk_leaves_no_half_file(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_half_file(maker: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(os, "replace", full)
 
-    assert cached_table("names", [source], Maker(source)) == {"names": ["aspirin"]}
-    assert files(source) == []
+    assert maker.table() == {"names": ["aspirin"]}
+    assert maker.kept() == []

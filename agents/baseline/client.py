@@ -38,7 +38,7 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.enclosure import Block, blocks, extract
 from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.lexicon import canonical_drug
-from willowbark.tools.questions import parse_question, plain_query, preprocess_query
+from willowbark.tools.questions import Question, parse_question, preprocess_query
 from willowbark.tools.registry import asked_for_conditions, takes_names
 from willowbark.tools.toolbox import replies_in
 
@@ -216,14 +216,14 @@ _CITATIONS = re.compile(r"\bcitations of PMID:?\s*(\d+)", re.IGNORECASE)
 
 def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> list[FunctionCall]:
     """Choose what to ask each tool that is offered; the same messages give the same calls."""
-    question, wanted = _question(messages), _wanted(messages)
+    asked, wanted = parse_question(_question(messages)), _wanted(messages)
     calls: list[FunctionCall] = []
     schemas = [tool if isinstance(tool, dict) else tool.schema for tool in tools]
     takes_drugs = any("drugs" in schema.get("parameters", {}).get("properties", {}) for schema in schemas)
     by_name = asked_for_conditions(schema["name"].removeprefix("search_") for schema in schemas) if not wanted else ()
     for schema in schemas:
         name, fields = schema["name"], schema.get("parameters", {}).get("properties", {})
-        for arguments in _arguments(name, fields, question, wanted, by_name, takes_drugs):
+        for arguments in _arguments(name, fields, asked, wanted, by_name, takes_drugs):
             further = _next_page(name, arguments, messages) if "page" in fields else arguments
             if further is not None:
                 calls.append(FunctionCall(id=f"{name}-{len(calls) + 1}", name=name, arguments=json.dumps(further)))
@@ -233,7 +233,7 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
 def _arguments(
     tool: str,
     fields: Mapping[str, Any],
-    question: str,
+    asked: Question,
     wanted: Sequence[str],
     for_conditions: Collection[str],
     takes_drugs: bool,
@@ -241,23 +241,23 @@ def _arguments(
     """What to fill a tool's fields with: drugs, a number, or a query in the form that its source takes."""
     source = tool.removeprefix("search_")
     if "drugs" in fields:
-        named = parse_question(question).drugs if not wanted else [canonical_drug(query) for query in wanted]
+        named = asked.drugs if not wanted else [canonical_drug(query) for query in wanted]
         if drugs := [drug for drug in dict.fromkeys(named) if drug]:
             yield {"drugs": drugs[: fields["drugs"].get("maxItems")]}
     elif (field := next((each for each in _NUMBERS if each in fields), None)) is not None:
-        found = (checked_identifier(field, number) for number in _NUMBERS[field].findall(question) if not wanted)
+        found = (checked_identifier(field, number) for number in _NUMBERS[field].findall(asked.text) if not wanted)
         yield from ({field: number} for number in dict.fromkeys(found) if number)
     elif "citations_of" in fields:
-        asked = (number for said in wanted or [question] for number in _CITATIONS.findall(said))
-        yield from ({"citations_of": each} for each in dict.fromkeys(asked) if checked_identifier("pmid", each))
+        cited = (number for text in wanted or [asked.text] for number in _CITATIONS.findall(text))
+        yield from ({"citations_of": each} for each in dict.fromkeys(cited) if checked_identifier("pmid", each))
     elif "query" in fields and takes_names(source):
-        conditions = parse_question(question).conditions or (plain_query(question),)
+        conditions = asked.conditions or (asked.words,)
         yield from ({"query": each} for each in conditions if source in for_conditions or each in wanted)
     elif "query" in fields:
         queries = (
             [each for each in wanted if not _CITATIONS.search(each) and not (takes_drugs and canonical_drug(each))]
             if wanted
-            else [question]
+            else [asked.text]
         )
         yield from ({"query": preprocess_query(query)} for query in queries)
 

@@ -1,0 +1,271 @@
+"""What a question asks, and what it becomes before it is searched for."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import record
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from willowbark.tools.appraisal.candidates import appraise_candidates, known_drugs
+from willowbark.tools.errors import UsageError
+from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions
+from willowbark.tools.lexicon.matching import phrase_key, read_table
+from willowbark.tools.questions import QuestionError, parse_question, plain_query, preprocess_query, validate_question
+from willowbark.tools.questions.question import LONGEST_QUESTION
+
+TABLE = Path(__file__).parent / "cases" / "questions.tsv"
+SMALLEST_SHARE = {"made on": 0.97, "apart": 0.92}
+ABBREVIATIONS_THAT_ARE_WORDS = 10
+NOT_SEARCHED_FOR = 25  # of a thousand: further spellings of conditions with more than eight names
+
+PIECES = st.sampled_from(
+    [
+        *'"()[]:*-+,.?!/\u201c\u2019\u2014\u00ad\u200b\u00a0',
+        *"AND|OR|NOT|or|and|but not|WHO|A|2|type|vitamin|hepatitis|What|drugs|might|help|prevent|treat|for|in".split(
+            "|"
+        ),
+        *"disease|therapy|gene|migraine|migraine attacks|long|COVID|covid-19|insulin|resistance|diabetes".split("|"),
+        *'insipidus|beta-blockers|propranolol|Inderal|(BAY 94-8862)|(PD)|[tiab]|[MeSH Terms]|"quoted words"'.split("|"),
+        *"AREA[Condition]|RANGE[2020,MAX]|TITLE:|fever*|tumor necrosis factor|quit smoking|aids|without".split("|"),
+    ]
+)
+WHOLE = [
+    '("migraine disorders"[MeSH Terms] OR migraine[tiab]) NOT aura',
+    'AREA[Condition]migraine AND AREA[InterventionName]("propranolol")',
+    'TITLE:"long covid"',
+    "migraine disorders[MeSH Terms] AND propranolol[tiab]",
+    '"hepatitis A"',
+    "WHO",
+]
+"""What users write in query syntax."""
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        *((whole, whole) for whole in WHOLE),
+        ("acromegaly or narcolepsy", "(acromegaly OR narcolepsy)"),
+        ("acromegaly but not narcolepsy", "acromegaly NOT narcolepsy"),
+        ("  “Erdheim\u2013Chester”\u00a0\u200b ", '"Erdheim-Chester"'),
+        ("What might help?", "What might help"),
+        ("hepatitis A treatments", '"hepatitis A"'),
+        (
+            "Compare etanercept and adalimumab in rheumatoid arthritis",
+            '(etanercept OR adalimumab) AND "rheumatoid arthritis"',
+        ),
+        (
+            "Is etanercept for rheumatoid arthritis better than adalimumab?",
+            '(etanercept OR adalimumab) AND "rheumatoid arthritis"',
+        ),
+        (
+            "adalimumab or infliximab versus etanercept in rheumatoid arthritis",
+            '(adalimumab OR infliximab OR etanercept) AND "rheumatoid arthritis"',
+        ),
+    ],
+)
+def test_a_question_becomes_a_query(question: str, query: str) -> None:
+    assert preprocess_query(question) == query
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("Which existing drugs could help treat migraine?", ['(migraine OR "migraine disorders" OR ']),
+        ("What prevents gout?", ["(prevents OR prevent OR prevention OR prophylaxis OR "]),
+        ("migraine AND propranolol NOT aura", [") AND (propranolol OR ", " NOT aura"]),
+        ("Does vitamin A help?", ['"vitamin A"']),
+        ("gene therapy for pain", ['"gene therapy" AND ']),
+        ("insulin resistance", ['"insulin resistance"']),
+        ("migraine attacks", ['"migraine attacks"']),
+        ("Compare (etanercept AND adalimumab) gout", ["(etanercept AND adalimumab) AND"]),
+        ("finerenone (BAY 94-8862)", ["finerenone OR "]),
+        ("Do antidepressants help smokers quit?", ['AND ("smokers quit" OR "smoking cessation" OR "quit smoking"']),
+        ("Can varenicline increase the risk of falls in smokers?", ["(varenicline OR ", ") AND falls"]),
+    ],
+)
+def test_names_gain_synonyms_and_words_of_asking_vanish(question: str, parts: list[str]) -> None:
+    query = preprocess_query(question)
+    assert [part for part in parts if part not in query] == []
+    assert not {"help", "treat", "drugs", "increase", "risk"} & set(query.split())
+
+
+def test_another_name_in_brackets_is_no_further_condition() -> None:
+    assert " AND " not in preprocess_query("finerenone (BAY 94-8862)")
+
+
+@settings(deadline=None)
+@given(
+    st.one_of(
+        st.text(max_size=80), st.lists(PIECES, max_size=12).map(" ".join), st.lists(PIECES, max_size=8).map("".join)
+    )
+)
+def test_preparing_a_query_twice_changes_nothing_and_a_plain_query_holds_no_syntax(question: str) -> None:
+    once = preprocess_query(question)
+
+    assert preprocess_query(once) == once
+    assert not set('[]()"') & set(plain_query(question))
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("Which existing drugs could prevent migraine attacks?", "prevent migraine attacks"),
+        ("What harm do statins do?", "statins"),
+        ("What are the side effects of propranolol?", "propranolol"),
+        ("What is the mechanism of action of colchicine in gout?", "colchicine gout"),
+        ("Which drugs have FDA approval for migraine?", "migraine"),
+        ("Which drugs increase the risk of falls?", "falls"),
+        ("What are the side effects?", "side effects"),
+        ("Does risk factor control help in stroke?", "risk factor control stroke"),
+    ],
+)
+def test_words_that_say_what_is_asked_are_not_searched_for_unless_nothing_else_is_left(
+    question: str, words: str
+) -> None:
+    assert plain_query(question) == words
+
+
+@pytest.mark.parametrize(
+    ("question", "fields"),
+    [
+        (
+            "Which diabetes drugs show promise for cancer?",
+            {
+                "conditions": ("cancer",),
+                "drug_classes": ("antidiabetic drugs",),
+                "drugs": (),
+                "terms": ("diabetes drugs", "cancer"),
+                "intent": "treatment",
+            },
+        ),
+        ("Which gout drugs might treat psoriasis?", {"conditions": ("psoriasis",), "drug_classes": ("gout drugs",)}),
+        ("Which gout drugs work best?", {"conditions": ("gout",), "drug_classes": ()}),
+        ("Which blood pressure drugs prevent migraine?", {"conditions": ("migraine",), "intent": "prevention"}),
+        ("What might help treat long COVID fatigue?", {"conditions": ("long covid", "fatigue"), "intent": "treatment"}),
+        ("diabetic kidney disease", {"conditions": ("diabetic nephropathy",), "intent": "unknown"}),
+        ("Do antidepressants help smokers quit?", {"conditions": ("smoking cessation",)}),
+        ("Which medicines help smokers?", {"conditions": ("smoking cessation",)}),
+        ("What helps smokers with COPD?", {"conditions": ("chronic obstructive pulmonary disease",)}),
+        ("Which drugs help me lose weight?", {"conditions": ("obesity",)}),
+        ("Drugs for cocaine-related disorders?", {"conditions": ("cocaine dependence",), "drugs": ()}),
+        ("Does Premarin help?", {"drugs": ("conjugated estrogens",), "drug_classes": ()}),
+        ("What treats Erdheim-Chester?", {"conditions": ("erdheim-chester",)}),
+        ("It works against hypersomnolence of unknown cause", {"conditions": ("hypersomnolence of unknown cause",)}),
+        ("Which drugs treat osteoporosis in men?", {"sex": "men", "people": ("men",)}),
+        ("Does it help women with migraine?", {"sex": "women"}),
+        ("Does it help men and women?", {"sex": None}),
+        ("Can pregnant women take it?", {"sex": None, "population": "pregnancy", "people": ("pregnancy",)}),
+        ("Does gabapentin not help in migraine?", {"drugs": ("gabapentin",), "excluded_drugs": ()}),
+        ("Should people with asthma avoid propranolol?", {"drugs": ("propranolol",)}),
+        ("Is sumatriptan better than aspirin rather than placebo in gout?", {"drugs": ("sumatriptan", "aspirin")}),
+        ("fever NOT ibuprofen OR paracetamol", {"drugs": ("acetaminophen",), "excluded_drugs": ("ibuprofen",)}),
+    ],
+)
+def test_a_question_is_read_for_what_it_names_and_wants(question: str, fields: dict[str, Any]) -> None:
+    asked = parse_question(question)
+    assert {name: getattr(asked, name) for name in fields} == fields
+
+
+@pytest.mark.parametrize("part", SMALLEST_SHARE)
+def test_the_kind_of_a_question_is_told_in_many_wordings(part: str) -> None:
+    lines = (line for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+    asked = [row for row in csv.DictReader(lines, delimiter="\t") if row["part"] == part]
+    right = sum(parse_question(row["question"]).kind == row["kind"] for row in asked)
+
+    assert right / len(asked) >= SMALLEST_SHARE[part]
+
+
+@pytest.mark.parametrize(
+    ("question", "drugs", "classes"),
+    [
+        ("Which drugs treat acute migraine without triptans?", (), ("triptans",)),
+        ("pain relief after surgery, not opioids", (), ("opioids",)),
+        ("Which drugs that are not beta blockers prevent migraine?", (), ("beta-blockers",)),
+        ("Treatments for ulcerative colitis excluding steroids", (), ("corticosteroids",)),
+        ("gout drugs other than allopurinol", ("allopurinol",), ()),
+        (
+            "What treats depression except SSRIs, lithium or tricyclic antidepressants?",
+            ("lithium",),
+            ("ssris", "tricyclic antidepressants"),
+        ),
+        ("asthma treatment avoiding steroids", (), ("corticosteroids",)),
+        ("What helps migraine if I can't tolerate propranolol or topiramate?", ("propranolol", "topiramate"), ()),
+        ("steroid-free maintenance of ulcerative colitis", (), ("corticosteroids",)),
+        ("What can be taken instead of opioids for back pain?", (), ("opioids",)),
+        ("migraine NOT (valproate OR topiramate)", ("valproic acid", "topiramate"), ()),
+    ],
+)
+def test_drugs_and_classes_can_be_left_out(question: str, drugs: tuple[str, ...], classes: tuple[str, ...]) -> None:
+    asked = parse_question(question)
+
+    assert (asked.excluded_drugs, asked.excluded_classes) == (drugs, classes)
+    assert (asked.drugs, asked.drug_classes) == ((), ())
+    assert " NOT " in f" {asked.query}"
+
+
+def test_what_is_left_out_is_no_candidate() -> None:
+    text = "Topiramate, propranolol and timolol prevented migraine. Propranolol was better than placebo."
+    asked = parse_question("Which drugs other than topiramate prevent migraine, without beta blockers?")
+
+    assert appraise_candidates(asked, [record("1", text[:55], text)]) == []
+    assert known_drugs(asked, [record("1", text[:55], text)]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty"),
+        (" \n\t ", "empty"),
+        ("x" * (LONGEST_QUESTION + 1), "2,001 characters"),
+        ("12345 ???", "no words"),
+        ("AND NOT ()", "no words"),
+        ("migraine\x00", "control characters"),
+        ("\x1b[31mmigraine", "control characters"),
+        ("\udcff\udcfe migraine", "control characters"),
+        ("PK\ufffd\ufffd migraine", "control characters"),
+        (b"migraine", "not bytes"),
+    ],
+    ids=["empty", "blank", "long", "digits", "operators", "nul", "escape", "surrogates", "replaced", "bytes"],
+)
+def test_what_is_no_question_is_refused_in_one_line(text: Any, reason: str) -> None:
+    with pytest.raises(QuestionError, match=reason) as refused:
+        validate_question(text)
+
+    assert "\n" not in str(refused.value)
+    assert isinstance(refused.value, UsageError)
+    assert isinstance(refused.value, ValueError)
+
+
+@pytest.mark.parametrize("text", ["Migraine?", "偏頭痛の薬は?", "Was hilft gegen Migräne?", "x" * LONGEST_QUESTION])
+def test_a_question_in_any_language_is_taken(text: str) -> None:
+    assert validate_question(f" {text}\n") == text
+
+
+def _synonyms() -> list[tuple[str, str]]:
+    rows = read_table("conditions.tsv")
+    return [(row["name"], name) for row in rows for name in condition_synonyms(row["name"])[1:]]
+
+
+def test_conditions_are_found_under_all_their_names() -> None:
+    """In questions and in records; only MeSH's inverted names ("diabetes mellitus, type 2") are not."""
+    asked = [name for common, name in _synonyms() if parse_question(f"Drugs for {name}?").conditions != (common,)]
+    read = [
+        name for common, name in _synonyms() if common not in [found.name for found in find_conditions(f"In {name}.")]
+    ]
+    lower = [name for _, name in _synonyms() if canonical_condition(name.lower()) is None]
+
+    assert {name for name in (*asked, *read) if ", " not in name} == set()
+    assert len(lower) <= ABBREVIATIONS_THAT_ARE_WORDS
+
+
+def test_a_condition_is_searched_for_under_nearly_all_its_names() -> None:
+    def is_searched_for(common: str, name: str) -> bool:
+        query = preprocess_query(f"Drugs for {common}").strip("()")
+        return any(f" {phrase_key(each)} " in f" {phrase_key(name)} " for each in query.split(" OR "))
+
+    missed = [name for common, name in _synonyms() if not is_searched_for(common, name)]
+
+    assert len(missed) <= NOT_SEARCHED_FOR, missed
