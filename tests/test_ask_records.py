@@ -29,7 +29,7 @@ from willowbark.agents.context import RunContext
 from willowbark.agents.judge import JudgeAgent
 from willowbark.agents.reporter import ReportAgent
 from willowbark.teams.config import Settings
-from willowbark.teams.faces.runs_command import without_clock
+from willowbark.teams.faces.runs import without_clock
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.research_team import participants_of
 from willowbark.teams.run.options import RunOptions

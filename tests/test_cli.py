@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from willowbark import __version__
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.doctor import about_others
+from willowbark.teams.faces.doctor import describe_unused
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.registry import cards
 from willowbark.tools.sandbox.server import SandboxServer
@@ -105,19 +105,13 @@ def complaint(result: Result) -> str:
 
 
 @pytest.mark.usefixtures("reachable")
-def test_the_report_goes_to_stdout_as_markdown_and_into_a_run_folder() -> None:
+def test_the_report_goes_to_stdout_and_a_run_folder_and_progress_to_stderr_where_it_cannot_command_a_terminal() -> None:
     result = invoke("ask", ANSWERED)
 
     assert result.exit_code == 0
     assert result.stdout.startswith("# Migraine prévention\n")
     assert set(files_of_the_run()) == {"report.md", "report.json", "log.txt"}
     assert f"Run folder: {next(Path('runs').iterdir())}" in result.stderr
-
-
-@pytest.mark.usefixtures("reachable")
-def test_progress_is_plain_lines_that_cannot_command_a_terminal() -> None:
-    result = invoke("ask", ANSWERED)
-
     (line,) = [line for line in result.stderr.splitlines() if "searching" in line]
     assert "round 1" in line
     assert "PubMed: [31mred[0m second line" in line
@@ -125,17 +119,10 @@ def test_progress_is_plain_lines_that_cannot_command_a_terminal() -> None:
 
 
 @pytest.mark.usefixtures("reachable")
-def test_quiet_says_nothing_but_the_report() -> None:
-    result = invoke("ask", ANSWERED, "--quiet")
+def test_quiet_prints_only_the_report_and_json_is_alone_on_stdout() -> None:
+    result = invoke("ask", ANSWERED, "--quiet", "--json")
 
     assert result.stderr == ""
-    assert result.stdout.startswith("# Migraine")
-
-
-@pytest.mark.usefixtures("reachable")
-def test_json_is_alone_on_stdout() -> None:
-    result = invoke("ask", ANSWERED, "--json")
-
     assert json.loads(result.stdout)["title"] == "Migraine prévention"
 
 
@@ -191,24 +178,20 @@ def test_sources_out_of_reach_end_at_once_with_the_way_out() -> None:
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_failed_run_keeps_its_partial_report_and_exits_with_4() -> None:
-    result = invoke("ask", "fail: what prevents migraine?")
+@pytest.mark.parametrize(
+    ("word", "line", "kept"),
+    [
+        ("fail", "the run failed: the team failed", {"report.md", "report.json", "log.txt"}),
+        ("crash", "RuntimeError: something unforeseen", {"events.jsonl", "log.txt", "traceback.txt"}),
+    ],
+)
+def test_a_failed_run_is_one_line_exits_with_4_and_keeps_what_there_is(word: str, line: str, kept: set[str]) -> None:
+    result = invoke("ask", f"{word}: what prevents migraine?")
 
     assert result.exit_code == 4
-    assert "the run failed: the team failed" in result.stderr.splitlines()[-1]
-    assert set(files_of_the_run()) == {"report.md", "report.json", "log.txt"}
-
-
-@pytest.mark.usefixtures("reachable")
-def test_a_crash_is_one_line_and_its_trace_stands_in_the_run_folder() -> None:
-    result = invoke("ask", "crash: what prevents migraine?")
-
-    assert result.exit_code == 4
-    assert "RuntimeError: something unforeseen" in result.stderr.splitlines()[-1]
+    assert line in result.stderr.splitlines()[-1]
     assert "Traceback" not in result.stderr
-    files = files_of_the_run()
-    assert set(files) == {"events.jsonl", "log.txt", "traceback.txt"}
-    assert [json.loads(line)["type"] for line in files["events.jsonl"].splitlines()] == ["started", "searching"]
+    assert set(files_of_the_run()) == kept
 
 
 @pytest.mark.usefixtures("reachable")
@@ -225,7 +208,7 @@ def test_a_crash_is_one_line_and_its_trace_stands_in_the_run_folder() -> None:
 def test_what_is_asked_to_stop_keeps_what_there_is_and_exits_with_130(
     question: str, asked_by: signal.Signals, presses: int, files: set[str]
 ) -> None:
-    process = start("ask", question)
+    process = start("ask", question, "--offline")
     assert process.stderr is not None
     while "searching" not in process.stderr.readline():
         assert process.poll() is None
@@ -249,7 +232,7 @@ def test_a_terminal_that_is_closed_costs_no_report() -> None:
         "import fcntl, os, signal, sys, termios; signal.signal(signal.SIGHUP, signal.SIG_DFL);"
         "fcntl.ioctl(2, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
     )
-    command = [sys.executable, "-c", leader, sys.executable, str(SCRIPT), "ask", "wait for it"]
+    command = [sys.executable, "-c", leader, sys.executable, str(SCRIPT), "ask", "wait for it", "--offline"]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)
     shown = b""
@@ -263,7 +246,7 @@ def test_a_terminal_that_is_closed_costs_no_report() -> None:
 
 @pytest.mark.usefixtures("reachable")
 def test_a_run_that_is_to_outlive_its_terminal_does() -> None:
-    process = start("ask", "wait for it", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process = start("ask", "wait for it", "--offline", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     assert process.stderr is not None
     while "searching" not in process.stderr.readline():
         assert process.poll() is None
@@ -276,7 +259,7 @@ def test_a_run_that_is_to_outlive_its_terminal_does() -> None:
 
 @pytest.mark.usefixtures("reachable")
 def test_where_no_file_can_be_written_the_report_is_printed() -> None:
-    process = start("ask", ANSWERED, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9, 9)))
+    process = start("ask", ANSWERED, "--offline", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9, 9)))
     stdout, stderr = process.communicate(timeout=60)
 
     assert "Topiramate reduces attacks." in stdout
@@ -289,7 +272,7 @@ def test_where_no_file_can_be_written_the_report_is_printed() -> None:
 @pytest.mark.usefixtures("reachable")
 def test_a_report_that_cannot_be_printed_stands_in_its_folder() -> None:
     with open("/dev/full", "w") as full:
-        process = start("ask", ANSWERED, stdout=full)
+        process = start("ask", ANSWERED, "--offline", stdout=full)
         stderr = process.communicate(timeout=60)[1]
 
     assert stderr.splitlines()[-1].startswith("willowbark: the report cannot be printed (No space left on device)")
@@ -302,17 +285,18 @@ def test_a_settings_file_that_moves_run_folders_is_told_of(here: Path) -> None:
     Path("willowbark.toml").write_text('[output]\ndirectory = "elsewhere"\n')
     told = invoke("ask", ANSWERED, "--quiet").stderr
     assert told.count("\n") == 1
-    assert f"willowbark.toml in this folder has run folders written to {here / 'elsewhere'}" in told
+    assert f"willowbark.toml in this folder writes run folders to {here / 'elsewhere'}" in told
     assert invoke("ask", ANSWERED, "--quiet", "--out", "there").stderr == ""
     assert invoke("ask", ANSWERED, "--quiet", "--config", "willowbark.toml").stderr == ""
 
 
 @pytest.mark.usefixtures("reachable")
-def test_a_reader_that_leaves_early_is_no_failure() -> None:
-    process = start("ask", "answer with a long report", stderr=subprocess.PIPE)
+def test_a_reader_that_leaves_early_is_no_failure_and_reports_are_utf_8_whatever_the_locale() -> None:
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    process = start("ask", "answer with a long report", "--offline", env=environment)
     assert process.stdout is not None
     assert process.stderr is not None
-    process.stdout.read(10)
+    assert process.stdout.read(40).startswith("# Migraine prévention")
     process.stdout.close()
     stderr = process.stderr.read()
     process.stderr.close()
@@ -320,17 +304,6 @@ def test_a_reader_that_leaves_early_is_no_failure() -> None:
     assert process.wait(60) == 0
     assert "Broken" not in stderr
     assert "Traceback" not in stderr
-
-
-@pytest.mark.usefixtures("reachable")
-def test_reports_are_utf_8_whatever_the_locale() -> None:
-    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    process = start("ask", ANSWERED, env=environment)
-
-    stdout = process.communicate(timeout=60)[0]
-
-    assert process.returncode == 0
-    assert stdout.startswith("# Migraine prévention")
 
 
 @pytest.mark.usefixtures("out_of_reach")
@@ -363,15 +336,6 @@ def test_a_source_without_its_key_is_one_line_and_nothing_is_asked(
     assert "BRAVE_API_KEY" in result.stderr
 
 
-@pytest.mark.usefixtures("reachable")
-def test_the_doctor_finds_nothing_amiss() -> None:
-    result = invoke("doctor")
-
-    assert result.exit_code == 0
-    assert f"Willowbark  {__version__}" in result.stdout
-    assert "pubmed: reachable" in result.stdout
-
-
 def test_the_doctor_asks_every_source_live(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("willowbark.teams.faces.doctor.LIVE_TIMEOUT_S", 120.0)
     with SandboxServer() as server:
@@ -387,26 +351,22 @@ def test_the_doctor_asks_every_source_live(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.usefixtures("reachable")
 def test_sources_that_take_a_call_and_say_nothing_have_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("willowbark.teams.faces.doctor.LIVE_TIMEOUT_S", 1.0)
-    result = invoke("doctor", "--live")
+    result, quick = invoke("doctor", "--live"), invoke("doctor")
 
+    assert quick.exit_code == 0
+    assert f"Willowbark  {__version__}" in quick.stdout
+    assert "pubmed: reachable" in quick.stdout
     assert result.exit_code == 3
     assert result.stdout.count("FAILED: no ") == len(cards())
     assert result.stderr.count("\n") == 1
 
 
-def test_the_version_is_told() -> None:
+def test_help_names_version_commands_and_exit_codes_in_whole_sentences() -> None:
     assert invoke("--version").stdout == f"willowbark {__version__}\n"
-
-
-def test_help_names_commands_and_exit_codes() -> None:
     result = invoke("--help")
+    commands = result.stdout.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
 
-    assert all(word in result.stdout for word in ("ask", "mcp", "doctor", "Exit codes", "130"))
-
-
-def test_help_says_of_every_command_in_a_whole_sentence_what_it_does() -> None:
-    commands = invoke("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
-
+    assert all(word in result.stdout for word in ("ask", "doctor", "Exit codes", "130"))
     assert len(commands) > 10
     assert [line for line in commands if not line.endswith(".") or line.endswith("...")] == []
 
@@ -451,31 +411,26 @@ def _children_s() -> float:
     return told.children_user + told.children_system
 
 
-def test_help_loads_nothing_heavy() -> None:
-    check = (
-        "import sys; from willowbark.teams.faces.cli import app; app(['--help'], standalone_mode=False); "
-        "heavy = {'pydantic', 'autogen_core', 'httpx', 'requests', 'numpy', 'starlette'} & set(sys.modules); "
-        "sys.exit(bool(heavy))"
-    )
-
-    assert subprocess.run([sys.executable, "-c", check], check=False, capture_output=True).returncode == 0
-
-
-def test_that_a_run_begins_is_told_before_the_agents_are_loaded() -> None:
-    check = (
-        "import sys, willowbark.teams.faces.ask; "
-        "sys.exit(bool({'autogen_core', 'requests', 'numpy', 'PIL', 'tenacity'} & set(sys.modules)))"
-    )
-
-    assert subprocess.run([sys.executable, "-c", check], check=False, capture_output=True).returncode == 0
-
-
-def test_a_run_from_python_brings_neither_a_terminal_nor_the_command_line_of_httpx() -> None:
-    check = (
-        "import asyncio, sys; from willowbark import research; "
-        "asyncio.run(research('Does propranolol prevent migraine?', offline=True, ledger=None)); "
-        "assert 'httpx' in sys.modules; sys.exit(bool({'rich', 'pygments', 'httpx._main'} & set(sys.modules)))"
-    )
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        (
+            "from willowbark.teams.faces.cli import app; app(['--help'], standalone_mode=False)",
+            {"pydantic", "autogen_core", "httpx", "requests", "numpy", "starlette"},
+        ),
+        ("import willowbark.teams.faces.ask", {"autogen_core", "requests", "numpy", "PIL", "tenacity"}),
+        ("import willowbark.teams.faces.export", {"matplotlib", "docx"}),
+        (
+            "import asyncio; from willowbark import research; "
+            "asyncio.run(research('Does propranolol prevent migraine?', offline=True, ledger=None)); "
+            "assert 'willowbark.tools.evidence' in sys.modules",
+            {"rich", "pygments", "httpx._main"},
+        ),
+    ],
+    ids=["help", "the start of a run", "exports", "a run from Python"],
+)
+def test_nothing_heavy_is_loaded_before_it_is_needed(code: str, heavy: set[str]) -> None:
+    check = f"import sys; {code}; sys.exit(bool({heavy!r} & set(sys.modules)))"
 
     assert subprocess.run([sys.executable, "-c", check], check=False, capture_output=True).returncode == 0
 
@@ -489,7 +444,7 @@ def test_the_installed_program_is_the_same() -> None:
 
 
 def test_the_doctor_says_of_each_source_that_is_off_why_and_what_turns_it_on() -> None:
-    lines = list(about_others({"pubmed": "https://eutils.ncbi.nlm.nih.gov"}, Endpoints.public({})))
+    lines = list(describe_unused({"pubmed": "https://eutils.ncbi.nlm.nih.gov"}, Endpoints.public({})))
 
     [page] = [line for line in lines if " duckduckgo: " in line]
     [keyed] = [line for line in lines if " brave: " in line]

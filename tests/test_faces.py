@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,27 +17,20 @@ from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.teams import ResearchTeam, Settings, research
 from willowbark.teams.faces import studio
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.mcp_server import Server
+from willowbark.teams.faces.mcp import Server
 from willowbark.teams.faces.notebook import ask
-from willowbark.teams.page.runs import Runs
+from willowbark.teams.page.live_runs import LiveRuns
 from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import open_library
-from willowbark.tools.sandbox.server import SandboxServer
 
 pytestmark = pytest.mark.whole
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[SandboxServer]:
-    with SandboxServer() as sandbox:
-        yield sandbox
-
-
 @pytest.fixture(autouse=True)
-def here(server: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WILLOWBARK_LIBRARY__PATH", "bundled")
 
@@ -66,12 +58,12 @@ def test_the_command_line_gives_the_report_of_python(python: ResearchReport) -> 
 
 
 async def test_the_page_gives_the_report_of_python(python: ResearchReport) -> None:
-    runs = Runs(RunOptions())
+    runs = LiveRuns(RunOptions())
     runs.make_ready()
     run = await runs.ask(runs.options_with({"question": QUESTION}))
     while run.outcome is None:
         await run.changed(60)
-    await runs.settled(1)
+    await runs.settle(1)
 
     written = run.folder.path / "report.json"
     assert fingerprint(written.read_text(encoding="utf-8")) == fingerprint(python.to_json())
@@ -100,9 +92,7 @@ async def test_the_team_that_studio_loads_gives_the_report_of_python(python: Res
     assert fingerprint(message.content.to_json()) == fingerprint(python.to_json())
 
 
-async def test_an_mcp_client_gets_the_report_of_python(
-    python: ResearchReport, server: SandboxServer, tmp_path: Path
-) -> None:
+async def test_an_mcp_client_gets_the_report_of_python(python: ResearchReport, tmp_path: Path) -> None:
     async with Transport(Endpoints(library=open_library("bundled"))) as transport:
         served = Server(Settings(), transport, tmp_path / "ledger.db")
         async with create_connected_server_and_client_session(served) as client:

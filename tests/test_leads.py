@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from willowbark.teams.config import Settings
-from willowbark.teams.faces.doctor import about_others, addresses_of
+from willowbark.teams.faces.doctor import addresses_of, describe_unused
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter
@@ -250,7 +250,7 @@ def test_a_page_too_large_is_refused() -> None:
 
 
 def test_the_web_is_off_and_the_doctor_says_how_it_is_turned_on() -> None:
-    lines = "\n".join(about_others(addresses_of(Endpoints.public({}), Settings()), Endpoints.public({})))
+    lines = "\n".join(describe_unused(addresses_of(Endpoints.public({}), Settings()), Endpoints.public({})))
 
     assert not set(ENGINES) & set(offered())
     assert "brave: off (the web is not searched by Brave; set BRAVE_API_KEY and name it under tools.sources)" in lines

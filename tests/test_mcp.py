@@ -37,18 +37,17 @@ from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams.config import Settings
 from willowbark.teams.faces import cli
-from willowbark.teams.faces.mcp_command import TOKEN_VARIABLE
-from willowbark.teams.faces.mcp_server import MOST_CHARACTERS, Server, bounded
+from willowbark.teams.faces.mcp import MOST_CHARACTERS, TOKEN_VARIABLE, Server, bounded
 from willowbark.teams.page.guard import token_from
 from willowbark.tools.enclosure import blocks
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RetryPolicy
 from willowbark.tools.http.transport import Transport
+from willowbark.tools.library import open_library
 from willowbark.tools.questions.kinds import QUESTIONS
 from willowbark.tools.registry import cards, offered
-from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.toolbox import ToolReply
+from willowbark.tools.toolbox import ToolReply, replies_in
 
 pytestmark = pytest.mark.whole
 
@@ -58,16 +57,14 @@ LONGEST_LISTS = 20_000  # bytes of tools/list: a client pays for them in every c
 SHORT_RUN = {"question": QUESTION, "max_iterations": 1, "depth": "quick"}
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with SandboxServer() as server:
-        yield server.url
+def offline() -> Endpoints:
+    return Endpoints(library=open_library("bundled"))
 
 
 @asynccontextmanager
-async def session(address: str, folder: Path, **options: Any) -> AsyncIterator[ClientSession]:
-    """The SDK's client of a server in this process."""
-    async with Transport(Endpoints.sandbox(address), **options) as transport:
+async def session(folder: Path, address: str | None = None, **options: Any) -> AsyncIterator[ClientSession]:
+    """The SDK's client of a server in this process; without an address it searches the bundled library."""
+    async with Transport(Endpoints.at(address) if address else offline(), **options) as transport:
         server = Server(Settings(), transport, folder / "ledger.db")
         async with create_connected_server_and_client_session(server) as client:
             yield client
@@ -87,8 +84,8 @@ def block_of(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 # --- what is offered ---
 
 
-async def test_the_tools_are_the_teams_own_and_their_list_is_short(address: str, tmp_path: Path) -> None:
-    async with session(address, tmp_path) as client:
+async def test_the_tools_are_the_teams_own_and_their_list_is_short(tmp_path: Path) -> None:
+    async with session(tmp_path) as client:
         listed = await client.list_tools()
 
     names = {tool.name for tool in listed.tools}
@@ -97,17 +94,17 @@ async def test_the_tools_are_the_teams_own_and_their_list_is_short(address: str,
     assert len(listed.model_dump_json(exclude_none=True).encode()) <= LONGEST_LISTS
 
 
-async def test_settings_choose_the_tools(address: str, tmp_path: Path) -> None:
+async def test_settings_choose_the_tools(tmp_path: Path) -> None:
     settings = Settings.load(None).overridden({"tools.sources": ["chembl"]})
-    async with Transport(Endpoints.sandbox(address)) as transport:
+    async with Transport(offline()) as transport:
         listed = await Server(settings, transport, tmp_path / "ledger.db").list_tools()
 
     assert [tool.name for tool in listed] == ["search_chembl", "get_mechanisms", "appraise", "research"]
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)
-async def test_each_kind_of_question_is_a_prompt(kind: str, address: str, tmp_path: Path) -> None:
-    async with session(address, tmp_path) as client:
+async def test_each_kind_of_question_is_a_prompt(kind: str, tmp_path: Path) -> None:
+    async with session(tmp_path) as client:
         (prompt,) = [each for each in (await client.list_prompts()).prompts if each.name == kind]
         given = {argument.name: f"some {argument.name}" for argument in prompt.arguments or []}
         (message,) = (await client.get_prompt(kind, given)).messages
@@ -122,35 +119,27 @@ async def test_each_kind_of_question_is_a_prompt(kind: str, address: str, tmp_pa
 # --- single questions ---
 
 
-async def test_a_search_gives_records_in_a_marked_block(address: str, tmp_path: Path) -> None:
-    async with session(address, tmp_path) as client:
+async def test_a_search_gives_records_in_a_marked_block(tmp_path: Path) -> None:
+    async with session(tmp_path) as client:
         result = await client.call_tool("search_pubmed", {"query": "migraine prevention propranolol"})
 
-    head, records = block_of(text_of(result))
+    (found,) = replies_in(text_of(result))
     assert not result.isError
-    assert head["source"] == "pubmed"
-    assert head["shown"] == len(records) > 0
-    assert head["truncated"] is False
+    assert (found.source, found.truncated) == ("pubmed", False)
+    assert 0 < len(found.records) <= found.total
 
 
 def test_a_long_answer_is_cut_and_says_so() -> None:
     long = [record(str(number), f"Trial {number}", "word " * 2_000) for number in range(1, 40)]
-    text = bounded(ToolReply(replies=[reply(*long)]))
-
-    head, records = block_of(text)
-    assert len(text) <= MOST_CHARACTERS
-    assert 0 < head["shown"] == len(records) < len(long)
-    assert head["truncated"] is True
-
-
-def test_a_record_that_is_too_long_alone_keeps_its_text() -> None:
     huge = record("1", "Trial", "Propranolol reduced attacks.", mesh_terms=[f"term {n}" for n in range(20_000)])
-    text = bounded(ToolReply(replies=[reply(huge)]))
+    for records in (long, [huge]):
+        text = bounded(ToolReply(replies=[reply(*records)]))
 
-    head, records = block_of(text)
-    assert len(text) <= MOST_CHARACTERS
-    assert "Propranolol reduced attacks." in records[0]["content"]
-    assert head["truncated"] is True
+        (found,) = replies_in(text)
+        assert len(text) <= MOST_CHARACTERS
+        assert found.truncated
+        assert found.records[0].citation.title.startswith("Trial")
+    assert "Propranolol reduced attacks." in found.records[0].content
 
 
 @pytest.mark.parametrize(
@@ -167,9 +156,9 @@ def test_a_record_that_is_too_long_alone_keeps_its_text() -> None:
     ],
 )
 async def test_a_call_that_cannot_be_answered_says_the_way_out(
-    tool: str, arguments: dict[str, Any], way_out: str, address: str, tmp_path: Path
+    tool: str, arguments: dict[str, Any], way_out: str, tmp_path: Path
 ) -> None:
-    async with session(address, tmp_path) as client:
+    async with session(tmp_path) as client:
         result = await client.call_tool(tool, arguments)
 
     assert result.isError
@@ -179,7 +168,7 @@ async def test_a_call_that_cannot_be_answered_says_the_way_out(
 
 async def test_a_source_that_is_down_is_an_error_with_a_way_out(tmp_path: Path) -> None:
     quick = RetryPolicy().scaled(0.001)
-    async with session("http://127.0.0.1:9", tmp_path, policy=quick) as client:
+    async with session(tmp_path, "http://127.0.0.1:9", policy=quick) as client:
         result = await client.call_tool("search_pubmed", {"query": "migraine"})
 
     assert result.isError
@@ -187,9 +176,9 @@ async def test_a_source_that_is_down_is_an_error_with_a_way_out(tmp_path: Path) 
     assert "try again later" in text_of(result)
 
 
-async def test_records_are_appraised_with_what_became_of_them(address: str, tmp_path: Path) -> None:
+async def test_records_are_appraised_with_what_became_of_them(tmp_path: Path) -> None:
     asked = {"question": "Which drugs help in diabetic nephropathy?", "records": ["18716365", "7514874", "999999999"]}
-    async with session(address, tmp_path) as client:
+    async with session(tmp_path) as client:
         result = await client.call_tool("appraise", asked)
 
     head, _ = block_of(text_of(result))
@@ -204,13 +193,13 @@ async def test_records_are_appraised_with_what_became_of_them(address: str, tmp_
 # --- whole runs ---
 
 
-async def test_a_run_tells_its_progress_and_leaves_a_report(address: str, tmp_path: Path) -> None:
+async def test_a_run_tells_its_progress_and_leaves_a_report(tmp_path: Path) -> None:
     told: list[str] = []
 
     async def progress(step: float, total: float | None, message: str | None) -> None:
         told.append(message or "")
 
-    async with session(address, tmp_path) as client:
+    async with session(tmp_path) as client:
         result = await client.call_tool("research", SHORT_RUN, progress_callback=progress)
         (run,) = json.loads((await client.read_resource(AnyUrl("willowbark://runs"))).contents[0].text)  # type: ignore[union-attr]
         again = await client.call_tool("research", {"run_id": run["run_id"]})
@@ -231,14 +220,14 @@ async def test_a_run_tells_its_progress_and_leaves_a_report(address: str, tmp_pa
     assert json.loads(data.contents[0].text)["research_question"] == QUESTION  # type: ignore[union-attr]
 
 
-async def test_a_run_that_was_cancelled_is_gone_on_with(address: str, tmp_path: Path) -> None:
+async def test_a_run_that_was_cancelled_is_gone_on_with(tmp_path: Path) -> None:
     searched = asyncio.Event()
 
     async def progress(step: float, total: float | None, message: str | None) -> None:
         if message and message.startswith("clinicaltrials: ok"):
             searched.set()
 
-    async with session(address, tmp_path) as client:
+    async with session(tmp_path) as client:
         call = asyncio.create_task(client.call_tool("research", SHORT_RUN, progress_callback=progress))
         await searched.wait()
         given_up = CancelledNotificationParams(requestId=client._request_id - 1)
@@ -260,7 +249,7 @@ async def test_a_run_that_was_cancelled_is_gone_on_with(address: str, tmp_path: 
 
 async def test_a_client_reaches_it_over_standard_input_and_output(tmp_path: Path) -> None:
     program, *arguments = PROGRAM
-    params = StdioServerParameters(command=program, args=arguments, cwd=tmp_path)
+    params = StdioServerParameters(command=program, args=arguments, cwd=tmp_path, env=dict(os.environ))
     with (tmp_path / "stderr.txt").open("w+") as said:
         async with stdio_client(params, errlog=said) as streams, ClientSession(*streams) as client:
             greeting = await client.initialize()
@@ -322,9 +311,8 @@ def test_a_token_that_is_none_is_refused(token: str) -> None:
 
 def test_a_missing_extra_is_named_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp.server.fastmcp", None)
-    for name in ("willowbark.teams.faces.mcp_command", "willowbark.teams.faces.mcp_server"):
-        monkeypatch.delitem(sys.modules, name)
-        monkeypatch.delattr(name)
+    monkeypatch.delitem(sys.modules, "willowbark.teams.faces.mcp")
+    monkeypatch.delattr("willowbark.teams.faces.mcp")
     result = CliRunner().invoke(cli.app, ["mcp"])
 
     assert result.exit_code == 2
@@ -334,12 +322,16 @@ def test_a_missing_extra_is_named_in_a_line(monkeypatch: pytest.MonkeyPatch) -> 
 # --- AutoGen ---
 
 
-async def test_a_stock_assistant_of_autogen_uses_the_tools_through_its_workbench(tmp_path: Path) -> None:
+async def test_a_stock_assistant_of_autogen_uses_the_tools_through_its_workbench_and_their_records_are_read(
+    tmp_path: Path,
+) -> None:
     program, *arguments = PROGRAM
     call = FunctionCall(id="1", name="search_chembl", arguments='{"query": "migraine"}')
     usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
     turn = CreateResult(finish_reason="function_calls", content=[call], usage=usage, cached=False)
-    params = WorkbenchParams(command=program, args=arguments, cwd=str(tmp_path), read_timeout_seconds=120)
+    params = WorkbenchParams(
+        command=program, args=arguments, cwd=str(tmp_path), env=dict(os.environ), read_timeout_seconds=120
+    )
     async with McpWorkbench(params) as workbench:
         agent = AssistantAgent(
             "assistant",
@@ -359,6 +351,8 @@ async def test_a_stock_assistant_of_autogen_uses_the_tools_through_its_workbench
     assert found.content.declared is not None
     assert "search_chembl" in found.content.declared.tools
     (executed,) = [m for m in result.messages if isinstance(m, ToolCallExecutionEvent)]
+    (found,) = replies_in(executed.content[0].content)
     assert executed.content[0].is_error is False
-    assert "chembl" in executed.content[0].content
+    assert found.source == "chembl"
+    assert found.records
     assert result.messages[-1].to_text() == "Seen."

@@ -1,8 +1,9 @@
 """The notebook's face: one display that follows the run, interruptions that keep the report, in a real kernel."""
 
 import asyncio
+import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from willowbark.teams.faces.notebook import LiveView, ask
 from willowbark.teams.ledger import DEFAULT_PATH
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import SourceReply, Status
 
 pytestmark = pytest.mark.whole
@@ -35,12 +35,6 @@ print(report.stop_reason, len(report.executive_summary) >= 100)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the ledger in a folder of one's own."""
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def sandbox() -> Iterator[SandboxServer]:
-    with SandboxServer(latency_s=0.02) as server:
-        yield server
 
 
 class Kernel:
@@ -91,7 +85,7 @@ def printed(seen: list[dict[str, Any]]) -> str:
 
 
 @pytest.fixture
-async def kernel(sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Kernel]:
+async def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Kernel]:
     monkeypatch.setenv("WILLOWBARK_LIBRARY__PATH", "bundled")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
@@ -155,12 +149,12 @@ async def test_interrupting_a_run_that_is_followed_by_hand_leaves_a_line_and_no_
     assert not [m for m in seen if m.get("name") == "stderr"]
 
 
-async def test_bad_input_is_a_usage_error(sandbox: SandboxServer) -> None:
+async def test_bad_input_is_a_usage_error() -> None:
     with pytest.raises(UsageError):
-        await ask("", endpoints=Endpoints.sandbox(sandbox.url))
+        await ask("", offline=True)
 
 
-async def test_a_display_that_fails_does_not_stop_the_run(sandbox: SandboxServer) -> None:
+def test_a_display_that_fails_does_not_stop_the_run() -> None:
     class Broken:
         def update(self, _: object) -> None:
             raise ConnectionError("the page was closed")
@@ -211,19 +205,14 @@ def test_a_record_shows_itself_escaped_and_links_to_the_web_alone() -> None:
     assert "href" not in unsafe._repr_html_()
 
 
-def first_request(server: SandboxServer) -> None:
-    while not server.requests:
-        time.sleep(0.01)
-
-
 async def test_cancelling_who_waits_still_gives_the_report() -> None:
-    with SandboxServer(latency_s=0.2) as slow:
-        run = asyncio.create_task(
-            ask(QUESTION, settings=Settings().overridden(QUICK), endpoints=Endpoints.sandbox(slow.url))
-        )
-        await asyncio.to_thread(first_request, slow)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes requests, and never answers
+        endpoints = Endpoints.at(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        run = asyncio.create_task(ask(QUESTION, settings=Settings().overridden(QUICK), endpoints=endpoints))
+        connection, _ = await asyncio.to_thread(silent.accept)
         run.cancel()
         report = await run
+        connection.close()
 
     assert report.stop_reason == "cancelled"
     assert not run.cancelled()

@@ -21,8 +21,8 @@ from willowbark.teams.events import AgentEvent
 from willowbark.teams.exports import FORMATS
 from willowbark.teams.faces import cli
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.page import run_views, tags
-from willowbark.teams.page.application import TOKEN_VARIABLE, choices
+from willowbark.teams.page import views
+from willowbark.teams.page.app import TOKEN_VARIABLE, choices
 from willowbark.tools.errors import UsageError
 
 pytestmark = pytest.mark.whole
@@ -160,7 +160,7 @@ def test_the_report_comes_with_contents_rounds_and_its_files(client: httpx.Clien
     assert all(f"{run}/export/{known.name}" in page for known in FORMATS)
 
 
-@pytest.mark.parametrize("name", [*(known.name for known in FORMATS), "workspace"])
+@pytest.mark.parametrize("name", [known.name for known in FORMATS])
 def test_every_export_is_a_download(name: str, client: httpx.Client, run: str) -> None:
     answer = client.get(f"{run}/export/{name}")
 
@@ -213,7 +213,7 @@ def test_a_run_that_is_stopped_reports_what_it_found_and_can_be_gone_on_with(cli
     page = client.get(address).text
 
     assert "This run was cancelled" in page
-    assert "Go on with this run" in page
+    assert "Resume this run" in page
 
 
 def test_the_candidates_are_put_before_a_person_on_the_page(client: httpx.Client, folder: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_run_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
         run = ledger.run(run_id)
 
     assert "interrupted" in stopped
-    assert "Go on with this run" in stopped
+    assert "Resume this run" in stopped
     assert [(one.kind, one.data["status"]) for one in gone] == [("gone", "interrupted")]
     assert (again[0].kind, again[-1].kind) == ("again", "end")
     assert run.status == "complete"
@@ -357,14 +357,14 @@ def test_pages_run_no_script_but_their_own_and_load_nothing_from_elsewhere(clien
 
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        assert re.findall("<script[^>]*>", answer.text) == [f'<script src="{tags.address_of("page.js")}" defer>']
+        assert re.findall("<script[^>]*>", answer.text) == [f'<script src="{views.static_address("page.js")}" defer>']
         assert not re.search(r"\son[a-z]+=|\sstyle=|<style", answer.text)
         assert not re.search(r'(?:src|<link[^>]*href)="(?!/static/|data:,)', answer.text)
 
 
-@pytest.mark.parametrize("name", tags.STATIC)
+@pytest.mark.parametrize("name", views.STATIC)
 def test_a_page_that_is_open_has_its_script_and_styles_when_the_server_is_gone(name: str, client: httpx.Client) -> None:
-    address = tags.address_of(name)
+    address = views.static_address(name)
     answer = client.get(address)
 
     assert address in client.get("/").text
@@ -379,8 +379,7 @@ HOSTILE = "<img src=x onerror=alert(1)>\"'&</textarea></script>"
 def test_texts_are_escaped_wherever_they_stand(client: httpx.Client) -> None:
     event = AgentEvent(type="progress", message=HOSTILE)
     shown = [
-        tags.tag("p", HOSTILE, title=HOSTILE),
-        run_views.log_line(event),
+        views.log_line(event),
         client.get("/", params={"question": HOSTILE}).text,
         client.post("/runs", data={"question": HOSTILE, "model": HOSTILE}).text,
     ]

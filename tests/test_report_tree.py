@@ -37,9 +37,9 @@ from willowbark.agents.report.forms.blocks import (
 )
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import render
-from willowbark.teams.faces.mcp_server import told as told_by_mcp
+from willowbark.teams.faces.mcp import summarise
 from willowbark.teams.faces.terminal_report import print_report
-from willowbark.teams.page import run_views
+from willowbark.teams.page import views
 from willowbark.tools.registry import linked_hosts
 
 pytestmark = pytest.mark.usefixtures("pictures_once")
@@ -61,7 +61,7 @@ def terminal_text(report: ResearchReport, *, brief: bool = False) -> str:
 FORMS: dict[str, Callable[[ResearchReport], str]] = {
     "markdown": ResearchReport.to_markdown,
     "page": lambda report: render(report, "html").decode(),
-    "browser": lambda report: run_views.report_page("20260101-000000-x-0000", report, "complete", []),
+    "browser": lambda report: views.report_page("20260101-000000-x-0000", report, "complete", []),
     "word": word_text,
     "notebook": ResearchReport._repr_html_,
     "terminal": terminal_text,
@@ -71,7 +71,7 @@ FORMS: dict[str, Callable[[ResearchReport], str]] = {
 BRIEF: dict[str, Callable[[ResearchReport], str]] = {
     "terminal": lambda report: terminal_text(report, brief=True),
     "studio": ResearchReport.to_message,
-    "mcp": lambda report: told_by_mcp("20260101-000000-x-0000", report),
+    "mcp": lambda report: summarise("20260101-000000-x-0000", report),
 }
 
 

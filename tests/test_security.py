@@ -18,7 +18,7 @@ from faults.plan import Fault, FaultPlan
 from pydantic import ValidationError
 
 from willowbark.teams.config import ResearchSettings, Settings
-from willowbark.teams.faces.studio_command import HOST as STUDIO_HOST
+from willowbark.teams.faces.studio import HOST as STUDIO_HOST
 from willowbark.teams.ledger import Ledger, LedgerError
 from willowbark.teams.run.research import research
 from willowbark.teams.run.resume import resume

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from willowbark.teams.faces.studio_command import STUDIO_VERSION
+from willowbark.teams.faces.studio import STUDIO_VERSION
 
 PROJECT = Path(__file__).parent.parent
 LOCKS = (

@@ -114,6 +114,8 @@ class SourceReply(BaseModel, frozen=True, extra="forbid", defer_build=True):
     """When it was asked; None where nobody noted it."""
     understood: str = ""
     """The query as the source itself says that it understood it; empty where it doesn't say."""
+    truncated: bool = Field(default=False, exclude_if=lambda is_cut: not is_cut)
+    """Whether records or parts of their text were left out to keep a message short."""
 
     @property
     def line(self) -> str:

@@ -1,502 +1,150 @@
 """The command line: `willowbark ask`, `runs`, `show`, `resume`, `replay`, `diff`, `export`, `read`, `doctor`, ….
 
-Exit codes:
-
-    0    a report with an answer, or with the honest finding that there is none
-    1    a fault of Willowbark itself (WILLOWBARK_DEBUG=1 shows where)
-    2    bad input: question, option, configuration, model, key or folder
-    3    the sources can't be reached
-    4    the run failed; what there was stands in the run folder
-    130  cancelled with Ctrl-C; a partial report stands in the run folder where one could be made
-
-Reports go to stdout, everything else to stderr. What is heavy is imported inside the commands, so that `--help` answers
-at once.
+Reports go to stdout, everything else to stderr. Heavy modules are imported inside the commands, so that `--help`
+answers at once.
 """
 
 import asyncio
+import inspect
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from willowbark import __version__
-from willowbark.tools.errors import UsageError, WillowbarkError
+from willowbark.tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from ..run.options import Shown
+    from ..run.options import RunOptions
 
 EXIT_CODES = (
-    "Exit codes: 0 a report (also one that honestly found nothing); 1 a fault of Willowbark itself; 2 bad input: "
-    "question, option, configuration, model, key or folder; 3 the sources can't be reached; 4 the run failed, what "
-    "there was stands in the run folder; 130 cancelled with Ctrl-C."
+    "Exit codes: 0 a report (also one that found no answer); 1 a fault of Willowbark itself (WILLOWBARK_DEBUG=1 shows "
+    "where); 2 bad input: question, option, configuration, model, key or folder; 3 the sources can't be reached; 4 run "
+    "or model failed, a partial report was saved; 130 cancelled with Ctrl-C, a partial report was saved where possible."
 )
+_SETTINGS: dict[str, Any] = {
+    "no_args_is_help": True,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
 app = typer.Typer(
     name="willowbark",
     help="Which existing drugs might treat a condition, and how good is the evidence?",
     epilog=EXIT_CODES,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **_SETTINGS,
 )
-
 studio = typer.Typer(help="AutoGen Studio: export the team for it, run it.", no_args_is_help=True)
 app.add_typer(studio, name="studio")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"willowbark {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def willowbark(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", callback=_version, is_eager=True)
-    ] = False,
-) -> None:
-    """Which existing drugs might treat a condition, and how good is the evidence?"""
-
-
 def _run_ids() -> list[str]:
-    """What may stand for a run, for a shell that completes it; nothing where folder or settings are at fault."""
+    """Ids of runs, for shell completion; none where folder or settings are at fault."""
     with suppress(Exception):  # a shell that asks while somebody types has no room for complaints
-        from . import export_command  # noqa: PLC0415
+        from . import runs  # noqa: PLC0415
 
-        return [export_command.LATEST, *export_command.known_runs(export_command.runs_folder(None, None))]
+        return [runs.LATEST, *runs.run_ids(_runs_folder(None, None), [run.run_id for run in runs.runs_in_ledger()])]
     return []
 
 
-_RUN_HELP = 'A run as `willowbark runs` lists them, by its id or its beginning; or "last".'
-_RUN = Annotated[str, typer.Argument(help=_RUN_HELP, metavar="RUN", autocompletion=_run_ids)]
-_RUNS = Annotated[Path | None, typer.Option("--runs", help="Folder that holds the run folders.", metavar="DIR")]
-_CONFIG = Annotated[Path | None, typer.Option(help="Settings, instead of ./willowbark.toml.", metavar="FILE")]
-_OFFLINE = Annotated[bool, typer.Option("--offline", help="Search the bundled library, without network.")]
-_LIBRARY = Annotated[
-    str | None,
-    typer.Option("--library", help="Search a folder of records, without network; or `bundled`.", metavar="FOLDER"),
-]
-_MODEL = Annotated[
-    str | None,
-    typer.Option(help="baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL or azure/DEPLOYMENT.", metavar="NAME"),
-]
-_AS_JSON = Annotated[bool, typer.Option("--json", help="Print the report as JSON, and nothing else.")]
-_FULL = Annotated[bool, typer.Option("--full", help="Print the whole report on a terminal, not what it comes to.")]
-_QUIET = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-_TRACE = Annotated[Path | None, typer.Option(help="Write OpenTelemetry spans to this file.", metavar="FILE")]
-_VERBOSE = Annotated[int, typer.Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")]
-_LOG_JSON = Annotated[bool, typer.Option("--log-json", help="Log lines of JSON; -v is implied.")]
-
-_FALLBACK = Annotated[
-    bool, typer.Option("--fallback", help="Take a report that rules wrote since the model failed for a report.")
-]
-_ROUNDS = Annotated[int | None, typer.Option(help="Rounds of search and judgement, 1 to 20.", metavar="N")]
-_DEPTH = Annotated[
-    Literal["quick", "standard", "exhaustive"] | None,
-    typer.Option(help="Read about 60, 300 or 2,000 records: quick, standard or exhaustive."),
-]
-_IN = Annotated[
-    str | None,
-    typer.Option(
-        "--in", help="Ask the evidence of an earlier run, or the last.", metavar="RUN", autocompletion=_run_ids
+_RUN = Annotated[
+    str,
+    Argument(
+        help='A run that `willowbark runs` lists, by its id or the beginning of it; or "last".',
+        metavar="RUN",
+        autocompletion=_run_ids,
     ),
 ]
+_PORT = {"min": 0, "max": 65535}
 
 
-@app.command(epilog=EXIT_CODES)
-def ask(
-    context: typer.Context,
-    question: Annotated[str, typer.Argument(help='For example "Which existing drugs could prevent migraine attacks?"')],
-    offline: _OFFLINE = False,
-    library: _LIBRARY = None,
-    model: _MODEL = None,
-    fallback: _FALLBACK = False,
-    max_iterations: _ROUNDS = None,
-    depth: _DEPTH = None,
-    careful: Annotated[
-        bool, typer.Option("--careful", help="Read with the encoder too: more often right, and a minute more or two.")
-    ] = False,
-    max_results: Annotated[int | None, typer.Option(help="Records of a page, 1 to 50.", metavar="N")] = None,
-    as_json: _AS_JSON = False,
-    full: _FULL = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for run folders.", metavar="DIR")] = None,
-    quiet: _QUIET = False,
-    config: _CONFIG = None,
-    trace: _TRACE = None,
-    verbose: _VERBOSE = 0,
-    log_json: _LOG_JSON = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Ask the sources even what a run asked lately.")] = False,
-    approve: Annotated[
-        bool, typer.Option("--approve", help="Ask which candidates the report should deal with, before it is written.")
-    ] = False,
-    no_ledger: Annotated[
-        bool, typer.Option("--no-ledger", help="Keep nothing in .willowbark/: no resume, no replay.")
-    ] = False,
-    within: _IN = None,
-) -> None:
-    """Answer a question with a cited report. It goes to stdout, and as files into a run folder."""
-    if within is not None:
-        _ask_within(context, question, within, max_results, as_json)
-        return
-    with _one_line():
-        from ..ledger import DEFAULT_PATH  # noqa: PLC0415
-        from ..run.options import RunOptions  # noqa: PLC0415
-        from .ask import ask as answer  # noqa: PLC0415
-
-        asked = RunOptions(
-            question=question,
-            settings=config,
-            model=model,
-            fallback=fallback or None,
-            max_iterations=max_iterations,
-            depth=depth,
-            reader="careful" if careful else None,
-            max_results=max_results,
-            approve=approve,
-            ledger=None if no_ledger else DEFAULT_PATH,
-            fresh=fresh,
-            offline=offline,
-            library=library,
-            shown=_shown(as_json, full, out, quiet, trace, verbose, log_json),
-        )
-        code = answer(asked, context.obj)
-    raise typer.Exit(int(code))
+def _flag(help_text: str, *names: str) -> tuple[bool, Any]:
+    return False, Annotated[bool, Option(*names, help=help_text)]
 
 
-@app.command()
-def mcp(
-    http: Annotated[bool, typer.Option("--http", help="Serve HTTP on the loopback instead, behind a token.")] = False,
-    port: Annotated[int, typer.Option(help="For --http; 0 takes a free one.", min=0, max=65535)] = 8766,
-    workspace: Annotated[
-        Path, typer.Option(help="Folder whose ledger keeps the runs.", metavar="DIR", exists=True, file_okay=False)
-    ] = Path(),
-    offline: _OFFLINE = False,
-    library: _LIBRARY = None,
-    model: _MODEL = None,
-    config: _CONFIG = None,
-) -> None:
-    """Serve tools and runs over the Model Context Protocol. It speaks on stdin and stdout, or HTTP with --http."""
-    with _one_line():
-        import asyncio  # noqa: PLC0415
-
-        from ..ledger import DEFAULT_PATH  # noqa: PLC0415
-        from ..run.options import RunOptions  # noqa: PLC0415
-
-        try:
-            from . import mcp_command as serving  # noqa: PLC0415
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != "mcp":
-                raise
-            raise UsageError("mcp needs an extra: pip install 'willowbark[mcp]'") from None
-        options, ledger = (
-            RunOptions(settings=config, model=model, offline=offline, library=library),
-            workspace / DEFAULT_PATH,
-        )
-        if http:
-            asyncio.run(serving.serve_http(options, ledger, port, lambda line: typer.echo(line, err=True)))
-        else:
-            asyncio.run(serving.serve_stdio(options, ledger))
+def _value(kind: Any, metavar: str | None, help_text: str, *names: str) -> tuple[None, Any]:
+    return None, Annotated[kind | None, Option(*names, help=help_text, metavar=metavar)]
 
 
-@app.command()
-def serve(
-    host: Annotated[
-        str, typer.Option(help="Address to listen at; one beyond the loopback wants a token.", metavar="ADDRESS")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes a free one.", min=0, max=65535)] = 8767,
-    offline: _OFFLINE = False,
-    library: _LIBRARY = None,
-    model: _MODEL = None,
-    config: _CONFIG = None,
-) -> None:
-    """Serve pages for a browser. Ask there, watch the agents, read, compare and download."""
-    with _one_line():
-        from ..page.application import serve as serving  # noqa: PLC0415
-        from ..run.options import RunOptions  # noqa: PLC0415
-
-        options = RunOptions(settings=config, model=model, offline=offline, library=library)
-        asyncio.run(serving(options, host, port, lambda line: typer.echo(line, err=True)))
-
-
-@app.command()
-def doctor(
-    config: _CONFIG = None,
-    live: Annotated[
-        bool, typer.Option("--live", help="Ask every source one small question, and tell what it said.")
-    ] = False,
-) -> None:
-    """Tell whether everything is in place. Packages, extras, settings, sources, and keys (never their values)."""
-    with _one_line():
-        from willowbark.tools.http.endpoints import Endpoints  # noqa: PLC0415
-        from willowbark.tools.library import open_library  # noqa: PLC0415
-
-        from ..config import FILE_NAME, Settings  # noqa: PLC0415
-        from . import doctor as visit  # noqa: PLC0415
-        from .terminal import write_lines  # noqa: PLC0415
-
-        write_lines(visit.about_here(), visit.INDENT)
-        settings = Settings.load(config)
-        default = Path(FILE_NAME)
-        write_lines(visit.about_settings(settings, config or (default if default.exists() else None)), visit.INDENT)
-        if settings.library.path is not None:
-            library = open_library(settings.library.path)
-            write_lines([f"Library     {library.summary}; no source is asked"], visit.INDENT)
-            return
-        endpoints = Endpoints.public()
-        addresses = visit.addresses_of(endpoints, settings)
-        if live:
-            said = asyncio.run(visit.live(endpoints))
-            lines = [f"Live        {name}: {line}" for name, (_, line) in said.items()]
-            reached = {name for name, (answered, _) in said.items() if answered}
-        else:
-            reached = visit.reachable(addresses)
-            lines = [*visit.about_sources(addresses, reached), *visit.about_others(addresses, endpoints)]
-        write_lines(lines, visit.INDENT)
-        if not reached:
-            raise _Unreachable(visit.unreachable_advice(endpoints, addresses))
+_DEPTH = Literal["quick", "standard", "exhaustive"]
+_MODELS = "baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL or azure/DEPLOYMENT."
+_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "offline": _flag("Search the bundled library, without network.", "--offline"),
+    "library": _value(str, "FOLDER", "Search a folder of records, without network; or `bundled`."),
+    "model": _value(str, "NAME", _MODELS),
+    "settings": _value(Path, "FILE", "Settings, instead of ./willowbark.toml.", "--config"),
+    "fallback": _flag("Exit 0 even if the model failed and the rule-based analyst wrote the report.", "--fallback"),
+    "max_iterations": _value(int, "N", "Rounds of search and judgement, 1 to 20."),
+    "depth": _value(_DEPTH, None, "Read about 60, 300 or 2,000 records: quick, standard or exhaustive."),
+    "max_results": _value(int, "N", "Records per page of a search, 1 to 50."),
+    "approve": _flag("Ask which candidates the report should cover before it is written.", "--approve"),
+    "fresh": _flag("Ignore cached replies and query the sources again.", "--fresh"),
+    "as_json": _flag("Print the report as JSON, and nothing else.", "--json"),
+    "full": _flag("Print the full report, not just the summary.", "--full"),
+    "out": _value(Path, "DIR", "Folder for run folders."),
+    "quiet": _flag("Show no progress.", "--quiet", "-q"),
+    "trace": _value(Path, "FILE", "Write OpenTelemetry spans to this file."),
+    "verbosity": (0, Annotated[int, Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")]),
+    "log_json": _flag("Log lines of JSON; implies -v.", "--log-json"),
+    "runs": _value(Path, "DIR", "Folder that holds the run folders."),
+}
+"""Options of several commands by their name in `RunOptions` or its `shown`: default, and type with help."""
+_SHOWN = ("as_json", "full", "out", "quiet", "trace", "verbosity", "log_json")
+_SERVED = ("offline", "library", "model", "settings")
+_ASKED = (*_SERVED, "fallback", "max_iterations", "depth", "max_results", "approve", "fresh", *_SHOWN)
 
 
-@app.command()
-def runs(runs: _RUNS = None, config: _CONFIG = None) -> None:
-    """List earlier runs, the newest first."""
-    with _one_line():
-        from . import export_command  # noqa: PLC0415
+def command(
+    *options: str, group: typer.Typer = app, name: str | None = None, epilog: str | None = None
+) -> Callable[[Callable[..., int | None]], Callable[..., None]]:
+    """Make a function a command with the named options of `_OPTIONS` besides its own; it gets them as keywords.
 
-        export_command.list_runs(export_command.runs_folder(runs, config))
+    What it raises becomes one line on stderr and an exit code; what it returns is the exit code, None being 0.
+    """
 
+    def register(function: Callable[..., int | None]) -> Callable[..., None]:
+        @wraps(function)
+        def run(**given: Any) -> None:
+            with _reporting_errors():
+                code = function(**given)
+                if not sys.stdout.closed:  # as it is after serving standard input and output
+                    sys.stdout.flush()
+            raise typer.Exit(int(code or 0))
 
-@app.command()
-def show(
-    run: _RUN,
-    as_json: _AS_JSON = False,
-    iteration: Annotated[
-        int | None, typer.Option(help="Print what this round brought and cost instead.", metavar="N", min=1)
-    ] = None,
-    costs: Annotated[bool, typer.Option("--costs", help="Print what each turn and each agent cost instead.")] = False,
-    runs: _RUNS = None,
-    config: _CONFIG = None,
-) -> None:
-    """Print the report of a run again, one of its rounds, or its costs."""
-    with _one_line():
-        from . import export_command  # noqa: PLC0415
+        parameters = inspect.signature(function).parameters.values()
+        own = [each for each in parameters if each.kind is not each.VAR_KEYWORD and each.name not in options]
+        shared = [
+            inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for each, (default, annotation) in _OPTIONS.items()
+            if each in options
+        ]
+        signature = inspect.Signature([*(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *shared])
+        run.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
+        run.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
+        group.command(name=name, epilog=epilog)(run)
+        return run
 
-        root = export_command.runs_folder(runs, config)
-        if iteration is None and not costs:
-            export_command.show_run(root, run, as_json=as_json)
-            return
-        from . import runs_command  # noqa: PLC0415
-
-        run_id = runs_command.found(run)
-        if costs:
-            runs_command.show_costs(run_id)
-        if iteration is not None:
-            runs_command.show_turns(run_id, iteration)
-
-
-@app.command(epilog=EXIT_CODES)
-def resume(
-    run: _RUN,
-    as_json: _AS_JSON = False,
-    full: _FULL = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for run folders; as configured when the run began.", metavar="DIR")
-    ] = None,
-    quiet: _QUIET = False,
-    trace: _TRACE = None,
-    verbose: _VERBOSE = 0,
-    log_json: _LOG_JSON = False,
-) -> None:
-    """Bring a run that was stopped to its report. Nothing that it asked before is asked again."""
-    with _one_line():
-        from .ask import resume_run  # noqa: PLC0415
-        from .runs_command import found  # noqa: PLC0415
-
-        code = resume_run(found(run, unfinished=True), _shown(as_json, full, out, quiet, trace, verbose, log_json))
-    raise typer.Exit(int(code))
-
-
-@app.command(epilog=EXIT_CODES)
-def replay(
-    run: _RUN,
-    as_json: _AS_JSON = False,
-    full: _FULL = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Write it below this folder; it is only printed by default.", metavar="DIR")
-    ] = None,
-    quiet: _QUIET = False,
-    trace: _TRACE = None,
-    verbose: _VERBOSE = 0,
-    log_json: _LOG_JSON = False,
-) -> None:
-    """Make a run's report anew from the ledger. It needs no network and no model."""
-    with _one_line():
-        from .ask import replay_run  # noqa: PLC0415
-        from .runs_command import found  # noqa: PLC0415
-
-        code = replay_run(found(run), _shown(as_json, full, out, quiet, trace, verbose, log_json))
-    raise typer.Exit(int(code))
-
-
-@app.command()
-def diff(
-    earlier: _RUN = "last",
-    later: Annotated[
-        str | None,
-        typer.Argument(
-            help="Another; the latest other run of the same question by default.",
-            metavar="RUN",
-            autocompletion=_run_ids,
-        ),
-    ] = None,
-) -> None:
-    """Tell what changed from one run to another. Evidence that is new, gone or changed, and verdicts that moved."""
-    with _one_line():
-        from . import runs_command  # noqa: PLC0415
-
-        runs_command.diff_runs(earlier, later)
-
-
-@app.command()
-def forget(run: _RUN) -> None:
-    """Remove a run from the ledger; its run folder stays."""
-    with _one_line():
-        from . import runs_command  # noqa: PLC0415
-
-        runs_command.forget_run(runs_command.found(run))
-
-
-@app.command()
-def export(
-    run: _RUN,
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to", help="Of html, bib, ris, csl, docx, csv, xlsx, md, json, schema, workspace.", metavar="FORMATS"
-        ),
-    ] = "html",
-    out: Annotated[Path | None, typer.Option(help="Where to; the run's own folder by default.", metavar="DIR")] = None,
-    runs: _RUNS = None,
-    config: _CONFIG = None,
-) -> None:
-    """Write the report of a run in other forms. `--to html,docx,xlsx,ris`, say; `workspace` is its material."""
-    with _one_line():
-        from . import export_command  # noqa: PLC0415
-
-        export_command.export_run(export_command.runs_folder(runs, config), run, to, out)
-
-
-@app.command(epilog=EXIT_CODES)
-def read(
-    file: Annotated[Path, typer.Argument(help="Records: JSON lines, PubMed XML, RIS or CSV; - is standard input.")],
-    form: Annotated[
-        str | None, typer.Option("--format", help="jsonl, xml, ris or csv; by the ending otherwise.", metavar="FORM")
-    ] = None,
-    condition: Annotated[
-        str | None, typer.Option(help="Asked about where a record names none of its own.", metavar="NAME")
-    ] = None,
-    to: Annotated[str, typer.Option("--to", help="jsonl or csv.", metavar="FORM")] = "jsonl",
-    out: Annotated[
-        Path | None, typer.Option(help="Write here; goes on where an earlier call stopped.", metavar="FILE")
-    ] = None,
-    fast: Annotated[
-        bool, typer.Option("--fast", help="Read many times as fast, without the encoder, and be wrong more often.")
-    ] = False,
-    quiet: _QUIET = False,
-) -> None:
-    """Tell what the records of a file say of their drugs. Role, verdict, design, the sentence; a line a reading."""
-    with _one_line():
-        from willowbark.tools.appraisal.appraised import load_reader  # noqa: PLC0415
-
-        from .read_command import Options, read_file  # noqa: PLC0415
-
-        reader = load_reader("learned" if fast else "careful", wholly=True)
-        read_file(Options(file, form, condition, to, out, quiet), reader)
-
-
-@studio.command("export")
-def studio_export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Made where it is missing.")],
-    model: Annotated[str, typer.Option(help="Model of every agent, as for `ask`.", metavar="NAME")] = "baseline",
-) -> None:
-    """Write the team and a gallery as JSON that AutoGen Studio imports; keys are never in it."""
-    with _one_line():
-        from ..run.options import RunOptions  # noqa: PLC0415
-        from .studio import export  # noqa: PLC0415
-
-        for path in export(folder, RunOptions(model=model)):
-            typer.echo(path)
-
-
-@studio.command("start")
-def studio_start(
-    folder: Annotated[Path, typer.Option(help="Studio's app folder.", metavar="DIR")] = Path("build/studio"),
-    port: Annotated[int, typer.Option(help="Port on the loopback; 0 takes a free one.", min=0, max=65535)] = 8081,
-    model: Annotated[str, typer.Option(help="Model of every agent, as for `ask`.", metavar="NAME")] = "baseline",
-    live: Annotated[bool, typer.Option("--live", help="Search the public sources, not the library.")] = False,
-) -> None:
-    """Run AutoGen Studio with the team in it, where it is installed (`make studio`)."""
-    with _one_line():
-        from .studio_command import start  # noqa: PLC0415
-
-        start(folder, port=port, model=model, live=live, say=typer.echo)
-
-
-_WITHIN = frozenset({"question", "within", "max_results", "as_json", "quiet", "offline"})
-"""What goes with `--in`: that asks no source and no model, and leaves no file."""
-
-
-def _ask_within(context: typer.Context, question: str, run: str, most: int | None, as_json: bool) -> None:
-    with _one_line():
-        given = {name for name in context.params if f"{context.get_parameter_source(name)}".endswith("COMMANDLINE")}
-        if others := sorted(given - _WITHIN):
-            names = ", ".join(f"--{name.replace('_', '-')}" for name in others)
-            raise UsageError(f"{names}: not with --in, which asks what an earlier run collected, and nobody else")
-        from willowbark.tools.enclosure import visible  # noqa: PLC0415
-
-        from ..ledger import Ledger  # noqa: PLC0415
-        from ..run.within import PASSAGES, ask_within  # noqa: PLC0415
-        from .runs_command import found  # noqa: PLC0415
-        from .terminal import write_out  # noqa: PLC0415
-
-        run_id = found(run)
-        with Ledger.existing() as ledger:
-            said = asyncio.run(ask_within(question, run_id, ledger, most=most or PASSAGES))
-        write_out(visible(said.model_dump_json(indent=2) if as_json else said.to_markdown()))
-
-
-def _shown(
-    as_json: bool, full: bool, out: Path | None, quiet: bool, trace: Path | None, verbose: int, log_json: bool
-) -> "Shown":
-    from ..run.options import Shown  # noqa: PLC0415
-
-    verbosity = verbose or int(log_json)
-    return Shown(as_json=as_json, full=full, out=out, quiet=quiet, trace=trace, verbosity=verbosity, log_json=log_json)
-
-
-class _Unreachable(WillowbarkError):
-    """No source can be reached; the message says how to go on."""
+    return register
 
 
 @contextmanager
-def _one_line() -> Iterator[None]:
+def _reporting_errors() -> Iterator[None]:
     """Turn what goes wrong into one line on stderr and an exit code."""
     try:
         yield
-        if not sys.stdout.closed:  # as it is after a session over standard input and output
-            sys.stdout.flush()
     except UsageError as error:
         _end(str(error), 2)
-    except _Unreachable as error:
-        _end(str(error), 3)
     except KeyboardInterrupt:
         _end("cancelled", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
     except Exception as error:
         if os.environ.get("WILLOWBARK_DEBUG"):
             raise
@@ -508,15 +156,310 @@ def _end(message: str, code: int) -> None:
     raise typer.Exit(code)
 
 
+def _run_options(given: Mapping[str, Any]) -> "RunOptions":
+    """The options that were typed; what was not typed is left to the settings."""
+    from ..run.options import RunOptions, Shown  # noqa: PLC0415
+
+    typed = {name: value for name, value in given.items() if value is not None and value is not False}
+    shown = {name: typed.pop(name) for name in Shown.model_fields if name in typed}
+    return RunOptions.of(RunOptions(), {**typed, "shown": Shown(**shown)})
+
+
+def _runs_folder(runs: Path | None, settings: Path | None) -> Path:
+    """Where run folders are: as named, otherwise as configured."""
+    from ..config import Settings  # noqa: PLC0415
+
+    return runs if runs is not None else Settings.load(settings).output.directory
+
+
+def _print_err(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"willowbark {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def willowbark(
+    version: Annotated[
+        bool, Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Which existing drugs might treat a condition, and how good is the evidence?"""
+
+
+@command(*_ASKED, epilog=EXIT_CODES)
+def ask(
+    context: typer.Context,
+    question: Annotated[str, Argument(help='For example "Which existing drugs could prevent migraine attacks?"')],
+    careful: Annotated[
+        bool, Option("--careful", help="Read with the encoder too: more often right, and a minute or two longer.")
+    ] = False,
+    no_ledger: Annotated[
+        bool, Option("--no-ledger", help="Keep nothing in .willowbark/: no resume, no replay.")
+    ] = False,
+    within: Annotated[
+        str | None,
+        Option("--in", help="Ask the evidence of an earlier run, or the last.", metavar="RUN", autocompletion=_run_ids),
+    ] = None,
+    **given: Any,
+) -> int:
+    """Answer a question with a cited report. It goes to stdout, and as files into a run folder."""
+    if within is not None:
+        return _ask_within(context, question, within, given["max_results"], given["as_json"])
+    from ..ledger import DEFAULT_PATH  # noqa: PLC0415
+    from .ask import ask as answer  # noqa: PLC0415
+
+    given["reader"] = "careful" if careful else None
+    given["ledger"] = None if no_ledger else DEFAULT_PATH
+    return answer(_run_options({"question": question, **given}), context.obj)
+
+
+def _ask_within(context: typer.Context, question: str, run: str, most: int | None, as_json: bool) -> int:
+    """Answer from the evidence of an earlier run: no source and no model is asked, no file written."""
+    allowed = {"question", "within", "max_results", "as_json", "quiet", "offline"}
+    typed = [each for each in context.command.params if each.name is not None and each.name not in allowed]
+    others = [each.opts[0] for each in typed if f"{context.get_parameter_source(each.name)}".endswith("COMMANDLINE")]
+    if others:
+        raise UsageError(f"{', '.join(sorted(others))}: not with --in, which asks only what an earlier run collected")
+    from willowbark.tools.enclosure import visible  # noqa: PLC0415
+
+    from ..ledger import Ledger  # noqa: PLC0415
+    from ..run.within import PASSAGES, ask_within  # noqa: PLC0415
+    from .runs import find_run  # noqa: PLC0415
+    from .terminal import write_out  # noqa: PLC0415
+
+    run_id = find_run(run)
+    with Ledger.existing() as ledger:
+        answer = asyncio.run(ask_within(question, run_id, ledger, most=most or PASSAGES))
+    write_out(visible(answer.model_dump_json(indent=2) if as_json else answer.to_markdown()))
+    return 0
+
+
+@command(*_SERVED)
+def mcp(
+    http: Annotated[bool, Option("--http", help="Serve HTTP on the loopback instead, behind a token.")] = False,
+    port: Annotated[int, Option(help="For --http; 0 takes a free one.", **_PORT)] = 8766,
+    workspace: Annotated[
+        Path, Option(help="Folder whose ledger keeps the runs.", metavar="DIR", exists=True, file_okay=False)
+    ] = Path(),
+    **given: Any,
+) -> None:
+    """Serve tools and runs over the Model Context Protocol. It speaks on stdin and stdout, or HTTP with --http."""
+    from ..ledger import DEFAULT_PATH  # noqa: PLC0415
+
+    try:
+        from .mcp import serve_http, serve_stdio  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "mcp":
+            raise
+        raise UsageError("mcp needs an extra: pip install 'willowbark[mcp]'") from None
+    options, ledger = _run_options(given), workspace / DEFAULT_PATH
+    asyncio.run(serve_http(options, ledger, port, _print_err) if http else serve_stdio(options, ledger))
+
+
+@command(*_SERVED)
+def serve(
+    host: Annotated[
+        str, Option(help="Address to listen on; non-loopback addresses require a token.", metavar="ADDRESS")
+    ] = "127.0.0.1",
+    port: Annotated[int, Option(help="0 takes a free one.", **_PORT)] = 8767,
+    **given: Any,
+) -> None:
+    """Serve pages for a browser. Ask there, watch the agents, read, compare and download."""
+    from ..page.app import serve as serve_pages  # noqa: PLC0415
+
+    asyncio.run(serve_pages(_run_options(given), host, port, _print_err))
+
+
+@command("settings")
+def doctor(
+    *,
+    settings: Path | None,
+    live: Annotated[
+        bool, Option("--live", help="Ask every source one small question and show what it answers.")
+    ] = False,
+) -> int:
+    """Check that everything is in place. Packages, extras, settings, sources, and keys (never their values)."""
+    from .doctor import examine  # noqa: PLC0415
+
+    if (advice := examine(settings, live=live)) is None:
+        return 0
+    _print_err(f"willowbark: {advice}")
+    return 3
+
+
+@command("runs", "settings")
+def runs(*, runs: Path | None, settings: Path | None) -> None:
+    """List earlier runs, the newest first."""
+    from .runs import print_runs  # noqa: PLC0415
+
+    print_runs(_runs_folder(runs, settings))
+
+
+@command("as_json", "runs", "settings")
+def show(
+    run: _RUN,
+    *,
+    as_json: bool,
+    runs: Path | None,
+    settings: Path | None,
+    iteration: Annotated[
+        int | None, Option(help="Print what this round brought and cost instead.", metavar="N", min=1)
+    ] = None,
+    costs: Annotated[bool, Option("--costs", help="Print what each turn and each agent cost instead.")] = False,
+) -> None:
+    """Print the report of a run again, one of its rounds, or its costs."""
+    from .export import show_costs, show_round  # noqa: PLC0415
+    from .runs import find_report, find_run, load_report  # noqa: PLC0415
+    from .terminal import show_report  # noqa: PLC0415
+
+    if iteration is None and not costs:
+        root = _runs_folder(runs, settings)
+        show_report(load_report(root, find_report(root, run)), as_json=as_json)
+    if costs:
+        show_costs(find_run(run))
+    if iteration is not None:
+        show_round(find_run(run), iteration)
+
+
+@command(*_SHOWN, epilog=EXIT_CODES)
+def resume(run: _RUN, **given: Any) -> int:
+    """Resume an interrupted run and finish its report. Nothing that it asked before is asked again."""
+    from .ask import resume_run  # noqa: PLC0415
+    from .runs import find_run  # noqa: PLC0415
+
+    return resume_run(find_run(run, unfinished=True), _run_options(given).shown)
+
+
+@command(*_SHOWN, epilog=EXIT_CODES)
+def replay(run: _RUN, **given: Any) -> int:
+    """Recreate a run's report from the ledger. It needs no network and no model; --out also writes it."""
+    from .ask import replay_run  # noqa: PLC0415
+    from .runs import find_run  # noqa: PLC0415
+
+    return replay_run(find_run(run), _run_options(given).shown)
+
+
+@command()
+def diff(
+    earlier: _RUN = "last",
+    later: Annotated[
+        str | None,
+        Argument(
+            help="Another; by default the latest other run of the same question.",
+            metavar="RUN",
+            autocompletion=_run_ids,
+        ),
+    ] = None,
+) -> None:
+    """Show what changed from one run to another. Evidence that is new, gone or changed, and verdicts that moved."""
+    from .runs import compare_runs  # noqa: PLC0415
+    from .terminal import write_lines  # noqa: PLC0415
+
+    write_lines(compare_runs(earlier, later), 2)
+
+
+@command()
+def forget(run: _RUN) -> None:
+    """Remove a run from the ledger; its run folder stays."""
+    from ..ledger import Ledger  # noqa: PLC0415
+    from .runs import find_run  # noqa: PLC0415
+
+    run_id = find_run(run)
+    with Ledger.existing() as ledger:
+        ledger.forget(run_id)
+    typer.echo(f"Removed from the ledger: {run_id}. Its run folder, if there is one, was left as it is.")
+
+
+@command("runs", "settings")
+def export(
+    run: _RUN,
+    *,
+    runs: Path | None,
+    settings: Path | None,
+    to: Annotated[
+        str, Option("--to", help="Of html, bib, ris, csl, docx, csv, xlsx, md, json, schema.", metavar="FORMATS")
+    ] = "html",
+    out: Annotated[Path | None, Option(help="Target folder; the run's own by default.", metavar="DIR")] = None,
+) -> None:
+    """Write the report of a run in other forms. `--to html,docx,xlsx,ris`, say."""
+    from .export import export_run  # noqa: PLC0415
+
+    export_run(_runs_folder(runs, settings), run, to, out)
+
+
+@command("quiet", epilog=EXIT_CODES)
+def read(
+    file: Annotated[
+        Path, Argument(help="Records: JSON lines, PubMed XML, MEDLINE (.nbib), RIS or CSV; - is standard input.")
+    ],
+    *,
+    quiet: bool,
+    form: Annotated[
+        str | None,
+        Option("--format", help="jsonl, xml, nbib, ris or csv; by the ending otherwise.", metavar="FORM"),
+    ] = None,
+    condition: Annotated[
+        str | None, Option(help="For records that name no condition of their own.", metavar="NAME")
+    ] = None,
+    to: Annotated[str, Option("--to", help="jsonl or csv.", metavar="FORM")] = "jsonl",
+    out: Annotated[
+        Path | None, Option(help="Write here; continues where an earlier call stopped.", metavar="FILE")
+    ] = None,
+    fast: Annotated[
+        bool, Option("--fast", help="Read many times as fast, without the encoder, and less accurately.")
+    ] = False,
+) -> None:
+    """Extract what each record in a file reports about each drug. A line each: role, verdict, design, sentence."""
+    from willowbark.tools.appraisal.appraised import load_reader  # noqa: PLC0415
+
+    from .read import read_file  # noqa: PLC0415
+
+    reader = load_reader("learned" if fast else "careful", wholly=True)
+    read_file(file, reader, form=form, condition=condition, to=to, out=out, quiet=quiet)
+
+
+_STUDIO_MODEL = Annotated[str, Option(help="Model of every agent, as for `ask`.", metavar="NAME")]
+
+
+@command(group=studio, name="export")
+def studio_export(
+    folder: Annotated[Path, Argument(metavar="DIR", help="Made where it is missing.")],
+    model: _STUDIO_MODEL = "baseline",
+) -> None:
+    """Write the team and a gallery as JSON that AutoGen Studio imports; keys are never in it."""
+    from .studio import export as export_team  # noqa: PLC0415
+
+    for path in export_team(folder, _run_options({"model": model})):
+        typer.echo(path)
+
+
+@command(group=studio, name="start")
+def studio_start(
+    folder: Annotated[Path, Option(help="Studio's app folder.", metavar="DIR")] = Path("build/studio"),
+    port: Annotated[int, Option(help="Port on the loopback; 0 takes a free one.", **_PORT)] = 8081,
+    model: _STUDIO_MODEL = "baseline",
+    live: Annotated[bool, Option("--live", help="Search the public sources, not the library.")] = False,
+) -> None:
+    """Run AutoGen Studio with the team in it, where it is installed (`make studio`)."""
+    from .studio import start  # noqa: PLC0415
+
+    start(folder, _run_options({"model": model}), port, live, typer.echo)
+
+
 def main() -> None:
     """Run the command line; the programs `willowbark` and `python -m willowbark`."""
     import gc  # noqa: PLC0415
     import logging  # noqa: PLC0415
     import warnings  # noqa: PLC0415
 
-    gc.set_threshold(50_000)  # loading makes many objects and no garbage; `ask.collect_seldom` says how it goes on
+    gc.set_threshold(50_000)  # loading makes many objects and no garbage; see `ask.collect_rarely`
     if not sys.warnoptions:
-        warnings.simplefilter("ignore")  # the model libraries warn for their authors, not for people who ask a question
+        warnings.simplefilter("ignore")  # model libraries warn their authors, not people who ask a question
     logging.getLogger().addHandler(logging.NullHandler())  # or what libraries log would mix with the progress
     app()
 

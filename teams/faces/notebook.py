@@ -6,14 +6,14 @@
 `approve=True` asks below the cell which candidates the report should deal with.
 
 Interrupting the cell ends the search; the report of what was found until then still comes. Code that follows a run or a
-team by itself stands in `with interruptible():`, and ends with a line, not with a traceback.
+team by itself goes into `with interruptible():`, so that it ends with a line, not with a traceback.
 """
 
 import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from html import escape
 from typing import Any, Unpack
@@ -29,11 +29,10 @@ from willowbark.tools.registry import title_of
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.wording import counted
 
-from ..config import Settings
 from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH
 from ..run.options import Choices, RunOptions
-from ..run.research import Asked, RunFailed, approver_for, research_stream
+from ..run.research import RunFailed, approver_for, research_stream
 from .terminal import DOING
 
 GRACE_S = 10.0  # for a report of what was found, after an interruption
@@ -44,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 async def ask(question: str | RunOptions, **choices: Unpack[Choices]) -> ResearchReport:
-    """Answer a question, showing how the run goes on in one display.
+    """Answer a question, showing the run's progress in one display.
 
     Args:
         question: 1 to 2,000 characters, or a run's options with the question in them.
@@ -53,17 +52,38 @@ async def ask(question: str | RunOptions, **choices: Unpack[Choices]) -> Researc
             below the cell.
 
     Raises:
-        UsageError: a question, option, setting or model name that does not hold, or IPython is not installed.
+        UsageError: an invalid question, option, setting or model name, or IPython is not installed.
         RunFailed: not even a partial report could be made.
         Interrupted: twice, or no report came within 10 seconds.
     """
     options = RunOptions.of(question, {"ledger": DEFAULT_PATH, **choices} if isinstance(question, str) else choices)
-    settings, token = options.chosen(), options.cancellation_token or CancellationToken()
+    settings, token, approve = options.chosen(), options.cancellation_token or CancellationToken(), options.approve
     view = LiveView(options.question or "", settings.tools.sources)
-    handed = {"settings": settings, "cancellation_token": token, "approve": _asked_here(settings, options.approve)}
-    events = research_stream(options.model_copy(update=handed))
+    if approve is None or isinstance(approve, bool):
+        approve = approver_for(UserProxyAgent("approver", input_func=notebook_input), settings, via="notebook")
+    given = {"settings": settings, "cancellation_token": token, "approve": approve}
+
+    async def follow() -> None:
+        async with aclosing(research_stream(options.model_copy(update=given))) as events:
+            async for event in events:
+                view.show(event)
+
+    run = asyncio.ensure_future(follow())
     with interruptible():
-        await _unless_interrupted(asyncio.ensure_future(_follow(events, view)), token)
+        try:
+            await asyncio.shield(run)
+        except asyncio.CancelledError:  # how a notebook delivers an interruption; it asks for a partial report
+            token.cancel()
+            try:
+                done, _ = await asyncio.wait([run], timeout=GRACE_S)
+            finally:
+                if not run.done():
+                    run.cancel()
+            if not done:
+                raise
+            if (task := asyncio.current_task()) is not None:
+                task.uncancel()
+            run.result()
     if view.report is None:
         raise RunFailed(view.problem or "the run ended without a report")
     return view.report
@@ -73,12 +93,12 @@ class Interrupted(asyncio.CancelledError):
     """A cell was interrupted; IPython shows it as a line."""
 
     def _render_traceback_(self) -> list[str]:
-        return ["Interrupted. Runs of `ask` are kept: `willowbark resume last` goes on with this one."]
+        return ["Interrupted. Runs of `ask` are kept: `willowbark resume last` resumes this one."]
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Have an interruption of what stands within end the cell with a line instead of a traceback.
+    """End the cell with a line instead of a traceback when what is inside is interrupted.
 
     Raises:
         Interrupted: the cell was interrupted.
@@ -89,41 +109,10 @@ def interruptible() -> Iterator[None]:
         raise Interrupted from None
 
 
-def _asked_here(settings: Settings, approve: Asked | bool | None) -> Asked | None:
-    """Who is asked: the person at the notebook, unless somebody else was named."""
-    if approve is not None and not isinstance(approve, bool):
-        return approve
-    return approver_for(UserProxyAgent("approver", input_func=notebook_input), settings, via="notebook")
-
-
-async def _follow(events: AsyncGenerator[AgentEvent, None], view: "LiveView") -> None:
-    async with aclosing(events):
-        async for event in events:
-            view.show(event)
-
-
-async def _unless_interrupted(run: "asyncio.Future[None]", token: CancellationToken) -> None:
-    """Wait for a run; an interruption, which a notebook delivers as a cancelled cell, asks it for a partial report."""
-    try:
-        await asyncio.shield(run)
-    except asyncio.CancelledError:
-        token.cancel()
-        try:
-            done, _ = await asyncio.wait([run], timeout=GRACE_S)
-        finally:
-            if not run.done():
-                run.cancel()
-        if not done:
-            raise
-        if (task := asyncio.current_task()) is not None:
-            task.uncancel()
-        run.result()
-
-
 class LiveView:
     """One display of a notebook that follows a run; a front end that fails never stops the run.
 
-    From the first event to the last it takes the same lines, a line per source, so that nothing below it moves.
+    It has the same number of lines from the first event to the last, one per source, so that nothing below it moves.
 
     Args:
         question: as asked.
@@ -143,13 +132,21 @@ class LiveView:
         self._question = question
         self._latest: AgentEvent | None = None
         self._records = Counter(dict.fromkeys(sources, 0))
-        self._failed: dict[str, str] = {}
+        self._failures: dict[str, str] = {}
         self._shown_at = time.monotonic()
         self._handle: Any = display(self, display_id=True)  # type: ignore[no-untyped-call]
 
     def show(self, event: AgentEvent) -> None:
         """Take in one event, and show it unless another was shown a moment ago."""
-        self._note(event)
+        self._latest = event
+        if event.type == "search_complete" and isinstance(reply := event.data, SourceReply):
+            self._records[reply.source] += len(reply.records)
+            failed = reply.status in (Status.UNAVAILABLE, Status.BAD_QUERY)
+            self._failures[reply.source] = one_line("; ".join(reply.warnings)) if failed else ""
+        elif event.type == "complete":
+            self.report = event.report
+        elif event.type == "error":
+            self.problem = one_line(event.message)
         ended = event.type in ("complete", "error")
         if self._handle is None or (not ended and time.monotonic() - self._shown_at < _PAUSE_S):
             return
@@ -160,52 +157,35 @@ class LiveView:
             _log.warning("the display failed: %s", type(error).__name__)
             self._handle = None
 
-    def _note(self, event: AgentEvent) -> None:
-        self._latest = event
-        if event.type == "search_complete" and isinstance(reply := event.data, SourceReply):
-            self._records[reply.source] += len(reply.records)
-            failed = reply.status in (Status.UNAVAILABLE, Status.BAD_QUERY)
-            self._failed[reply.source] = one_line("; ".join(reply.warnings)) if failed else ""
-        elif event.type == "complete":
-            self.report = event.report
-        elif event.type == "error":
-            self.problem = one_line(event.message)
-
     def _repr_html_(self) -> str:
-        rows = [
-            f"{escape(title_of(source))} · {counted(number, 'record')}{self._why(source)}"
-            for source, number in self._records.items()
-        ]
-        lines = [f"<strong>{escape(one_line(self._question))}</strong>", escape(self._now()), *rows]
+        lines = [f"<strong>{escape(one_line(self._question))}</strong>", escape(self._status())]
+        for source, number in self._records.items():
+            failure = f" · {escape(self._failures[source])}" if self._failures.get(source) else ""
+            lines.append(f"{escape(title_of(source))} · {counted(number, 'record')}{failure}")
         return "".join(f'<div style="{_LINE}">{line}</div>' for line in lines)
 
-    def _why(self, source: str) -> str:
-        return f" · {escape(self._failed[source])}" if self._failed.get(source) else ""
-
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(self._ending() if self.report is not None else f"researching: {one_line(self._question)}")
+        printer.text(self._status() if self.report is not None else f"researching: {one_line(self._question)}")
 
-    def _now(self) -> str:
-        """What happens, in a line; texts that an agent wrote as Markdown are told by what it does."""
+    def _status(self) -> str:
+        """The present activity or the result, in a line."""
         event = self._latest
         if self.report is not None:
-            return self._ending()
+            problem = f"{self.problem}. " if self.problem else ""
+            records, candidates = self._records.total(), len(self.report.candidates)
+            sizes = {"round": self.report.search_iterations, "record": records, "candidate": candidates}
+            counts = ", ".join(counted(number, noun) for noun, number in sizes.items())
+            return f"{problem}{counts}; stopped: {self.report.stop_reason.replace('_', ' ')}"
         if event is None:
             return "starting …"
-        said = DOING[event.type] if event.type in ("thinking", "judging") else one_line(event.message)
-        return f"Round {event.iteration or 1} {event.icon} {said}"
-
-    def _ending(self) -> str:
-        assert self.report is not None
-        records = self._records.total()
-        head = f"{self.problem}. " if self.problem else ""
-        sizes = {"round": self.report.search_iterations, "record": records, "candidate": len(self.report.candidates)}
-        counts = ", ".join(counted(number, noun) for noun, number in sizes.items())
-        return f"{head}{counts}; stopped: {self.report.stop_reason.replace('_', ' ')}"
+        is_markdown = event.type in ("thinking", "judging")
+        return (
+            f"Round {event.iteration or 1} {event.icon} {DOING[event.type] if is_markdown else one_line(event.message)}"
+        )
 
 
 async def notebook_input(prompt: str, cancellation_token: CancellationToken | None = None) -> str:
-    """Show a prompt with an input box below the cell and wait for what is entered, without blocking the kernel.
+    """Show a prompt with an input box below the cell and wait for the entry, without blocking the kernel.
 
     IPython's own `input()` waits inside the event loop, in which the run goes on too. So the same request is sent on
     the kernel's stdin channel, and the reply is looked for between other things.
@@ -218,31 +198,26 @@ async def notebook_input(prompt: str, cancellation_token: CancellationToken | No
     Raises:
         NobodyToAsk: no notebook, or one that is run without anybody watching (nbclient, papermill).
     """
-    kernel = _kernel()
+    from IPython.core.getipython import get_ipython  # noqa: PLC0415  an extra
+
+    kernel: Any = getattr(get_ipython(), "kernel", None)
     if kernel is None or not kernel._allow_stdin:
         raise NobodyToAsk("the notebook takes no input")
-    waiting = asyncio.ensure_future(_reply(kernel, prompt))
+
+    async def read_reply() -> str:
+        socket = kernel.stdin_socket
+        while socket.poll(0):  # replies that came when nobody waited any more
+            socket.recv_multipart()
+        content, sender = {"prompt": prompt, "password": False}, kernel._parent_ident["shell"]
+        kernel.session.send(socket, "input_request", content, kernel.get_parent("shell"), ident=sender)
+        while True:
+            while not socket.poll(0):  # noqa: ASYNC110  a channel of the kernel's, without events
+                await asyncio.sleep(_TYPING_S)
+            _, reply = kernel.session.recv(socket)
+            if reply is not None:
+                return str(reply["content"].get("value", ""))
+
+    waiting = asyncio.ensure_future(read_reply())
     if cancellation_token is not None:
         cancellation_token.link_future(waiting)
     return await waiting
-
-
-def _kernel() -> Any:
-    from IPython.core.getipython import get_ipython  # noqa: PLC0415  an extra
-
-    return getattr(get_ipython(), "kernel", None)
-
-
-async def _reply(kernel: Any, prompt: str) -> str:
-    socket = kernel.stdin_socket
-    while socket.poll(0):  # replies that came when nobody waited any more
-        socket.recv_multipart()
-    content = {"prompt": prompt, "password": False}
-    sender = kernel._parent_ident["shell"]
-    kernel.session.send(socket, "input_request", content, kernel.get_parent("shell"), ident=sender)
-    while True:
-        while not socket.poll(0):  # noqa: ASYNC110  a channel of the kernel's, which no event belongs to
-            await asyncio.sleep(_TYPING_S)
-        _, reply = kernel.session.recv(socket)
-        if reply is not None:
-            return str(reply["content"].get("value", ""))

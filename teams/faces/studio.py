@@ -1,20 +1,25 @@
-"""The team as files for AutoGen Studio: the team in the two forms that Studio's versions read, and a gallery.
+"""The team for AutoGen Studio: as JSON in the two forms that its versions read, as a gallery, and Studio itself.
 
-No file holds a key: the model clients take theirs from the environment of the Studio that loads them. Tools read the
-sources' addresses from the environment too, so one file serves the public sources and a local library.
+No file holds a key: model clients read theirs from the environment of the Studio that loads them. Studio has no
+password and can load any component, so it is served on the loopback, closed to other web sites.
 https://microsoft.github.io/autogen/stable/user-guide/autogenstudio-user-guide/usage.html
 """
 
+import importlib
+import importlib.metadata
 import json
-from collections.abc import Callable, Sequence
-from functools import partial
+import os
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+import httpx
+import uvicorn
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.base import ChatAgent, Team, TerminationCondition
+from autogen_agentchat.base import ChatAgent, Team
 from autogen_agentchat.conditions import MaxMessageTermination, TimeoutTermination
-from autogen_agentchat.teams import SelectorGroupChat
 from autogen_core.tools import BaseTool
 
 from willowbark import __version__
@@ -23,63 +28,49 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.reporter import ReportWritten
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import UsageError
+from willowbark.tools.library import BUNDLED, VARIABLE
 from willowbark.tools.registry import offered
 from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 
 from ..config import LLMSettings, Settings
 from ..model_clients import BASELINE, FORMS, PROVIDERS
+from ..page.guard import Guarded, listening_at
 from ..research_team import ResearchTeam, participants_of
 from ..run.options import RunOptions
 
 Form = Literal["tools", "workbench"]
-"""Where an agent's tools stand: Studio 0.4's Builder lists `tools`, AutoGen 0.7 itself writes `workbench`."""
+"""Where an agent's tools are: Studio 0.4's Builder lists `tools`, AutoGen 0.7 itself writes `workbench`."""
 Json = dict[str, Any]
-_AS_THEY_ARE = RunOptions()  # the baseline, and whatever else a run does where nothing is set
+_DEFAULTS = RunOptions()
 
 TEAM_FILES: tuple[tuple[str, Form], ...] = (
     ("willowbark-team.json", "tools"),
     ("willowbark-team-workbench.json", "workbench"),
 )
 GALLERY_FILE = "willowbark-gallery.json"
-GALLERY_ID = "willowbark"
 TEAM_LABEL = "Willowbark research team"
 ASKING_LABEL = "Willowbark research team that asks you about the candidates"
-STOCK_LABEL = "Willowbark agents in a stock SelectorGroupChat"
-MODELS = (
-    BASELINE,
-    "openai/gpt-4.1-mini",
-    "anthropic/claude-haiku-4-5",
-    "ollama/llama3.1",
-    "azure/my-deployment",
-)
+MODELS = (BASELINE, "openai/gpt-4.1-mini", "anthropic/claude-haiku-4-5", "ollama/llama3.1", "azure/my-deployment")
 """The gallery's models; each can be edited in Studio."""
-MAX_MESSAGES = 60  # of a stock team, which has no rounds to end it: six rounds of five agents and their texts
-
-STOCK_PROMPT = """You lead a research team. The roles are:
-{roles}
-
-The conversation so far:
-{history}
-
-Each specialist (literature, trials, mechanism) speaks once, then the judge. Where the judge says `continue`, the
-specialists that it names speak again, then the judge. Where it says `synthesize`, the report is next. Where the report
-asks for a verdict, the judge is next.
-Name the next role from {participants}. Answer with the name only.
-"""
-_STAND_INS = {  # for what a client insists on when it is made; keys are taken out again, the address is for editing
+_STAND_INS = {  # clients insist on these when they are made; keys are removed again, the address is for editing
     "OPENAI_API_KEY": "none",
     "ANTHROPIC_API_KEY": "none",
     "AZURE_OPENAI_API_KEY": "none",
     "AZURE_OPENAI_ENDPOINT": "https://NAME.openai.azure.com",
 }
+STUDIO_VERSION = "0.4.2.2"
+"""The one release of Studio that runs on AutoGen 0.7.5."""
+USER = "guestuser@gmail.com"  # Studio's name for whoever uses it without a login
+HOST = "127.0.0.1"
+_IMPORTED = "willowbark-imported"  # in the app folder: later starts keep what the user made of the import
 
 
-def export(folder: Path, options: RunOptions = _AS_THEY_ARE) -> list[Path]:
+def export(folder: Path, options: RunOptions = _DEFAULTS) -> list[Path]:
     """Write the team's two files and the gallery; equal settings give equal files.
 
     Args:
-        folder: made where it is missing; files of these names are written anew.
-        options: what of them a team carries: model, rounds, records a search, sources.
+        folder: made where it is missing; files of these names are overwritten.
+        options: model, rounds, records a search and sources of the team.
 
     Raises:
         UsageError: no such model, or a folder that can't be written to.
@@ -95,51 +86,51 @@ def export(folder: Path, options: RunOptions = _AS_THEY_ARE) -> list[Path]:
     return [folder / name for name in contents]
 
 
-def team(options: RunOptions = _AS_THEY_ARE, form: Form = "tools") -> Json:
+def team(options: RunOptions = _DEFAULTS, form: Form = "tools", *, asking: bool = False) -> Json:
     """The research team as a component.
 
-    Raises:
-        UsageError: no such model.
-    """
-    made = ResearchTeam(_participants(options), BaselineChatCompletionClient())
-    return _component(made, TEAM_LABEL, model=_model(options), form=form)
-
-
-def asking_team(options: RunOptions = _AS_THEY_ARE, form: Form = "tools") -> Json:
-    """The research team with an approver: Studio's input box asks which candidates the report should deal with.
+    Args:
+        options: what it carries.
+        form: where its agents' tools are.
+        asking: add an approver, for which Studio's input box asks which candidates the report should cover.
 
     Raises:
         UsageError: no such model.
     """
-    made = ResearchTeam(_participants(options, ApproverAgent()), BaselineChatCompletionClient())
-    return _component(made, ASKING_LABEL, model=_model(options), form=form)
+    members = _members(options, ApproverAgent() if asking else None)
+    made = ResearchTeam(members, BaselineChatCompletionClient())
+    return _component(made, ASKING_LABEL if asking else TEAM_LABEL, options, form)
 
 
-def stock_team(options: RunOptions = _AS_THEY_ARE) -> Json:
-    """Willowbark's agents in AutoGen's own `SelectorGroupChat`: one speaker at a time, chosen by the model.
+def gallery(options: RunOptions = _DEFAULTS) -> Json:
+    """Teams, agents, tools, models and terminations, each for use in a team of one's own.
 
     Raises:
         UsageError: no such model.
     """
-    made = SelectorGroupChat(
-        _participants(options),
+    assistant = AssistantAgent(
+        "assistant",
         BaselineChatCompletionClient(),
-        name="WillowbarkStock",
-        description="Specialists, a judge and a report agent, one after another.",
-        termination_condition=ReportWritten() | MaxMessageTermination(MAX_MESSAGES),
-        selector_prompt=STOCK_PROMPT,
+        tools=[SourceTool("pubmed"), SourceTool("clinicaltrials"), GetPaper(), GetTrial()],
+        description="A stock assistant agent with Willowbark's tools.",
+        system_message=f"Answer from the records that your tools give, and name their identifiers.\n\n{GUIDANCE}",
+        reflect_on_tool_use=True,
     )
-    return _component(made, STOCK_LABEL, model=_model(options))
-
-
-def gallery(options: RunOptions = _AS_THEY_ARE) -> Json:
-    """The gallery: teams, agents, tools, models and terminations, each to be used in a team of one's own.
-
-    Raises:
-        UsageError: no such model.
-    """
+    members = [each for each in _members(options) if isinstance(each, ChatAgent)]
+    tools: list[BaseTool[Any, Any]] = [
+        *(SourceTool(name) for name in offered()),
+        GetPaper(),
+        GetCitations(),
+        GetTrial(),
+        GetMechanisms(),
+    ]
+    terminations = [
+        (ReportWritten(), "The report is written"),
+        (MaxMessageTermination(60), "60 messages"),
+        (TimeoutTermination(600), "Ten minutes"),
+    ]
     return {
-        "id": GALLERY_ID,
+        "id": "willowbark",
         "name": "Willowbark",
         "url": None,
         "metadata": {
@@ -153,13 +144,14 @@ def gallery(options: RunOptions = _AS_THEY_ARE) -> Json:
             "last_synced": None,
         },
         "components": {
-            "teams": [team(options), asking_team(options), stock_team(options)],
+            "teams": [team(options), team(options, asking=True)],
             "agents": [
-                _component(agent, f"Willowbark {agent.name}", model=_model(options)) for agent in _agents(options)
+                _component(agent, f"Willowbark {agent.name}", options)
+                for agent in (*members, ApproverAgent(), assistant)
             ],
-            "tools": [_component(tool, tool.name) for tool in _tools()],
+            "tools": [_component(tool, tool.name) for tool in tools],
             "models": [model_component(name) for name in MODELS],
-            "terminations": [_component(condition, label) for condition, label in _terminations()],
+            "terminations": [_component(condition, label) for condition, label in terminations],
         },
     }
 
@@ -176,115 +168,117 @@ def model_component(name: str) -> Json:
     if prefix not in PROVIDERS or not model:
         raise UsageError(f"there is no model {name!r}; known forms: {FORMS}")
     provider = PROVIDERS[prefix]
-    if prefix == "openai":  # AutoGen knows what its models can do, but only where the library is
-        config: Json = {"model": model}
-    else:
-        config = provider.arguments(model, LLMSettings(), _STAND_INS)
+    # what OpenAI's models can do is known to AutoGen, but only where the library is installed
+    config: Json = {"model": model} if prefix == "openai" else provider.arguments(model, LLMSettings(), _STAND_INS)
     config.pop("api_key", None)
+    key = next((f"its key is read from {variable}" for variable in provider.variables if variable.endswith("_KEY")), "")
+    address = "; put your own address in place of NAME" if "azure_endpoint" in config else ""
     return {
         "provider": f"{provider.module}.{provider.class_name}",
         "component_type": "model",
         "version": 1,
         "component_version": 1,
-        "description": _said_of_model(name, provider.variables, "azure_endpoint" in config),
+        "description": f"{name}: {key or 'it needs no key'}{address}.",
         "label": name,
         "config": config,
     }
 
 
-def _said_of_model(name: str, variables: Sequence[str], has_address: bool) -> str:
-    keys = [variable for variable in variables if variable.endswith("_KEY")]
-    key = f"its key is read from {keys[0]}" if keys else "it needs no key"
-    return f"{name}: {key}" + ("; put your own address in place of NAME." if has_address else ".")
+def _members(options: RunOptions, approver: ApproverAgent | None = None) -> list[ChatAgent | Team]:
+    """The team's agents; settings of this machine count only where they were given."""
+    settings = options.settings or Settings.restored({})
+    without_model = options.model_copy(update={"settings": settings, "model": None})  # models are put in at the end
+    return participants_of(without_model.chosen(), BaselineChatCompletionClient(), approver)
 
 
-def _model(options: RunOptions) -> str:
-    return BASELINE if options.model is None else options.model
+def _component(made: Any, label: str, options: RunOptions = _DEFAULTS, form: Form = "tools") -> Json:
+    """Dump a component under a label, with its tools in one form and the model of the options."""
+    model = None if options.model in (None, BASELINE) else model_component(options.model or "")
 
-
-def _participants(options: RunOptions, approver: ApproverAgent | None = None) -> list[ChatAgent | Team]:
-    """The team's agents; settings of this machine count where they were handed over."""
-    known = {
-        "settings": options.settings or Settings.restored({}),
-        "model": None,
-    }  # every model is exchanged at the end
-    return participants_of(options.model_copy(update=known).chosen(), BaselineChatCompletionClient(), approver)
-
-
-def _agents(options: RunOptions) -> Sequence[ChatAgent]:
-    own = [agent for agent in _participants(options) if isinstance(agent, ChatAgent)]
-    stock = AssistantAgent(
-        "assistant",
-        BaselineChatCompletionClient(),
-        tools=[SourceTool("pubmed"), SourceTool("clinicaltrials"), GetPaper(), GetTrial()],
-        description="A stock assistant agent with Willowbark's tools.",
-        system_message=f"Answer from the records that your tools give, and name their identifiers.\n\n{GUIDANCE}",
-        reflect_on_tool_use=True,
-    )
-    return [*own, ApproverAgent(), stock]
-
-
-def _tools() -> Sequence[BaseTool[Any, Any]]:
-    return [*(SourceTool(name) for name in offered()), GetPaper(), GetCitations(), GetTrial(), GetMechanisms()]
-
-
-def _terminations() -> Sequence[tuple[TerminationCondition, str]]:
-    return [
-        (ReportWritten(), "The report is written"),
-        (MaxMessageTermination(MAX_MESSAGES), f"{MAX_MESSAGES} messages"),
-        (TimeoutTermination(600), "Ten minutes"),
-    ]
-
-
-def _component(made: Any, label: str, *, model: str = BASELINE, form: Form = "tools") -> Json:
-    """Dump a component under a label, its tools in one form, its models exchanged for another."""
-    content: Json = _everywhere(made.dump_component().model_dump(mode="json"), _labelled)
-    content["label"] = label
-    if isinstance(made, Team):
-        content["description"] = made.description
-    if form == "tools":
-        content = _everywhere(content, _tools_form)
-    if model != BASELINE:
-        content = _everywhere(content, partial(_exchanged, model=model_component(model)))
-    return content
-
-
-def _everywhere(value: Any, change: Callable[[Json], Json]) -> Any:
-    """A component with every object in it changed, the innermost first."""
-    if isinstance(value, list):
-        return [_everywhere(item, change) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return change({name: _everywhere(item, change) for name, item in value.items()})
-
-
-def _labelled(found: Json) -> Json:
-    """Give agents and tools their own names and descriptions: AutoGen writes their classes' into a dump."""
-    if found.get("component_type") == "agent":
-        own = found["config"]
-        return found | {"label": f"Willowbark {own['name']}", "description": own["description"]}
-    if found.get("component_type") == "tool":
-        tool: BaseTool[Any, Any] = BaseTool.load_component(found)
-        shown = {"name": tool.name, **found["config"]}  # Builder lists tools by it; the tools themselves pass it over
-        return found | {"label": tool.name, "description": tool.description, "config": shown}
-    if found.get("provider", "").endswith(".BaselineChatCompletionClient"):
-        return found | {"config": {"model": BASELINE, **found["config"]}}  # what Builder shows of a model, likewise
-    return found
-
-
-def _tools_form(found: Json) -> Json:
-    """Move the tools of static workbenches to where Studio's Builder lists them."""
-    benches = found.get("workbench")
-    if not isinstance(benches, list) or not benches:
+    def adapt(value: Any) -> Any:
+        if isinstance(value, list):
+            return [adapt(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        found = {name: adapt(item) for name, item in value.items()}
+        kind, provider = found.get("component_type"), found.get("provider", "")
+        if kind == "agent":  # AutoGen dumps names and descriptions of classes
+            own = found["config"]
+            found |= {"label": f"Willowbark {own['name']}", "description": own["description"]}
+        elif kind == "tool":
+            tool: BaseTool[Any, Any] = BaseTool.load_component(found)
+            config = {"name": tool.name, **found["config"]}  # Builder lists tools by it; the tools ignore it
+            found |= {"label": tool.name, "description": tool.description, "config": config}
+        elif provider.endswith(".BaselineChatCompletionClient"):
+            found["config"] = {"model": BASELINE, **found["config"]}  # shown by Builder
+        if form == "tools" and isinstance(benches := found.get("workbench"), list) and benches:
+            del found["workbench"]
+            found["tools"] = [tool for bench in benches for tool in bench["config"]["tools"]]
+        if model is not None:
+            if "model_client" in found:
+                found["model_client"] = model
+            if kind == "agent" and provider.startswith("willowbark."):
+                found["config"]["fallback"] = model_component(BASELINE)
         return found
-    kept = {name: value for name, value in found.items() if name != "workbench"}
-    return kept | {"tools": [tool for bench in benches for tool in bench["config"]["tools"]]}
+
+    content: Json = adapt(made.dump_component().model_dump(mode="json"))
+    return content | {"label": label} | ({"description": made.description} if isinstance(made, Team) else {})
 
 
-def _exchanged(found: Json, model: Json) -> Json:
-    """Put a model in place of an agent's; the baseline becomes the one that answers when the model fails."""
-    if "model_client" in found:
-        found["model_client"] = model
-    if found.get("component_type") == "agent" and found["provider"].startswith("willowbark."):
-        found["config"]["fallback"] = model_component(BASELINE)
-    return found
+def check_version() -> None:
+    """Accept the one version of Studio that works.
+
+    Raises:
+        UsageError: another version, or none.
+    """
+    try:
+        found = importlib.metadata.version("autogenstudio")
+    except importlib.metadata.PackageNotFoundError:
+        raise UsageError(
+            "AutoGen Studio is not installed here; `make studio` sets it up in an environment of its own"
+        ) from None
+    if found != STUDIO_VERSION:
+        unsafe = found.startswith("0.4.3")
+        why = "it has an endpoint that runs anybody's commands" if unsafe else "it needs another AutoGen"
+        raise UsageError(f"AutoGen Studio {found} is refused: {why}; `make studio` sets up {STUDIO_VERSION}")
+
+
+def start(folder: Path, options: RunOptions, port: int, live: bool, say: Callable[[str], None]) -> None:
+    """Run Studio until it is interrupted; the first start in a folder imports gallery and team.
+
+    Args:
+        folder: Studio's app folder, for its database and the exported files.
+        options: of the team that is imported.
+        port: of the loopback; 0 takes a free one.
+        live: search the public sources instead of the library that the environment names, or the bundled one.
+        say: takes lines for the user.
+
+    Raises:
+        UsageError: another version of Studio, a port that is taken, no such model.
+    """
+    check_version()
+    files = export(folder / "willowbark", options)
+    with listening_at(HOST, port) as listening:
+        library = os.environ.pop(VARIABLE, "").strip() or BUNDLED
+        os.environ.update({} if live else {VARIABLE: library})
+        os.environ.update(AUTOGENSTUDIO_APPDIR=str(folder.resolve()), AUTOGENSTUDIO_API_DOCS="false")
+        studio = importlib.import_module("autogenstudio.web.app")  # reads the environment
+        server = uvicorn.Server(uvicorn.Config(Guarded(studio.app), log_config=None))
+        url = f"http://{HOST}:{listening.getsockname()[1]}"
+
+        def import_once() -> None:
+            while not server.started:
+                time.sleep(0.1)
+            if not (folder / _IMPORTED).exists():
+                with httpx.Client(base_url=f"{url}/api", timeout=30, trust_env=False) as client:
+                    client.get("/gallery/", params={"user_id": USER})  # Studio adds its own gallery first
+                    for path, name, file in (("gallery", "config", files[-1]), ("teams", "component", files[0])):
+                        content = json.loads(file.read_text(encoding="utf-8"))
+                        client.post(f"/{path}/", json={"user_id": USER, name: content}).raise_for_status()
+                (folder / _IMPORTED).touch()
+            say(f"AutoGen Studio at {url} (Ctrl-C ends it)")
+            say(f"Sources: {'the public ones' if live else f'the library {library}'}")
+            say(f"Files for other Studios: {files[0].parent}")
+
+        threading.Thread(target=import_once, daemon=True).start()
+        server.run([listening])

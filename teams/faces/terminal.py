@@ -1,4 +1,4 @@
-"""What people see: progress on stderr while a run goes on, the report on stdout at its end."""
+"""What people see in a terminal: progress on stderr during a run, the report on stdout at its end."""
 
 import io
 import os
@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from textwrap import TextWrapper
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from rich.console import Console
@@ -38,27 +37,27 @@ DOING = {
 
 @dataclass(slots=True)
 class SourceRow:
-    """What became of the searches of one source."""
+    """The searches of one source so far."""
 
     waiting: int = 0
-    """Searches that are under way."""
+    """Searches under way."""
     since: float = 0.0
-    """When the first of them was asked."""
-    took_s: float = 0.0
-    """Seconds of waiting before that."""
+    """When the first of them started."""
+    waited_s: float = 0.0
+    """Seconds waited before that."""
     found: int = 0
     kept: int = 0
     problem: str = ""
 
 
 class Board:
-    """A run as one block: a line per source with what was found, kept and how long it took; the round; what is due.
+    """State of a run: the round, what the team is doing, and a row per source.
 
     Args:
         clock: seconds; of the process by default.
 
     Attributes:
-        rows: by the source's name, in the order in which they were asked.
+        rows: by source, in the order in which they were asked.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -77,44 +76,42 @@ class Board:
                 row.since = row.since if row.waiting else self._clock()
                 row.waiting += 1
         elif event.type == "search_complete" and hasattr(event.data, "source"):
-            self._answered(event.data)
+            reply: Any = event.data  # a SourceReply, whose module is loaded with the run
+            row = self.rows.setdefault(str(reply.source), SourceRow())
+            if row.waiting == 1:
+                row.waited_s += self._clock() - row.since
+            row.waiting = max(0, row.waiting - 1)
+            row.found, row.kept = row.found + reply.total, row.kept + len(reply.records)
+            failed = reply.status in ("unavailable", "bad_query")
+            row.problem = one_line("; ".join(reply.warnings)) if failed else ""
         elif event.type in DOING:
             self._doing = DOING[event.type]
 
-    def _answered(self, reply: Any) -> None:
-        row = self.rows.setdefault(str(reply.source), SourceRow())
-        if row.waiting == 1:
-            row.took_s += self._clock() - row.since
-        row.waiting = max(0, row.waiting - 1)
-        row.found, row.kept = row.found + reply.total, row.kept + len(reply.records)
-        failed = reply.status in ("unavailable", "bad_query")
-        row.problem = one_line("; ".join(reply.warnings)) if failed else ""
-
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the board was made."""
+        """Seconds since the start."""
         return self._clock() - self._began
 
     @property
     def head(self) -> str:
-        """The round, the seconds, and what is due, in one line."""
+        """Round, seconds and current activity, in one line."""
         round_ = f"round {self._round} · " if self._round else ""
-        return f"{round_}{self.elapsed_s:.0f} s · {self.due}"
+        return f"{round_}{self.elapsed_s:.0f} s · {self.activity}"
 
     @property
-    def due(self) -> str:
-        """Which sources are waited for, else what the team does."""
+    def activity(self) -> str:
+        """The sources being waited for, otherwise what the team is doing."""
         from willowbark.tools.registry import title_of  # noqa: PLC0415  reading the cards imports every source
 
         waiting = [title_of(name) for name, row in self.rows.items() if row.waiting]
         return f"waiting for {', '.join(waiting)}" if waiting else self._doing
 
-    def took_s(self, row: SourceRow) -> float:
-        """Seconds that a source was waited for, until now where it still is."""
-        return row.took_s + (self._clock() - row.since if row.waiting else 0.0)
+    def waited_s(self, row: SourceRow) -> float:
+        """Seconds spent waiting for a source, up to now where it is still pending."""
+        return row.waited_s + (self._clock() - row.since if row.waiting else 0.0)
 
     def __rich__(self) -> Table:
-        """The block as it stands now."""
+        """The board as a block of lines."""
         from willowbark.tools.registry import title_of  # noqa: PLC0415  reading the cards imports every source
 
         block = Table.grid(padding=(0, 2), expand=True)
@@ -123,9 +120,9 @@ class Board:
             block.add_column(justify="right", no_wrap=True)
         block.add_column(ratio=1, no_wrap=True, overflow="ellipsis", style="yellow")
         for name, row in self.rows.items():
-            counts = (f"{row.found:,} found", f"{row.kept:,} kept")
             title = Text(title_of(name), style="" if row.waiting else "dim")
-            block.add_row(title, *counts, f"{self.took_s(row):.0f} s", Text("waiting" if row.waiting else row.problem))
+            counts = (f"{row.found:,} found", f"{row.kept:,} kept", f"{self.waited_s(row):.0f} s")
+            block.add_row(title, *counts, Text("waiting" if row.waiting else row.problem))
         head = Table.grid(expand=True)
         head.add_column(no_wrap=True, overflow="ellipsis")
         head.add_row(Text(self.head, style="cyan"))
@@ -134,14 +131,14 @@ class Board:
 
 
 def source_of(tool: str) -> str | None:
-    """The source that a tool searches; None for one that looks up single records."""
+    """The source that a tool searches; None for a tool that looks up single records."""
     from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
 
     return next((name for name, card in cards().items() if tool == (card.tool or f"search_{name}")), None)
 
 
 class Progress:
-    """Shows the events of a run: one live block on a terminal, plain lines in a file or pipe, nothing when quiet."""
+    """Shows a run's events: one live block on a terminal, plain lines in a file or pipe, nothing when quiet."""
 
     def __init__(self, *, quiet: bool = False, file: TextIO | None = None) -> None:
         self._console = Console(file=file, stderr=True, quiet=quiet, highlight=False, markup=False, emoji=False)
@@ -158,16 +155,14 @@ class Progress:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
-            with suppress(OSError):  # a terminal that was closed
+            with suppress(OSError):  # the terminal was closed
                 self._live.stop()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Hold back what happens while this is open: somebody is typing."""
+        """Hold events back while somebody is typing."""
         self._held = []
         if self._live is not None:
             self._live.stop()
@@ -181,12 +176,12 @@ class Progress:
                 self.show(event)
 
     def begin(self, question: str) -> None:
-        """Show that a run has begun, before what it needs is loaded; that the run tells it, too, is passed over."""
+        """Show that a run has begun before its modules are loaded; the run's own event for it is then skipped."""
         self.show(AgentEvent(type="started", message=question))
         self._begun = True
 
     def show(self, event: AgentEvent) -> None:
-        """Show one event: in the block, where only an error leaves a line of its own, or as a line."""
+        """Show one event: in the block, where only an error also gets a line of its own, or as a line."""
         if event.type == "started" and self._begun:
             return
         if self._held is not None:
@@ -194,14 +189,14 @@ class Progress:
             return
         self._board.note(event)
         if event.type != "streaming" and (self._live is None or event.type == "error"):
-            self.say(line_of(event, time.monotonic() - self._began), style=_STYLES.get(event.type, ""))
+            self.print_line(format_event(event, time.monotonic() - self._began), style=_STYLES.get(event.type, ""))
 
-    def say(self, line: str, *, style: str = "") -> None:
+    def print_line(self, line: str, *, style: str = "") -> None:
         """Print a line of its own."""
         self._console.print(Text(line, style=style), soft_wrap=True)
 
 
-def line_of(event: AgentEvent, after_s: float) -> str:
+def format_event(event: AgentEvent, after_s: float) -> str:
     """An event as one line of a log."""
     round_ = f"round {event.iteration}" if event.iteration else ""
     return f"{after_s:6.1f} s  {round_:8}  {event.type.replace('_', ' ')}: {one_line(event.message)}"
@@ -209,41 +204,40 @@ def line_of(event: AgentEvent, after_s: float) -> str:
 
 def complain(message: object) -> None:
     """Print one line on stderr."""
-    with suppress(OSError):  # a terminal that was closed
+    with suppress(OSError):  # the terminal was closed
         print(f"willowbark: {' '.join(visible(str(message)).split())}", file=sys.stderr, flush=True)
 
 
-def show_report(report: "Report", *, as_json: bool = False, whole: bool = True) -> None:
-    """Print a report on stdout: JSON, or Markdown; on a terminal laid out, the whole of it page by page.
+def show_report(report: "Report", *, as_json: bool = False, full: bool = True) -> None:
+    """Print a report on stdout: JSON or Markdown; laid out on a terminal, page by page where it is long.
 
-    A reader that goes away early (`| head`) is no failure.
+    A reader that leaves early (`| head`) is no failure.
 
     Args:
         report: as a run gives it.
-        as_json: whether it is printed as JSON.
-        whole: on a terminal, whether all of it is shown, or its summary and the table of candidates.
+        as_json: print JSON.
+        full: on a terminal, print the full report instead of its summary and the table of candidates.
 
     Raises:
-        UsageError: stdout takes nothing: a full disk, or a terminal that was closed.
+        UsageError: stdout cannot be written to (full disk, closed terminal).
     """
     try:
         if as_json:
             write_out(report.to_json())
         elif sys.stdout.isatty():
-            from .terminal_report import print_report  # noqa: PLC0415  pipes need not wait for it
+            from .terminal_report import print_report  # noqa: PLC0415  not needed in a pipe
 
             console = Console(highlight=False, markup=False, emoji=False)
-            os.environ.setdefault("LESS", "-RFX")  # colours and links pass, what fits on a page just stands there
-            with console.pager(styles=True, links=True) if whole else nullcontext():
-                print_report(report.to_tree() if whole else report.to_brief(), console)
+            os.environ.setdefault("LESS", "-RFX")  # pass colours and links; print what fits on one page directly
+            with console.pager(styles=True, links=True) if full else nullcontext():
+                print_report(report.to_tree() if full else report.to_brief(), console)
         else:
             write_out(report.to_markdown())
         sys.stdout.flush()
-    except BrokenPipeError:
-        leave_quietly()
     except OSError as error:
-        leave_quietly()
-        raise UsageError(f"the report cannot be printed ({error.strerror or error})") from None
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter's last flush fails
+        if not isinstance(error, BrokenPipeError):
+            raise UsageError(f"the report cannot be printed ({error.strerror or error})") from None
 
 
 def write_out(text: str) -> None:
@@ -254,14 +248,9 @@ def write_out(text: str) -> None:
 
 
 def write_lines(lines: Iterable[str], indent: int = 0) -> None:
-    """Write lines for people: a terminal breaks them between words, and sets in what goes on by so many columns."""
+    """Write lines for people; on a terminal they are wrapped between words, continuation lines indented."""
     if sys.stdout.isatty():
         columns = shutil.get_terminal_size().columns
         fold = TextWrapper(columns, subsequent_indent=" " * indent, break_on_hyphens=False)
         lines = (piece for line in lines for piece in fold.wrap(line) or [""])
     write_out("\n".join(lines))
-
-
-def leave_quietly() -> None:
-    """Point stdout at nothing, so that the interpreter's last flush cannot fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,31 +1,82 @@
-"""The pages around runs: the question and what can be chosen with it, every run, two runs compared."""
+"""What the pages show: jinja2 templates (`*.html` beside this file) in which every text is escaped."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import cache, lru_cache
+from importlib import resources
 from string import Formatter
-from typing import get_args
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Any
 
-from willowbark.tools.enclosure import one_line
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from willowbark.tools.enclosure import one_line, visible
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
-from willowbark.tools.reading.reading import ReaderName
 from willowbark.tools.registry import searchable, title_of
 
-from ..config import DEPTHS, Depth, ResearchSettings, Settings
-from ..faces.export_command import RunRow
-from .runs import LiveRun
-from .tags import Html, button, field, joined, page, pick, posting, problem, tag
+from ..config import DEPTHS, Settings
+from ..exports import FORMATS
+from ..faces.runs import UNFINISHED, RunRow
+from ..faces.terminal import source_of
+from .live_runs import LiveRun
 
+if TYPE_CHECKING:
+    from willowbark.agents.report.model import ResearchReport
+
+    from ..events import AgentEvent
+
+STATIC = {"page.css": __package__, "page.js": __package__, "report.css": "willowbark.teams.exports"}
+"""Files that pages load, and the packages that hold them."""
 EXAMPLES = (
     "Which existing drugs could prevent migraine attacks?",
     "Can ibuprofen cause kidney injury?",
     "Is metformin better than lifestyle change for polycystic ovary syndrome?",
     "Which drugs should be avoided in myasthenia gravis?",
 )
-_READERS: Mapping[ReaderName, str] = {
-    "learned": "fast: seconds",
-    "careful": "careful: more often right, and a minute more or two",
-}
+_READERS = {"learned": "fast: seconds", "careful": "careful: more often right, and a minute or two longer"}
+_WORDS = {"search_complete": "found", "judge_complete": "judged", "looping": "next round"}
+
+
+@cache
+def static_file(name: str) -> bytes:
+    """A style sheet, or the script."""
+    return resources.files(STATIC[name]).joinpath(name).read_bytes()
+
+
+@cache
+def static_address(name: str) -> str:
+    """The address of a static file; it changes with the content, so that browsers may keep it."""
+    return f"/static/{name}?{hashlib.sha256(static_file(name)).hexdigest()[:12]}"
+
+
+@cache
+def _templates() -> Environment:
+    """The templates; what they print loses invisible characters and is escaped unless it is markup."""
+    environment = Environment(
+        loader=FileSystemLoader(str(resources.files(__package__))),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=lambda value: value if hasattr(value, "__html__") else visible(str(value)),
+    )
+    filters = {"one_line": one_line, "address": static_address, "source_title": title_of, "when": _started}
+    environment.filters |= {**filters, "log_line": log_line}
+    return environment
+
+
+def page(template: str, **content: Any) -> str:
+    """A whole page."""
+    common = {"title": "", "here": "", "main": None, "wrong": None, "line": None, "token": False}
+    return _templates().get_template(template).render({**common, **content})
+
+
+def part(name: str, *content: Any) -> Markup:
+    """A part of a page that changes while it is shown: `board`, `approval` or `log_line`."""
+    macro = getattr(_templates().get_template("parts.html").module, name)
+    return Markup(macro(*content))  # noqa: S704  made by a template, which escapes
 
 
 def ask_page(
@@ -34,220 +85,114 @@ def ask_page(
     """The form for a question.
 
     Args:
-        settings: what holds where nothing is chosen.
-        given: what was chosen, by the fields' names; `kind` chooses a pattern in the place of a free question.
+        settings: the defaults.
+        given: what was entered, by field; `kind` chooses a pattern in place of a free question.
         live: runs under way.
         wrong: why it could not be asked; None shows nothing.
     """
-    return page(
-        "Ask",
-        tag("h1", "Which existing drugs might treat a condition, and how good is the evidence?"),
-        problem(wrong),
-        posting("/runs", _question(given), _choices(settings, given), button("Ask"), id="ask"),
-        under_way(live),
-        here="/",
-    )
-
-
-def _first(given: Mapping[str, Sequence[str]], name: str) -> str:
-    return (given.get(name) or ("",))[0]
-
-
-def _question(given: Mapping[str, Sequence[str]]) -> Html:
-    chosen = _first(given, "kind")
-    kinds = [("", "your own words"), *((kind, kind) for kind in QUESTIONS)]
-    tabs = tag(
-        "ul",
-        *(
-            tag(
-                "li",
-                tag("a", name, href=f"/?kind={kind}" if kind else "/", aria_current="true" if kind == chosen else None),
-            )
-            for kind, name in kinds
-        ),
-        class_="kinds",
-        aria_label="Kind of question",
-    )
-    tabs = joined([tag("p", "Kind of question", class_="small kinds-of"), tabs])
-    pattern = next((text for kind, text in QUESTIONS.items() if kind == chosen), None)
-    if pattern is None:
-        box = tag(
-            "textarea",
-            _first(given, "question"),
-            id="question",
-            name="question",
-            rows=3,
-            maxlength=2000,
-            required=True,
-            aria_describedby="examples",
-        )
-        examples = tag(
-            "ul",
-            *(tag("li", tag("a", text, href=f"/?{urlencode({'question': text})}")) for text in EXAMPLES),
-            class_="examples",
-        )
-        below = tag("div", tag("p", "For example:"), examples, id="examples", class_="small")
-        return joined([tabs, tag("label", "Question", for_="question"), box, below])
-    places = [place for _, place, _, _ in Formatter().parse(pattern) if place]
-    fields = [
-        field(place.replace("_", " ").capitalize(), place, _first(given, place), note=PLACES[place], required=True)
-        for place in places
-    ]
-    shown = pattern.format(**dict.fromkeys(places, "…"))
-    return joined(
-        [tabs, tag("p", shown, class_="lead"), tag("input", type="hidden", name="kind", value=chosen), *fields]
-    )
-
-
-def _choices(settings: Settings, given: Mapping[str, Sequence[str]]) -> Html:
     research = settings.research
-    depth = _first(given, "depth") or research.depth
-    depths = tag(
-        "fieldset",
-        tag("legend", "Depth"),
-        *(
-            pick("radio", "depth", name, f"{name}: about {DEPTHS[name]:,} records", name == depth)
-            for name in get_args(Depth)
-        ),
+    kind = (given.get("kind") or ("",))[0]
+    pattern = next((text for name, text in QUESTIONS.items() if name == kind), None)
+    places = [place for _, place, _, _ in Formatter().parse(pattern or "") if place]
+    budget = (
+        ("Rounds", "max_iterations", research.max_iterations, 1, 1, 20),
+        ("Seconds", "max_seconds", research.limits.max_seconds, 1, "any", None),
+        ("Tokens", "max_tokens", research.limits.max_tokens, 1, 1, None),
+        ("US dollars", "max_cost_usd", research.limits.max_cost_usd, 0, "any", None),
     )
-    wanted = given.get("sources") or settings.tools.sources
-    sources = tag(
-        "fieldset",
-        tag("legend", "Sources"),
-        *(pick("checkbox", "sources", name, title_of(name), name in wanted) for name in searchable()),
-        class_="columns",
+    fields = ("kind", "question", "depth", "reader", "approve", "model", "fresh", *PLACES, *(row[1] for row in budget))
+    return page(
+        "ask.html",
+        title="Ask",
+        here="/",
+        wrong=wrong,
+        live=live,
+        given={name: (given.get(name) or ("",))[0] for name in fields},
+        kinds=list(QUESTIONS),
+        pattern=pattern.format(**dict.fromkeys(places, "…")) if pattern else None,
+        places=places,
+        place_notes=PLACES,
+        examples=EXAMPLES,
+        depths=DEPTHS,
+        readers=_READERS,
+        research=research,
+        sources=searchable(),
+        chosen_sources=given.get("sources") or settings.tools.sources,
+        model=settings.llm.model,
+        budget=budget,
     )
-    model = field(
-        "Model",
-        "model",
-        _first(given, "model"),
-        note=f"{settings.llm.model} where this is empty",
-        placeholder="openai/gpt-4.1-mini",
-    )
-    budget = _budget(settings.research, given)
-    approve = pick(
-        "checkbox",
-        "approve",
-        "yes",
-        "Ask me which candidates the report should deal with",
-        bool(given.get("approve")) or research.approve,
-    )
-    fresh = pick("checkbox", "fresh", "yes", "Ask the sources even what a run asked lately", bool(given.get("fresh")))
-    reader = _first(given, "reader") or research.reader
-    reading = tag(
-        "fieldset",
-        tag("legend", "Reading"),
-        *(pick("radio", "reader", name, said, name == reader) for name, said in _READERS.items()),
-    )
-    more = tag("details", tag("summary", "Sources, model, budget"), sources, model, budget, fresh, class_="more")
-    return joined([depths, reading, approve, more])
 
 
-def _budget(research: ResearchSettings, given: Mapping[str, Sequence[str]]) -> Html:
-    limits = research.limits
-    fields = (
-        field(
-            label,
-            name,
-            _first(given, name),
-            type="number",
-            note="no limit where this is empty" if default is None else f"{default:g} where this is empty",
-            min=least,
-            step=step,
-            max=most,
-        )
-        for label, name, default, least, step, most in (
-            ("Rounds", "max_iterations", research.max_iterations, 1, 1, 20),
-            ("Seconds", "max_seconds", limits.max_seconds, 1, "any", None),
-            ("Tokens", "max_tokens", limits.max_tokens, 1, 1, None),
-            ("US dollars", "max_cost_usd", limits.max_cost_usd, 0, "any", None),
-        )
-    )
-    return tag("fieldset", tag("legend", "Budget"), *fields, class_="columns")
-
-
-def under_way(live: Sequence[LiveRun]) -> Html | None:
-    """Links to the runs that have not ended; None where there are none."""
-    if not live:
-        return None
-    lines = [
-        tag(
-            "li",
-            tag("a", one_line(run.question), href=f"/runs/{run.run_id}"),
-            " ",
-            tag("span", run.board.head, class_="small"),
-        )
-        for run in live
-    ]
-    return tag("section", tag("h2", "Under way"), tag("ul", *lines))
-
-
-def history_page(rows: Sequence[RunRow], live: Sequence[LiveRun], wrong: str | None = None) -> str:
-    """Every run, the newest first."""
-    heads = ("question", "when", "candidates", "certainty", "cost", "time", "state")
-    lines = [
-        tag(
-            "tr",
-            tag("th", tag("a", row.question or row.run_id, href=f"/runs/{row.run_id}"), scope="row", role="rowheader"),
-            *(
-                tag("td", cell, role="cell", data_label=name)
-                for name, cell in zip(
-                    heads[1:],
-                    (_when(row), row.candidates, row.certainty, row.cost, row.time, row.status or "folder only"),
-                    strict=True,
-                )
-            ),
-            role="row",
-        )
-        for row in rows
-    ]
-    columns = tag("tr", *(tag("th", name, scope="col", role="columnheader") for name in heads), role="row")
-    table = tag(
-        "table",
-        tag("caption", "The newest first"),
-        tag("thead", columns, role="rowgroup"),
-        tag("tbody", *lines, role="rowgroup"),
-        class_="cards",
-        role="table",
-    )
-    none = tag("p", "No run yet. ", tag("a", "Ask a question", href="/"))
-    return page("Runs", tag("h1", "Runs"), problem(wrong), under_way(live), table if rows else none, here="/runs")
-
-
-def _when(row: RunRow) -> str:
-    """When a run was begun, as its id tells it; the id where it tells nothing."""
+def _started(row: RunRow) -> str:
+    """When a run began, from its id; the id where it tells nothing."""
     try:
         return f"{datetime.strptime(row.run_id[:15], '%Y%m%d-%H%M%S'):%Y-%m-%d %H:%M}"
     except ValueError:
         return row.name
 
 
-def diff_page(rows: Sequence[RunRow], earlier: str, later: str, lines: Sequence[str], wrong: str | None) -> str:
-    """Two runs to choose, and what changed from one to the other."""
-    complete = [row for row in rows if row.status in ("complete", None)]
+def log_line(event: "AgentEvent") -> Markup:
+    """An event as a line of the log."""
+    word, text = _WORDS.get(event.type, event.type.replace("_", " ")), event.message.replace("**", "").replace("`", "")
+    if event.call is not None and event.agent is not None:
+        source, arguments = source_of(event.call["tool"]), event.call["arguments"]
+        try:
+            values = json.loads(arguments).values()
+            arguments = ", ".join(", ".join(map(str, each)) if isinstance(each, list) else str(each) for each in values)
+        except (ValueError, AttributeError):
+            pass  # shown as the model made them up
+        text = f"{event.agent}: {title_of(source) if source else event.call['tool']}: {arguments}"
+    return part("log_line", event, word, text)
 
-    def chooser(label: str, name: str, chosen: str, none: str | None) -> Html:
-        options = [tag("option", none, value="")] if none else []
-        options += [
-            tag("option", f"{_when(row)}: {row.question}", value=row.run_id, selected=row.run_id == chosen)
-            for row in complete
-        ]
-        return tag("p", tag("label", label, for_=name), tag("select", *options, id=name, name=name))
 
-    form = tag(
-        "form",
-        chooser("From", "earlier", earlier, None),
-        chooser("To", "later", later, "the latest other run of that question"),
-        button("Compare"),
-        action="/diff",
-    )
-    told = tag("ul", *(tag("li", line) for line in lines), class_="changes") if lines else None
-    nothing = tag("p", "No run has a report yet.")
+def stopped_page(run_id: str, question: str, status: str, assessments: Sequence[Mapping[str, Any]]) -> str:
+    """A run without a report."""
     return page(
-        "Compare",
-        tag("h1", "What changed from one run to another"),
-        problem(wrong),
-        form if complete else nothing,
-        told,
-        here="/diff",
+        "stopped.html",
+        question=question,
+        run_id=run_id,
+        status=status,
+        can_resume=status in UNFINISHED,
+        assessments=assessments,
     )
+
+
+def report_page(
+    run_id: str, report: "ResearchReport", status: str | None, assessments: Sequence[Mapping[str, Any]]
+) -> str:
+    """A run's report, and everything that can be done with it."""
+    shown, first = _render_report(report.to_json())
+    return page(
+        "report.html",
+        title=report.title,
+        main=first,
+        question=report.research_question,
+        run_id=run_id,
+        status=status,
+        can_resume=status in UNFINISHED,
+        formats=[known.name for known in FORMATS],
+        assessments=assessments,
+        report=Markup(shown),  # noqa: S704  the report's own page, in which every text was escaped
+    )
+
+
+@lru_cache(maxsize=8)  # a reader goes back and forth between a few reports, whose pictures take seconds to draw
+def _render_report(content: str) -> tuple[str, str]:
+    """A report's JSON as markup, and the id of its first section; without pictures where matplotlib is missing."""
+    from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.report.model import ResearchReport  # noqa: PLC0415
+
+    def without_figures(block: Any) -> Any:
+        inner = getattr(block, "blocks", None)
+        if inner is None:
+            return block
+        return replace(block, blocks=tuple(without_figures(each) for each in inner if each.kind != "figure"))
+
+    document = ResearchReport.model_validate_json(content).to_tree()
+    try:
+        shown = page_html(document)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        shown = page_html(replace(document, sections=tuple(without_figures(each) for each in document.sections)))
+    return shown, document.sections[0].id

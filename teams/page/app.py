@@ -1,16 +1,14 @@
 """`willowbark serve`: pages in a browser, on loopback by default.
 
-What goes on in a run comes as server-sent events, which browsers take up again by themselves where they left off:
-https://html.spec.whatwg.org/multipage/server-sent-events.html. Pages load nothing from elsewhere and hold no script of
-their own: https://www.w3.org/TR/CSP3/.
+What happens in a run arrives as server-sent events, which browsers resume by themselves where they left off:
+https://html.spec.whatwg.org/multipage/server-sent-events.html. Pages load nothing from elsewhere and hold no inline
+script: https://www.w3.org/TR/CSP3/.
 """
 
 import asyncio
 import json
 import mimetypes
 import os
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,18 +28,17 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
 
 from ..exports import format_of, render
-from ..faces.export_command import UNFINISHED, WORKSPACE, report_in, rows_of
-from ..faces.runs_command import compared
-from ..ledger import DEFAULT_PATH, Ledger, Run
+from ..faces.runs import UNFINISHED, compare_runs, list_runs, load_report, runs_in_ledger
+from ..ledger import Ledger
 from ..run.options import RunOptions
 from ..run.workspace import RUN_ID
-from . import run_views, tags, views
+from . import views
 from .guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, tell_token, token_from
-from .runs import LiveRun, Runs
+from .live_runs import LiveRun, LiveRuns
 
 TOKEN_VARIABLE = "WILLOWBARK_PAGE_TOKEN"  # noqa: S105  its name, not the token
 _LONGEST_FORM = 65_536  # bytes; a question has 2,000 characters
-_BEAT_S = 1.0  # between two looks of a page at a run in which nothing happens: its clock goes on
+_BEAT_S = 1.0  # between two updates of a page while nothing happens: its clock goes on
 _PAUSE_S = 0.1  # between two updates of a page: people gain nothing from more
 _STOP_S = 2  # for requests under way when the server ends
 _SETTLE_S = 10.0  # for runs to keep what they found
@@ -55,7 +52,6 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_TO_KEEP = {"Cache-Control": "max-age=31536000, immutable"}  # its address changes with it
 _NUMBERS: Mapping[str, Callable[[str], float]] = {
     "max_iterations": int,
     "max_tokens": int,
@@ -65,13 +61,13 @@ _NUMBERS: Mapping[str, Callable[[str], float]] = {
 
 
 class Pages:
-    """The addresses of the pages, and what each answers.
+    """The addresses of the pages, and the answer of each.
 
     Args:
         runs: of the server.
     """
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: LiveRuns) -> None:
         self._runs = runs
 
     def application(self) -> Starlette:
@@ -93,22 +89,24 @@ class Pages:
         }
         routes = [Route(path, answer, methods=["GET"]) for path, answer in get.items()]
         routes += [Route(path, answer, methods=["POST"]) for path, answer in post.items()]
-        wrong: dict[Any, Any] = {HTTPException: _refused, UsageError: _unusable, Exception: _fault}
-        return Starlette(routes=routes, exception_handlers=wrong, lifespan=self._open)
+        return Starlette(
+            routes=routes,
+            exception_handlers={HTTPException: _error_page, UsageError: _error_page, Exception: _error_page},
+            lifespan=self._lifespan,
+        )
 
     @asynccontextmanager
-    async def _open(self, _: Starlette) -> AsyncIterator[None]:
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         self._runs.make_ready()
         yield
-        await self._runs.settled(_SETTLE_S)
+        await self._runs.settle(_SETTLE_S)
 
     async def question(self, request: Request) -> Response:
         """The form."""
-        given = parse_qs(request.url.query)
-        return HTMLResponse(views.ask_page(self._runs.settings, given, self._runs.under_way))
+        return HTMLResponse(views.ask_page(self._runs.settings, parse_qs(request.url.query), self._runs.under_way))
 
     async def ask(self, request: Request) -> Response:
-        """Begin a run; what cannot be asked comes back as it was filled in."""
+        """Begin a run; invalid input is reported above the form, which keeps its entries."""
         given = await _form(request)
         try:
             run = await self._runs.ask(self._runs.options_with(choices(given)))
@@ -119,67 +117,84 @@ class Pages:
 
     async def history(self, _: Request) -> Response:
         """Every run."""
-        rows = await asyncio.to_thread(rows_of, self._runs.root)
-        return HTMLResponse(views.history_page(rows, self._runs.under_way))
+        rows = await asyncio.to_thread(list_runs, self._runs.root)
+        return HTMLResponse(views.page("runs.html", title="Runs", here="/runs", rows=rows, live=self._runs.under_way))
 
     async def diff(self, request: Request) -> Response:
         """What changed from one run to another."""
         earlier, later = (request.query_params.get(name, "") for name in ("earlier", "later"))
-        rows, lines, wrong = await asyncio.to_thread(rows_of, self._runs.root), list[str](), None
+        rows, lines, wrong = await asyncio.to_thread(list_runs, self._runs.root), list[str](), None
         if earlier:
             try:
-                lines = await asyncio.to_thread(compared, earlier, later or None)
+                lines = await asyncio.to_thread(compare_runs, earlier, later or None)
             except UsageError as error:
                 wrong = str(error)
-        return HTMLResponse(views.diff_page(rows, earlier, later, lines, wrong), 400 if wrong else 200)
+        shown = {
+            "rows": [row for row in rows if row.status in ("complete", None)],
+            "earlier": earlier,
+            "later": later,
+            "lines": lines,
+            "wrong": wrong,
+        }
+        return HTMLResponse(views.page("compare.html", title="Compare", here="/diff", **shown), 400 if wrong else 200)
 
     async def run(self, request: Request) -> Response:
-        """A run: what goes on in it, or its report."""
+        """A run: its progress, or its report."""
         run_id = _run_id(request)
         live = self._runs.known.get(run_id)
         if live is not None and live.outcome is None:
-            return HTMLResponse(run_views.live_page(live))
-        return HTMLResponse(await asyncio.to_thread(_standing, run_id, self._runs.root))
+            return HTMLResponse(views.page("live.html", question=live.question, run=live))
+        return HTMLResponse(await asyncio.to_thread(_ended_run_page, run_id, self._runs.root))
 
     async def events(self, request: Request) -> Response:
-        """What is told of a run, from where the reader left."""
+        """The events of a run, from where the reader left off."""
         run_id = _run_id(request)
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
-        live = self._runs.known.get(run_id)
-        stream = told(live, after) if live is not None else _gone(await asyncio.to_thread(_status, run_id))
-        return StreamingResponse(stream, media_type="text/event-stream")
+        if (live := self._runs.known.get(run_id)) is not None:
+            return StreamingResponse(event_stream(live, after), media_type="text/event-stream")
+        runs = await asyncio.to_thread(runs_in_ledger)
+        status = next((run.status for run in runs if run.run_id == run_id), "folder only")
+        return Response(
+            _event("gone" if status in UNFINISHED else "end", status=status), media_type="text/event-stream"
+        )
 
     async def cancel(self, request: Request) -> Response:
-        """Have a run report what it found until now."""
+        """Have a run report what it found so far."""
         run_id = _run_id(request)
         if (live := self._runs.known.get(run_id)) is not None:
             live.cancel()
         return _to_run(run_id)
 
     async def resume(self, request: Request) -> Response:
-        """Go on with a run."""
+        """Resume a run."""
         return _to_run((await self._runs.resume(_run_id(request))).run_id)
 
     async def approve(self, request: Request) -> Response:
-        """Say which candidates the report should deal with."""
+        """Say which candidates the report should cover."""
         run_id, given = _run_id(request), await _form(request)
         live = self._runs.known.get(run_id)
         if live is None or live.request is None:
-            raise UsageError("nobody is asked any more: the run decided without an answer, or has ended")
+            raise UsageError("the question is closed: the run decided without an answer, or has ended")
         try:
             live.answer(live.request.only(*given.get("accepted", []), reason=_one(given, "reason")))
         except ValueError as error:
-            raise UsageError(f"the answer cannot be taken: {error}") from None
+            raise UsageError(f"the answer cannot be used: {error}") from None
         return _to_run(run_id)
 
     async def export(self, request: Request) -> Response:
-        """A run's report in one of its forms, or its material, to keep."""
+        """A run's report in another form, to keep."""
         run_id, name = _run_id(request), request.path_params["name"]
-        make = _material if name == WORKSPACE else _report_as
-        content, file_name = await asyncio.to_thread(make, run_id, name, self._runs.root)
-        kind = mimetypes.guess_type(file_name)[0] or "application/octet-stream"
-        to_keep = {"Content-Disposition": f'attachment; filename="{file_name}"'}
-        return Response(content, media_type=kind, headers=to_keep)
+        file_name = format_of(name).file_name
+
+        def make() -> bytes:
+            return render(load_report(self._runs.root, run_id), name)
+
+        content = await asyncio.to_thread(make)
+        return Response(
+            content,
+            media_type=mimetypes.guess_type(file_name)[0] or "application/octet-stream",
+            headers={"Content-Disposition": f'attachment; filename="{run_id}-{file_name}"'},
+        )
 
 
 async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], None]) -> None:
@@ -187,21 +202,21 @@ async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], 
 
     Args:
         options: of every run, without a question.
-        host: the address to listen at; one that is not the loopback's wants a token.
+        host: the address to listen on; non-loopback addresses require a token.
         port: 0 takes a free one.
-        say: told the address, and the token where one is wanted.
+        say: gets the address, and the token where one is required.
 
     Raises:
         UsageError: settings, keys or the token are at fault, or the address can't be had.
     """
-    runs, named = Runs(options), token_from(os.environ, TOKEN_VARIABLE)
+    runs, token = LiveRuns(options), token_from(os.environ, TOKEN_VARIABLE)
     is_open = host not in LOOPBACK
     with listening_at(host, port) as listening:
         shown = f"[{host}]" if ":" in host else host
         say(f"Willowbark at http://{shown}:{listening.getsockname()[1]}/ (Ctrl-C ends it)")
         app: ASGIApp = Pages(runs).application()
-        if named or is_open:
-            token = tell_token(named, TOKEN_VARIABLE, say)
+        if token or is_open:
+            token = tell_token(token, TOKEN_VARIABLE, say)
             app = Tokened(app, token, TOKEN_VARIABLE, entry=Entry(token))
         config = uvicorn.Config(
             Guarded(Sealed(app), any_name=is_open),
@@ -214,7 +229,7 @@ async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], 
 
 
 class Sealed:
-    """An application whose answers say what a browser may do with them."""
+    """An application whose answers carry the security headers."""
 
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
@@ -222,43 +237,46 @@ class Sealed:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
 
-        async def sealed(message: Message) -> None:
+        async def send_sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._inner(scope, receive, sealed)
+        await self._inner(scope, receive, send_sealed)
 
 
 class Entry:
-    """Asks browsers for the token, and has them keep what stands for it."""
+    """Asks browsers for the token, and gives them a cookie for it."""
 
     def __init__(self, token: str) -> None:
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request of somebody without the token; the style sheet is for everybody."""
+        """Answer a request without the token; static files are for everybody."""
         request = Request(scope, receive)
-        answer: Response = HTMLResponse(tags.entry(wrong=False), 401, {"WWW-Authenticate": "Bearer"})
         if request.url.path.startswith("/static/"):
             request.scope["path_params"] = {"name": request.url.path.removeprefix("/static/")}
-            answer = await static(request)
-        elif request.url.path == "/token" and request.method == "POST":
-            right = cookie_of(_one(await _form(request), "token").strip()) == cookie_of(self._token)
-            answer = RedirectResponse("/", 303) if right else HTMLResponse(tags.entry(wrong=True), 401)
-            if right:
-                answer.set_cookie(COOKIE, cookie_of(self._token), httponly=True, samesite="strict")
+            await (await static(request))(scope, receive, send)
+            return
+        is_entered = request.url.path == "/token" and request.method == "POST"
+        if is_entered and cookie_of(_one(await _form(request), "token").strip()) == cookie_of(self._token):
+            answer: Response = RedirectResponse("/", 303)
+            answer.set_cookie(COOKIE, cookie_of(self._token), httponly=True, samesite="strict")
+        else:
+            line = "That is not the token." if is_entered else None
+            form = views.page("notice.html", title="This server requires its token", token=True, line=line)
+            answer = HTMLResponse(form, 401, {"WWW-Authenticate": "Bearer"})
         await answer(scope, receive, send)
 
 
-async def told(run: LiveRun, after: str) -> AsyncIterator[str]:
-    """What is told of a run, as server-sent events, until it ends.
+async def event_stream(run: LiveRun, after: str) -> AsyncIterator[str]:
+    """A run as server-sent events, until it ends.
 
     Args:
         run: under way or ended.
-        after: the last event that the reader saw, `LIFE-NUMBER`; of another life, or none, they are told all of it.
+        after: id of the last event that the reader saw, `LIFE-NUMBER`; all are sent again where the life is another.
     """
     life, _, number = after.partition("-")
     sent = int(number) if life == run.life and number.isdecimal() else 0
@@ -266,24 +284,19 @@ async def told(run: LiveRun, after: str) -> AsyncIterator[str]:
         yield _event("again")
     asked = False
     while True:
-        yield _event("board", html=run_views.board(run))
+        yield _event("board", html=views.part("board", run))
         if (run.request is not None) is not asked:
             asked = not asked
-            yield _event("asked", html=run_views.approval(run.run_id, run.request) or "")
-        lines = run.told[sent:]
-        for sent, line in enumerate(lines, sent + 1):  # noqa: B020  goes on counting
-            yield _event("line", f"{run.life}-{sent}", html=run_views.log_line(line))
-        if run.outcome is not None and sent == len(run.told):
-            yield _event("end")
-            return
-        if sent == len(run.told):
+            yield _event("asked", html=views.part("approval", run.run_id, run.request).strip())
+        for event in run.events[sent:]:
+            sent += 1
+            yield _event("line", f"{run.life}-{sent}", html=views.log_line(event))
+        if sent == len(run.events):
+            if run.outcome is not None:
+                yield _event("end")
+                return
             await run.changed(_BEAT_S)
         await asyncio.sleep(_PAUSE_S)
-
-
-async def _gone(status: str) -> AsyncIterator[str]:
-    """Tells a reader that nobody here works on the run, and whether it can be gone on with."""
-    yield _event("gone" if status in UNFINISHED else "end", status=status)
 
 
 def _event(kind: str, number: str | None = None, **data: str) -> str:
@@ -292,26 +305,26 @@ def _event(kind: str, number: str | None = None, **data: str) -> str:
 
 
 async def static(request: Request) -> Response:
-    """A style sheet, or the script: a page that is open needs no server to find that it is gone."""
+    """A style sheet, or the script; browsers may keep it, as its address changes with it."""
     name = request.path_params["name"]
-    if name not in tags.STATIC:
+    if name not in views.STATIC:
         raise HTTPException(404)
-    return Response(tags.static(name), media_type=mimetypes.guess_type(name)[0], headers=_TO_KEEP)
+    kept = {"Cache-Control": "max-age=31536000, immutable"}
+    return Response(views.static_file(name), media_type=mimetypes.guess_type(name)[0], headers=kept)
 
 
 def choices(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The form as what `RunOptions` take; what is empty is left out.
+    """The form as `RunOptions` take it; empty fields are left out.
 
     Raises:
-        UsageError: a number that is none, or a pattern with a place left empty.
+        UsageError: a number that is none, or a pattern with an empty place.
     """
-    kind = _one(given, "kind")
     chosen: dict[str, Any] = {"question": _one(given, "question")}
-    for known, pattern in QUESTIONS.items():
-        if known == kind:
-            chosen["question"] = pattern.format(**{place: " ".join(_one(given, place).split()) for place in PLACES})
-            if missing := [place for place in PLACES if f"{{{place}}}" in pattern and not _one(given, place).strip()]:
-                raise UsageError(f"{missing[0].replace('_', ' ')}: say which one")
+    if pattern := QUESTIONS.get(_one(given, "kind")):  # type: ignore[call-overload]  # any text may come
+        for place in PLACES:
+            if f"{{{place}}}" in pattern and not _one(given, place).strip():
+                raise UsageError(f"{place.replace('_', ' ')}: say which one")
+        chosen["question"] = pattern.format(**{place: " ".join(_one(given, place).split()) for place in PLACES})
     for name in ("depth", "reader", "model"):
         if value := _one(given, name).strip():
             chosen[name] = value
@@ -320,7 +333,7 @@ def choices(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
             try:
                 chosen[name] = number(value)
             except ValueError:
-                raise UsageError(f"{name.replace('_', ' ')}: {value[:40]!r} is no such number") from None
+                raise UsageError(f"{name.replace('_', ' ')}: {value[:40]!r} is not a number") from None
     if given.get("sources"):
         chosen["sources"] = tuple(given["sources"])
     return {**chosen, "approve": bool(given.get("approve")) or None, "fresh": bool(given.get("fresh"))}
@@ -335,7 +348,7 @@ async def _form(request: Request) -> dict[str, list[str]]:
     async for piece in request.stream():
         body += piece
         if len(body) > _LONGEST_FORM:
-            raise HTTPException(413, "that is too long")
+            raise HTTPException(413, "The form is too long.")
     return parse_qs(body.decode(errors="replace"), max_num_fields=200)
 
 
@@ -346,60 +359,31 @@ def _run_id(request: Request) -> str:
     return run_id
 
 
-def _kept(run_id: str) -> Run | None:
-    """The run as the ledger has it; None where it does not."""
-    if not DEFAULT_PATH.is_file():
-        return None
+def _ended_run_page(run_id: str, root: Path) -> str:
+    """The page of a run that this server is not working on."""
+    run = next((run for run in runs_in_ledger() if run.run_id == run_id), None)
+    if run is None:
+        if not (root / run_id).is_dir():
+            raise HTTPException(404)
+        return views.report_page(run_id, load_report(root, run_id), None, [])
     with Ledger.existing() as ledger:
-        return next((run for run in ledger.runs() if run.run_id == run_id), None)
-
-
-def _status(run_id: str) -> str:
-    run = _kept(run_id)
-    return run.status if run else "folder only"
-
-
-def _standing(run_id: str, root: Path) -> str:
-    """The page of a run that this server does not work on."""
-    run, assessments = _kept(run_id), list[dict[str, Any]]()
-    if run is not None:
-        with Ledger.existing() as ledger:
-            turns = ledger.turns(run_id)
-        assessments = [turn.message["content"] for turn in turns if turn.type == "AssessmentMessage"]
-        if run.stop_reason is None or run.status == "running":
-            return run_views.stopped_page(run_id, run.question, run.status, assessments)
-    elif not (root / run_id).is_dir():
-        raise HTTPException(404)
-    return run_views.report_page(run_id, report_in(root, run_id), run.status if run else None, assessments)
-
-
-def _report_as(run_id: str, name: str, root: Path) -> tuple[bytes, str]:
-    """A report's form and its file's name."""
-    file_name = format_of(name).file_name
-    return render(report_in(root, run_id), name), f"{run_id}-{file_name}"
-
-
-def _material(run_id: str, name: str, _: Path) -> tuple[bytes, str]:
-    """A run's material as a zip file, and its name."""
-    from ..faces.workspace_export import write_workspace  # noqa: PLC0415  agents take most of a second
-
-    with tempfile.TemporaryDirectory() as place, Ledger.existing() as ledger:
-        write_workspace(ledger, run_id, Path(place))
-        return Path(shutil.make_archive(f"{place}/{name}", "zip", place, name)).read_bytes(), f"{run_id}-{name}.zip"
+        turns = ledger.turns(run_id)
+    assessments = [turn.message["content"] for turn in turns if turn.type == "AssessmentMessage"]
+    if run.stop_reason is None or run.status == "running":
+        return views.stopped_page(run_id, run.question, run.status, assessments)
+    return views.report_page(run_id, load_report(root, run_id), run.status, assessments)
 
 
 def _to_run(run_id: str) -> Response:
     return RedirectResponse(f"/runs/{run_id}", 303)
 
 
-def _refused(_: Request, error: HTTPException) -> Response:
-    lines = {404: "There is no such page.", 405: "That cannot be asked of this page."}
-    return HTMLResponse(tags.message(lines.get(error.status_code, error.detail)), error.status_code, error.headers)
-
-
-def _unusable(_: Request, error: UsageError) -> Response:
-    return HTMLResponse(tags.message(str(error)), 400)
-
-
-def _fault(_: Request, error: Exception) -> Response:
-    return HTMLResponse(tags.message(f"A fault of Willowbark itself ({type(error).__name__})."), 500)
+def _error_page(_: Request, error: Exception) -> Response:
+    """A page of one line."""
+    status, line, headers = 500, f"A fault of Willowbark itself ({type(error).__name__}).", None
+    if isinstance(error, UsageError):
+        status, line = 400, str(error)
+    elif isinstance(error, HTTPException):
+        known = {404: "There is no such page.", 405: "This page does not take that request."}
+        status, line, headers = error.status_code, known.get(error.status_code, error.detail), error.headers
+    return HTMLResponse(views.page("notice.html", title="That did not work", line=line), status, headers)

@@ -1,0 +1,448 @@
+"""`willowbark read FILE`: what each record of a file reports about each drug, one reading per line.
+
+Input: JSON lines, PubMed XML, MEDLINE (`.nbib`), RIS, CSV. A record that cannot be read is reported with its place and
+left out. Existing output is continued after its last record, whose readings must come out the same again.
+
+https://en.wikipedia.org/wiki/RIS_(file_format), https://www.nlm.nih.gov/bsd/mms/medlineelements.html
+"""
+
+import csv
+import io
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol, get_args
+from xml.etree.ElementTree import ParseError, tostring
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import iterparse
+
+from willowbark.tools.errors import SearchError, UsageError
+from willowbark.tools.lexicon import is_generic
+from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.numbers import statistics_of
+from willowbark.tools.reading.reading import Reading
+from willowbark.tools.sources.studies.pubmed_record import parse_articles
+
+from ..exports.evidence import cell
+from .terminal import Progress, complain
+
+Format = Literal["jsonl", "xml", "nbib", "ris", "csv"]
+_ENDINGS: dict[str, Format] = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".xml": "xml", ".nbib": "nbib", ".ris": "ris",
+    ".csv": "csv", ".tsv": "csv",
+}  # fmt: skip
+COLUMNS = (
+    "record", "id", "drug", "condition", "role", "verdict", "probability", "match", "kind", "effect", "comparator",
+    "hedged", "design", "participants", "quote", "in_figures", "statistics", "reader", "version",
+)  # fmt: skip
+_LONGEST = 16_000_000  # bytes of one line
+_PROGRESS_EVERY_S = 5.0
+_NAMES = {
+    "id": ("id", "pmid", "key", "accession number", "doi", "an", "c7", "do"),
+    "title": ("title", "article title", "primary title", "ti", "t1", "ct", "btl"),
+    "text": ("text", "abstract", "abstract note", "ab", "n2"),
+    "drug": ("drug",),
+    "condition": ("condition",),
+    "publication_types": ("publication_types", "publication type", "publication types", "pt", "m3"),
+}
+"""Names of columns, fields and tags, in lower case; the first that has a value counts."""
+_Rows = Iterator[tuple[str, Mapping[str, Any] | str]]
+"""Place and fields of each record, or why it cannot be read."""
+_TAG = re.compile(r"([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
+"""A line of RIS (`TI  - …`) or MEDLINE (`TI  - …`, `PMID- …`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputRecord:
+    """A record of an input file."""
+
+    id: str | int
+    """As the file gives it, otherwise the record's number in the file."""
+    title: str
+    text: str
+    drug: str | None = None
+    condition: str | None = None
+    publication_types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A record that cannot be read."""
+
+    place: str
+    """`line 4` or `record 4`."""
+    why: str
+
+
+class DocumentReader(Protocol):
+    """Reads a parsed record for one drug and one condition."""
+
+    def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
+        """Read a record."""
+
+
+@dataclass
+class Count:
+    """Numbers of records and readings."""
+
+    records: int = 0
+    readings: int = 0
+    unread: int = 0
+    silent: int = 0
+    """Records that name no known drug or condition."""
+
+
+def read_file(
+    file: Path,
+    reader: DocumentReader,
+    *,
+    form: str | None = None,
+    condition: str | None = None,
+    to: str = "jsonl",
+    out: Path | None = None,
+    quiet: bool = False,
+) -> Count:
+    """Read every record of a file and write the readings.
+
+    Args:
+        file: `-` is standard input.
+        reader: reads each record.
+        form: input format; None: by the ending.
+        condition: for records that name none of their own; None: the conditions named in the text.
+        to: `jsonl` or `csv`.
+        out: None is standard output.
+        quiet: show no progress.
+
+    Raises:
+        UsageError: the file cannot be opened, is not in its format or holds no readable record, or the output holds
+            other readings.
+    """
+    if to not in ("jsonl", "csv"):
+        raise UsageError(f"--to {to} is not known; it is jsonl or csv")
+    if condition is not None and not condition.strip():
+        raise UsageError("--condition is empty")
+    format_, count = format_of(file, form), Count()
+    name = "standard input" if str(file) == "-" else str(file)
+    with ExitStack() as stack:
+        source = sys.stdin.buffer if str(file) == "-" else stack.enter_context(_open(file, "rb", "read"))
+        output = stack.enter_context(_Output(out, to))
+        progress = stack.enter_context(Progress(quiet=quiet))
+        began = shown_at = time.monotonic()
+        for record in records_in(source, format_):
+            count.records += 1
+            if isinstance(record, Unreadable):
+                count.unread += 1
+                complain(f"{name}, {record.place}: {record.why}; left out")
+            elif count.records >= output.last:
+                rows = [_row(count.records, record, reading) for reading in _read(record, condition, reader)]
+                count.silent += not rows
+                count.readings += output.write(count.records, rows)
+            if (now := time.monotonic()) - shown_at > _PROGRESS_EVERY_S:
+                shown_at = now
+                progress.print_line(f"{count.records:,} records, {count.readings:,} readings, {now - began:.0f} s")
+        if count.records < output.last:
+            raise UsageError(f"{out} goes on beyond the end of {name}: it holds other readings")
+        if count.unread and count.unread == count.records:
+            raise UsageError(f"nothing in {name} can be read as {format_}")
+        parts = [f"{count.records:,} records, {count.readings:,} readings"]
+        parts += [f"{output.kept:,} were already there"] if output.kept else []
+        parts += [f"{count.unread:,} unreadable records left out"] if count.unread else []
+        parts += [f"{count.silent:,} records name no known drug or condition"] if count.silent else []
+        progress.print_line("; ".join(parts))
+    return count
+
+
+def format_of(path: Path, form: str | None) -> Format:
+    """The format of a file: as named, otherwise by its ending; standard input is JSON lines.
+
+    Raises:
+        UsageError: neither tells.
+    """
+    known = get_args(Format)
+    if form is not None and form not in known:
+        raise UsageError(f"--format {form} is not known; it is one of {', '.join(known)}")
+    found = form or ("jsonl" if str(path) == "-" else _ENDINGS.get(path.suffix.lower()))
+    if found is None:
+        raise UsageError(f"the format of {path.name} cannot be told from its ending; use --format {'|'.join(known)}")
+    return found  # type: ignore[return-value]  # one of them, as checked above
+
+
+def records_in(stream: BinaryIO, form: Format) -> Iterator[InputRecord | Unreadable]:
+    """Read the records of a stream one at a time.
+
+    Raises:
+        UsageError: the stream as a whole is not in this format.
+    """
+    readers: dict[Format, Callable[[BinaryIO], _Rows]] = {
+        "jsonl": _json_rows, "xml": _xml_rows, "nbib": _tagged_rows, "ris": _tagged_rows, "csv": _csv_rows,
+    }  # fmt: skip
+    for order, (place, row) in enumerate(readers[form](stream), 1):
+        yield Unreadable(place, row) if isinstance(row, str) else _record(row, place, order)
+
+
+def _record(row: Mapping[str, Any], place: str, order: int) -> InputRecord | Unreadable:
+    fields = {str(name).strip().lower(): value for name, value in row.items() if value not in (None, "")}
+    found = {field: next((fields[name] for name in names if name in fields), "") for field, names in _NAMES.items()}
+    for name in ("title", "text", "drug", "condition"):
+        if not isinstance(found[name], str):
+            return Unreadable(place, f"{name} is not text")
+    types = found["publication_types"]
+    types = re.split("[|;]", types) if isinstance(types, str) else types
+    if not isinstance(types, list) or not all(isinstance(kind, str) for kind in types):
+        return Unreadable(place, "publication_types is not a list of texts")
+    own = found["id"] if found["id"] != "" else str(order)
+    if isinstance(own, bool) or not isinstance(own, str | int):
+        return Unreadable(place, "id is neither text nor a number")
+    title, text, drug, condition = (found[name] for name in ("title", "text", "drug", "condition"))
+    if not title.strip() and not text.strip():
+        return Unreadable(place, "neither title nor text")
+    try:
+        f"{own}{title}{text}{drug}{condition}".encode()
+    except UnicodeEncodeError:
+        return Unreadable(place, "holds half a character (a lone surrogate)")
+    kinds = tuple(kind.strip() for kind in types if kind.strip())
+    return InputRecord(own, title.strip(), text, drug.strip() or None, condition.strip() or None, kinds)
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
+    """The lines with their numbers; None for one that is too long."""
+    number = 0
+    while line := stream.readline(_LONGEST):
+        number += 1
+        whole = len(line) < _LONGEST
+        yield number, line.removeprefix(b"\xef\xbb\xbf" if number == 1 else b"") if whole else None
+        while not whole and line and not line.endswith(b"\n"):
+            line = stream.readline(_LONGEST)
+
+
+def _text_lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
+    """Lines as text: UTF-8, else Windows-1252, which spreadsheets and older reference managers write."""
+    for number, line in _lines(stream):
+        if line is None:
+            raise UsageError(f"line {number} is longer than 16 MB")
+        try:
+            yield number, line.decode()
+        except UnicodeDecodeError:
+            yield number, line.decode("cp1252", errors="replace")
+
+
+def _json_rows(stream: BinaryIO) -> _Rows:
+    for number, line in _lines(stream):
+        place = f"line {number}"
+        if line is None:
+            yield place, "longer than 16 MB"
+        elif line.strip():
+            try:
+                row = json.loads(line.decode())
+            except UnicodeDecodeError:
+                yield place, "not UTF-8"
+            except (ValueError, RecursionError):
+                yield place, "not JSON"
+            else:
+                yield place, row if isinstance(row, dict) else "not an object"
+
+
+def _csv_rows(stream: BinaryIO) -> _Rows:
+    csv.field_size_limit(_LONGEST)
+    lines = _text_lines(stream)
+    first = next(lines, (1, ""))[1]
+    mark = max((",", "\t", ";"), key=first.count)
+    header = [name.strip().lower() for name in next(csv.reader([first], delimiter=mark), [])]
+    if first.strip() and not set(header) & {*_NAMES["title"], *_NAMES["text"]}:
+        raise UsageError("the table's first line names neither a column title nor a column text or abstract")
+    rows = csv.reader((line for _, line in lines), delimiter=mark)
+    while True:
+        place = f"line {rows.line_num + 2}"
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield place, f"not CSV ({error})"
+            continue
+        if len(row) > len(header):
+            yield place, f"{len(row)} cells under {len(header)} columns"
+        elif any(cell.strip() for cell in row):
+            yield place, dict(zip(header, row, strict=False))
+
+
+def _tagged_rows(stream: BinaryIO) -> _Rows:
+    """Records of RIS, each from `TY` to `ER`, or of MEDLINE, each from `PMID` to an empty line."""
+    fields: dict[str, list[str]] = {}
+    tag, begun, is_ris = "", 0, False
+    for number, line in chain(_text_lines(stream), [(0, "")]):
+        found = _TAG.match(line)
+        is_start = found is not None and found[1] in ("TY", "PMID")
+        if fields and (is_start or not number or (not line.strip() and not is_ris) or (found and found[1] == "ER")):
+            is_cut = is_ris and not (found and found[1] == "ER")
+            single = {name.lower(): values[0] for name, values in fields.items()}
+            types = [kind for name in ("PT", "M3") for kind in fields.get(name, ())]
+            yield f"line {begun}", "no 'ER  -' ends it" if is_cut else {**single, "publication_types": types}
+            fields, tag = {}, ""
+        if found is not None and found[1] != "ER":
+            if is_start:
+                begun, is_ris = number, found[1] == "TY"
+            tag = found[1]
+            fields.setdefault(tag, []).append(found[2].strip())
+        elif tag and line.strip():  # a long field goes on
+            fields[tag][-1] = f"{fields[tag][-1]} {line.strip()}"
+        elif line.strip() and not found:
+            raise UsageError(f"line {number} belongs to no record: RIS begins one with 'TY  - ', MEDLINE with 'PMID- '")
+
+
+def _xml_rows(stream: BinaryIO) -> _Rows:
+    order = 0
+    try:
+        for _, element in iterparse(stream, forbid_dtd=False):
+            if element.tag not in ("PubmedArticle", "PubmedBookArticle"):
+                continue
+            order += 1
+            try:
+                parsed = parse_articles(b"<PubmedArticleSet>" + tostring(element) + b"</PubmedArticleSet>")
+            except SearchError as error:
+                yield f"record {order}", error.reason
+            else:
+                if not parsed.records:
+                    yield f"record {order}", parsed.unread[0] if parsed.unread else "no article"
+                for record in parsed.records:
+                    types = record.paper.publication_types if record.paper else []
+                    text = record.content.partition("\n\n")[2]
+                    row = {"id": record.record.pmid, "title": record.citation.title, "text": text}
+                    yield f"record {order}", {**row, "publication_types": list(types)}
+            element.clear()
+    except (ParseError, DefusedXmlException) as error:
+        if order:
+            yield f"record {order + 1}", f"the XML ends or breaks here ({error})"
+    if not order:
+        raise UsageError("the XML holds no PubMed articles")
+
+
+def _open(path: Path, mode: str, verb: str) -> BinaryIO:
+    try:
+        return path.open(mode)  # type: ignore[return-value]  # modes are binary
+    except OSError as error:
+        raise UsageError(f"{path} can't be {verb} ({error.strerror})") from None
+
+
+def _read(record: InputRecord, asked_about: str | None, reader: DocumentReader) -> Iterator[Reading]:
+    """A reading for each drug and condition of a record."""
+    document = Document(record.title, record.text, record.publication_types)
+    drugs = [record.drug] if record.drug else list(dict.fromkeys(name for name, _, _ in document.drugs))
+    condition = record.condition or asked_about
+    named = dict.fromkeys(name for name, _, _ in document.conditions if not is_generic(name))
+    for drug in drugs:
+        for each in [condition] if condition else named:
+            yield reader.read_document(document, drug, each, str(record.id))
+
+
+def _row(order: int, record: InputRecord, reading: Reading) -> dict[str, Any]:
+    """A reading as it is written."""
+    passages = [passage for passage in (*reading.passages, reading.in_figures) if passage]
+    figures = reading.statistics or tuple(one for passage in passages for one in statistics_of(passage))
+    return {
+        "record": order,
+        "id": record.id,
+        **{name: getattr(reading, name) for name in COLUMNS[2:14]},
+        "probability": round(reading.probability, 4),
+        "passages": [passage.model_dump() for passage in reading.passages],
+        "in_figures": reading.in_figures and reading.in_figures.model_dump(),
+        "statistics": [figure.model_dump() for figure in figures],
+        "reader": reading.reader,
+        "version": reading.version,
+    }
+
+
+def _csv_line(cells: Sequence[Any]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow([cell("" if value is None else value) for value in cells])
+    return text.getvalue().encode()
+
+
+class _Output:
+    """Appends whole lines to what the output already holds.
+
+    Attributes:
+        last: number of the last record with a reading there; 0 for none.
+        kept: how many readings are there.
+    """
+
+    def __init__(self, path: Path | None, to: str) -> None:
+        self._path, self._to = path, to
+        self.last, self.kept = 0, 0
+        self._there: list[bytes] = []  # lines of the last record
+        self._file: BinaryIO = sys.stdout.buffer
+
+    def __enter__(self) -> "_Output":
+        head = _csv_line(COLUMNS) if self._to == "csv" else b""
+        end = 0
+        if self._path is not None:
+            self._file = _open(self._path, "r+b" if self._path.exists() else "w+b", "written")
+            try:
+                end = self._find_end(head)
+            except UsageError:
+                self._file.close()
+                raise
+            self._file.seek(end)
+            self._file.truncate()
+        if not end:
+            self._file.write(head)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._path is not None:
+            self._file.close()
+
+    def _find_end(self, head: bytes) -> int:
+        """Note the last record that is there; gives where its last whole line ends."""
+        end = 0
+        for number, line in enumerate(self._file):
+            if not line.endswith(b"\n"):
+                break
+            end += len(line)
+            if head and number == 0 and line == head:
+                continue
+            try:
+                record = int(line.split(b",", 1)[0]) if head else json.loads(line)["record"]
+            except (ValueError, TypeError, KeyError):
+                record = None
+            if not isinstance(record, int) or record < max(1, self.last) or (head and number == 0):
+                raise UsageError(f"{self._path} exists and holds no readings as {self._to}; name another file")
+            self._there = [*self._there, line] if record == self.last else [line]
+            self.last = record
+            self.kept += 1
+        return end
+
+    def write(self, record: int, rows: Sequence[dict[str, Any]]) -> int:
+        """Write the lines of a record that are not yet there; gives their number.
+
+        Raises:
+            UsageError: the output holds other lines of this record.
+        """
+        if self._to == "jsonl":
+            lines = [json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows]
+        else:
+            lines = [_csv_line([_cells(row)[name] for name in COLUMNS]) for row in rows]
+        there = self._there if record == self.last else []
+        if lines[: len(there)] != there:
+            raise UsageError(f"{self._path} holds readings of other input, options or reader; name another file")
+        self._file.write(b"".join(lines[len(there) :]))
+        if self._path is None:
+            self._file.flush()
+        return len(lines) - len(there)
+
+
+def _cells(row: dict[str, Any]) -> dict[str, Any]:
+    """A reading for a table: passages as one quote, figures and statistics as written."""
+    return {
+        **row,
+        "quote": " … ".join(passage["text"] for passage in row["passages"]),
+        "in_figures": row["in_figures"] and row["in_figures"]["text"],
+        "statistics": "; ".join(figure["written"] for figure in row["statistics"]),
+    }

@@ -1,0 +1,313 @@
+"""Earlier runs: find one, list them, read a report again, compare two."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from willowbark.tools.enclosure import one_line
+from willowbark.tools.errors import UsageError
+
+from ..config import Settings
+from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
+from ..run.workspace import RUN_ID, RunFolder
+from .terminal import write_out
+
+if TYPE_CHECKING:
+    from willowbark.agents.report.model import ResearchReport
+
+LATEST = "last"  # in place of a run id
+UNFINISHED = ("interrupted", "cancelled", "failed")  # can be resumed
+_REPORT = "report.json"
+_TIME_LENGTH = len("20251122-055548")  # run ids begin with the time
+
+
+def runs_in_ledger() -> list[Run]:
+    """The runs in this folder's ledger, newest first; empty where there is no ledger."""
+    if not DEFAULT_PATH.is_file():
+        return []
+    with Ledger.existing() as ledger:
+        return ledger.runs()
+
+
+def run_ids(root: Path, others: Iterable[str] = ()) -> list[str]:
+    """Ids of all runs, newest first.
+
+    Args:
+        root: holds the run folders.
+        others: ids of runs that may lack a folder.
+
+    Raises:
+        UsageError: the folder cannot be read.
+    """
+    try:
+        folders = [path for path in root.iterdir() if path.is_dir() and not path.is_symlink()]
+    except FileNotFoundError:
+        folders = []
+    except OSError as error:
+        raise UsageError(f"{root}: cannot be read ({error.strerror or error})") from None
+    return sorted({path.name for path in folders if RUN_ID.fullmatch(path.name)}.union(others), reverse=True)
+
+
+def match_run(run: str, ids: Sequence[str]) -> str:
+    """The id that was meant by an id, the beginning of one, or `last` (the first id); as typed where none fits.
+
+    Raises:
+        UsageError: several ids begin so.
+    """
+    if run == LATEST and ids and LATEST not in ids:
+        return ids[0]
+    fitting = sorted({run_id for run_id in ids if run_id.startswith(run)})
+    if run in ids or not fitting:
+        return run
+    if len(fitting) > 1:
+        raise UsageError(f"{run!r} may be {', '.join(fitting[:3])}; give more of the id")
+    return fitting[0]
+
+
+def find_run(run: str, *, unfinished: bool = False) -> str:
+    """The id of a run in the ledger, by its id, the beginning of it, or `last`.
+
+    Args:
+        run: as typed.
+        unfinished: take the latest unfinished run for `last`, where there is one.
+
+    Raises:
+        LedgerError: there is no ledger.
+        UsageError: several runs begin so.
+    """
+    with Ledger.existing() as ledger:
+        try:
+            runs = ledger.runs()
+        except LedgerError:
+            if run == LATEST:
+                raise
+            return run  # another run's damaged row does not matter to a run that is named
+    first = [each.run_id for each in runs if unfinished and each.status in UNFINISHED]
+    return match_run(run, [*first, *(each.run_id for each in runs)])
+
+
+def find_report(root: Path, run: str) -> str:
+    """The id of a run with a folder or in the ledger; `last` is the newest one with a report.
+
+    Raises:
+        UsageError: no run has a report, or several begin so.
+    """
+    if RUN_ID.fullmatch(run) and (root / run / _REPORT).is_file():
+        return run
+    runs = {each.run_id: each for each in runs_in_ledger()}
+    ids = run_ids(root, runs)
+    if run != LATEST or LATEST in ids:
+        return match_run(run, ids)
+    for run_id in ids:
+        if (root / run_id / _REPORT).is_file() or (run_id in runs and runs[run_id].stop_reason is not None):
+            return run_id
+    raise UsageError(f"{root}: no run there has a report")
+
+
+def load_report(root: Path, run_id: str) -> "ResearchReport":
+    """The report of a run, from its folder or else the ledger.
+
+    Raises:
+        UsageError: neither has one that can be read.
+    """
+    try:
+        path = RunFolder.open(root, run_id).path / _REPORT
+        try:
+            return _parse_report(path.read_bytes(), str(path))
+        except FileNotFoundError:
+            raise UsageError(f'{path}: the run has no JSON report; keep "json" in [output] formats') from None
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except UsageError:
+        if not RUN_ID.fullmatch(run_id) or (report := restore_report(run_id, root)) is None:
+            raise
+        return report
+
+
+def restore_report(run_id: str, root: Path) -> "ResearchReport | None":
+    """The report that the ledger holds of a run, written into the run folder where that lacks it; None for none.
+
+    A run that is killed between its last commit and its files needs this.
+
+    Raises:
+        LedgerError: the ledger or its content is damaged.
+        UsageError: the report is not from this version.
+    """
+    if all(run.run_id != run_id or run.stop_reason is None for run in runs_in_ledger()):
+        return None
+    with Ledger.existing() as ledger:
+        content, settings = ledger.report(run_id), Settings.restored(ledger.run(run_id).settings)
+    if content is None:
+        return None
+    report = _parse_report(json.dumps(content).encode(), f"{DEFAULT_PATH}: run {run_id}")
+    with suppress(UsageError):  # a folder that cannot be written to does not prevent reading
+        folder = RunFolder.at(root, run_id)
+        folder.write_report(report, [f for f in settings.output.formats if not (folder.path / f"report.{f}").exists()])
+    return report
+
+
+def _parse_report(content: bytes, place: str) -> "ResearchReport":
+    from pydantic import ValidationError  # noqa: PLC0415  bad input is reported before this is loaded
+
+    from willowbark.agents.report.model import ResearchReport  # noqa: PLC0415
+
+    try:
+        return ResearchReport.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "its beginning"
+        raise UsageError(f"{place}: no report of this version of Willowbark ({first['msg']} at {where})") from None
+
+
+class RunRow(NamedTuple):
+    """A run in the list of runs, as text for people."""
+
+    run_id: str
+    name: str
+    """The id, cut to its time where that is unique."""
+    question: str
+    """Empty where only an unreadable report is left."""
+    candidates: str
+    """The first, and how many more; the status of a run without a report."""
+    certainty: str
+    cost: str
+    """Of the model: a dash for none, a question mark where the price is not known."""
+    time: str
+    """Seconds of work; empty for a run that is not in the ledger."""
+    status: str | None
+    """None for a run that is not in the ledger."""
+
+
+def list_runs(root: Path) -> list[RunRow]:
+    """Every run of the ledger and of the folder of run folders, newest first."""
+    runs = {run.run_id: run for run in runs_in_ledger()}
+    ids = run_ids(root, runs)
+    rows = []
+    for run_id in ids:
+        run, short = runs.get(run_id), run_id[:_TIME_LENGTH]
+        name = short if sum(other.startswith(short) for other in ids) == 1 else run_id
+        cost, certainty, question = "", "", run.question if run else ""
+        try:
+            path = root / run_id / _REPORT
+            restored = None if path.is_file() or not (run and run.stop_reason) else restore_report(run_id, root)
+            report = restored.model_dump(mode="json") if restored else json.loads(path.read_bytes())
+            first, *others = report["candidates"] or [None]
+            drugs = f"{first['name']}{f', {len(others)} more' if others else ''}" if first else "none"
+            certainty = first["certainty"] if first else ""
+            question = report["research_question"]
+            cost = format_cost([turn["cost_usd"] for turn in report.get("usage", [])])
+        except FileNotFoundError:
+            drugs = run.status if run else "no report"
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            drugs = "unreadable report"
+        took, status = (f"{run.spent_s:.0f} s", run.status) if run else ("", None)
+        rows.append(RunRow(run_id, name, one_line(question), one_line(drugs), one_line(certainty), cost, took, status))
+    return rows
+
+
+def format_cost(turns: Sequence[float | None]) -> str:
+    """What a run's language model cost in US dollars.
+
+    >>> format_cost([]), format_cost([0.004, 0.1]), format_cost([0.1, None])
+    ('–', '$0.10', '?')
+    """
+    priced = [cost for cost in turns if cost is not None]
+    return "–" if not turns else f"${sum(priced):.2f}" if len(priced) == len(turns) else "?"
+
+
+def print_runs(root: Path) -> None:
+    """Print a table of the runs, newest first, and how to resume those without a report."""
+    rows = list_runs(root)
+    if not rows:
+        write_out(f"No runs in {root}.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    for name in ("run", "question", "candidates", "certainty", "cost", "time"):
+        ratio = {"question": 3, "candidates": 2}.get(name)
+        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=ratio)
+        table.columns[-1].justify = "right" if name in ("cost", "time") else "left"
+    for row in rows:
+        table.add_row(*map(Text, row[1:-1]))
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.print(table)
+    for row in rows:
+        if row.status in UNFINISHED:
+            console.print(Text(f"{row.status}: willowbark resume {row.run_id}"), soft_wrap=True)
+
+
+def compare_runs(earlier: str, later: str | None) -> list[str]:
+    """What changed from one run to another, one line each.
+
+    Args:
+        earlier: a run.
+        later: another; None takes the latest other run of the same question, and the earlier of both first.
+
+    Raises:
+        LedgerError: no such run, one without a report, or none to compare with.
+    """
+    pair = [find_run(each) for each in (earlier, later) if each is not None]
+    with Ledger.existing() as ledger:
+        if later is None:
+            question, runs = ledger.run(pair[0]).question, ledger.runs()
+            alike = [
+                run.run_id
+                for run in runs
+                if run.question == question and run.status == "complete" and run.run_id != pair[0]
+            ]
+            if not alike:
+                raise LedgerError(
+                    f"no other run asked “{one_line(question)}”; ask it again with --fresh, or name a second run"
+                )
+            pair = [run.run_id for run in reversed(runs) if run.run_id in (pair[0], alike[0])]
+        reports = []
+        for run_id in pair:
+            if (report := ledger.report(run_id)) is None:
+                raise LedgerError(f"run {run_id} has no report; finish it with `willowbark resume {run_id}`")
+            reports.append(report)
+    return differences(*reports)
+
+
+def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
+    """What changed between two reports, given as JSON content, one line each."""
+    lines = [f"Question: {one_line(later['research_question'])}"]
+    if earlier["research_question"] != later["research_question"]:
+        lines.append(f"The earlier run asked: {one_line(earlier['research_question'])}")
+    before, after = (
+        {c["name"]: f"{c['evidence_quality']} ({c['certainty']})" for c in report["candidates"]}
+        for report in (earlier, later)
+    )
+    for name in sorted(before.keys() | after.keys()):
+        was, now = before.get(name, "not a candidate"), after.get(name, "not a candidate")
+        if was != now:
+            lines.append(f"Verdict: {name}: {was} → {now}")
+    old, new = _evidence(earlier), _evidence(later)
+    for key in sorted(old.keys() | new.keys()):
+        if key not in old:
+            lines.append(f"New: {key}: {new[key][0]}")
+        elif key not in new:
+            lines.append(f"Gone: {key}: {old[key][0]}")
+        elif old[key] != new[key]:
+            lines.append(f"Changed: {key}: {new[key][0]}")
+    return lines if len(lines) > 1 else [*lines, "Nothing moved: same evidence, same verdicts."]
+
+
+def _evidence(report: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+    """By record key: its title, and everything else in the report about it."""
+    found: dict[str, tuple[str, Any]] = {}
+    for row in report["references"]:
+        found[row["key"]] = (one_line(row["title"]), [{k: v for k, v in row.items() if k != "number"}])
+    for row in [*report["evidence_table"], *report["trials"]]:
+        found.setdefault(row["key"], (one_line(row["title"]), []))[1].append(row)
+    return found
+
+
+def without_clock(report: Mapping[str, Any]) -> dict[str, Any]:
+    """A report without the times at which it was made and its searches were sent."""
+    log = [{name: value for name, value in entry.items() if name != "asked_at"} for entry in report["search_log"]]
+    return {**report, "generated_at": None, "search_log": log}

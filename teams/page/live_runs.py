@@ -1,0 +1,368 @@
+"""The runs that the server is working on: each in a thread with a loop of its own, so that no page waits for one.
+
+Events of a run are kept while the server lives, so that a page that comes late or comes back sees all of them. What
+must outlive the server is in the ledger, as with every other face.
+"""
+
+import asyncio
+import secrets
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import ExitStack, aclosing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from autogen_core import CancellationToken
+
+from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.questions import validate_question
+from willowbark.tools.registry import title_of
+
+from ..config import Settings
+from ..events import AgentEvent
+from ..faces.ask import Outcome, follow, keep
+from ..faces.terminal import Board, source_of
+from ..ledger import DEFAULT_PATH, Ledger
+from ..run.options import RunOptions
+from ..run.workspace import RunFolder
+
+if TYPE_CHECKING:
+    from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest
+    from willowbark.agents.approver import ApproverAgent
+
+MOST_AT_ONCE = 6  # runs under way; each keeps a core busy while it reads
+_MOST_KEPT = 20  # ended runs whose events are kept
+_TEAM = ("literature", "trials", "mechanism", "judge", "report")
+_WIDTH = 1000  # of a timeline, whatever its width on the screen
+_SHORTEST = 4  # of a bar in it
+_Events = AsyncGenerator[AgentEvent, None]
+
+
+class Bar(NamedTuple):
+    """A time at work in a timeline."""
+
+    x: str
+    width: str
+    state: str
+    """`past` or `now`."""
+
+
+@dataclass(slots=True)
+class AgentTimeline:
+    """When one agent was at work."""
+
+    spans: list[list[float]] = field(default_factory=list)
+    """Begin and end of each time at work, in seconds since the run began; the present one has no end."""
+    status: str = ""
+    """What the agent does, or did last; empty before its first turn."""
+
+    def begin(self, now: float) -> None:
+        """At work from now on, unless it is already."""
+        if not self.spans or len(self.spans[-1]) == 2:
+            self.spans.append([now])
+
+    def end(self, now: float) -> None:
+        """No longer at work."""
+        if self.spans and len(self.spans[-1]) == 1:
+            self.spans[-1].append(now)
+
+    def bars(self, now: float) -> list[Bar]:
+        """The times at work as bars of a picture that spans the run so far."""
+        scale, bars = _WIDTH / max(now, 1.0), []
+        for begin, *end in self.spans:
+            width = max(((end[0] if end else now) - begin) * scale, _SHORTEST)
+            bars.append(Bar(f"{min(begin * scale, _WIDTH - _SHORTEST):.1f}", f"{width:.1f}", "past" if end else "now"))
+        return bars
+
+
+class LiveRun:
+    """A run under way and its events; for use in the server's loop.
+
+    Args:
+        folder: of the run, made.
+        question: as asked.
+
+    Attributes:
+        life: tells this life of the run from others: a resumed run repeats its earlier events.
+        board: the sources, and the current activity.
+        timelines: by agent.
+        rounds: the judge's assessments, as JSON content.
+        events: every event; without its data, except for searches.
+        request: the candidates that a person is asked about; None while nobody is.
+        outcome: result of the run; None while it goes on.
+    """
+
+    def __init__(self, folder: RunFolder, question: str) -> None:
+        self._ended_at: float | None = None
+        self.run_id, self.question, self.folder = folder.run_id, question, folder
+        self.life = secrets.token_hex(4)
+        self.board = Board(lambda: time.monotonic() if self._ended_at is None else self._ended_at)
+        self.timelines = {name: AgentTimeline() for name in _TEAM}
+        self.rounds: list[dict[str, Any]] = []
+        self.events: list[AgentEvent] = []
+        self.request: ApprovalRequest | None = None
+        self.outcome: Outcome | None = None
+        self.token = CancellationToken()
+        self._server_loop = asyncio.get_running_loop()
+        self._run_loop: asyncio.AbstractEventLoop | None = None
+        self._answer: asyncio.Future[ApprovalAnswer] | None = None
+        self._changed = asyncio.Event()
+        self._read_at = 0.0  # when the latest findings came: from then on the judge is at work
+
+    async def changed(self, seconds: float) -> None:
+        """Wait until something happens, at most so long."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), seconds)
+
+    def start(self, stream: Callable[[], _Events], settings: Settings) -> None:
+        """Start the run in a thread of its own; it goes on whether or not anybody looks."""
+
+        async def live() -> Outcome:
+            self._run_loop = asyncio.get_running_loop()
+            return await follow(stream(), lambda event: self._in_server(self._note, event), self.token)
+
+        def work() -> None:
+            outcome = Outcome(error="a fault of Willowbark itself; see the server's terminal")
+            try:
+                outcome = asyncio.run(live())
+                keep(outcome, self.folder, settings)
+            except UsageError as error:
+                outcome.error = str(error)
+            finally:
+                self.folder.discard_if_empty()
+                self._in_server(self._end, outcome)
+
+        threading.Thread(target=work, name=self.run_id, daemon=True).start()
+
+    def cancel(self) -> None:
+        """Ask for a report of what was found so far."""
+        self._in_run(self.token.cancel)
+
+    def answer(self, answer: "ApprovalAnswer") -> None:
+        """Pass on what a person decided; nothing where nobody is asked any more."""
+        if (waiting := self._answer) is not None:
+            self._in_run(lambda: None if waiting.done() else waiting.set_result(answer))
+
+    async def ask_person(self, request: "ApprovalRequest") -> "ApprovalAnswer":
+        """Show candidates on the page and wait for an answer; called by the run, in its own loop."""
+        self._answer = asyncio.get_running_loop().create_future()
+        self._in_server(self._ask, request)
+        try:
+            return await self._answer
+        finally:
+            self._answer = None
+            self._in_server(self._ask, None)
+
+    def _in_server(self, job: Callable[..., None], *arguments: Any) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._server_loop.call_soon_threadsafe(job, *arguments)
+
+    def _in_run(self, job: Callable[[], object]) -> None:
+        if self._run_loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._run_loop.call_soon_threadsafe(job)
+
+    def _note(self, event: AgentEvent) -> None:
+        self.board.note(event)
+        self._note_work(event, self.board.elapsed_s)
+        if event.verdict is not None:
+            self.rounds.append(event.verdict.model_dump(mode="json"))
+        if event.type != "streaming":
+            self.events.append(event if event.type == "searching" else event.model_copy(update={"data": None}))
+        self._notify()
+
+    def _note_work(self, event: AgentEvent, now: float) -> None:
+        """Note who is at work: specialists from a search to their findings, the judge from the last findings on."""
+        report = self.timelines["report"]
+        if event.type == "synthesizing":
+            report.begin(now)
+            report.status = "writing"
+        elif event.type == "complete":
+            for timeline in self.timelines.values():
+                timeline.end(now)
+            report.status = "written"
+        elif event.agent is not None:
+            timeline = self.timelines.setdefault(event.agent, AgentTimeline())
+            if event.call is not None:
+                timeline.begin(now)
+                source = source_of(event.call["tool"])
+                timeline.status = f"asking {title_of(source) if source else 'for single records'}"
+            elif event.verdict is not None:
+                timeline.spans.append([self._read_at, now])
+                timeline.status = f"{event.verdict.recommendation}, confidence {event.verdict.confidence:.2f}"
+            elif event.type == "progress" and event.data is None:
+                timeline.begin(now)
+                timeline.status = "asking you"
+            elif event.type == "progress":
+                timeline.end(now)
+                self._read_at = now
+                timeline.status = event.message.removeprefix(f"{event.agent}, ")
+
+    def _ask(self, request: "ApprovalRequest | None") -> None:
+        self.request = request
+        self._notify()
+
+    def _end(self, outcome: Outcome) -> None:
+        outcome.events.clear()  # they hold every record; what the page shows is in `events`
+        self.outcome, self._ended_at = outcome, time.monotonic()
+        self._notify()
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class LiveRuns:
+    """The runs of one server, in the current folder's workspace.
+
+    Args:
+        options: of every run, without a question.
+
+    Attributes:
+        settings: of the options.
+        known: runs under way and the latest that ended, by id.
+
+    Raises:
+        UsageError: settings or keys are at fault.
+    """
+
+    def __init__(self, options: RunOptions) -> None:
+        self.settings = options.chosen()
+        self.known: dict[str, LiveRun] = {}
+        self._options = options.model_copy(update={"settings": self.settings})
+        self._open = ExitStack()
+        self._endpoints: asyncio.Task[Endpoints] | None = None
+        if options.endpoints is None and self.settings.library.path is None:
+            Endpoints.public().require(self.settings.tools.sources)
+
+    def make_ready(self) -> None:
+        """Load the team and open the sources in the background."""
+
+        def load() -> Endpoints:
+            from ..run import research, resume  # noqa: F401, PLC0415  the team takes seconds, and pages need none of it
+
+            return self._open.enter_context(self._options.sources_at(self.settings))
+
+        self._endpoints = asyncio.create_task(asyncio.to_thread(load))
+
+    @property
+    def root(self) -> Path:
+        """Where run folders are made."""
+        return self.settings.output.directory
+
+    def options_with(self, choices: Mapping[str, Any]) -> RunOptions:
+        """The server's options with somebody's choices.
+
+        Raises:
+            UsageError: an invalid choice.
+        """
+        return RunOptions.of(self._options, choices)
+
+    @property
+    def under_way(self) -> list[LiveRun]:
+        """The runs that have not ended, the latest first."""
+        return [run for run in reversed(self.known.values()) if run.outcome is None]
+
+    async def ask(self, options: RunOptions) -> LiveRun:
+        """Begin a run.
+
+        Raises:
+            UsageError: question, options, model, ledger or folder are at fault, or too many runs are under way.
+        """
+        settings, question = options.chosen(), validate_question(options.question or "")
+        endpoints = await self._room_and_sources()
+        run = LiveRun(RunFolder.create(settings.output.directory, question), question)
+
+        def stream() -> _Events:
+            from ..run.research import research_stream  # noqa: PLC0415
+
+            given = {
+                "settings": settings,
+                "ledger": DEFAULT_PATH,
+                "run_id": run.run_id,
+                "endpoints": endpoints,
+                "approve": _approver(run, settings),
+                "cancellation_token": run.token,
+            }
+            return research_stream(options.model_copy(update=given))
+
+        return await self._begin(run, stream, settings)
+
+    async def resume(self, run_id: str) -> LiveRun:
+        """Resume a run, or join it where it is under way.
+
+        Raises:
+            UsageError: no such run, a complete one, one that another process works on, or too many are under way.
+        """
+        if (run := self.known.get(run_id)) is not None and run.outcome is None:
+            return run
+        with Ledger.existing() as ledger:
+            kept = ledger.run(run_id)
+        settings, endpoints = Settings.restored(kept.settings), await self._room_and_sources()
+        run = LiveRun(RunFolder.at(settings.output.directory, run_id), kept.question)
+
+        async def stream() -> _Events:
+            from ..run.resume import resume_stream  # noqa: PLC0415
+
+            approve = _approver(run, settings)
+            with Ledger.existing() as ledger:
+                resumed = resume_stream(
+                    run_id, ledger, approve=approve, cancellation_token=run.token, endpoints=endpoints
+                )
+                async with aclosing(resumed) as events:
+                    async for event in events:
+                        yield event
+
+        return await self._begin(run, stream, settings)
+
+    async def settle(self, seconds: float) -> None:
+        """Stop what is under way, and wait for it to keep what it found; it can be resumed."""
+        under_way = self.under_way
+        for run in under_way:
+            run.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                for run in under_way:
+                    while run.outcome is None:
+                        await run.changed(seconds)
+        self._open.close()
+
+    async def _room_and_sources(self) -> Endpoints:
+        if len(self.under_way) >= MOST_AT_ONCE:
+            raise UsageError(f"{MOST_AT_ONCE} runs are already under way; wait for one to end, or stop one")
+        assert self._endpoints is not None
+        return await asyncio.shield(self._endpoints)
+
+    async def _begin(self, run: LiveRun, stream: Callable[[], _Events], settings: Settings) -> LiveRun:
+        """Start a run and wait for its first event: without one, question, options, model or ledger are at fault."""
+        self.known.pop(run.run_id, None)
+        self.known[run.run_id] = run
+        run.start(stream, settings)
+        while not run.events and run.outcome is None:
+            await run.changed(60)
+        if not run.events and run.outcome is not None:
+            del self.known[run.run_id]
+            raise UsageError(run.outcome.error or "the run did not begin")
+        ended = [each.run_id for each in self.known.values() if each.outcome is not None]
+        for run_id in ended[:-_MOST_KEPT]:
+            del self.known[run_id]
+        return run
+
+
+def _approver(run: LiveRun, settings: Settings) -> "ApproverAgent | None":
+    """Asks whoever looks at the page, as long as the settings say; None where they ask nobody."""
+    research = settings.research
+    if not research.approve:
+        return None
+    from willowbark.agents.approver import ApproverAgent  # noqa: PLC0415  agents take most of a second
+
+    return ApproverAgent(
+        approve=run.ask_person,
+        decided_by="person",
+        via="page",
+        default=research.approval_default,
+        timeout_s=research.approval_timeout_s,
+    )

@@ -1,0 +1,366 @@
+"""Earlier runs from the command line: list, show, export, resume, replay, compare, forget; and how they refuse."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import QUESTION
+from exports_sample import sample
+from typer.testing import CliRunner, Result
+
+from willowbark.teams.exports import FORMATS, write_export
+from willowbark.teams.faces.cli import app
+from willowbark.teams.faces.runs import differences
+from willowbark.teams.ledger import DEFAULT_PATH, Ledger
+from willowbark.teams.ledger.database import pack
+from willowbark.tools.errors import UsageError
+
+OLDER, NEWER = "20250601-120000-quit-smoking-0a1b", "20250602-120000-quit-smoking-0a1b"
+ASK = ["ask", QUESTION, "--offline", "-q", "--max-iterations", "1", "--max-results", "5"]
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, prog_name="willowbark")
+
+
+def complaint(result: Result) -> str:
+    """The one line on stderr of a command that was refused."""
+    assert result.exit_code == 2, result.output
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+# --- reports in run folders ---
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pictures_once: None) -> Path:
+    """A workspace without a ledger and with two runs, one of them without a report."""
+    monkeypatch.chdir(tmp_path)
+    for name in (OLDER, NEWER):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+    (tmp_path / "runs" / OLDER / "report.json").write_text(sample().to_json(), encoding="utf-8")
+    return tmp_path
+
+
+def test_every_format_is_written_beside_the_report_and_gives_the_same_bytes_again(folders: Path) -> None:
+    formats = ",".join(known.name for known in FORMATS)
+    result = invoke("export", OLDER, "--to", formats)
+    assert result.exit_code == 0, result.stderr
+    first = [folders / line for line in result.stdout.splitlines()]
+    assert [path.name for path in first] == [known.file_name for known in FORMATS]
+    assert all(path.parent == folders / "runs" / OLDER and path.stat().st_size for path in first)
+    assert invoke("export", "last", "--to", formats, "--out", "a/b").exit_code == 0
+    assert [path.read_bytes() for path in first] == [(folders / "a/b" / path.name).read_bytes() for path in first]
+
+
+@pytest.mark.usefixtures("folders")
+def test_runs_are_listed_newest_first() -> None:
+    head, first, second = invoke("runs").stdout.splitlines()
+    assert head.split() == ["run", "question", "candidates", "certainty", "cost", "time"]
+    assert first.split() == [NEWER[:15], "no", "report"]
+    assert second.startswith(f"{OLDER[:15]}  ")
+    assert "bupropion" in second
+    assert max(map(len, (head, first, second))) <= 80
+    assert invoke("runs", "--runs", "nowhere").stdout == "No runs in nowhere.\n"
+
+
+@pytest.mark.usefixtures("folders")
+@pytest.mark.parametrize("run", [OLDER, OLDER[:15], "20250601", "last"])
+def test_a_run_is_meant_by_its_id_its_beginning_or_last(run: str) -> None:
+    assert invoke("show", run).stdout == sample().to_markdown()
+    assert json.loads(invoke("show", run, "--json").stdout)["title"] == sample().title
+
+
+@pytest.mark.usefixtures("folders")
+def test_a_beginning_of_several_runs_is_refused_with_their_ids() -> None:
+    refused = complaint(invoke("show", "2025060"))
+    assert OLDER in refused
+    assert NEWER in refused
+
+
+def test_a_list_shows_no_control_characters(folders: Path) -> None:
+    report = sample().model_copy(update={"research_question": "\x1b[31mred\n\x07"})
+    (folders / "runs" / NEWER / "report.json").write_text(report.to_json(), encoding="utf-8")
+    assert "\x1b" not in invoke("runs").stdout
+    assert len(invoke("runs").stdout.splitlines()) == 3
+
+
+@pytest.mark.usefixtures("folders")
+@pytest.mark.parametrize("run", ["../../etc", "/etc", "..", "UPPER", "a" * 65, "none-such"])
+def test_a_run_that_is_none_is_refused_in_a_line(run: str) -> None:
+    assert "run" in complaint(invoke("export", run))
+    assert "run" in complaint(invoke("show", run))
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"not json", b'{"title": 1}', b"\xff\xfe"])
+def test_a_report_that_is_none_is_refused(folders: Path, content: bytes | None) -> None:
+    if content is not None:
+        (folders / "runs" / NEWER / "report.json").write_bytes(content)
+    part = "no JSON report" if content is None else "no report of this version"
+    assert part in complaint(invoke("show", NEWER))
+    assert part in complaint(invoke("export", NEWER))
+    assert invoke("runs").exit_code == 0
+
+
+def test_an_unknown_format_is_refused_and_the_known_ones_named(folders: Path) -> None:
+    line = complaint(invoke("export", OLDER, "--to", "csv,pdf"))
+    assert "'pdf'" in line
+    assert "html, bib" in line
+    assert not (folders / "runs" / OLDER / "evidence.csv").exists()
+    complaint(invoke("export", OLDER, "--to", " , "))
+    text = " ".join(invoke("export", "--help").stdout.split())
+    assert all(known.name in text for known in FORMATS)
+
+
+def test_a_missing_extra_is_one_line_with_the_command(monkeypatch: pytest.MonkeyPatch, folders: Path) -> None:
+    monkeypatch.setitem(sys.modules, "docx", None)
+    monkeypatch.delitem(sys.modules, "willowbark.teams.exports.docx", raising=False)
+    assert "pip install 'willowbark[report]'" in complaint(invoke("export", OLDER, "--to", "csv,docx"))
+    assert not (folders / "runs" / OLDER / "evidence.csv").exists(), "nothing is written before all is rendered"
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(folders: Path) -> None:
+    (folders / "file").write_text("x")
+    (folders / "shut").mkdir(mode=0o500)
+    for out in ("file", "shut") if os.geteuid() else ("file",):
+        assert "cannot be written" in complaint(invoke("export", OLDER, "--to", "csv", "--out", out))
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = write_export(tmp_path / "x.csv", b"old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UsageError, match="No space left"):
+        write_export(target, b"new")
+    assert target.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".x")] == []
+
+
+# --- runs in the ledger ---
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with one complete run."""
+    folder = tmp_path_factory.mktemp("workspace")
+    done = subprocess.run([sys.executable, "-m", "willowbark", *ASK], cwd=folder, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def run_id(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The run's id, in a copy of that workspace."""
+    shutil.copytree(workspace, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    (folder,) = Path("runs").iterdir()
+    return folder.name
+
+
+def ask_again() -> str:
+    """The id of another run of the question."""
+    assert invoke(*ASK).exit_code == 0
+    return sorted(Path("runs").iterdir())[-1].name
+
+
+def interrupt(run_id: str) -> None:
+    """Leave a run as a kill would after its last turn."""
+    with Ledger() as ledger:
+        undo = "UPDATE run SET status = 'running', report = NULL, stop_reason = NULL WHERE id = ?"
+        ledger._database.connection.execute(undo, (run_id,))
+        assert ledger.run(run_id).status == "interrupted"
+
+
+pytestmark = pytest.mark.whole
+
+
+def test_without_a_ledger_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert invoke(*ASK, "--no-ledger").exit_code == 0
+    assert not DEFAULT_PATH.exists()
+    assert "there is no ledger" in complaint(invoke("replay", "one"))
+
+
+def test_an_interrupted_run_is_listed_and_resumed_to_the_same_report(run_id: str) -> None:
+    report = json.loads((Path("runs") / run_id / "report.json").read_text())
+    interrupt(run_id)
+    assert f"willowbark resume {run_id}" in invoke("runs").stdout
+    assert f"finish it with `willowbark resume {run_id}`" in complaint(invoke("diff", run_id, run_id))
+
+    resumed = invoke("resume", "last", "--json", "-q")
+
+    assert resumed.exit_code == 0
+    assert json.loads(resumed.stdout)["drug_candidates"] == report["drug_candidates"]
+    assert f"willowbark resume {run_id}" not in invoke("runs").stdout
+
+
+KILLED = """
+import os, signal
+from willowbark.teams.faces import ask, cli
+ask._finish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+cli.main()
+"""
+"""The command line, killed when its run is committed and its report not yet written."""
+
+
+def test_a_run_killed_before_its_report_was_written_has_it_from_the_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = subprocess.run([sys.executable, "-c", KILLED, *ASK], check=False, capture_output=True)
+    (folder,) = Path("runs").iterdir()
+    assert (done.returncode, list(folder.iterdir())) == (-signal.SIGKILL, [])
+    with Ledger.existing() as ledger:
+        kept = ledger.report(folder.name)
+    for command in (["runs"], ["show", "last"], ["export", "last", "--to", "bib"], ["resume", folder.name]):
+        result = invoke(*command)
+        assert (result.exit_code, "no report" in result.output) == (0, False), result.output
+        assert json.loads((folder / "report.json").read_text()) == kept
+        for path in folder.iterdir():
+            path.unlink()
+    assert "was already complete" in result.stderr
+    (folder / "report.json").write_text("torn")
+    assert invoke("show", folder.name, "--json").stdout.startswith("{")
+    assert (folder / "report.json").read_text() == "torn"
+
+
+@pytest.mark.parametrize("column", ["settings", "model_info"])
+def test_a_run_whose_row_is_damaged_is_named_before_any_of_it_is_used(column: str, run_id: str) -> None:
+    with Ledger() as ledger:
+        ledger._database.connection.execute(f"UPDATE run SET {column} = x'00'")
+    for command in (["show", run_id, "--costs"], ["replay", run_id, "-q"], ["resume", run_id]):
+        assert f"willowbark forget {run_id}" in complaint(invoke(*command))
+    assert invoke("forget", run_id).exit_code == 0
+
+
+def test_flipped_bits_of_a_ledger_are_one_line_with_the_way_out(run_id: str) -> None:
+    with Ledger() as ledger:
+        ledger._database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content, ways = DEFAULT_PATH.read_bytes(), set()
+    commands = [["runs"], ["show", run_id, "--costs"], ["replay", run_id, "-q"], ["forget", run_id]]
+    for path in (Path("runs") / run_id).iterdir():
+        path.unlink()
+    for seed in range(10):
+        chance, flipped = random.Random(seed), bytearray(content)
+        for _ in range(chance.choice((1, 10, 100))):
+            flipped[chance.randrange(chance.choice((100, 50_000, len(content))))] ^= 1 << chance.randrange(8)
+        for command in commands if seed % 5 == 1 else commands[:1]:
+            DEFAULT_PATH.write_bytes(flipped)
+            done = invoke(*command)
+            if done.exit_code == 4 and command[0] == "replay":
+                continue  # another report than the run's own, and it says so
+            assert done.exit_code in (0, 2), (seed, command, done.output)
+            if done.exit_code == 2:
+                assert done.stderr.count("\n") == 1, done.stderr
+                found = {way for way in ("move it away", "forget", "willowbark runs") if way in done.stderr}
+                assert found, done.stderr
+                ways |= found
+    assert "move it away" in ways
+
+
+def test_a_quiet_replay_prints_the_runs_own_report_and_writes_nothing(run_id: str, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*.md"))
+    replayed = invoke("replay", run_id, "--quiet")
+    written = (Path("runs") / run_id / "report.md").read_text(encoding="utf-8")
+    minute = re.compile(r"\d\d-\d\d \d\d:\d\d\b")  # each says when it was written
+    assert minute.sub("", replayed.stdout) == minute.sub("", written)
+    assert replayed.stderr.splitlines() == ["willowbark: the report is the run's own"]
+    assert sorted(tmp_path.rglob("*.md")) == before
+
+
+def test_a_replay_differs_where_the_stored_report_is_another(run_id: str) -> None:
+    with Ledger() as ledger:
+        data = pack({**(ledger.report(run_id) or {}), "title": "Another"})
+        ledger._database.connection.execute("UPDATE run SET report = ?", (data,))
+    replayed = invoke("replay", run_id, "-q")
+    assert (replayed.exit_code, "differs from the run's own" in replayed.stderr) == (4, True)
+
+
+@pytest.mark.parametrize("command", ["resume", "replay"])
+def test_resume_and_replay_are_shown_as_ask_is(command: str, run_id: str) -> None:
+    if command == "resume":
+        interrupt(run_id)
+    done = invoke(command, run_id, "--json", "--out", "elsewhere", "-v", "--trace", "spans.json")
+
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["research_question"] == QUESTION
+    assert json.loads((Path("elsewhere") / run_id / "report.json").read_text()) == json.loads(done.stdout)
+    assert "[willowbark.run]" in done.stderr
+    assert Path("spans.json").stat().st_size > 0
+
+
+def test_costs_are_shown_by_turn_and_agent_and_add_up(run_id: str) -> None:
+    shown = invoke("show", "last", "--costs")
+    assert shown.exit_code == 0, shown.stderr
+    rows = [line.replace(",", "").split() for line in shown.stdout.splitlines() if line.endswith("$0.0000")]
+    turns, total = [row for row in rows if row[1].isdigit()], rows[-1]
+    assert {row[0] for row in turns} == {"literature", "trials", "mechanism", "judge", "report"}
+    with Ledger() as ledger:
+        assert int(total[2]) + int(total[3]) == ledger.run(run_id).tokens
+        ledger._database.connection.execute("UPDATE run SET model = 'openai/something-new'")
+    assert sum(int(row[2]) for row in turns) == int(total[2])
+    assert "price not known" in invoke("show", run_id, "--costs").stdout.splitlines()[-1]
+
+
+def test_a_round_is_shown_with_its_cost(run_id: str) -> None:
+    shown = invoke("show", run_id, "--iteration", "1")
+    assert shown.exit_code == 0
+    for speaker in ("literature", "trials", "mechanism", "judge", "report"):
+        assert f"## {speaker} (" in shown.stdout
+    assert "$0.0000" in shown.stdout
+    assert "has no round 7; its last one is 1" in complaint(invoke("show", run_id, "--iteration", "7"))
+
+
+def test_forgetting_leaves_the_run_folder(run_id: str) -> None:
+    assert invoke("forget", run_id).exit_code == 0
+    assert (Path("runs") / run_id / "report.md").exists()
+    assert "there is no run" in complaint(invoke("forget", run_id))
+
+
+def test_equal_runs_do_not_differ_and_last_names_the_latest_or_an_unfinished_one(run_id: str) -> None:
+    assert "no other run asked" in complaint(invoke("diff"))
+    later = ask_again()
+    same = invoke("diff", run_id, later).stdout
+    assert same.endswith("Nothing moved: same evidence, same verdicts.\n")
+    assert invoke("diff").stdout == invoke("diff", run_id).stdout == same
+
+    interrupt(run_id)
+    assert invoke("resume", "last", "-q").exit_code == 0
+    assert invoke("forget", "last").exit_code == 0
+    with Ledger.existing() as ledger:
+        assert [(run.run_id, run.status) for run in ledger.runs()] == [(run_id, "complete")]
+
+
+def report(*keys: str, quality: str = "weak", **changed: Any) -> dict[str, Any]:
+    """What `differences` reads of a report."""
+    return {
+        "research_question": QUESTION,
+        "candidates": [{"name": "propranolol", "evidence_quality": quality, "certainty": "low"}],
+        "references": [{"key": key, "title": f"Title {key}", "number": n, **changed} for n, key in enumerate(keys)],
+        "evidence_table": [],
+        "trials": [],
+    }
+
+
+def test_differences_name_new_gone_and_changed_evidence_and_moved_verdicts() -> None:
+    found = differences(report("pmid:1", "pmid:2"), report("pmid:2", "pmid:3", quality="moderate", retracted=True))
+    assert found[1:] == [
+        "Verdict: propranolol: weak (low) → moderate (low)",
+        "Gone: pmid:1: Title pmid:1",
+        "Changed: pmid:2: Title pmid:2",
+        "New: pmid:3: Title pmid:3",
+    ]
+    only_numbers = differences(report("pmid:1", "pmid:2"), report("pmid:2", "pmid:1"))
+    assert only_numbers[1:] == ["Nothing moved: same evidence, same verdicts."]
