@@ -333,7 +333,7 @@ def test_a_cue_means_what_its_signs_say(cell: str, text: str, found: str | None)
     assert (match.group() if match else None) == found
 
 
-@pytest.mark.parametrize("folder", ["lexicon", "reading"])
+@pytest.mark.parametrize("folder", ["lexicon", "questions", "reading"])
 def test_every_row_of_cues_can_be_read(folder: str) -> None:
     package = f"willowbark.tools.{folder}"
     rows = read_table("cues.tsv", package)

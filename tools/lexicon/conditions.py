@@ -13,6 +13,7 @@ from .matching import (
     PhraseIndex,
     abbreviated,
     apart,
+    cue_list,
     cue_pattern,
     cued,
     long_forms,
@@ -22,19 +23,6 @@ from .matching import (
 )
 from .stemming import stems
 
-# Known names that say little without the words before them: "adrenal cancer" is more than cancer.
-_GENERIC = frozenset(
-    "cancer|carcinoma|infection|toxicity|pain|hemorrhage|necrosis|fibrosis|inflammation|heart disease|edema|ischemia|"
-    "thrombosis|neuropathy|myopathy|adenocarcinoma|paralysis|liver disease|nephropathy|cognitive impairment".split("|")
-)
-# Not the conditions whose names they hold.
-_SUPPRESSED = (
-    "tumor necrosis factor|tumour necrosis factor|tumor necrosis factor alpha|tumour necrosis factor alpha|"
-    "death receptor|"
-    "programmed death|cell death|programmed cell death|programmed death ligand|infection control|smoking status|"
-    "st depression|st segment depression|stroke volume|stroke work|stroke index|heat stroke|myocardial depression|"
-    "tumor suppressor|anti inflammatory|anti epileptic|anti hypertensive|pain relief"
-)
 _WITHIN = r"(?:[\s-]+[\w'\u2019]+){0,3}?[\s-]+"  # at most three words of the same phrase between the two
 
 
@@ -46,6 +34,8 @@ class _Known:
     """What is suppressed has an empty name."""
     synonyms: Mapping[str, tuple[str, ...]]
     in_mesh: frozenset[str]
+    generic: frozenset[str]
+    """Names that say little without the words before them: "adrenal cancer" is more than cancer."""
     capitals: frozenset[str]
     """Abbreviations that are also words: they count in capitals only."""
 
@@ -54,12 +44,13 @@ class _Known:
 def _known() -> _Known:
     rows = read_table("conditions.tsv")
     synonyms = {row["name"]: (row["name"], *split_names(row["synonyms"])) for row in rows}
-    names = dict.fromkeys(map(phrase_key, _SUPPRESSED.split("|")), "")
+    names = dict.fromkeys(map(phrase_key, cue_list("suppressed", __package__)), "")
     names |= {phrase_key(spelling): name for name, spelled in synonyms.items() for spelling in spelled}
     return _Known(
         index=PhraseIndex(names),
         synonyms=synonyms,
         in_mesh=frozenset(row["name"] for row in rows if row["mesh_id"]),
+        generic=frozenset(cue_list("generic", __package__)),
         capitals=frozenset(spelling for spelled in synonyms.values() for spelling in spelled if spelling.isupper()),
     )
 
@@ -99,8 +90,8 @@ def find_conditions(text: str) -> list[Mention]:
     outermost: list[Mention] = []
     for each in sorted(formed, key=lambda each: each.start - each.end):
         outermost = apart(outermost, [each])
-    firm = [each for each in table if each.name not in _GENERIC and each.name]
-    found = apart(apart(firm, outermost), [each for each in table if each.name in _GENERIC])
+    firm = [each for each in table if each.name and each.name not in known.generic]
+    found = apart(apart(firm, outermost), [each for each in table if each.name in known.generic])
     found = apart(found, abbreviated(text, found))
     if not found:
         phrases = (asked for asked in _asking().finditer(text))
@@ -153,7 +144,7 @@ def condition_synonyms(name: str) -> tuple[str, ...]:
 
 def is_generic(name: str) -> bool:
     """Whether a condition's name covers many conditions with names of their own: cancer, pain, infection."""
-    return canonical_condition(name) in _GENERIC
+    return canonical_condition(name) in _known().generic
 
 
 def is_in_mesh(name: str) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..whole_file import Table, cached_table
-from .matching import Mention, PhraseIndex, abbreviated, apart, cued, phrase_key, read_table, split_names
+from .matching import Mention, PhraseIndex, abbreviated, apart, cue_list, cued, phrase_key, read_table, split_names
 
 PACKAGE = "drug_named_entity_recognition"
 DICTIONARY = "drug_ner_dictionary.pkl.bz2"
@@ -37,14 +37,6 @@ _CUT_OUT = ("and ", "with ")  # pieces of the names of combinations
 _SALT_AFTER = re.compile(
     r"[ -](?:mono|di|bi|hemi)?(?:hydrochloride|hydrobromide|maleate|malate|mesylate|mesilate|besylate|besilate|"
     r"tartrate|fumarate|succinate|citrate|sulph?ate|phosphate|nitrate|tosylate|carbonate|HCl|hcl)\b"
-)
-# Measured in the body as often as given as a drug.
-_ALSO_OF_THE_BODY = frozenset(
-    (
-        "ascorbic acid|calcitriol|cholecalciferol|ergocalciferol|erythropoietin|estradiol|folic acid|glucagon|"
-        "hydrocortisone|insulin|iron|levothyroxine|liothyronine|magnesium|melatonin|oxytocin|parathyroid hormone|"
-        "potassium|progesterone|somatostatin|testosterone|vasopressin|vitamin a|vitamin b12|vitamin d|vitamin e|zinc"
-    ).split("|")
 )
 _UNCHECKED = "not yet checked, ask the regulator"
 
@@ -225,7 +217,7 @@ def _is_meant(drug: Mention, text: str) -> bool:
     another, level, measured = _beside()
     if another.match(text, drug.end):
         return False
-    if drug.name not in _ALSO_OF_THE_BODY:
+    if drug.name not in cue_list("also of the body", __package__):
         return True
     return not (level.match(text, drug.end) or measured.search(text[: drug.start][-14:]))
 

@@ -232,5 +232,11 @@ def cued(name: str, package: str) -> re.Pattern[str]:
 
 
 @cache
+def cue_list(name: str, package: str) -> tuple[str, ...]:
+    """Likewise, one by one, as they are written there."""
+    return split_names(_named_cues(package)[name])
+
+
+@cache
 def _named_cues(package: str) -> Mapping[str, str]:
     return {row["name"]: row["cues"] for row in read_table("cues.tsv", package)}

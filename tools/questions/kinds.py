@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple, get_args
 
-from ..lexicon.matching import cues, read_table, tokens
+from ..lexicon.matching import cue_list, cues, read_table, tokens
 
 Kind = Literal["treat", "prevent", "harm", "avoid", "safety", "compare", "mechanism", "status", "negative", "other"]
 """`harm`: does a drug cause something. `avoid`: which drugs should not be given in a condition. `safety`: is a named
@@ -30,13 +30,6 @@ PLACES: Mapping[str, str] = {
     "drug": "A generic name, such as propranolol",
     "other_drug": "The drug to compare it with",
 }
-
-_ASKING = frozenset("which what list name any whose other".split())
-_DRUGS_IN_GENERAL = frozenset(
-    "drug drugs medicine medicines medication medications pill pills treatment treatments therapy therapies painkiller "
-    "painkillers agents compounds".split()
-)
-_OPENINGS = frozenset("what which who whose where when why how is are was were do does did can could has have".split())
 
 
 class Name(NamedTuple):
@@ -78,7 +71,13 @@ def kind_of(text: str, names: Sequence[Name]) -> Kind:
     for row in _rows():
         if fits[row.needs] and _pattern(row.cues).search(masked):
             return row.kind
-    return "treat" if {"DRUG", "COND"} <= set(words) or words[1:2] == [] or words[1] not in _OPENINGS else "other"
+    has_form = len(words) > 1 and words[1] in question_words("opening")
+    return "other" if has_form and not {"DRUG", "COND"} <= set(words) else "treat"
+
+
+def question_words(row: str) -> tuple[str, ...]:
+    """The words of a row of `cues.tsv`."""
+    return cue_list(row, __package__)
 
 
 @cache
@@ -100,9 +99,10 @@ def mask_names(text: str, names: Sequence[Name]) -> list[str]:
     for token in tokens(text):
         if name := starts.get(token.start):
             taken = name.end
-            words.append("COND" if not name.is_drug else "DRUGS" if words[-1] in _ASKING else "DRUG")
+            drug = "DRUGS" if words[-1] in question_words("asks for a class") else "DRUG"
+            words.append(drug if name.is_drug else "COND")
         elif token.start >= taken:
-            words.append("DRUGS" if token.key in _DRUGS_IN_GENERAL else token.key)
+            words.append("DRUGS" if token.key in question_words("drugs in general") else token.key)
     return words
 
 

@@ -23,6 +23,7 @@ from ..lexicon import (
 )
 from ..lexicon.conditions import find_known_conditions
 from ..lexicon.matching import phrase_key
+from .kinds import question_words
 
 LONGEST_NAME = 8  # words of a known name
 MOST_SYNONYMS = 8  # per concept: PubMed and Europe PMC take queries by GET
@@ -32,36 +33,6 @@ OPERATORS = frozenset(("AND", "OR", "NOT"))
 
 PREVENTION_WORD = re.compile(r"prevent\w*|prophyla\w*", re.IGNORECASE)
 _PREVENTION = ("prevent", "prevention", "prophylaxis", "prophylactic")
-_NOISE = frozenset(
-    """
-    a about actually against agent agents all already also am an and any anyone anything approved are as at
-    available avoid avoided avoiding be been being benefit benefits best better between both but by can candidate
-    candidates cause caused causes causing compare compared compares comparing comparison contraindicated
-    contraindications could current currently dangerous did do does doing drug drug's drugs each effective
-    effectively effectiveness efficacy ever evidence exist existing exists fail failed fails find for from give
-    given good got had harmful has have having help helped helpful helping helps here how i if improve improves
-    improving in ineffective instead into is it its just know known licensed like look looking manage management
-    managing may me mechanism mechanisms medication medications medicine medicines might more most must my new no
-    nor not of off-label ok okay on one only option options or other our out patient patients people please plus
-    possible possibly potential potentially promise promising rather recommended relevant repurpose repurposed
-    repurposing research safe safely safety seem seems should show showing shown shows so some such suggest suggested
-    suitable
-    superior take taken tell than that the their them then therapeutic therapeutics therapies therapy there these
-    they this those to today treat treated treating treatment treatments treats try unsafe us use used useful
-    useless uses using versus vs was we well were what what's whats when where whether which who whose why will with
-    without work worked working works would yet you your
-    """.split()
-)
-"""Words of asking and of intent. They carry no meaning for a source; `prevent` does."""
-_NAMES_THAT_ARE_WORDS = frozenset(("WHO", "US", "IT"))
-_BOUND = frozenset(
-    "gene therapy;cell therapy;stem cell therapy;hormone therapy;hormone replacement therapy;radiation therapy;"
-    "combination therapy;light therapy;speech therapy;exercise therapy;tumor necrosis factor;tumour necrosis factor;"
-    "tumor necrosis factor alpha;tumour necrosis factor alpha;tumor necrosis factor-alpha;tumour necrosis factor-alpha;"
-    "cell death;programmed cell death".split(";")
-)
-"""What means something else than its words do one by one."""
-
 _INVISIBLE = dict.fromkeys((0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2065), 0xFEFF), None)
 _SYNTAX = dict.fromkeys(map(ord, '()"[]'), " ")
 _TYPOGRAPHY = str.maketrans(
@@ -141,7 +112,7 @@ def bare_name(name: str, kept: str = "") -> str:
 
 def is_noise(word: str) -> bool:
     """Whether a word is one of asking, which no source needs."""
-    return word.lower() in _NOISE and word not in _NAMES_THAT_ARE_WORDS
+    return word.lower() in question_words("noise") and word not in question_words("names that are words")
 
 
 def distinct_words(words: Iterable[str]) -> tuple[str, ...]:
@@ -223,7 +194,7 @@ def _first_unit(words: list[str]) -> tuple[Unit | None, int]:
         phrase = " ".join(words[:size])
         if known := _find_concept(phrase):
             return Unit([phrase], _spellings(phrase, known[1]), known[0]), size
-        if phrase.lower() in _BOUND:
+        if phrase.lower() in question_words("bound"):
             return Unit([phrase], [_quoted(phrase)]), size
     word = words[0]
     if is_noise(word):

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 from ..errors import SourceRefused, UsageError
 from ..lexicon import find_conditions, find_deeds, find_drug_classes, find_drugs, find_people
 from ..lexicon.conditions import find_known_conditions
-from ..lexicon.matching import Mention, Token, apart, cues, read_table, tokens
-from .kinds import ON_HARM, Kind, Name, asking_words, kind_of
+from ..lexicon.matching import Mention, Token, apart, cued, cues, read_table, tokens
+from .kinds import ON_HARM, Kind, Name, asking_words, kind_of, question_words
 from .query import PREVENTION_WORD, as_boolean, bare_words, distinct_words, is_noise, normalise_text, read_units
 
 LONGEST_QUESTION = 2000  # characters; a question, not a document
@@ -19,32 +19,8 @@ SEXES = ("men", "women")
 
 Intent = Literal["treatment", "prevention", "unknown"]
 
-_TREATMENT_WORD = re.compile(
-    r"\b(?:treat\w*|therap\w*|help\w*|cures?|reliev\w*|manag\w*|drugs?|medicines?|medications?|repurpos\w*|"
-    r"useful|effective\w*|benefit\w*|works?)\b",
-    re.IGNORECASE,
-)
 _UNREADABLE = frozenset(("Cc", "Cs"))  # control characters, surrogates
-_DRUGS = frozenset("drug drugs medicine medicines medication medications pill pills".split())
-"""A condition before these words names a class of drugs by its use."""
 _OF_WOMEN = ("pregnancy", "breastfeeding")
-
-# Words that exclude whatever comes next, those that exclude a name, those that exclude the name of a drug or class, and
-# those that do so but where a drug stands before them, with which they compare.
-_EXCLUDES_ANYTHING = (("but", "not"), ("and", "not"), ("other", "than"), ("apart", "from"), ("except",), ("excluding",))
-_EXCLUDES_NAMES = (("without",), ("NOT",), ("besides",), ("excludes",), ("exclude",), ("barring",))
-_EXCLUDES_DRUGS = (
-    *(("not",), ("no",), ("non",), ("nor",), ("cannot",), ("avoiding",), ("to", "avoid"), ("and", "avoid")),
-    *(("that", "avoid"), ("which", "avoid"), ("intolerant",), ("allergic",), ("unable",), ("minus",), ("sans",)),
-)
-_EXCLUDES_FIRST_DRUG = (("instead", "of"), ("rather", "than"))
-_BETWEEN = frozenset(
-    "a an and any be being belong belonging class contain containing drugs for from give given giving group in include "
-    "including involve involving like me medicines of on or other prescribe prescribed prescribing receive receiving "
-    "respond responding response resort resorting such as take taking that the these to tolerate tolerating toward "
-    "treated use used using want with".split()
-)
-"""May stand between a word that excludes and the name."""
 _JOINING = frozenset(("or", "and", "nor"))
 _PARTING = frozenset(");:.?!")
 _FREE = frozenset(("free", "sparing"))
@@ -154,7 +130,7 @@ def parse_question(question: str) -> Question:
         " ".join(_edited(text, [*edits, *exclusions, *(asking if _says_more(text, [*edits, *asking]) else ())]).split())
         for edits in ([], focus)
     )
-    intent: Intent = "treatment" if _TREATMENT_WORD.search(text) else "unknown"
+    intent: Intent = "treatment" if cued("treatment", __package__).search(text) else "unknown"
     if PREVENTION_WORD.search(text):
         intent = "prevention"
     words = [word for unit in read_units(plain) if unit.operator != "NOT" for word in unit.words]
@@ -294,7 +270,8 @@ def _find_names(text: str) -> list[Name]:
     by_use = []
     for each in conditions:
         rest = text[each.end :].lower().removeprefix(" lowering").removeprefix("-lowering")
-        if rest[:1].isspace() and bare_words(rest[:40])[:1] and bare_words(rest[:40])[0] in _DRUGS:
+        following = bare_words(rest[:40])[:1] if rest[:1].isspace() else []
+        if set(following) & set(question_words("drugs by use")):
             by_use.append(each)
     if len({each.name for each in conditions}) > len({each.name for each in by_use}):
         conditions = [each for each in conditions if each not in by_use]
@@ -317,12 +294,11 @@ def _find_excluded(text: str, names: Sequence[Name]) -> list[_Excluded]:
     """
     words, guarded = tokens(text), _guarded(text)
     parted = {word.start for word in words if text[word.start : word.end] in ("AND", "OR")} - guarded
-    first_drug = next((name for name in names if name.is_drug), None)
+    first = next((name for name in names if name.is_drug), None)
     found: list[_Excluded] = []
     for name in names:
         at = next(place for place, word in enumerate(words) if word.end > name.start)
-        cues_of = (*_EXCLUDES_ANYTHING, *_EXCLUDES_NAMES, *(_EXCLUDES_DRUGS if name.is_drug else ()))
-        cues_of += _EXCLUDES_FIRST_DRUG if name is first_drug else ()
+        kinds = ["anything", "names", *(["drugs"] * name.is_drug), *(["the first drug"] * (name is first))]
         start, end = None, name.end
         for place in range(at - 1, -1, -1):
             word = words[place]
@@ -332,11 +308,11 @@ def _find_excluded(text: str, names: Sequence[Name]) -> list[_Excluded]:
                 joined = any(each.key in _JOINING for each in words[place:at])
                 start = listed.end if joined or "," in text[listed.end : words[at].start] else None
                 break
-            if cue := _cue_at(text, words, place, cues_of):
-                start = words[place - len(cue) + 1].start
+            if size := _cue_size(text, words[max(0, place - 1) : place + 1], kinds):
+                start = words[place - size + 1].start
                 break
             begins_anew = word.key == "with" and place and words[place - 1].key in ("and", "or", "but")
-            if word.key not in _BETWEEN or begins_anew:
+            if word.key not in question_words("between") or begins_anew:
                 break
         after = next((word for word in words if word.start > name.end), None)
         if name.is_drug and after and after.key in _FREE and text[name.end : after.start] == "-":
@@ -346,14 +322,14 @@ def _find_excluded(text: str, names: Sequence[Name]) -> list[_Excluded]:
     return found
 
 
-def _cue_at(text: str, words: Sequence[Token], at: int, cues: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """The cue that ends at a word; NOT is query syntax in capitals, and in small letters a word."""
-    for cue in cues:
-        said = words[max(0, at - len(cue) + 1) : at + 1]
-        keys = ["NOT" if text[word.start : word.end] == "NOT" else word.key for word in said]
-        if keys == list(cue):
-            return cue
-    return None
+def _cue_size(text: str, words: Sequence[Token], kinds: Iterable[str]) -> int:
+    """How many of the last words are a cue; 0 for none. NOT is query syntax in capitals, in small letters a word."""
+    for cue in (cue for kind in kinds for cue in question_words(f"excludes {kind}")):
+        size = cue.count(" ") + 1
+        last = ("NOT" if text[word.start : word.end] == "NOT" else word.key for word in words[-size:])
+        if " ".join(last) == cue:
+            return size
+    return 0
 
 
 def _exclusions(text: str, excluded: Sequence[_Excluded]) -> list[_Edit]:
@@ -363,10 +339,10 @@ def _exclusions(text: str, excluded: Sequence[_Excluded]) -> list[_Edit]:
         if name.start not in guarded and "NOT" not in text[start : name.start]:
             edits.append(_Edit(start, end, f" NOT {name.text} "))
     for at, word in enumerate(words):
-        cue = _cue_at(text, words, at, _EXCLUDES_ANYTHING)
-        if cue and word.start not in guarded:
+        size = _cue_size(text, words[max(0, at - 1) : at + 1], ["anything"])
+        if size and word.start not in guarded:
             end = words[at + 1].end if words[at + 1 : at + 2] and words[at + 1].key == "for" else word.end
-            edits.append(_Edit(words[at - len(cue) + 1].start, end, " NOT "))
+            edits.append(_Edit(words[at - size + 1].start, end, " NOT "))
     return edits
 
 
