@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, Self
 
@@ -29,7 +29,6 @@ from .approval import (
     Approve,
     Default,
     NobodyToAsk,
-    Proposal,
     proposals_of,
 )
 from .autogen import InputFuncType, UserProxyAgentConfig, typed_by
@@ -115,67 +114,59 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
         if cancellation_token.is_cancelled():
             raise asyncio.CancelledError  # AutoGen still hands out turns in a run that was stopped
         self._dossier.add(messages)
-        asked = UserInputRequestedEvent(request_id=str(uuid.uuid4()), source=self.name)
-        approval = self._run.decided
+        run, approval = self._run, self._run.decided
         if approval is None:
-            request = await self._request()
-            yield TextMessage(content=_as_markdown(request), source=self.name)
-            if request.candidates:
+            run.readings.take(self._dossier.readings)
+            _, candidates = await run.checked(self._dossier.asked, run.pool(self._dossier))
+            request = ApprovalRequest(
+                question=self._dossier.question,
+                candidates=proposals_of(candidates),
+                timeout_s=self.timeout_s,
+                default=self.default,
+            )
+            if not request.candidates:
+                yield TextMessage(content="**Approval**: no candidate to ask about.", source=self.name)
+                approval = Approval.by_default(self.default, "there was no candidate to ask about", ())
+            else:
+                shown = ["**Approval: which of these should the report deal with?**", "", *request.lines]
+                yield TextMessage(content="\n".join(shown), source=self.name)
+                asked = UserInputRequestedEvent(request_id=str(uuid.uuid4()), source=self.name)
                 yield asked
-            approval = await self._decide(request, asked.request_id, cancellation_token)
+                approval = await self._decide(request, asked.request_id, cancellation_token)
         message = ApprovalMessage(content=approval, source=self.name)
         yield TextMessage(content=message.to_text(), source=self.name)
         yield Response(chat_message=message)
 
-    async def _request(self) -> ApprovalRequest:
-        self._run.readings.take(self._dossier.readings)
-        _, candidates = await self._run.checked(self._dossier.asked, self._run.pool(self._dossier))
-        return ApprovalRequest(
-            question=self._dossier.question,
-            candidates=proposals_of(candidates),
-            timeout_s=self.timeout_s,
-            default=self.default,
-        )
-
     async def _decide(self, request: ApprovalRequest, request_id: str, token: CancellationToken) -> Approval:
-        proposals = request.candidates
-        if not proposals:
-            return Approval.by_default(self.default, "there was no candidate to ask about", proposals)
         try:
             with self._run.waiting(), UserProxyAgent.InputRequestContext.populate_context(request_id):
                 asking = asyncio.ensure_future(self._ask(request, token))
                 token.link_future(asking)
                 answer = await asyncio.wait_for(asking, self.timeout_s)
         except TimeoutError:
-            return self._by_default(f"nobody answered within {self.timeout_s:g} s", proposals)
+            because = f"nobody answered within {self.timeout_s:g} s"
         except NobodyToAsk as error:
-            return self._by_default(str(error), proposals)
+            because = str(error)
+        except EOFError:
+            because = "the input was closed"
         except Exception as error:  # noqa: BLE001  an input function is anyone's code, and must not break the team
             _log.warning("%s: asking failed: %s", self.name, type(error).__name__)
-            return self._by_default(f"asking failed ({type(error).__name__})", proposals)
-        return Approval.by(self._decided_by, self.via, proposals, answer)
+            because = f"asking failed ({type(error).__name__})"
+        else:
+            return Approval.by(self._decided_by, self.via, request.candidates, answer)
+        return Approval.by_default(self.default, because, request.candidates, self.via)
 
     async def _ask(self, request: ApprovalRequest, token: CancellationToken) -> ApprovalAnswer:
         if self._approve is not None:
             return await self._approve(request)
         prompt = "\n".join([*request.lines, request.prompt])
         for _ in range(MAX_ATTEMPTS):
+            typed = await typed_by(self, prompt, token)
             try:
-                return request.read(await self._typed(prompt, token))
+                return request.read(typed)
             except ValueError as error:
                 prompt = f"{error}. {request.prompt}"
         raise NobodyToAsk(f"no answer of {MAX_ATTEMPTS} could be understood")
-
-    async def _typed(self, prompt: str, token: CancellationToken) -> str:
-        try:
-            return await typed_by(self, prompt, token)
-        except NobodyToAsk:
-            raise
-        except Exception as error:  # an input function is anyone's code
-            raise NobodyToAsk(_why(error)) from error
-
-    def _by_default(self, because: str, proposals: Sequence[Proposal]) -> Approval:
-        return Approval.by_default(self.default, because, proposals, self.via)
 
     async def on_reset(self, cancellation_token: CancellationToken | None = None) -> None:
         """Forget everything."""
@@ -218,20 +209,10 @@ async def undecided(messages: Sequence[BaseChatMessage], default: Default, becau
     return response.chat_message
 
 
-def _why(error: BaseException) -> str:
-    return "the input was closed" if isinstance(error, EOFError) else f"asking failed ({type(error).__name__})"
-
-
-def _as_markdown(request: ApprovalRequest) -> str:
-    if not request.candidates:
-        return "**Approval**: no candidate to ask about."
-    return "\n".join(["**Approval: which of these should the report deal with?**", "", *request.lines])
-
-
 async def terminal_input(prompt: str, cancellation_token: CancellationToken | None = None) -> str:
     """Show a prompt on stderr and wait for a line of stdin; unlike `input()` it can time out and be cancelled.
 
-    Where the event loop cannot watch the terminal (Windows), a daemon thread reads, and is left behind unanswered.
+    A daemon thread reads: unanswered, it is left behind, and ends with the process.
 
     Args:
         prompt: shown as it is.
@@ -246,48 +227,22 @@ async def terminal_input(prompt: str, cancellation_token: CancellationToken | No
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         raise NobodyToAsk("no terminal to ask in")
     print(prompt, end="", file=sys.stderr, flush=True)
-    line: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[str] = loop.create_future()
     if cancellation_token is not None:
         cancellation_token.link_future(line)
-    stop = _watched(line)
+
+    def read() -> None:
+        typed = os.read(sys.stdin.fileno(), 4096).decode(errors="replace")  # a terminal hands over a line at a time
+        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            loop.call_soon_threadsafe(lambda: None if line.done() else line.set_result(typed))
+
+    threading.Thread(target=read, daemon=True).start()
     try:
         typed = await line
     except asyncio.CancelledError:
         print(file=sys.stderr)  # what comes next starts on a line of its own
         raise
-    finally:
-        stop()
     if not typed:
         raise NobodyToAsk("the input was closed")
     return typed.rstrip("\r\n")
-
-
-def _watched(line: "asyncio.Future[str]") -> Callable[[], None]:
-    """Have the future get stdin's next line; what is given back ends that."""
-    loop, handle = asyncio.get_running_loop(), sys.stdin.fileno()
-
-    def deliver(text: str) -> None:
-        if not line.done():
-            line.set_result(text)
-
-    def read() -> None:
-        text = _line(handle)
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(deliver, text)
-
-    try:
-        loop.add_reader(handle, lambda: deliver(_line(handle)))
-    except NotImplementedError:
-        threading.Thread(target=read, daemon=True).start()
-        return lambda: None
-    return lambda: _unwatch(loop, handle)
-
-
-def _line(handle: int) -> str:
-    """What was typed up to Enter: a terminal hands over one line at a time, past Python's own buffer."""
-    return os.read(handle, 4096).decode(errors="replace")
-
-
-def _unwatch(loop: asyncio.AbstractEventLoop, handle: int) -> None:
-    with suppress(RuntimeError, ValueError):
-        loop.remove_reader(handle)

@@ -1,7 +1,7 @@
 """What a judge is asked and answers: the request as data and in words, the verdict, the message that bears it."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from autogen_agentchat.messages import StructuredMessage
 from autogen_core.models import UserMessage
@@ -113,7 +113,10 @@ class AssessmentMessage(StructuredMessage[JudgeAssessment]):
         verdict = self.content
         lines = [self.to_text(), verdict.reasoning]
         lines += [f"Gap: {gap}" for gap in verdict.gaps]
-        lines += [f"Next query{_addressed(verdict, query)}: {query}" for query in verdict.next_search_queries]
+        for query in verdict.next_search_queries:
+            names = dict.fromkeys(search.specialist for search in verdict.next_searches if search.query == query)
+            whose = f" for {' and '.join(names)}" if names else ""
+            lines.append(f"Next query{whose}: {query}")
         wanted = NextSearches(after_round=verdict.iteration, next_search_queries=verdict.next_search_queries)
         return f"{unmarked(chr(10).join(lines))}\n{embed(wanted, new_marker())}"
 
@@ -148,17 +151,32 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     """Confidence from which evidence can suffice."""
     gaps: list[str] = []
     """What the judge missed in the round before."""
-    shown_before: list[tuple[str, str, bool]] = []
-    """Record and drug of the readings that earlier rounds' requests showed, in their order; whether with a passage."""
     marker: str = Field(default_factory=new_marker, exclude=True)
     """Of the block of readings."""
 
     @property
     def text(self) -> str:
-        """The request in words: first what stays the same from round to round, so that a provider need not read it
-        again, then what is new.
-        """
-        appraised = [f"- {candidate.line[:SHOWN_LINE]}" for candidate in self.candidates[:SHOWN_CANDIDATES]]
+        """The request in words."""
+        shown = self.candidates[:SHOWN_CANDIDATES]
+        found, failed = dict[str, dict[str, tuple[int, int]]](), dict[tuple[str, str], str]()
+        for each in self.searches:
+            query, source = each.query[:SHOWN_QUERY], each.source
+            read, hits = found.setdefault(query, {}).get(source, (0, 0))
+            found[query][source] = read + each.read, max(hits, each.hits)
+            if each.status is not Status.OK:
+                failed[query, source] = f" ({each.status.value})"
+        searched = [
+            f"- {query}: "
+            + ", ".join(
+                f"{source} {read} of {hits}{failed.get((query, source), '')}" for source, (read, hits) in by.items()
+            )
+            for query, by in found.items()
+        ]
+        hypotheses = [
+            f"- {each.drug} on {each.target} ({each.effect}), {each.pathway}: {each.confidence:.2f}; "
+            f"{' | '.join(each.to_search_queries())}"
+            for each in self.hypotheses.hypotheses[:SHOWN_HYPOTHESES]
+        ]
         unread = [f"- {query[:SHOWN_QUERY]}" for query in self.progress.unread]
         return "\n".join(
             [
@@ -168,79 +186,34 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
                 "Specialists:",
                 *(f"- {each.line}" for each in self.specialists),
                 "What was read of the candidates:",
-                enclose_lines(list(self._readings()), self.marker),
+                enclose_lines([line for each in shown for line in _reading_lines(each)], self.marker),
                 "Searches so far:",
-                *(self._searched or ["- none"]),
+                *(searched or ["- none"]),
                 "Appraisal by rule (drug: records for and against, certainty):",
-                *(appraised or ["- no drug with evidence on the condition"]),
+                *([f"- {each.line[:SHOWN_LINE]}" for each in shown] or ["- no drug with evidence on the condition"]),
                 *(["Gaps that you named before:", *(f"- {unmarked(gap)}" for gap in self.gaps)] if self.gaps else []),
                 *(["Queries with further hits unread:", *unread] if unread else []),
                 "Mechanism hypotheses (confidence in the chain, not in the effect), with queries that could test them:",
-                *(self._hypotheses or ["- none: no mechanism is known"]),
+                *(hypotheses or ["- none: no mechanism is known"]),
                 f"Round: {self.iteration} of {self.most_rounds}. {self.pool} records; {self.progress.said}.",
             ]
         )
 
-    @property
-    def halved(self) -> Self:
-        """The same with the readings of half as many candidates, for a model that this was too long for."""
-        half = min(len(self.candidates), SHOWN_CANDIDATES) // 2
-        return self.model_copy(update={"candidates": self.candidates[:half], "shown_before": []})
 
-    @property
-    def _searched(self) -> list[str]:
-        """A line a query, with what each source had for it."""
-        found = dict[str, dict[str, tuple[int, int]]]()
-        failed = dict[tuple[str, str], str]()
-        for each in self.searches:
-            query, source = each.query[:SHOWN_QUERY], each.source
-            read, hits = found.setdefault(query, {}).get(source, (0, 0))
-            found[query][source] = read + each.read, max(hits, each.hits)
-            if each.status is not Status.OK:
-                failed[query, source] = f" ({each.status.value})"
-        return [
-            f"- {query}: "
-            + ", ".join(
-                f"{source} {read} of {hits}{failed.get((query, source), '')}" for source, (read, hits) in came.items()
-            )
-            for query, came in found.items()
-        ]
-
-    @property
-    def _hypotheses(self) -> list[str]:
-        return [
-            f"- {each.drug} on {each.target} ({each.effect}), {each.pathway}: {each.confidence:.2f}; "
-            f"{' | '.join(each.to_search_queries())}"
-            for each in self.hypotheses.hypotheses[:SHOWN_HYPOTHESES]
-        ]
-
-    @property
-    def shown(self) -> list[tuple[str, str, bool]]:
-        """The readings that are shown, as `shown_before`: those of earlier rounds as they were, then new ones."""
-        before = {(key, drug) for key, drug, _ in self.shown_before}
-        leading = [
-            (each.key, candidate.drug, at < SHOWN_PASSAGES)
-            for candidate in self.candidates[:SHOWN_CANDIDATES]
-            for at, each in enumerate(candidate.records[:SHOWN_READINGS])
-        ]
-        return [*self.shown_before, *(each for each in leading if each[:2] not in before)]
-
-    def _readings(self) -> Iterator[dict[str, Any]]:
-        """What the leading candidates' records say of them: a judge weighs readings, and needs no abstract for that."""
-        known = {(each.key, candidate.drug): each for candidate in self.candidates for each in candidate.records}
-        for key, drug, is_quoted in self.shown:
-            if (each := known.get((key, drug))) is None:
-                continue
-            yield {
-                "key": key,
-                "drug": drug,
-                "says": str(each.item.direction),
-                "design": str(each.item.design),
-                **({"n": each.item.sample_size} if each.item.sample_size is not None else {}),
-                **({"retracted": True} if each.item.retracted else {}),
-                **({"disputed": each.item.disputed} if each.item.disputed else {}),
-                **({"passage": each.sentence[:SHOWN_PASSAGE]} if each.sentence and is_quoted else {}),
-            }
+def _reading_lines(candidate: Candidate) -> Iterator[dict[str, Any]]:
+    """What a candidate's strongest records say of it: a judge weighs readings, and needs no abstract for that."""
+    for at, each in enumerate(candidate.records[:SHOWN_READINGS]):
+        item = each.item
+        yield {
+            "key": each.key,
+            "drug": candidate.drug,
+            "says": str(item.direction),
+            "design": str(item.design),
+            **({"n": item.sample_size} if item.sample_size is not None else {}),
+            **({"retracted": True} if item.retracted else {}),
+            **({"disputed": item.disputed} if item.disputed else {}),
+            **({"passage": each.sentence[:SHOWN_PASSAGE]} if each.sentence and at < SHOWN_PASSAGES else {}),
+        }
 
 
 def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Evidence]:
@@ -251,27 +224,17 @@ def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> 
     """
     judged = [candidate for candidate in candidates if candidate.has_verdict]
     needed = [key for candidate in judged for key in candidate.drug_records]
-    telling = [_telling(candidate) for candidate in judged[:SHOWN_CANDIDATES]]
+    telling = []
+    for candidate in judged[:SHOWN_CANDIDATES]:
+        found = candidate.appraisal
+        decided = {*found.supporting, *found.contradicting} or {*found.leaning}  # where none decides, those that might
+        telling.append([record.key for record in candidate.records if record.key in decided])
     in_turns = [keys[turn] for turn in range(SHOWN_EACH) for keys in telling if turn < len(keys)]
-    entries = sorted(filter(_is_entry, pool), key=lambda record: record.key not in needed and not _is_disease(record))
-    studies = dict.fromkeys([*in_turns, *(record.key for record in pool if not _is_entry(record))])
+    entries = [record for record in pool if kind_of(record) in ENTRIES]
+    entries.sort(key=lambda record: record.key not in needed and kind_of(record) != "disease")
+    studies = dict.fromkeys([*in_turns, *(record.key for record in pool if kind_of(record) not in ENTRIES)])
     chosen = {*list(studies)[:SHOWN_RECORDS], *(record.key for record in entries[:SHOWN_ENTRIES])}
     return [record for record in pool if record.key in chosen]
-
-
-def _telling(candidate: Candidate) -> list[str]:
-    """The records that decide on a candidate, strongest first; where none does, those that might."""
-    found = candidate.appraisal
-    decided = {*found.supporting, *found.contradicting} or {*found.leaning}
-    return [record.key for record in candidate.records if record.key in decided]
-
-
-def _is_disease(record: Evidence) -> bool:
-    return kind_of(record) == "disease"
-
-
-def _is_entry(record: Evidence) -> bool:
-    return kind_of(record) in ENTRIES
 
 
 def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:
@@ -287,12 +250,6 @@ def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:
         else:
             counts["other"] += 1
     return counts
-
-
-def _addressed(verdict: JudgeAssessment, query: str) -> str:
-    """For whom a query is; empty where nobody was named."""
-    names = dict.fromkeys(search.specialist for search in verdict.next_searches if search.query == query)
-    return f" for {' and '.join(names)}" if names else ""
 
 
 def as_markdown(verdict: JudgeAssessment) -> str:

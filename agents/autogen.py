@@ -34,10 +34,10 @@ __all__ = [
     "UserProxyAgentConfig",
     "close_connections",
     "input_of",
-    "made_whole",
     "model_name",
     "openai_model_info",
     "openai_server",
+    "patch_provider_client",
     "speaking_through",
     "tools_of",
     "typed_by",
@@ -55,11 +55,7 @@ class Kept:
 
 
 KEPT: ContextVar[Kept | None] = ContextVar("KEPT", default=None)
-"""Filled in by the call of a client made whole; AutoGen's count of tokens has no room for it."""
-RECORDS = "\n<records "
-"""Before it stands what prompts of one kind have in common."""
-_CLOSING = "\n</records "
-_PIECE = 10  # lines; what a prompt adds must be fewer than 20 pieces, so far back Anthropic looks for what it kept
+"""Filled in by the call of a patched client; AutoGen's count of tokens has no room for it."""
 REFUSED = "The model refused: "
 """Begins what a model says that answers nothing."""
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
@@ -236,26 +232,26 @@ def openai_server(client: ChatCompletionClient) -> Literal["strict", "own"] | No
     return "own" if getattr(inner, "_raw_config", {}).get("base_url") else "strict"
 
 
-def made_whole(client: ChatCompletionClient) -> ChatCompletionClient:
-    """A provider's client with what AutoGen's leaves out.
+def patch_provider_client(client: ChatCompletionClient) -> ChatCompletionClient:
+    """Add to a provider's client what AutoGen's leaves out; other clients are left as they are.
 
-    Anthropic keeps of a prompt's beginning only what is marked, and counts what it kept apart from the rest: AutoGen
-    marks nothing and counts the rest alone. What was kept is noted in `KEPT`, for its price; from OpenAI not where
-    answers are streamed. Both it and OpenAI tell of refusals beside an answer's text, which is all that AutoGen takes:
-    here they become the text, after `REFUSED`. Other clients are left as they are.
+    Anthropic caches only what is marked of a prompt, and counts what it read from the cache apart from the rest:
+    AutoGen marks nothing and counts the rest alone. Here system prompts are marked, and all tokens counted; what came
+    from a cache is noted in `KEPT`, for its price, from OpenAI not where answers are streamed. Both tell of refusals
+    beside an answer's text, which is all that AutoGen takes: here they become the text, after `REFUSED`.
     https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
     """
     if type(client).__module__.startswith("autogen_ext.models.anthropic"):
         messages = client._client.messages  # type: ignore[attr-defined]
-        messages.create = _marking(messages.create)
+        messages.create = _of_anthropic(messages.create)
     elif type(client).__module__.startswith("autogen_ext.models.openai"):
         completions = client._client.chat.completions  # type: ignore[attr-defined]
-        completions.create = _telling(completions.create)
+        completions.create = _of_openai(completions.create)
     return client
 
 
-def _telling(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    async def told(**asked: Any) -> Any:
+def _of_openai(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    async def patched(**asked: Any) -> Any:
         said = await create(**asked)
         details = getattr(getattr(said, "usage", None), "prompt_tokens_details", None)
         _note_kept(getattr(details, "cached_tokens", None), 0)
@@ -264,64 +260,40 @@ def _telling(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[A
                 choice.message.content = REFUSED + words
         return said
 
-    return told
+    return patched
 
 
-def _marking(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    async def marked(**asked: Any) -> Any:
+def _of_anthropic(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    def count(message: Any) -> None:
+        read, written = message.usage.cache_read_input_tokens, message.usage.cache_creation_input_tokens
+        _note_kept(read, written)
+        message.usage.input_tokens += (read or 0) + (written or 0)
+
+    async def counted(pieces: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
+        async for piece in pieces:
+            if piece.type == "message_start":
+                count(piece.message)
+            yield piece
+
+    async def patched(**asked: Any) -> Any:
         if isinstance(system := asked.get("system"), str):
-            asked["system"] = [_kept(system)]
-        first, *rest = asked["messages"]
-        before, opening, records = str(first["content"]).partition(RECORDS)
-        if isinstance(first["content"], str) and opening:
-            first = {**first, "content": [_kept(before), *_growing(opening + records)]}
-        said = await create(**{**asked, "messages": [first, *rest]})
+            asked["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
+        said = await create(**asked)
         if asked.get("stream"):
-            return _counted_through(said)
-        _count_kept(said)
+            return counted(said)
+        count(said)
         if said.stop_reason == "refusal":
             from anthropic.types import TextBlock  # noqa: PLC0415  only with the extra
 
             said.content = [TextBlock(type="text", text=f"{REFUSED}stop reason refusal")]
         return said
 
-    return marked
-
-
-def _growing(text: str) -> list[dict[str, Any]]:
-    """Records in a prompt, and what follows them, in parts.
-
-    A block that something follows is one that later prompts begin with and add lines to, as the judge's do in each
-    round: it goes in pieces of as many lines each, and what stands before the end of the last whole one is kept.
-    """
-    block, _, after = text.partition(_CLOSING)
-    lines = block.split("\n") if "\n" in after else []
-    pieces = ["\n".join(lines[at : at + _PIECE]) + "\n" for at in range(0, len(lines) - _PIECE, _PIECE)]
-    *earlier, rest = [{"type": "text", "text": part} for part in (*pieces, text[len("".join(pieces)) :])]
-    return [*earlier[:-1], *map(_kept, pieces[-1:]), rest]
-
-
-async def _counted_through(pieces: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
-    async for piece in pieces:
-        if piece.type == "message_start":
-            _count_kept(piece.message)
-        yield piece
-
-
-def _count_kept(message: Any) -> None:
-    """Count what was kept, or is from now on, among a message's tokens."""
-    usage = message.usage
-    _note_kept(usage.cache_read_input_tokens, usage.cache_creation_input_tokens)
-    usage.input_tokens += (usage.cache_creation_input_tokens or 0) + (usage.cache_read_input_tokens or 0)
+    return patched
 
 
 def _note_kept(read: int | None, written: int | None) -> None:
     if (kept := KEPT.get()) is not None:
         kept.read, kept.written = kept.read + (read or 0), kept.written + (written or 0)
-
-
-def _kept(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
 
 
 async def close_connections(client: ChatCompletionClient) -> None:

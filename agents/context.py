@@ -29,104 +29,12 @@ from .findings import Dossier
 from .report.content import ModelCalls, TurnUsage
 
 TEXTS_PER_CANDIDATE = 2  # full texts, of its strongest open records; every candidate's first comes before any second
-LookedUp = Sequence[Sequence[Evidence]]
-"""Records as they came back: with their standing, with full texts, preprints with what became of them."""
-LookUp = Callable[[Sequence[Evidence], Sequence[Evidence], Transport], Awaitable[LookedUp]]
-
-
-async def look_up(cited: Sequence[Evidence], open_ones: Sequence[Evidence], transport: Transport) -> LookedUp:
-    """What sources say of records: the standing of those cited, the texts of open ones, what became of preprints."""
-    preprints = [record for record in cited if record.is_preprint]
-    return await asyncio.gather(
-        check_trust(cited, transport), read_full_texts(open_ones, transport), resolve(preprints, transport)
-    )
-
-
-async def checked(
-    question: Question,
-    pool: Sequence[Evidence],
-    transport: Transport | None,
-    readings: Readings | None = None,
-    look_up: LookUp = look_up,
-) -> tuple[list[Evidence], list[Candidate]]:
-    """Check a pool and appraise its candidates: versions, links, standing, full texts.
-
-    Looked up with the run's transport, so that a journal answers when a run is lived again. What can't be had is noted
-    on its record, and fails nothing.
-
-    Args:
-        question: what is asked.
-        pool: all records found, united and ranked.
-        transport: the way to the sources; None looks nothing up.
-        readings: of the run, so that no record is read twice; None reads anew.
-        look_up: gives what sources say of records.
-
-    Returns:
-        The pool with versions united, links made, and for the records that candidates rest on: their standing, the full
-        texts of the best that are open, and what became of preprints. And the candidates, best supported first.
-    """
-    readings = readings or Readings()
-    settled, candidates = await _settled(question, pool, readings)
-    if transport is None:
-        return settled, candidates
-    found = await look_up(_rested_on(candidates, settled), _worth_reading(candidates, settled), transport)
-    known = _overlaid(settled, *found)
-    articles = await published_articles(found[-1], known, transport)
-    if articles:
-        known = sorted([*known, *await check_trust(articles, transport)], key=lambda record: -record.relevance)
-    known = link(settle(known))
-    return known, await asyncio.to_thread(appraise_candidates, question, known, readings)
-
-
-async def _settled(
-    question: Question, pool: Sequence[Evidence], readings: Readings
-) -> tuple[list[Evidence], list[Candidate]]:
-    settled = link(settle(pool))
-    return settled, await asyncio.to_thread(appraise_candidates, question, settled, readings)
-
-
-def _say_the_same(some: Sequence[Evidence], others: Sequence[Evidence]) -> bool:
-    """Whether records are the same but for their relevance, which is among all that were found."""
-    return len(some) == len(others) and all(map(Evidence.says_as, some, others))
-
-
-def _worth_reading(candidates: Sequence[Candidate], pool: Sequence[Evidence]) -> list[Evidence]:
-    """The records whose full text should be read: the strongest open ones of each candidate, in turns."""
-    is_open = {record.key: record for record in pool if may_be_open(record)}
-    best = [[r.key for r in c.records if r.key in is_open][:TEXTS_PER_CANDIDATE] for c in candidates]
-    in_turns = [keys[turn] for turn in range(TEXTS_PER_CANDIDATE) for keys in best if turn < len(keys)]
-    return [is_open[key] for key in dict.fromkeys(in_turns)][:FULL_TEXT_LIMIT]
-
-
-def _rested_on(candidates: Sequence[Candidate], pool: Sequence[Evidence]) -> list[Evidence]:
-    """The records that candidates with a verdict rest on, and those that were retracted, to learn who says so.
-
-    By key, so that the same are asked about in the same way.
-    """
-    keys = {r.key for candidate in candidates for r in candidate.records if candidate.has_verdict or r.item.retracted}
-    return sorted((record for record in pool if record.key in keys), key=lambda record: record.key)
-
-
-def _overlaid(pool: Sequence[Evidence], *lookups: Sequence[Evidence]) -> list[Evidence]:
-    """The pool with what each look-up noted on its records."""
-    before = {record.key: record.metadata for record in pool}
-    changed: dict[str, dict[str, Any]] = {}
-    for record in (record for lookup in lookups for record in lookup):
-        old = before[record.key]
-        new = {name: value for name, value in record.metadata.items() if name not in old or old[name] != value}
-        changed.setdefault(record.key, {}).update(new)
-    return [
-        record.model_copy(update={"metadata": {**record.metadata, **changed[record.key]}})
-        if changed.get(record.key)
-        else record
-        for record in pool
-    ]
-
-
 Exhausted = Literal["token_budget_exceeded", "timeout"]
 """The budget of which less than the reserve is left."""
 BeforeTool = Callable[[str, int, str, BaseModel], Awaitable[None]]
 Checked = tuple[list[Evidence], list[Candidate]]
+LookedUp = tuple[Sequence[Evidence], Sequence[Evidence], Sequence[Evidence]]
+"""Records as they came back: with their standing, with full texts, preprints with what became of them."""
 Drafts = Callable[[Question, Sequence[Evidence], int, CancellationToken], Awaitable[object]]
 
 
@@ -180,7 +88,7 @@ class RunContext:
         self._reading, self._over = asyncio.Lock(), threading.Event()
         self._pool: tuple[str, Sequence[object], list[Evidence]] | None = None
         self._checked: tuple[tuple[object, ...], Checked] | None = None
-        self._looked_up: tuple[Sequence[Evidence], Sequence[Evidence], asyncio.Future[LookedUp]] | None = None
+        self._looked_up: tuple[list[Evidence], list[Evidence], asyncio.Future[LookedUp]] | None = None
 
     def look_ahead(self, drugs: Sequence[str]) -> None:
         """Have drugs looked up while others read: who asks for them in a later round finds most of it done.
@@ -192,21 +100,7 @@ class RunContext:
     def check_ahead(self, question: Question, pool: Sequence[Evidence]) -> None:
         """Have the records checked that the report will cite, while the last round looks up what drugs do."""
         if self.transport is not None:
-            self._ahead.append(asyncio.ensure_future(self._check(question, pool, self.transport)))
-
-    async def _check(self, question: Question, pool: Sequence[Evidence], transport: Transport) -> None:
-        settled, candidates = await _settled(question, pool, self.readings)
-        await self._look_up(_rested_on(candidates, settled), _worth_reading(candidates, settled), transport)
-
-    async def _look_up(
-        self, cited: Sequence[Evidence], open_ones: Sequence[Evidence], transport: Transport
-    ) -> LookedUp:
-        """What sources say of records, asked once while these say the same."""
-        if self._looked_up is None or not all(map(_say_the_same, self._looked_up[:2], (cited, open_ones))):
-            asking = asyncio.ensure_future(look_up(cited, open_ones, transport))
-            self._ahead.append(asking)
-            self._looked_up = cited, open_ones, asking
-        return await asyncio.shield(self._looked_up[2])
+            self._ahead.append(asyncio.ensure_future(self._look_up(question, link(settle(pool)), self.transport)))
 
     def draft_ahead(
         self, question: Question, pool: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
@@ -243,11 +137,79 @@ class RunContext:
         return known[2]
 
     async def checked(self, question: Question, pool: Sequence[Evidence]) -> Checked:
-        """The checked pool and its candidates, looked up once: approver and report agent look at the same pool."""
+        """Check a pool and appraise its candidates: versions, links, standing, full texts.
+
+        Looked up once, with the run's transport, so that approver and report agent look at the same pool and a journal
+        answers when a run is lived again. What can't be had is noted on its record, and fails nothing.
+
+        Args:
+            question: what is asked.
+            pool: all records found, united and ranked.
+
+        Returns:
+            The pool with versions united, links made, and for the records that candidates rest on: their standing, the
+            full texts of the best that are open, what became of preprints. And the candidates, best supported first.
+        """
         key = (question, *(record.key for record in pool))
         if self._checked is None or self._checked[0] != key:
-            self._checked = key, await checked(question, pool, self.transport, self.readings, self._look_up)
+            known, transport = link(settle(pool)), self.transport
+            if transport is not None:
+                looked_up = await self._look_up(question, known, transport)
+                known = _with_looked_up(known, looked_up)
+                if articles := await published_articles(looked_up[-1], known, transport):
+                    known = [*known, *await check_trust(articles, transport)]
+                    known.sort(key=lambda record: -record.relevance)
+                known = link(settle(known))
+            self._checked = key, (known, await self._appraise(question, known))
         return self._checked[1]
+
+    async def _appraise(self, question: Question, pool: Sequence[Evidence]) -> list[Candidate]:
+        return await asyncio.to_thread(appraise_candidates, question, pool, self.readings)
+
+    async def _look_up(self, question: Question, pool: Sequence[Evidence], transport: Transport) -> LookedUp:
+        """What sources say of the records that candidates rest on, asked once while these say the same.
+
+        That is the standing of those that verdicts rest on and of retracted ones, to learn who says so; the texts of
+        the strongest open ones of each candidate, in turns; what became of preprints.
+        """
+        candidates = await self._appraise(question, pool)
+        keys = {r.key for each in candidates for r in each.records if each.has_verdict or r.item.retracted}
+        cited = sorted((record for record in pool if record.key in keys), key=lambda record: record.key)
+        is_open = {record.key: record for record in pool if may_be_open(record)}
+        best = [[r.key for r in each.records if r.key in is_open][:TEXTS_PER_CANDIDATE] for each in candidates]
+        in_turns = [found[turn] for turn in range(TEXTS_PER_CANDIDATE) for found in best if turn < len(found)]
+        open_ones = [is_open[key] for key in dict.fromkeys(in_turns)][:FULL_TEXT_LIMIT]
+
+        def say_the_same(some: Sequence[Evidence], others: Sequence[Evidence]) -> bool:
+            return len(some) == len(others) and all(map(Evidence.says_as, some, others))
+
+        before = self._looked_up
+        if before is None or not (say_the_same(before[0], cited) and say_the_same(before[1], open_ones)):
+            preprints = [record for record in cited if record.is_preprint]
+            asking: asyncio.Future[LookedUp] = asyncio.ensure_future(
+                asyncio.gather(
+                    check_trust(cited, transport), read_full_texts(open_ones, transport), resolve(preprints, transport)
+                )
+            )
+            self._ahead.append(asking)
+            before = self._looked_up = cited, open_ones, asking
+        return await asyncio.shield(before[2])
+
+
+def _with_looked_up(pool: Sequence[Evidence], lookups: Sequence[Sequence[Evidence]]) -> list[Evidence]:
+    """The pool with what each look-up noted on its records."""
+    before = {record.key: record.metadata for record in pool}
+    changed: dict[str, dict[str, Any]] = {}
+    for record in (record for lookup in lookups for record in lookup):
+        old = before[record.key]
+        new = {name: value for name, value in record.metadata.items() if name not in old or old[name] != value}
+        changed.setdefault(record.key, {}).update(new)
+    return [
+        record.model_copy(update={"metadata": {**record.metadata, **changed[record.key]}})
+        if changed.get(record.key)
+        else record
+        for record in pool
+    ]
 
 
 @runtime_checkable

@@ -76,8 +76,6 @@ class JudgeMemory(Memory):
     """Records that were read then."""
     gaps: list[str] = Field(default_factory=list)
     """What it missed in the latest round."""
-    shown: list[tuple[str, str, bool]] = Field(default_factory=list)
-    """Record and drug of the readings that its model was shown, in their order; whether with a passage."""
 
 
 class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
@@ -167,7 +165,6 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             most_rounds=self.limits.max_iterations,
             threshold=self.limits.judge_threshold,
             gaps=memory.gaps,
-            shown_before=memory.shown,
             specialists=dossier.specialists,
             marker=run.marker,
             hypotheses=assess(known[:MAX_DRUGS], pool, dossier.asked)[0] if known else HypothesisAssessment(),
@@ -189,7 +186,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         if unread := sum(_generic(name) not in read for name in draft.drug_candidates):
             notes.append(f"{self.name}: {unread} of the model's candidates left out, since no record was read on them")
 
-        memory.gaps, memory.shown = draft.gaps, request.shown
+        memory.gaps = draft.gaps
         verdict = self._decided(draft, request, sources_breakdown(pool), run.exhausted(iteration))
         if verdict.recommendation == "continue":
             if reading.has_ended:

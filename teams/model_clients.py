@@ -81,10 +81,10 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
         raise UsageError(_unknown(name))
     client_class = _client_class(prefix, provider)
     arguments = provider.arguments(model, settings.llm, environ)
-    from willowbark.agents.autogen import made_whole  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.autogen import patch_provider_client  # noqa: PLC0415  agents take most of a second
 
     try:
-        return made_whole(client_class(**arguments))
+        return patch_provider_client(client_class(**arguments))
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"model {name!r}: its client refuses these settings ({' '.join(str(error).split())})"

@@ -34,7 +34,6 @@ class AnthropicServer:
         kept_tokens: what it read again from what it kept.
         tokens: of all prompts and answers, kept ones too.
         cost_usd: of them at Claude Haiku 4.5's prices.
-        shares: what it was asked and answered, and the part of it that it read again from what it kept.
     """
 
     def __init__(self, answer: Callable[[dict[str, Any]], Answer | Response]) -> None:
@@ -43,7 +42,6 @@ class AnthropicServer:
         self.refused: list[str] = []
         self.kept_tokens = self.tokens = 0
         self.cost_usd = 0.0
-        self.shares: list[tuple[dict[str, Any], float]] = []
         self._kept: set[str] = set()
         self.running = listening([Route("/v1/messages", self.messages, methods=["POST"])])
 
@@ -78,7 +76,6 @@ class AnthropicServer:
                 read, written = max(read, found), tokens - max(read, found)
                 self._kept.add(earlier[0])
         self.kept_tokens += read
-        self.shares.append((body, read / total))
         self.cost_usd += (total - read - written + 0.1 * read + 1.25 * written + 5 * 7) / 1e6
         self.tokens += total + 7
         usage = {"cache_read_input_tokens": read, "cache_creation_input_tokens": written}

@@ -20,8 +20,8 @@ from willowbark.agents.autogen import (
     Kept,
     PolicyGroupChat,
     input_of,
-    made_whole,
     model_name,
+    patch_provider_client,
     speaking_through,
     tools_of,
     typed_by,
@@ -171,18 +171,14 @@ async def test_anthropic_is_told_which_beginnings_to_keep_and_what_it_kept_is_co
     kind = type("Client", (), {"__module__": "autogen_ext.models.anthropic._anthropic_client"})
     client = kind()
     client._client = type("Sdk", (), {"messages": messages})()
-    made_whole(client)
+    patch_provider_client(client)
     said = [{"role": "user", "content": "Question: migraine?\n<records 1>\n{}\n</records 1>"}]
     noting = KEPT.set(Kept())
     answered = await messages.create(system="You read.", messages=said)
     assert KEPT.get() == Kept(read=2000)
     KEPT.reset(noting)
-    [first] = messages.asked["messages"]
+    assert messages.asked["messages"] == said
     assert "cache_control" in messages.asked["system"][0]
-    assert [(part["text"], "cache_control" in part) for part in first["content"]] == [
-        ("Question: migraine?", True),
-        ("\n<records 1>\n{}\n</records 1>", False),
-    ]
     assert answered.usage.input_tokens == 2001
 
 
@@ -194,33 +190,10 @@ async def test_what_openai_had_kept_is_noted_for_its_price() -> None:
     kind = type("Client", (), {"__module__": "autogen_ext.models.openai._openai_client"})
     client, completions = kind(), SimpleNamespace(create=create)
     client._client = SimpleNamespace(chat=SimpleNamespace(completions=completions))
-    made_whole(client)
+    patch_provider_client(client)
     noting = KEPT.set(Kept())
     await asyncio.ensure_future(completions.create())  # AutoGen asks in a task of its own
     assert KEPT.get() == Kept(read=1920)
     KEPT.reset(noting)
     await completions.create()
     assert KEPT.get() is None
-
-
-async def test_of_records_that_a_later_prompt_adds_to_whole_pieces_are_kept() -> None:
-    messages = _Messages()
-    kind = type("Client", (), {"__module__": "autogen_ext.models.anthropic._anthropic_client"})
-    client = kind()
-    client._client = type("Sdk", (), {"messages": messages})()
-    made_whole(client)
-
-    async def parts(lines: int) -> list[tuple[str, bool]]:
-        block = "".join(f'{{"key": {at}}}\n' for at in range(lines))
-        said = f"Question: migraine?\n<records 1>\n{block}</records 1>\nRound: {lines}"
-        await messages.create(system="You judge.", messages=[{"role": "user", "content": said}])
-        [first] = messages.asked["messages"]
-        told = [(part["text"], "cache_control" in part) for part in first["content"]]
-        assert "".join(text for text, _ in told) == said
-        return told
-
-    once, again, short = await parts(25), await parts(45), await parts(5)
-    assert [is_kept for _, is_kept in once] == [True, False, True, False]
-    assert [is_kept for _, is_kept in again] == [True, False, False, False, True, False]
-    assert [text for text, _ in again[:3]] == [text for text, _ in once[:3]]
-    assert [is_kept for _, is_kept in short] == [True, False]

@@ -9,7 +9,7 @@ from faults.breakage import FaultySandbox
 from faults.plan import Fault, FaultPlan
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI, transport
 
-from willowbark.agents.context import checked
+from willowbark.agents.context import RunContext
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.sandbox.library import FullText, Library, Publication
 from willowbark.tools.sandbox.server import SandboxServer
@@ -59,14 +59,14 @@ def preprint() -> Evidence:
 async def check(pool: Sequence[Evidence], faults: FaultPlan | None = None) -> tuple[dict[str, Evidence], list[str]]:
     with FaultySandbox(LIBRARY, faults or FaultPlan()) as server:
         async with transport(server) as way:
-            known, candidates = await checked(QUESTION, pool, way)
+            known, candidates = await RunContext(way).checked(QUESTION, pool)
         asked = [f"{request.source}/{request.path}" for request in server.requests]
     assert candidates
     return {each.key: each for each in known}, asked
 
 
 async def test_without_a_way_to_the_sources_nothing_is_looked_up_and_candidates_are_appraised() -> None:
-    known, candidates = await checked(QUESTION, [trial(11, pmcid="PMC11")], None)
+    known, candidates = await RunContext().checked(QUESTION, [trial(11, pmcid="PMC11")])
 
     assert [candidate.drug for candidate in candidates] == ["propranolol"]
     assert "full_text" not in known[0].metadata
@@ -131,7 +131,7 @@ async def test_a_notice_flags_its_record_and_is_no_evidence_itself() -> None:
     notice = trial(13, kind="notice", notice_on=on)
     with SandboxServer(LIBRARY) as server:
         async with transport(server) as way:
-            known, candidates = await checked(QUESTION, [trial(11), trial(12), notice], way)
+            known, candidates = await RunContext(way).checked(QUESTION, [trial(11), trial(12), notice])
 
     assert known[0].metadata["retracted"] is True
     assert candidates[0].appraisal.supporting == ["pmid:12"]

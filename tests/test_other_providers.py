@@ -99,14 +99,11 @@ async def test_what_anthropic_keeps_is_read_again_and_counted() -> None:
         report = await ran("anthropic/claude-haiku-4-5", url)
     assert kind_of(server.bodies[0]) == "word"
     word = len(json.dumps([{"tools": None}, *server.bodies[0]["messages"]])) // 4
-    assert server.kept_tokens > 0.15 * server.tokens
+    assert server.kept_tokens > 0.1 * server.tokens
     [kept] = [turn for turn in report.usage if turn.agent == KEPT]
     assert kept.tokens == 0
     assert kept.cost_usd is not None
     assert sum(turn.cost_usd or 0.0 for turn in report.usage) == pytest.approx(server.cost_usd, rel=0.02)
-    first, second = (share for body, share in server.shares if kind_of(body) == "JudgeDraft")
-    assert first < 0.1
-    assert second > 0.5, "the judge's readings are read anew in each round"
     assert report.tokens_used == pytest.approx(server.tokens - word, abs=30)
 
 

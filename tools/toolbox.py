@@ -98,16 +98,19 @@ def asked_by(schema: ToolSchema) -> Asked | None:
     return None
 
 
+Pmid = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,8}$", description="PubMed identifier, digits only")]
+
+
 class PaperArgs(BaseModel, extra="forbid"):
     """A publication by its PubMed number."""
 
-    pmid: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,8}$", description="PubMed identifier, digits only")]
+    pmid: Pmid
 
 
 class CitationsArgs(BaseModel, extra="forbid"):
     """A publication by its PubMed number."""
 
-    citations_of: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,8}$", description="PubMed identifier, digits only")]
+    citations_of: Pmid
 
 
 def citations_query(pmid: str) -> str:
@@ -137,11 +140,14 @@ def _drug_name(name: str) -> str:
     raise ValueError("no drug's name")
 
 
+DrugName = Annotated[str, AfterValidator(_drug_name)]
+
+
 class DrugArgs(BaseModel, extra="forbid"):
     """Drugs by their generic names."""
 
     drugs: Annotated[
-        list[Annotated[str, AfterValidator(_drug_name)]],
+        list[DrugName],
         Field(min_length=1, max_length=MAX_DRUGS, description="Generic names, such as propranolol; all in one call"),
     ]
 
@@ -150,7 +156,7 @@ class FewDrugArgs(DrugArgs):
     """Drugs of which each takes a request of its own."""
 
     drugs: Annotated[
-        list[Annotated[str, AfterValidator(_drug_name)]],
+        list[DrugName],
         Field(min_length=1, max_length=MAX_SINGLE_DRUGS, description="Generic names, such as propranolol"),
     ]
 
@@ -349,36 +355,37 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
 
 
 class LookupConfig(BaseModel):
-    """How long a look-up may take."""
+    """How long a look-up may take, and which of its sources are asked."""
 
     timeout_s: float = Field(default=SEARCH_TIMEOUT_S, gt=0)
-
-
-class CitationsConfig(LookupConfig):
-    """Which of the sources that know citations are asked."""
-
-    sources: tuple[str, ...] = ("pubmed", "europepmc")
+    sources: tuple[str, ...] | None = None
 
 
 class LookupTool(EvidenceTool[Args], Component[LookupConfig]):
-    """Base of the tools that fetch one thing by its name or number."""
+    """Base of the tools that fetch one thing by its name or number.
+
+    Args:
+        sources: which of those that it knows are asked; None asks all.
+        timeout_s: seconds for one call, retries included.
+    """
 
     component_config_schema = LookupConfig
     NAME: ClassVar[str]
     DESCRIPTION: ClassVar[str]
     ARGS: ClassVar[type[BaseModel]]
 
-    def __init__(self, timeout_s: float = SEARCH_TIMEOUT_S) -> None:
+    def __init__(self, sources: Sequence[str] | None = None, timeout_s: float = SEARCH_TIMEOUT_S) -> None:
+        self._sources = None if sources is None else tuple(sources)
         self._timeout_s = timeout_s
         self._marker = new_marker()
         super().__init__(cast(type[Args], self.ARGS), ToolReply, self.NAME, self.DESCRIPTION)
 
     def _to_config(self) -> LookupConfig:
-        return LookupConfig(timeout_s=self._timeout_s)
+        return LookupConfig(timeout_s=self._timeout_s, sources=self._sources)
 
     @classmethod
     def _from_config(cls, config: LookupConfig) -> Self:
-        return cls(config.timeout_s)
+        return cls(config.sources, config.timeout_s)
 
 
 class GetPaper(LookupTool[PaperArgs]):
@@ -396,34 +403,21 @@ class GetPaper(LookupTool[PaperArgs]):
 class GetCitations(LookupTool[CitationsArgs]):
     """Give what cites a publication of PubMed, and what it cites."""
 
-    component_config_schema = CitationsConfig
     component_provider_override = "willowbark.tools.toolbox.GetCitations"
     NAME = "get_citations"
     DESCRIPTION = "What cites a publication of PubMed, and what it cites."
     ARGS = CitationsArgs
     SOURCES = ("pubmed", "europepmc")
 
-    def __init__(self, sources: Sequence[str] = SOURCES, timeout_s: float = SEARCH_TIMEOUT_S) -> None:
-        self._sources = tuple(name for name in sources if name in self.SOURCES)
-        super().__init__(timeout_s)
-
     def _questions(self, args: CitationsArgs, transport: Transport) -> Questions:
-        known: Questions = {
+        asks: Questions = {
             "pubmed": lambda: PubMed(transport).citations(args.citations_of),
             "europepmc": lambda: EuropePMC(transport).citations(args.citations_of),
         }
-        return {name: known[name] for name in self._sources}
+        return {name: ask for name, ask in asks.items() if self._sources is None or name in self._sources}
 
     def _shown(self, args: CitationsArgs) -> str:
         return citations_query(args.citations_of)
-
-    def _to_config(self) -> CitationsConfig:
-        return CitationsConfig(timeout_s=self._timeout_s, sources=self._sources)
-
-    @classmethod
-    def _from_config(cls, config: LookupConfig) -> Self:
-        assert isinstance(config, CitationsConfig)
-        return cls(config.sources, config.timeout_s)
 
 
 class GetTrial(LookupTool[TrialArgs]):

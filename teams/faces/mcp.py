@@ -29,7 +29,7 @@ from pydantic import AnyUrl, BaseModel, Field, ValidationError
 from willowbark import __version__
 from willowbark.agents.autogen import tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.context import checked
+from willowbark.agents.context import RunContext
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.forms.markdown import as_markdown
 from willowbark.agents.report.model import ResearchReport
@@ -245,7 +245,7 @@ class Server(FastMCP[Any]):
         missing = [f"{r.query}: {'; '.join(r.warnings) or 'not found'}" for r in replies if not r.records]
         if not pool:
             raise ToolError(f"none of the records could be had: {', '.join(missing)}; search for them first")
-        pool, candidates = await checked(parse_question(args.question), pool, self._transport)
+        pool, candidates = await RunContext(self._transport).checked(parse_question(args.question), pool)
         titles = {record.key: record.citation.title for record in pool}
         drugs = [
             {
