@@ -27,7 +27,7 @@ from .context import RunContext
 from .findings import FindingsMessage
 from .report.assembly import assemble
 from .report.content import OTHER_CALLS, READING, TurnUsage
-from .report.material import Material
+from .report.material import Material, mechanisms_of
 from .report.model import ReportMessage, ResearchReport
 from .report.writing import Writing
 
@@ -220,29 +220,28 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         tokens_used = self._memory.dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens
         is_spent = self._run.exhausted(self._memory.dossier.iteration) == "token_budget_exceeded"
         failure = None if is_spent else writing.failure  # a model that may not be asked any more has not failed
-        report = assemble(
-            Material(
-                dossier=self._memory.dossier,
-                assessments=self._memory.assessments,
-                pool=drafted.pool,
-                candidates=drafted.candidates,
-                draft=writing.draft,
-                summaries=writing.summaries,
-                borne_out=writing.borne_out,
-                by_model=failure is None and not reads_requests(self._model_client),
-                verdicts=writing.verdicts,
-                repaired=writing.repaired,
-                notes=[*writing.notes, *self._early()],
-                tokens_used=tokens_used + beside,
-                analyst=self._analyst(failure),
-                model_failed=failure is not None,
-                stop_reason=self._run.stopped,
-                approval=self._memory.approval or Approval.not_asked(),
-                aside=drafted.aside,
-                usage=usage,
-                readings=self._run.readings,
-            )
+        material = Material(
+            dossier=self._memory.dossier,
+            assessments=self._memory.assessments,
+            pool=drafted.pool,
+            candidates=drafted.candidates,
+            draft=writing.draft,
+            summaries=writing.summaries,
+            borne_out=writing.borne_out,
+            by_model=failure is None and not reads_requests(self._model_client),
+            verdicts=writing.verdicts,
+            repaired=writing.repaired,
+            notes=[*writing.notes, *self._early()],
+            tokens_used=tokens_used + beside,
+            analyst=self._analyst(failure),
+            model_failed=failure is not None,
+            stop_reason=self._run.stopped,
+            approval=self._memory.approval or Approval.not_asked(),
+            aside=drafted.aside,
+            usage=usage,
+            readings=self._run.readings,
         )
+        report = assemble(material, mechanisms_of(material))
         return report, writing.usage, writing.aids.events if writing.aids else []
 
     def _early(self) -> list[str]:

@@ -1,7 +1,7 @@
 """What people see: the HTML of a report, phone and desktop width, light and dark, and each face; `make screenshots`.
 
 Writes pictures into build/screenshots/, long pages in pieces, each face's into --faces DIR, and fails where a page
-is wider than its window, where an element sticks out of it, where a picture's words are cut or overlap, or where the
+is wider than its window, where an element sticks out of it, or where the
 browser complains or asks for more. Needs a Chromium (Debian: apt-get install chromium); another browser of its kind is
 named by CHROMIUM=/path.
 """
@@ -54,27 +54,6 @@ STICKING_OUT = """
   .map(e => [e, e.getBoundingClientRect()])
   .filter(([_, r]) => r.width > 0 && (r.right > innerWidth + 1 || r.left < -1))
   .map(([e]) => e.tagName + '.' + e.className + ': ' + e.textContent.slice(0, 40))
-"""
-CUT_IN_PICTURES = """
-() => [...document.querySelectorAll('svg.picture')].filter(s => s.checkVisibility()).flatMap(svg => {
-  const rects = [...svg.querySelectorAll(':scope > rect')].map(r => r.getBoundingClientRect());
-  const box = svg.getBoundingClientRect();
-  return [...svg.querySelectorAll('text')].filter(t => {
-    const r = t.getBoundingClientRect();
-    const own = rects.find(o => o.left <= r.left && r.left <= o.right && o.top <= r.top && r.top <= o.bottom);
-    return (own && r.right > own.right - 2) ||
-      r.right > box.right + 2 || r.left < box.left - 2 || r.bottom > box.bottom + 2 || r.top < box.top - 2;
-  }).map(t => svg.getAttribute('class') + ': ' + t.textContent);
-})
-"""
-OVERLAPPING_LABELS = """
-() => [...document.querySelectorAll('svg.picture')].filter(s => s.checkVisibility()).flatMap(svg => {
-  const boxes = [...svg.querySelectorAll('text')].map(t => [t, t.getBoundingClientRect()]);
-  return boxes.flatMap(([t, a], i) => boxes.slice(i + 1).filter(([_, b]) =>
-    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
-    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3
-  ).map(([u]) => svg.getAttribute('class') + ': ' + t.textContent + ' / ' + u.textContent));
-})
 """
 
 
@@ -183,11 +162,7 @@ def measured(page: Page) -> list[str]:
     """What sticks out, is cut or overlaps."""
     width, window = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     found = [f"page of {width} px in a window of {window}"] if width > window else []
-    for what, script in (
-        ("sticks out", STICKING_OUT),
-        ("cut", CUT_IN_PICTURES),
-        ("overlaps", OVERLAPPING_LABELS),
-    ):
+    for what, script in (("sticks out", STICKING_OUT),):
         found += [f"{what}: {line}" for line in page.evaluate(script)]
     return found
 

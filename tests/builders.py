@@ -1,14 +1,19 @@
 """Small real things that several tests are about: records, replies, messages."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from autogen_agentchat.messages import TextMessage
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
+from willowbark.agents.asking.claims import Claim, Verdicts
+from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.assessment import AssessmentDetails, AssessmentMessage, JudgeAssessment
-from willowbark.agents.findings import Findings, FindingsMessage, Specialist
+from willowbark.agents.findings import Dossier, Findings, FindingsMessage, Specialist
+from willowbark.agents.report.material import Material
+from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.facts import facts_of
@@ -154,3 +159,20 @@ class ScriptedReader:
         fields.update({"effect": told[0]} if told else {})
         facts = facts_of(document)
         return reading(key, drug, **{"design": facts.design, "participants": facts.participants, **fields})
+
+
+def material(
+    question: str, pool: Sequence[Evidence], readings: Readings | None = None, dossier: Dossier | None = None
+) -> Material:
+    """What a report on these records is made of, with a claim that stands on each drug that they name."""
+    candidates = appraise_candidates((dossier or Dossier(question=question)).asked, pool, readings)
+    claims = [Claim(text="", drug=c.drug, evidence_key=c.records[0].key, quote="") for c in candidates if c.records]
+    return Material(
+        dossier=dossier or Dossier(question=question),
+        assessments=[],
+        pool=list(pool),
+        candidates=candidates,
+        draft=ReportDraft(claims=[], candidates=[]),
+        verdicts=Verdicts(kept=claims),
+        readings=readings or Readings(),
+    )

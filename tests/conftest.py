@@ -54,20 +54,3 @@ def _alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         for name in (*FOREIGN_SETTINGS, *(card.key for card in cards().values() if card.key)):
             patch.delenv(name, raising=False)
         yield
-
-
-@pytest.fixture(scope="session")
-def pictures_once() -> Iterator[None]:
-    """Each picture is drawn once for all tests that ask for this; `test_exports_plots` sees to the drawing itself."""
-    from willowbark.agents.pictures import plots
-
-    draw, known = plots.drawn, dict[str, plots.Picture]()
-
-    def drawn(plot: object) -> plots.Picture:
-        if repr(plot) not in known:
-            known[repr(plot)] = draw(plot)
-        return known[repr(plot)]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plots, "drawn", drawn)
-        yield

@@ -10,12 +10,12 @@ from willowbark.agents.report.content import (
     DrugCandidate,
     EvidenceRow,
     Flow,
-    LookAlike,
     Pico,
     PostedResult,
     ReportSection,
     SearchLogEntry,
     StudyLimit,
+    SummaryPart,
     TrialRow,
     TurnUsage,
 )
@@ -186,22 +186,13 @@ def sample(**changes: Any) -> ResearchReport:
         "title": "Existing drugs for smoking cessation: what the evidence says",
         "executive_summary": "Two randomised trials speak for bupropion and one against it. " * 3,
         "research_question": "Which existing drugs could help people quit smoking?",
-        "methodology": ReportSection(
-            title="Methodology", content="Searched.", blocks=[paragraph("Searched ", Text("widely", "strong"), ".")]
+        "summary_parts": [SummaryPart(text="Two randomised trials speak for bupropion and one against it.")],
+        "methodology": ReportSection.of("Methodology", [paragraph("Searched ", Text("widely", "strong"), ".")]),
+        "mechanistic_findings": ReportSection.of(
+            "Mechanistic findings", [points([flow(Text("bupropion", "strong"), ": inhibitor", Cite((4,)))])]
         ),
-        "hypotheses_tested": [
-            {
-                "drug": "bupropion",
-                "target": "SLC6A2, SLC6A3",
-                "pathway": "not reported",
-                "effect": "Dopamine transporter inhibitor",
-            }
-        ],
-        "mechanistic_findings": ReportSection(title="Mechanistic findings", content="- **bupropion**: inhibitor [4]"),
-        "clinical_findings": ReportSection(
-            title="Clinical findings",
-            content="- It helped [1, 2], see [9].",
-            blocks=[points([flow("It helped", Cite((1, 2)), ", see", Cite((9,)), ".")])],
+        "clinical_findings": ReportSection.of(
+            "Clinical findings", [points([flow("It helped", Cite((1, 2)), ", see", Cite((9,)), ".")])]
         ),
         "drug_candidates": ["bupropion"],
         "candidates": [
@@ -211,9 +202,9 @@ def sample(**changes: Any) -> ResearchReport:
                 mechanism="Dopamine transporter inhibitor",
                 evidence_quality="moderate",
                 certainty="moderate",
-                certainty_reasons=["Start at high: 2 randomised records in support.", "Down one: inconsistent."],
-                held_down_by=["inconsistent"],
-                clinical_status="Marketed for smoking cessation",
+                certainty_reasons=["Starts at high: 2 randomised trials.", "Down one: inconsistency."],
+                held_down_by=["inconsistency"],
+                clinical_status="Approved for smoking cessation",
                 supporting_citations=["pmid:12859700", "pmid:12714026"],
                 contradicting_citations=["pmid:23859696"],
                 undecided_citations=["nct:NCT02188459"],
@@ -264,14 +255,6 @@ def sample(**changes: Any) -> ResearchReport:
                 found=0,
             ),
         ],
-        "look_alikes": [
-            LookAlike(
-                keys=("pmid:12859700", "pmid:12714026"),
-                titles=(REFERENCES[0]["title"], REFERENCES[1]["title"]),
-                title_score=91.4,
-                shared_authors=["tonstad"],
-            )
-        ],
         "approval": Approval(decided_by="person", via="terminal", accepted=["bupropion"], set_aside=[SET_ASIDE]),
         "usage": [
             TurnUsage(agent="judge", iteration=1, prompt_tokens=1200, completion_tokens=80, cost_usd=0.0123),
@@ -291,7 +274,7 @@ def sample(**changes: Any) -> ResearchReport:
 
 def empty() -> ResearchReport:
     """A report that found nothing."""
-    nothing = ReportSection(title="Findings", content="Nothing.")
+    nothing = ReportSection.of("Findings", [paragraph("Nothing.")])
     return ResearchReport(
         title="Existing drugs for an unknown disease",
         executive_summary="No existing drug was found with evidence that could be verified. " * 2,
@@ -310,20 +293,8 @@ def hostile(payload: str) -> ResearchReport:
     """The sample with a payload in every text that a source, a model or a user can write."""
     report = sample()
     pico = Pico(population=payload, intervention=payload, comparator=payload, outcome=payload, result=payload)
-    fields: dict[str, Any] = dict.fromkeys(
-        (
-            "title",
-            "sentence",
-            "in_figures",
-            "in_figures_section",
-            "section",
-            "effects_section",
-            "drug",
-            "date",
-            "design",
-        ),
-        payload,
-    )
+    texts = "title sentence in_figures in_figures_section section effects_section drug date design".split()
+    fields: dict[str, Any] = dict.fromkeys(texts, payload)
     fields |= {"pico": pico, "figures": [payload]}
     candidate = report.candidates[0].model_copy(
         update={
@@ -344,12 +315,14 @@ def hostile(payload: str) -> ResearchReport:
     )
     item = flow(payload, Text(payload, "code"), Link(payload, payload), Quote(payload, payload), points([payload]))
     nested = [points([item]), table(payload, (payload,), [(item,)]), Details(payload, (Section(payload, "x", ()),))]
-    prose = ReportSection(title=payload, content=payload, blocks=nested)
-    section = ReportSection(
-        title=payload, content=f"{payload}\n\n- {payload}\n\n| {payload} | x |\n|---|---|\n| {payload} | y |"
+    section = ReportSection.of(payload, nested)
+    log = report.search_log[0].model_copy(
+        update={
+            **dict.fromkeys(("query", "source", "specialist", "status"), payload),
+            "warnings": [payload],
+            "filters": {payload: payload},
+        }
     )
-    texts = dict.fromkeys(("query", "source", "specialist", "status"), payload)
-    log = report.search_log[0].model_copy(update={**texts, "warnings": [payload], "filters": {payload: payload}})
     trial = {"title": payload, "drugs": [payload], "status": payload, "phases": [payload], "why_stopped": payload}
     events = SeriousEvents(group=payload, affected=1)
     posted = PostedResult(drug=payload, direction=payload, reason=payload, sentence=payload, serious_events=[events])
@@ -361,8 +334,8 @@ def hostile(payload: str) -> ResearchReport:
             "research_question": payload,
             "methodology": section,
             "mechanistic_findings": section,
-            "clinical_findings": prose,
-            "hypotheses_tested": [{"drug": payload, "target": payload, "pathway": payload, "effect": payload}],
+            "clinical_findings": section,
+            "summary_parts": [SummaryPart(label=payload, text=payload)],
             "drug_candidates": [payload],
             "candidates": [candidate],
             "limitations": [payload],
@@ -379,9 +352,6 @@ def hostile(payload: str) -> ResearchReport:
             "trials": [each.model_copy(update={**trial, "nct_id": payload, "key": payload}) for each in report.trials]
             + [report.trials[1].model_copy(update={"why_stopped": payload, "nct_id": payload})],
             "search_log": [log],
-            "look_alikes": [
-                LookAlike(keys=(payload, payload), titles=(payload, payload), title_score=99, shared_authors=[payload])
-            ],
             "approval": Approval(
                 decided_by="person",
                 via=payload,

@@ -1,15 +1,12 @@
 """The first line of a report answers the question that was asked, whatever its kind."""
 
 import pytest
+from builders import material
 
-from willowbark.agents.asking.claims import Verdicts
-from willowbark.agents.asking.drafts import ReportDraft
-from willowbark.agents.findings import Dossier
 from willowbark.agents.report.answers import Answer, answer_of
 from willowbark.agents.report.content import PUBLISHED
-from willowbark.agents.report.material import Material, References
+from willowbark.agents.report.material import References, mechanisms_of
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.appraisal.harms import harms
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
@@ -50,17 +47,8 @@ def _first_lines(question: str, *pool: Evidence, **told: dict[str, object]) -> s
 
 
 def _answer(question: str, *pool: Evidence, **told: dict[str, object]) -> Answer:
-    readings = Readings(Told(**told))
-    material = Material(
-        dossier=Dossier(question=question),
-        assessments=[],
-        pool=list(pool),
-        candidates=appraise_candidates(question, pool, readings),
-        draft=ReportDraft(claims=[], candidates=[]),
-        verdicts=Verdicts(),
-        readings=readings,
-    )
-    answer = answer_of(material, References(material.records))
+    found = material(question, pool, Readings(Told(**told)))
+    answer = answer_of(found, mechanisms_of(found), References(found.records))
     assert answer is not None
     return answer
 
@@ -74,7 +62,7 @@ def test_harm_is_answered_from_labels_and_harm_readings() -> None:
     said = _first_lines("Does bupropion cause seizures in smokers?", label, paper, bupropion={"role": "cause"})
 
     assert said.startswith("The United States label of bupropion warns of seizures: “Seizures, the more")
-    assert "1 publication on bupropion speaks of seizures: 1 with harm." in said
+    assert "1 publication on bupropion mentions seizures: 1 with harm." in said
     assert "Bupropion carries a boxed warning: “Suicidal thoughts.”" in said
 
 
@@ -84,7 +72,7 @@ def test_safety_is_answered_from_the_contraindications_first() -> None:
 
     said = _first_lines("Is valproate safe in pregnancy for migraine prevention?", label)
 
-    assert said.startswith("The United States label of valproic acid has pregnancy among its contraindications: “Prev")
+    assert said.startswith("The United States label of valproic acid lists pregnancy among its contraindications: “Pr")
     assert "carries a boxed warning: “Harm to the unborn.”" in said
 
 
@@ -92,8 +80,8 @@ def test_a_question_on_harm_that_nothing_bears_on_says_so() -> None:
     said = _first_lines("Does propranolol cause gout?", _paper("Propranolol in migraine. Propranolol helped."))
 
     assert said == (
-        "No answer on propranolol and gout: of 1 publication and 0 drug labels read none says it. "
-        "That is no evidence of safety."
+        "No answer on propranolol and gout: of 1 publication and 0 drug labels read, none says so. "
+        "That is not evidence of safety."
     )
 
 
@@ -101,14 +89,14 @@ def test_records_that_speak_of_a_harm_undecided_are_no_answer() -> None:
     said = _first_lines("Does propranolol cause gout?", _paper("Propranolol and gout. Gout was rare with propranolol."))
 
     assert said == (
-        "No answer on propranolol and gout: of 1 publication and 0 drug labels read none surely says it. That is no "
-        "evidence of safety. 1 publication on propranolol speaks of gout: 1 undecided."
+        "No answer on propranolol and gout: of 1 publication and 0 drug labels read, none clearly says so. That is not "
+        "evidence of safety. 1 publication on propranolol mentions gout: 1 inconclusive."
     )
 
 
 def test_what_nothing_was_read_of_is_not_said_to_have_nothing_against_it() -> None:
     assert _first_lines("Does vitamin D not help in depression?") == (
-        "No answer: no record read is on vitamin D in depression. That is no evidence either way."
+        "No answer: no record on vitamin D in depression was read. That is no evidence either way."
     )
 
 
@@ -117,8 +105,8 @@ def test_what_to_avoid_are_drugs_with_which_patients_did_worse_than_without() ->
     worse = {"role": "tested", "kind": "efficacy", "effect": "worse", "comparator": "placebo"}
 
     assert _first_lines("Which drugs should be avoided in asthma?", paper, aspirin=worse) == (
-        "Read with harm in asthma: aspirin (1 publication). Single sentences say so, quoted under “What was asked”: "
-        "leads, no verdict."
+        "Reported with harm in asthma: aspirin (1 publication). These are single sentences, quoted under “What was "
+        "asked”: leads, not a verdict."
     )
     assert _first_lines("Which drugs should be avoided in asthma?", paper).startswith(
         "No answer which drugs to avoid in"
@@ -126,7 +114,7 @@ def test_what_to_avoid_are_drugs_with_which_patients_did_worse_than_without() ->
     asked = "Which beta blockers should be avoided in asthma?"
     undecided = _first_lines(asked, _paper("Propranolol in asthma. Asthma was as rare with propranolol."))
     assert undecided.startswith("No answer which drugs to avoid in asthma: of 1 publication")
-    assert undecided.count("That is no evidence of safety.") == 1
+    assert undecided.count("That is not evidence of safety.") == 1
 
 
 def test_a_comparison_counts_trials_of_both_drugs_first() -> None:
@@ -140,11 +128,11 @@ def test_a_comparison_counts_trials_of_both_drugs_first() -> None:
     disputed = _first_lines(asked, both, topiramate=better, propranolol=better)
     alone = _first_lines("Is topiramate better than propranolol for migraine?", placebo)
 
-    assert said.startswith("Head to head in migraine, topiramate and propranolol: 1 record for topiramate.")
-    assert "propranolol: 1 record without a clear result." in disputed
+    assert said.startswith("Head to head in migraine, topiramate and propranolol: 1 study for topiramate.")
+    assert "propranolol: 1 study without a clear result." in disputed
     assert _answer(asked, both, topiramate=better, propranolol=worse).confidence == PUBLISHED
     assert _answer(asked, both, topiramate=better, propranolol=better).confidence == 0.0
-    assert alone.startswith("No record read compares topiramate and propranolol head to head in migraine.")
+    assert alone.startswith("No study found compares topiramate and propranolol head to head in migraine.")
 
 
 def test_mechanisms_and_phases_come_from_the_drug_databases() -> None:
@@ -154,21 +142,21 @@ def test_mechanisms_and_phases_come_from_the_drug_databases() -> None:
     entry = Evidence(content="Erenumab", citation=citation, record=drug)
 
     assert _first_lines("How does erenumab work in migraine?", entry).startswith(
-        "Erenumab acts as CGRP receptor antagonist (targets CALCRL), by the drug databases."
+        "Erenumab acts as CGRP receptor antagonist (targets CALCRL), according to the drug databases."
     )
     assert _first_lines("Is erenumab approved for migraine?", entry).startswith(
-        "Marketed for migraine, by the drug databases: erenumab."
+        "Marketed for migraine, according to the drug databases: erenumab."
     )
 
 
 def test_where_no_database_knows_a_mechanism_that_is_said() -> None:
     sentence = "Allopurinol inhibits xanthine oxidase, the enzyme that turns hypoxanthine into uric acid."
-    unknown = "No drug database at hand gives a mechanism of action of allopurinol."
+    unknown = "No mechanism of action of allopurinol found in the drug databases."
     assert _first_lines("How does allopurinol act?", _paper(f"On gout. {sentence}")) == unknown
 
 
 @pytest.mark.parametrize(
-    ("effect", "first"), [("no_difference", "Records that speak against"), ("better", "No record")]
+    ("effect", "first"), [("no_difference", "Studies against a benefit"), ("better", "No study found")]
 )
 def test_what_does_not_help_is_told_by_what_speaks_against_it(effect: str, first: str) -> None:
     paper = _paper("Gabapentin in migraine. Gabapentin was compared with placebo in migraine.")
@@ -178,7 +166,7 @@ def test_what_does_not_help_is_told_by_what_speaks_against_it(effect: str, first
 
 
 def test_a_question_of_no_known_kind_is_said_not_to_be_answered() -> None:
-    assert _first_lines("What is the prevalence of migraine?").startswith("This question is not one that Willowbark")
+    assert _first_lines("What is the prevalence of migraine?").startswith("Willowbark does not answer this")
 
 
 def test_an_aim_reports_no_harm() -> None:
@@ -189,7 +177,7 @@ def test_an_aim_reports_no_harm() -> None:
 
     said = _first_lines("Does haloperidol cause parkinsonism?", paper, haloperidol={"role": "cause"})
 
-    assert "1 publication on haloperidol speaks of parkinsonism: 1 without a result on harm." in said
+    assert "1 publication on haloperidol mentions parkinsonism: 1 without a result on harm." in said
 
 
 def test_what_is_told_of_one_of_several_drugs_is_told_under_its_name() -> None:
@@ -198,7 +186,7 @@ def test_what_is_told_of_one_of_several_drugs_is_told_under_its_name() -> None:
     told = {"valproic acid": {"role": "cause"}}
     said = _first_lines("Is valproate or topiramate safe in pregnancy?", paper, **told)
 
-    assert "speaks of pregnancy: 1 with harm (valproic acid)." in said
+    assert "mentions pregnancy: 1 with harm (valproic acid)." in said
     assert "No answer on topiramate and pregnancy" in said
 
     other = _paper("Topiramate. Topiramate in pregnancy was studied.", 2)
@@ -245,7 +233,7 @@ def test_what_does_not_help_names_the_drugs_read_so_too_uncertainly() -> None:
 
     said = _first_lines("Which drugs do not help in migraine?", paper, propranolol=told)
 
-    assert "read so, but too uncertainly to count: propranolol" in said
+    assert "low-confidence evidence against: propranolol" in said
 
 
 def test_what_a_drug_causes_is_read_from_sentences_that_name_both_and_speak_of_harm() -> None:
@@ -259,11 +247,11 @@ def test_what_a_drug_causes_is_read_from_sentences_that_name_both_and_speak_of_h
 
     said = _first_lines("What are the side effects of propranolol?", *papers, propranolol=cause)
 
-    assert said.startswith("Read as caused by propranolol: fatigue (2 publications) and insomnia (1 publication). ")
+    assert said.startswith("Reported harms of propranolol: fatigue (2 publications) and insomnia (1 publication). ")
     assert not {"stroke", "asthma", "hypertension"} & set(said.split())
 
 
 def test_what_helped_is_no_harm_of_a_drug() -> None:
     paper = _paper("Propranolol and fatigue. Propranolol was associated with less fatigue than placebo.")
     helped = {"role": "cause", "kind": "harm", "effect": "better"}
-    assert "caused" not in _first_lines("What are the side effects of propranolol?", paper, propranolol=helped)
+    assert "fatigue (" not in _first_lines("What are the side effects of propranolol?", paper, propranolol=helped)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import render
-from willowbark.teams.exports.citations import citation_key, entries, escaped
+from willowbark.teams.exports.citations import citation_key, entries, escape_latex
 
 PREPRINT = reference(
     5,
@@ -201,7 +201,7 @@ def test_no_title_breaks_ris_or_begins_a_field(title: str) -> None:
 
 
 def test_latex_commands_in_a_title_are_letters() -> None:
-    assert escaped(r"\input{/etc/passwd} $x$ 50%") == (r"\textbackslash{}input\{/etc/passwd\} \$x\$ 50\%")
+    assert escape_latex(r"\input{/etc/passwd} $x$ 50%") == (r"\textbackslash{}input\{/etc/passwd\} \$x\$ 50\%")
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "https://a.example/}\\input{x", "a b"])

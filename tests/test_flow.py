@@ -2,17 +2,13 @@
 
 from typing import Any
 
-from builders import QUESTION, asked, drug_record, findings, record, reply
+from builders import QUESTION, asked, drug_record, findings, material, record, reply
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.asking.claims import Verdicts
-from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.content import Flow
-from willowbark.agents.report.material import Material
 from willowbark.agents.report.tables import BACKGROUND, NO_DRUG, OFF_TOPIC, RETRACTED, flow
-from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Evidence
 
 SAYS = (
@@ -27,16 +23,7 @@ SOURCES = ("pubmed", "europepmc", "clinicaltrials", "chembl")
 def flow_of(*replies: tuple[str, list[Evidence]]) -> Flow:
     dossier = Dossier()
     dossier.add([asked(), findings("literature", *(reply(*records, source=source) for source, records in replies))])
-    pool = dossier.pool()
-    material = Material(
-        dossier=dossier,
-        assessments=[],
-        pool=pool,
-        candidates=appraise_candidates(QUESTION, pool),
-        draft=ReportDraft(claims=[], candidates=[]),
-        verdicts=Verdicts(),
-    )
-    return flow(material)
+    return flow(material(QUESTION, dossier.pool(), dossier=dossier))
 
 
 def made(number: int, says: tuple[str, str], retracted: bool) -> Evidence:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from willowbark.agents.report.content import DrugCandidate, EvidenceRow, ReportSection, TrialRow
-from willowbark.agents.report.forms.frames import candidates_frame, trials_frame
+from willowbark.agents.report.frames import candidates_frame, trials_frame
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.appraisal import EffectSize
 from willowbark.tools.errors import UsageError
@@ -15,7 +15,7 @@ pd = pytest.importorskip("pandas")
 
 
 def section() -> ReportSection:
-    return ReportSection(title="T", content="C")
+    return ReportSection.of("T", [])
 
 
 def report(**fields: Any) -> ResearchReport:
@@ -107,8 +107,3 @@ def test_a_report_is_one_line_where_a_notebook_shows_text() -> None:
     pretty = pytest.importorskip("IPython.lib.pretty")
 
     assert pretty.pretty(report()) == "<ResearchReport: A report; 0 candidates>"
-
-
-def test_a_report_of_an_earlier_version_with_uncertain_readings_counted_together_is_read() -> None:
-    said = {"name": "topiramate", "evidence_quality": "weak", "together_citations": ["pmid:1"]}
-    assert "together_citations" not in DrugCandidate.model_validate(said).model_dump()

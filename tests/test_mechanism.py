@@ -4,12 +4,12 @@ import pytest
 from builders import drug_record, record
 
 from willowbark.agents.assessment import AssessmentRequest
-from willowbark.agents.report.argument import argument_section, disease_section
+from willowbark.agents.report.findings import argument_section, disease_section
 from willowbark.agents.report.material import References
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence, SourceName
 from willowbark.tools.mechanism.graph import GAP, MOST, MechanismGraph
-from willowbark.tools.mechanism.hypotheses import assess
+from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, MechanismFindings, assess
 from willowbark.tools.mechanism.steps import WEIGHTS, Backing, Node, Step, weight_of
 from willowbark.tools.questions import parse_question
 from willowbark.tools.records import Disease, Drug, Protein, Record
@@ -262,6 +262,10 @@ def test_hypotheses_ask_for_what_is_missing_and_the_judge_hands_their_queries_on
     )
 
 
+def mechanisms(found: MechanismGraph) -> MechanismFindings:
+    return MechanismFindings(HypothesisAssessment(), {}, found)
+
+
 def test_the_argument_names_who_says_each_step_and_what_is_missing() -> None:
     pool = [acting("propranolol", "ADRB1"), protein("ADRB1", "vasodilation")]
     found = graph(*pool)
@@ -272,7 +276,7 @@ def test_the_argument_names_who_says_each_step_and_what_is_missing() -> None:
     assert "Propranolol acts on ADRB1" in whole.content
     assert "ChEMBL CHEMBL27 [1]" in whole.content
     assert "ADRB1 takes part in vasodilation (GO:vasodilation), by UniProt GO:vasodilation [2]" in whole.content
-    assert "No record connects vasodilation with migraine: that step is missing" in whole.content
+    assert "No record connects vasodilation with migraine: this link is missing" in whole.content
     assert open_ended is None
 
 
@@ -281,13 +285,13 @@ def test_the_mechanism_of_the_condition_is_cited_or_its_absence_said() -> None:
         acting("propranolol", "ADRB1"), record("7", "T", "ADRB1 is active in migraine."), associated(CALCA=0.7)
     )
     pool = {"pmid:7": record("7", "T"), associated().key: associated()}
-    said = disease_section(known, References(pool)).content
+    said = disease_section(mechanisms(known), References(pool)).content
 
     assert said.index("CALCA") < said.index("ADRB1")
     assert "Open Targets EFO_1, score 0.70 [1]" in said
     assert "acted on by propranolol" in said
     assert "“ADRB1 is active in migraine.”" in said
-    assert "That is a gap of these sources" in disease_section(graph(), References({})).content
+    assert "That is a gap in these sources" in disease_section(mechanisms(graph()), References({})).content
 
 
 def test_what_speaks_to_machines_is_quoted_nowhere() -> None:
@@ -300,7 +304,7 @@ def test_what_speaks_to_machines_is_quoted_nowhere() -> None:
     found = graph(*pool)
     references = References({each.key: each for each in pool})
     said = (
-        disease_section(found, references).content
+        disease_section(mechanisms(found), references).content
         + argument_section(found.chain("propranolol"), found, references).content
     )
 

@@ -5,7 +5,7 @@ from exports_sample import sample
 from posted_study import analysis, outcome, trial
 
 from willowbark.agents.report.content import PostedResult
-from willowbark.agents.report.sections import posted_lines
+from willowbark.agents.report.findings import posted_lines
 from willowbark.agents.report.tables import posted_results, trial_table
 from willowbark.teams.exports.html import as_html
 from willowbark.tools.appraisal import SeriousEvents
@@ -47,9 +47,7 @@ def test_the_lines_below_a_trial_quote_the_analysis_and_claim_no_cause() -> None
 
     assert "topiramate: supports, significantly better than placebo" in result
     assert "95% CI -1.6 to -0.4, p = 0.003" in result
-    assert events.endswith(
-        "numbers alone; that the drug caused them is not said): Topiramate 4 of 120; Placebo 3 of 118"
-    )
+    assert events.endswith("do not show that the drug caused them): Topiramate 4 of 120; Placebo 3 of 118")
 
 
 def test_many_groups_are_cut_in_a_line_and_a_size_that_is_not_reported_is_said() -> None:

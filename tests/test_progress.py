@@ -108,12 +108,12 @@ def ending(verdict: JudgeAssessment) -> str:
     ("reason", "changes", "words"),
     [
         ("verdicts_settled", {"unchanged": 100}, "the last 100 records changed no verdict; 300 of 770 hits were read"),
-        ("depth_reached", {}, "the 300 records of the depth asked for were reached; 300 of 770 hits were read"),
-        ("no_new_evidence", {"hits": 300}, "these searches found nothing new any more; all 300 hits were read"),
+        ("depth_reached", {}, "the requested depth of 300 records was reached; 300 of 770 hits were read"),
+        ("no_new_evidence", {"hits": 300}, "further searches found nothing new; all 300 hits were read"),
         (
             "no_new_evidence",
             {"read": 290},
-            "the hits that are left could not be had, or were others' again; 290 of 770 hits were read",
+            "the remaining hits were unavailable or duplicates; 290 of 770 hits were read",
         ),
         ("sufficient_evidence", {}, "the evidence was judged sufficient; 300 of 770 hits were read"),
     ],

@@ -49,17 +49,6 @@ async def test_a_quote_of_the_full_text_is_shown_with_its_section_and_licence() 
     assert any("1 publication" in line and "CC BY 4.0" in line for line in report.limitations)
 
 
-async def test_figures_on_which_abstract_and_full_text_disagree_stand_in_limitations_and_reference() -> None:
-    said = {"what": "participants randomised", "abstract": "44 were.", "full_text": "40 were.", "section": "Results"}
-    record = read()
-    full_text = {**record.metadata["full_text"], "conflicts": [said]}
-    report = await report_on(read(full_text=full_text), quote=RESULT)
-    told = "disagree on participants randomised: “44 were.” against “40 were.” (Results)."
-
-    assert f"Abstract and full text of pmid:1 {told}" in report.limitations
-    assert f"Abstract and full text {told}" in report.to_markdown()
-
-
 def with_table(row: str) -> Evidence:
     sections = [{"kind": "table", "title": "Table 2", "text": f"Attacks by week 12\n{row}"}]
     return read(full_text={"pmcid": "PMC1", "licence": "CC BY 4.0", "sections": sections})
@@ -120,18 +109,6 @@ async def test_effect_sizes_are_those_of_the_passage(abstract: str, sizes: list[
     assert row.section == "Abstract"
 
 
-async def test_records_that_look_alike_are_listed_and_counted_apart() -> None:
-    title = "effect of propranolol on attacks and on quality of life in adults with migraine: prevention trial"
-    one, other = record("1", f"Early {title}", SAID), record("2", f"Long-term {title}", SAID)
-    report = await report_on(one, other)
-
-    [pair] = report.look_alikes
-    assert pair.keys == ("pmid:1", "pmid:2")
-    assert pair.shared_authors == ["jones", "smith"]
-    assert "### Records that may be one study" in report.to_markdown()
-    assert len(report.candidates[0].supporting_citations) == 2
-
-
 async def test_a_preprint_that_was_published_is_shown_with_its_article() -> None:
     early = record("9", "Propranolol, early", SAID, is_preprint=True, published_version="1")
     report = await report_on(read(), early)
@@ -146,7 +123,7 @@ async def test_a_preprint_that_was_published_is_shown_with_its_article() -> None
 async def test_a_preprint_whose_article_was_not_read_says_so() -> None:
     report = await report_on(read(is_preprint=True, published_version="10.5555/later"))
 
-    assert "Published since as 10.5555/later, which was not read." in report.to_markdown()
+    assert "Since published as 10.5555/later, which was not read." in report.to_markdown()
 
 
 async def test_a_notice_is_no_publication_that_was_read() -> None:

@@ -13,8 +13,8 @@ from willowbark.agents.asking.drafts import CandidateDraft, ReportDraft
 from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import FindingsMessage
+from willowbark.agents.report.findings import question_as_read
 from willowbark.agents.report.model import ReportMessage, ResearchReport
-from willowbark.agents.report.sections import question_as_read
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import Match, Passage
@@ -55,27 +55,28 @@ THREAD = (
     [
         (
             QUESTION,
-            "population: migraine; intervention: any existing drug; comparator: any; outcome: its prevention.",
+            "population: migraine; intervention: any existing drug; comparator: any; outcome: its prevention",
         ),
         (
             "Is valproate safe in pregnancy for migraine prevention?",
-            "population: migraine and pregnancy; intervention: valproic acid; comparator: any; outcome: safety.",
+            "population: migraine and pregnancy; intervention: valproic acid; comparator: any; outcome: safety",
         ),
         (
             "Is topiramate better than propranolol for migraine?",
             "population: migraine; intervention: topiramate; comparator: propranolol; "
-            "outcome: benefit, of one against the other.",
+            "outcome: benefit of one over the other",
         ),
         (
             "Which drugs treat migraine, but not triptans?",
             "population: migraine; intervention: any existing drug, without triptans; comparator: any; "
-            "outcome: benefit in those who have it.",
+            "outcome: benefit in those who have it",
         ),
     ],
     ids=["prevent", "safety", "compare", "left out"],
 )
 def test_the_methodology_says_how_the_question_was_read(question: str, read: str) -> None:
-    assert question_as_read(parse_question(question)) == f"The question was read as: {read}"
+    parts = question_as_read(parse_question(question))
+    assert "; ".join(f"{name}: {part}" for name, part in parts.items()) == read
 
 
 def drafted(*claims: Claim, **fields: Any) -> str:
@@ -133,9 +134,9 @@ async def test_what_helped_a_complication_alone_is_named_with_its_record_and_no_
 
     report = await by_rules(QUESTION, read_in("same", "timolol"), beside)
     assert report.drug_candidates == ["timolol"]
-    [said] = [line for line in report.to_markdown().splitlines() if line.startswith("Read as helping a complication")]
+    [said] = [line for line in report.to_markdown().splitlines() if line.startswith("Help with a complication")]
     [cited] = [each["number"] for each in report.references if each["key"] == "pmid:200"]
-    assert said == f"Read as helping a complication of migraine, not itself: atenolol [{cited}]."
+    assert said == f"Help with a complication of migraine, not with migraine itself: atenolol [{cited}]."
 
     assert (await by_rules("Does atenolol prevent migraine?", beside)).drug_candidates == ["atenolol"]
     assert (await by_rules(QUESTION, beside)).drug_candidates == ["atenolol"]
@@ -149,8 +150,8 @@ async def test_drugs_beyond_those_shown_are_named_as_what_they_are() -> None:
 
     assert len(report.drug_candidates) == len(drugs) - 1
     [left] = set(drugs) - set(report.drug_candidates)
-    assert f"Records speak for or against further drugs: {left} (0 against, 1 for)." in report.to_markdown()
-    assert "no result that could be read" not in report.to_markdown()
+    assert f"Evidence on further drugs: {left} (1 for, 0 against)." in report.to_markdown()
+    assert "without an extractable result" not in report.to_markdown()
 
 
 async def test_a_claim_under_a_brand_name_is_one_on_the_drug() -> None:
@@ -212,7 +213,7 @@ async def test_a_quote_stands_alone_where_its_wording_fails_either_look(claim: C
     report = await written(answers=(drafted(claim), *([second] * 3 if second else [])))
     assert [each.text for each in report.candidates[0].claims] == [CLAIM.quote]
     assert (report.claims_kept, report.claims_unworded) == (1, 1)
-    assert "1 claim shown as the record's own sentence alone: the wording went beyond it." in report.limitations
+    assert "1 claim shown as the record's own sentence only: the wording went beyond it." in report.limitations
     assert "900" not in report.to_markdown()
 
 
@@ -226,7 +227,7 @@ async def test_a_stance_that_the_readings_do_not_share_is_shown_as_none_and_said
     report = await written(answers=(drafted(turned),))
     assert [each.stance for each in report.candidates[0].claims] == ["neutral"]
     assert report.claims_turned == 1
-    assert any("Taken for another verdict" in line and "pmid:11111111" in line for line in report.limitations)
+    assert any("Given another verdict" in line and "pmid:11111111" in line for line in report.limitations)
 
 
 LIES = [
@@ -304,7 +305,7 @@ async def test_no_evidence_makes_an_honest_report() -> None:
         agent=ReportAgent("report", BaselineChatCompletionClient()),
     )
     assert (report.candidates, report.references, report.confidence_score) == ([], [], 0.0)
-    assert "no verifiable evidence" in report.conclusion
+    assert "No verifiable evidence" in report.conclusion
     assert 100 <= len(report.executive_summary) <= 1000
 
 
@@ -332,27 +333,27 @@ async def test_preprints_bare_and_retracted_records_are_said() -> None:
     text = "\n".join(report.limitations)
     assert "1 record not peer-reviewed" in text
     assert "1 record without an abstract" in text
-    assert "Retracted, therefore left out of the appraisal: pmid:5" in text
+    assert "Retracted, therefore excluded from the appraisal: pmid:5" in text
     assert report.flow.excluded["retracted"] == 1
 
 
 async def test_hits_that_were_not_read_are_counted_in_the_limitations() -> None:
     wide = reply(TRIAL).model_copy(update={"total": 59})
     report = await written(asked(), findings("literature", wide), answers=(drafted(CLAIM),))
-    assert "Of the widest search the most relevant hits alone were read: PubMed 1 of 59." in report.limitations
+    assert "Of the widest search only the most relevant hits were read: PubMed 1 of 59." in report.limitations
 
 
 async def test_pages_of_a_search_are_counted_together() -> None:
     first = reply(TRIAL).model_copy(update={"total": 2})
     second = reply(record("2", "Topiramate in migraine", "Topiramate reduced attacks.")).model_copy(update={"total": 2})
     report = await written(asked(), findings("literature", first, second), answers=(drafted(CLAIM),))
-    assert not any("most relevant hits alone" in line for line in report.limitations)
+    assert not any("most relevant hits" in line for line in report.limitations)
 
 
 async def test_a_claim_is_not_repeated_in_the_findings() -> None:
     report = await written(answers=(drafted(CLAIM),))
     assert CLAIM.quote not in report.clinical_findings.content
-    assert "1 blinded randomised trial for it, 500 participants [1]" in report.clinical_findings.content
+    assert "supported by 1 blinded randomised trial, 500 participants [1]" in report.clinical_findings.content
 
 
 async def test_the_filters_that_were_sent_stand_in_the_search_log() -> None:
@@ -391,7 +392,7 @@ async def test_a_proposed_mechanism_comes_from_the_draft() -> None:
 
 async def test_every_report_says_that_it_is_no_medical_advice() -> None:
     for answers in ((drafted(CLAIM),), (drafted(),)):
-        assert "no medical advice" in (await written(answers=answers)).to_markdown()
+        assert "not medical advice" in (await written(answers=answers)).to_markdown()
 
 
 async def test_people_get_the_report_as_text_before_the_message() -> None:
@@ -426,7 +427,7 @@ async def test_called_again_without_a_verdict_it_writes_and_says_so() -> None:
     assert message.content.drug_candidates == ["propranolol"]
     assert message.content.stop_reason == "no_verdict"
     assert any("Written without a verdict" in line for line in message.content.limitations)
-    assert "called for before a judge had ended it" in message.content.executive_summary
+    assert "requested before a judge had ended the search" in message.content.executive_summary
 
 
 async def test_findings_after_the_verdict_want_another_one() -> None:

@@ -3,18 +3,13 @@
 from typing import Any
 
 import pytest
-from builders import ScriptedReader, record
+from builders import ScriptedReader, material, record
 
-from willowbark.agents.asking.claims import Verdicts
-from willowbark.agents.asking.drafts import ReportDraft
-from willowbark.agents.findings import Dossier
 from willowbark.agents.report.content import ReportSection
 from willowbark.agents.report.forms.blocks import Section
-from willowbark.agents.report.forms.tree import SECTIONS, safety
-from willowbark.agents.report.material import Material, References
-from willowbark.agents.report.safety import NOT_CAUSE, safety_section
+from willowbark.agents.report.material import References
+from willowbark.agents.report.safety import safety_section
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence, SourceName
 from willowbark.tools.records import Approval, Drug, Record
 from willowbark.tools.sources.labels.openfda import parse_label
@@ -42,16 +37,9 @@ def section(*about: Evidence, question: str = QUESTION, **fields: Any) -> Report
         record("3", "Rofecoxib in migraine", "Rofecoxib reduced migraine attacks against placebo."),
     ]
     pool, readings = [*studies, *about], Readings(ScriptedReader({"reduced": "better"}, **fields))
-    material = Material(
-        dossier=Dossier(question=question),
-        assessments=[],
-        pool=pool,
-        candidates=appraise_candidates(question, pool, readings),
-        draft=ReportDraft(claims=[], candidates=[]),
-        verdicts=Verdicts(),
-        readings=readings,
-    )
-    return safety_section(material, material.candidates, References(material.records))
+    found = material(question, pool, readings)
+    vars(found)["shown"] = found.candidates  # whatever was read of their benefit
+    return safety_section(found, References(found.records))
 
 
 def told(*about: Evidence, question: str = QUESTION, **fields: Any) -> str:
@@ -120,17 +108,14 @@ def test_events_reported_more_than_expected_come_with_their_ratio_and_as_no_caus
     said = told(entry("opentargets", "t", Drug.model_validate({"drug": "topiramate", "signals": [signal]})))
 
     assert "paraesthesia (1,200 reports, log-likelihood ratio 310.5)" in said
-    assert NOT_CAUSE in said
+    assert "do not show that the drug caused it" in said
 
 
 def test_silence_is_no_safety_and_nothing_is_recommended() -> None:
     said = told()
 
-    assert (
-        "No approval and no label is at hand of propranolol and topiramate, and no result or conclusion was found that"
-        in said
-    )
-    assert "Nothing here is a recommendation, and what no source says is no evidence of safety." in said
+    assert "No approval, label or reported adverse events were found for propranolol and topiramate;" in said
+    assert "Nothing here is a recommendation, and the absence of a report is not evidence of safety." in said
 
 
 NAUSEA = record(
@@ -145,8 +130,8 @@ def test_what_records_say_of_a_drug_and_harm_is_quoted_its_figures_first_and_wit
     said = told(NAUSEA)
 
     quoted = "“With topiramate adverse events rose to 40% (placebo 12%, p<0.01)."
-    assert f"**Harm and tolerability in the records read:** {quoted}" in said
-    assert "read as reporting harm" not in said
+    assert f"**Harm and tolerability:** {quoted}" in said
+    assert "reports harm" not in said
 
 
 @pytest.mark.parametrize(
@@ -160,24 +145,10 @@ def test_what_records_say_of_a_drug_and_harm_is_quoted_its_figures_first_and_wit
     ],
 )
 def test_records_that_surely_report_harm_of_patients_are_counted(fields: dict[str, Any], shown: bool) -> None:
-    readings = Readings(ScriptedReader(**fields))
-    pool = [NAUSEA]
-    found = appraise_candidates(QUESTION, pool, readings)
-    assert [each.drug for each in found] == ["topiramate"]
-    material = Material(
-        dossier=Dossier(question=QUESTION),
-        assessments=[],
-        pool=pool,
-        candidates=found,
-        draft=ReportDraft(claims=[], candidates=[]),
-        verdicts=Verdicts(),
-        readings=readings,
-    )
-    said = safety_section(material, found, References(material.records))
+    found = material(QUESTION, [NAUSEA], Readings(ScriptedReader(**{"effect": "better"} | fields)))
+    assert [each.drug for each in found.candidates] == ["topiramate"]
+    vars(found)["shown"] = found.candidates
+    said = safety_section(found, References(found.records))
 
     assert said is not None
-    assert ("1 record read as reporting harm" in said.content) is shown
-
-
-def test_the_section_stands_in_the_tree_that_all_forms_show() -> None:
-    assert safety in SECTIONS
+    assert ("1 study reports harm" in said.content) is shown

@@ -48,12 +48,3 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     elif len(names) > most:
         return f"{', '.join(shown)} and {len(names) - most} more"
     return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
-
-
-def tally(drug: str, support: Sequence[str], against: Sequence[str]) -> str:
-    """A drug with how many records are against it and for it.
-
-    >>> tally("adalimumab", ["pmid:1", "pmid:2"], [])
-    'adalimumab (0 against, 2 for)'
-    """
-    return f"{short(drug)} ({len(against)} against, {len(support)} for)"

@@ -1,1 +1,1 @@
-"""Pictures of a report: one set for its page, its Word document and notebooks. They need matplotlib, an extra."""
+"""Pictures of a report for pages, Word documents and notebooks. They need matplotlib, an extra."""

@@ -7,29 +7,33 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal import EffectSize, Level, Quality, SeriousEvents
 from willowbark.tools.mechanism.steps import Chain
 
 from ..approval import Approval
 from ..asking.claims import Claim
+from ..pictures.figures import Outcome
 from .forms.blocks import Block
 from .forms.markdown import blocks_in_markdown
 
 DISCLAIMER = (
-    "This report sums up published records for research. It is no medical advice: nobody should start, stop or change "
-    "a treatment because of it."
+    "This report summarises published records for research. It is not medical advice: nobody should start, stop or "
+    "change a treatment because of it."
 )
 NOT_REPORTED: Final = "not reported"
 NONE_PROPOSED = "none beyond the mechanism listed"
 CURATED, PUBLISHED = 0.9, 0.45  # confidence in an answer by who says it, our convention
-EVENTS_NOTE = "numbers alone; that the drug caused them is not said"
+EVENTS_NOTE = "counts only; they do not show that the drug caused them"
 READING = "reading"
 """In the account of tokens, stands for what specialists had read, beside what they chose themselves."""
 OTHER_CALLS = "other"
 KEPT = "kept"
 """In the account of tokens, stands for what belongs to no turn: the choice of speakers, answers that were lost."""
+STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})
+RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
+"""Statuses as ClinicalTrials.gov defines them: https://clinicaltrials.gov/data-api/about-api/study-data-structure."""
 Stance = Literal["supports", "contradicts", "undecided", "excluded"]
 
 
@@ -42,7 +46,7 @@ class ReportSection(BaseModel, extra="forbid"):
     citations: list[str] = []
     """Keys of the records cited, in the order of their first mention."""
     blocks: list[Block] = []
-    """The same content as renderers take it; empty in reports older than this field."""
+    """The same content as renderers take it."""
 
     @classmethod
     def of(cls, title: str, blocks: Iterable[Block], citations: Iterable[str] = ()) -> Self:
@@ -74,28 +78,8 @@ class StudyLimit(BaseModel, extra="forbid"):
     """To the letter."""
 
 
-class LookAlike(BaseModel, extra="forbid"):
-    """Two records with nearly the same title that may be one study; they are counted apart, since nothing proves it."""
-
-    keys: tuple[str, str]
-    titles: tuple[str, str]
-    title_score: float = Field(ge=0.0, le=100.0)
-    """How alike the titles are, 0 to 100."""
-    shared_authors: list[str] = []
-    """Surnames in lower case; empty where either record names no authors."""
-
-
-_FORMER = frozenset({"together_citations"})
-
-
 class DrugCandidate(BaseModel, extra="forbid"):
     """A drug with evidence on the condition, for or against."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_today(cls, said: Any) -> Any:
-        """Without what earlier versions wrote beside: the uncertain readings that counted in support."""
-        return {name: each for name, each in said.items() if name not in _FORMER} if isinstance(said, dict) else said
 
     name: str
     generic_name: str | None = None
@@ -109,10 +93,10 @@ class DrugCandidate(BaseModel, extra="forbid"):
     """What the model that wrote makes of its records, as far as a report may show a model's own words: that it works or
     fails stands there only as the quote of a claim says it, with the record's name. Empty where no model wrote."""
     chain: Chain | None = None
-    """The way from the drug over its target and a process to the condition, each step with what says it; None in
-    reports older than this field."""
+    """The way from the drug over its target and a process to the condition, each step with what says it; None where the
+    report has no mechanism graph."""
     argument: ReportSection | None = None
-    """The chain in three sentences, cited; None in reports older than this field."""
+    """The chain in three sentences, cited; None where no record says what the drug acts on."""
     in_asked_class: bool | None = None
     """Whether it is known to belong to a class of drugs that the question names; None where the question names none."""
     evidence_quality: Quality
@@ -120,8 +104,8 @@ class DrugCandidate(BaseModel, extra="forbid"):
     """GRADE-like level."""
     certainty_reasons: list[str] = []
     """Each step that led to the level."""
-    held_down_by: list[str] | None = None
-    """Why certainty was lowered, a reason a step; None in reports older than this field."""
+    held_down_by: list[str] = []
+    """Why certainty was lowered, a reason a step."""
     clinical_status: str = NOT_REPORTED
     supporting_citations: list[str] = []
     """Keys of the records that speak for it."""
@@ -135,7 +119,7 @@ class DrugCandidate(BaseModel, extra="forbid"):
     """What its studies say themselves that limits them; empty where no full text with such a passage was read."""
 
     def stance_of(self, row: "EvidenceRow") -> Stance:
-        """Where a record stands in the appraisal; retracted ones are excluded."""
+        """How a record counts in the appraisal; retracted ones are excluded."""
         if row.retracted:
             return "excluded"
         if row.key in self.supporting_citations:
@@ -184,11 +168,10 @@ class EvidenceRow(BaseModel, extra="forbid"):
     """Effect sizes on the outcome that the direction was read from, with their sentences; those of the full text's
     results where the whole abstract gives none."""
     figures: list[str] = []
-    """The figures of that passage, else of `in_figures`, as written, where there is no effect size; empty in older
-    reports."""
+    """The figures of that passage, else of `in_figures`, as written, where there is no effect size."""
     in_figures: str = ""
-    """Another sentence of the record, which tells the result in figures where the passage has none; empty where none
-    was found, and in older reports."""
+    """Another sentence of the record, which gives the result in figures where the passage has none; empty where none
+    was found."""
     in_figures_section: str | None = None
     """Where that sentence stands; None without one."""
     disputed: str | None = None
@@ -201,7 +184,7 @@ class EvidenceRow(BaseModel, extra="forbid"):
     concern: bool | None = None
     """Whether an expression of concern stands; None means that it could not be checked."""
     pico: Pico | None = None
-    """The question that the record answers; None in reports older than this field."""
+    """The question that the record answers; None where no reading says it."""
 
 
 class PostedResult(BaseModel, extra="forbid"):
@@ -239,6 +222,32 @@ class TrialRow(BaseModel, extra="forbid"):
     has_results: bool = False
     posted: list[PostedResult] = []
     """What its posted results say of each of its drugs; empty where none are posted."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the trial ended, as far as the registry says."""
+        if self.status in STOPPED:
+            return "stopped"
+        if self.status in RUNNING:
+            return "running"
+        return "completed" if self.status == "COMPLETED" else "not reported"
+
+    @property
+    def status_words(self) -> str:
+        """Its status as people write it: `not yet recruiting`."""
+        return self.status.replace("_", " ").lower() if self.status else NOT_REPORTED
+
+    @property
+    def phase_words(self) -> str:
+        """Its phase as people write it.
+
+        >>> TrialRow(key="nct:NCT02188459", nct_id="", title="", phases=["PHASE2", "PHASE3"]).phase_words
+        'phase 2/3'
+        """
+        numbers = [phase.removeprefix("PHASE") for phase in self.phases if phase != "NA"]
+        if not numbers:
+            return "phase not applicable" if self.phases else f"phase {NOT_REPORTED}"
+        return f"phase {'/'.join(numbers)}".replace("EARLY_PHASE", "early ")
 
 
 class SearchLogEntry(BaseModel, extra="forbid"):
@@ -314,7 +323,7 @@ class ReportContent(BaseModel, extra="forbid"):
     executive_summary: str = Field(min_length=100, max_length=1000)
     """100 to 1000 characters."""
     summary_parts: list[SummaryPart] = []
-    """The summary part by part; empty in reports older than this field."""
+    """The summary part by part."""
     research_question: str
     answer: ReportSection | None = None
     """What the answer rests on where the question asks for harm, safety, a comparison, a mechanism, status or what
@@ -323,9 +332,9 @@ class ReportContent(BaseModel, extra="forbid"):
     hypotheses_tested: list[dict[str, Any]] = []
     """`MechanismHypothesis` fields and the verdict on each."""
     disease_mechanism: ReportSection | None = None
-    """What is known of the condition's targets and processes, cited; None in reports older than this field."""
+    """What is known of the condition's targets and processes, cited; None where the question names no condition."""
     safety: ReportSection | None = None
-    """Status and harms of the candidates; None without any, and in reports older than this field."""
+    """Status and harms of the candidates; None without any."""
     mechanistic_findings: ReportSection
     clinical_findings: ReportSection
     drug_candidates: list[str] = []
@@ -354,11 +363,11 @@ class ReportContent(BaseModel, extra="forbid"):
     usage: list[TurnUsage] = []
     """Tokens and cost by agent and round; empty where no language model was used, or nobody kept account."""
     analyst: str | None = None
-    """Who wrote it: the model, or who stood in for it and why; None in reports older than this field."""
+    """Who wrote it: the model, or who stood in for it and why; None where nobody says."""
     model_failed: bool = False
     """Whether somebody else wrote it than the model that was to."""
     approval: Approval | None = None
-    """Who decided on the candidates before the report was written; None in reports older than this field."""
+    """Who decided on the candidates before the report was written; None where nobody says."""
     stop_reason: str
     confidence_score: float = Field(ge=0.0, le=1.0)
     """0 to 1, computed from the candidates' certainty."""
@@ -372,8 +381,6 @@ class ReportContent(BaseModel, extra="forbid"):
     """Of those kept, how many were taken by the model for another verdict than the readings give; none is shown."""
     evidence_table: list[EvidenceRow] = []
     """Every record that was appraised for a candidate, candidates in their order."""
-    look_alikes: list[LookAlike] = []
-    """Records behind the candidates that may be one study: for the reader to compare, never united."""
     trials: list[TrialRow] = []
     search_log: list[SearchLogEntry] = []
     flow: Flow = Field(default_factory=Flow)

@@ -4,36 +4,41 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from willowbark.tools.appraisal import StudyDesign, is_addressed_to_machines
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal.candidates import Candidate, is_asked_about
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.mechanism.graph import MechanismGraph
+from willowbark.tools.mechanism.hypotheses import MechanismFindings, assess
 from willowbark.tools.questions import Question
+from willowbark.tools.records import Drug
 from willowbark.tools.wording import counted, listed
-from willowbark.tools.works.sections import conflicts_of, licence_of, places
+from willowbark.tools.works.sections import licence_of, places
 from willowbark.tools.works.trust import is_unchecked
 from willowbark.tools.works.trust_lookup import flags_of
 
 from ..approval import Approval
 from ..asking.claims import Claim, Verdicts
 from ..asking.drafts import ReportDraft
-from ..assessment import JudgeAssessment
+from ..assessment import JudgeAssessment, sources_breakdown
 from ..findings import Dossier
 from ..progress import Progress
 from .content import TurnUsage
 from .forms.blocks import Cite
 
+MAX_CANDIDATES = 12  # in the report; further ones are named without a section
 _ENDINGS = {
     "sufficient_evidence": "the evidence was judged sufficient",
-    "token_budget_exceeded": "the token budget was nearly used",
-    "max_iterations_reached": "the highest number of rounds was reached",
-    "timeout": "the time budget was nearly used",
-    "no_new_evidence": "these searches found nothing new any more",
+    "token_budget_exceeded": "the token budget was nearly used up",
+    "max_iterations_reached": "the maximum number of rounds was reached",
+    "timeout": "the time budget was nearly used up",
+    "no_new_evidence": "further searches found nothing new",
     "sources_unreachable": "no source could be reached",
     "cancelled": "the run was cancelled",
-    "no_verdict": "the report was called for before a judge had ended it",
-    "error": "the run failed, and this is what it had found until then",
+    "no_verdict": "the report was requested before a judge had ended the search",
+    "error": "the run failed; this is what it had found until then",
 }
 _DESIGNS = {
     StudyDesign.systematic_review: "systematic review",
@@ -94,6 +99,41 @@ class Material:
         object.__setattr__(self, "records", {record.key: record for record in self.pool})
         object.__setattr__(self, "asked", self.dossier.asked)
 
+    @cached_property
+    def shown(self) -> list[Candidate]:
+        """The candidates of the report: those with a verified claim, a verdict and a place in the list.
+
+        None where the question does not ask what helps; a drug that helps complications alone is none beside others,
+        unless it was asked about.
+        """
+        if not self.asked.asks_what_helps:
+            return []
+        claimed = {claim.drug.casefold() for claim in self.verdicts.kept}
+        found = [c for c in self.candidates if c.has_verdict and c.drug in claimed]
+        itself = [c for c in found if c.drug in self.asked.drugs or c.in_asked_class or not c.helps_complications_alone]
+        return (itself or found)[:MAX_CANDIDATES]
+
+    @property
+    def silent_sources(self) -> list[str]:
+        """Names of the sources that never answered, in alphabetical order."""
+        return sorted({reply.source for reply in self.dossier.replies} - set(self.dossier.answered))
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """How many records of each kind were found: `peer_reviewed`, `clinical_trials`, `preprints`, `other`."""
+        return sources_breakdown(self.pool)
+
+    @cached_property
+    def drug_entries(self) -> Mapping[str, list[tuple[str, Drug]]]:
+        """What drug databases say of the drugs asked about, or of all where none is named, with the records' keys."""
+        asks_all = not (self.asked.drugs or self.asked.drug_classes)
+        found: dict[str, list[tuple[str, Drug]]] = {}
+        for record in self.pool:
+            entry = record.record
+            if isinstance(entry, Drug) and entry.drug and (asks_all or is_asked_about(entry.drug, self.asked)):
+                found.setdefault(entry.drug, []).append((record.key, entry))
+        return found
+
     @property
     def reason(self) -> str:
         """Why the search ended, as `JudgeAssessment.stop_reason` names it; `no_verdict` where no judge ended it."""
@@ -106,13 +146,13 @@ class Material:
         progress = self.assessments[-1].progress if self.assessments else Progress()
         why = _ENDINGS.get(self.reason, self.reason)
         if self.reason == "sources_unreachable" and self.dossier.answered:
-            why = "the sources that were asked could no longer be reached"
+            why = "the sources could no longer be reached"
         elif self.reason == "verdicts_settled":
             why = f"the last {progress.unchanged:,} records changed no verdict"
         elif self.reason == "depth_reached":
-            why = f"the {progress.most:,} records of the depth asked for were reached"
+            why = f"the requested depth of {progress.most:,} records was reached"
         elif self.reason == "no_new_evidence" and progress.read < progress.hits:
-            why = "the hits that are left could not be had, or were others' again"
+            why = "the remaining hits were unavailable or duplicates"
         return f"{why}; {progress.said}" if progress.hits else why
 
     @property
@@ -132,13 +172,20 @@ class Material:
         return next((reply.library for reply in self.dossier.replies if reply.library), "")
 
 
+def mechanisms_of(material: Material) -> MechanismFindings:
+    """How the report's candidates might act, and the drugs whose mechanism is asked about."""
+    found = assess(material.shown, material.pool, material.asked)
+    if material.asked.kind != "mechanism":
+        return found
+    drugs = [*found.chains, *material.drug_entries]
+    graph = MechanismGraph(material.pool, material.asked, drugs)
+    return found._replace(chains={drug: graph.chain(drug) for drug in drugs}, graph=graph)
+
+
 def as_asked(name: str, question: str) -> str:
     """A condition's common name with the capitals that the question gives it."""
     found = re.search(rf"\b{re.escape(name)}\b", question, re.IGNORECASE)
     return found[0] if found else name
-
-
-_WHERE = ("journal", "journal_abbreviation", "volume", "issue", "pages")
 
 
 class References:
@@ -173,7 +220,8 @@ def _entry(number: int, record: Evidence) -> dict[str, object]:
     citation, said = record.citation, record.record
     numbers = {"doi": said.doi, "pmid": said.pmid, "pmcid": said.pmcid, "nct_id": said.nct_id}
     paper = record.paper
-    where = {name: getattr(paper, name) for name in _WHERE} if paper else {}
+    journal = ("journal", "journal_abbreviation", "volume", "issue", "pages")
+    where = {name: getattr(paper, name) for name in journal} if paper else {}
     return {
         "number": number,
         "key": record.key,
@@ -200,8 +248,7 @@ def _origin(record: Evidence) -> dict[str, object]:
         found["published_version"] = paper.published_version
     if licence := licence_of(record):
         titles = list(dict.fromkeys(place.title for place in places(record)))
-        disagreed = {"conflicts": [dict(each) for each in conflicts_of(record)]} if conflicts_of(record) else {}
-        found["full_text"] = {"pmcid": record.record.pmcid, "licence": licence, "sections": titles, **disagreed}
+        found["full_text"] = {"pmcid": record.record.pmcid, "licence": licence, "sections": titles}
     return found
 
 
@@ -213,9 +260,9 @@ def _flags(record: Evidence) -> list[str]:
         "retracted": "retracted" in raised,
         "expression of concern": "expression_of_concern" in raised,
         "corrected": "corrected" in raised,
-        "could not check for retraction": is_unchecked(record),
+        "retraction not checked": is_unchecked(record),
         "title only": not record.has_abstract,
-        "holds text addressed to machines": is_addressed_to_machines(record),
+        "contains text addressed to machines": is_addressed_to_machines(record),
     }
     return [name for name, is_set in marks.items() if is_set]
 

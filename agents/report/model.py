@@ -10,10 +10,10 @@ from willowbark.tools.wording import counted
 
 from .content import ReportContent
 from .forms.blocks import Document
-from .forms.frames import evidence_frame
 from .forms.html import notebook_html
 from .forms.markdown import as_markdown, blocks_in_markdown
-from .forms.tree import brief, document, short
+from .frames import evidence_frame
+from .tree import brief, document, short
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,12 +24,11 @@ from willowbark.tools.records import Trial
 from willowbark.tools.registry import kind_of, takes_names
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.works.excerpts import stated_limits
-from willowbark.tools.works.identity import propose
 from willowbark.tools.works.sections import places, section_of
 
 from ..asking.claims import plain
 from ..findings import Dossier
-from .content import EvidenceRow, Flow, LookAlike, Pico, PostedResult, SearchLogEntry, StudyLimit, TrialRow
+from .content import EvidenceRow, Flow, Pico, PostedResult, SearchLogEntry, StudyLimit, TrialRow
 from .material import Material
 
 MAX_LIMITS = 4  # quotes for one candidate: two studies with two each
@@ -39,31 +38,29 @@ _FILTERS = frozenset(
 )
 """Parameters of requests that limit what comes, beside the query itself."""
 RETRACTED = "retracted"
-LABEL = "drug label, which reports no study"
-BACKGROUND = "drug or disease database entry, used for mechanisms"
+LABEL = "drug label (no study)"
+BACKGROUND = "drug or disease database entry (used for mechanisms)"
 OFF_TOPIC = "not on the condition asked about"
 NO_DRUG = "names no drug"
 NO_ASKED_DRUG = "names no drug asked about"
-NOTICE = "notice on another article (retraction, concern or correction)"
-VERSION = "preprint or earlier version of a record that was read"
+NOTICE = "notice of a retraction, concern or correction"
+VERSION = "preprint or earlier version of an included record"
 SET_ASIDE = "on drugs that were set aside before the report"
-
-
 _ROLES: Mapping[Role, str] = {
     "comparator": "the active control",
     "combined": "with other drugs",
-    "background": "given to everybody",
+    "background": "given to all groups",
     "cause": "as a cause of the condition",
-    "outcome": "as what was measured",
-    "mentioned": "named in passing",
+    "outcome": "as the outcome measured",
+    "mentioned": "mentioned in passing",
     "other_use": "for another condition",
     "not_a_drug_here": "not as a drug",
 }
 _MATCHES: Mapping[Match, str] = {
     "same": "{}",
-    "narrower": "a part of those with {}",
+    "narrower": "a subgroup with {}",
     "complication": "{} with a complication",
-    "broader": "more than those with {}",
+    "broader": "a wider population than {}",
     "other": "not {}",
 }
 _FOLLOWS_NOBODY = frozenset(("narrative_review", "guideline", "editorial", "in_vivo", "in_vitro", "in_silico"))
@@ -78,7 +75,7 @@ _OUTCOMES: Mapping[OutcomeKind, str] = {
     "efficacy": "efficacy",
     "surrogate": "a marker of the condition",
     "harm": "harm",
-    "process": "kinetics, cost or use",
+    "process": "pharmacokinetics, cost or use",
 }
 _RESULTS: Mapping[Effect, str] = {
     "better": "better",
@@ -90,12 +87,12 @@ _RESULTS: Mapping[Effect, str] = {
 
 def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
     """One row for each record appraised for a candidate of the report."""
-    told = {each.key: _Told(records[each.key]) for candidate in shown for each in candidate.records}
-    return [_evidence_row(c.drug, each, records[each.key], told[each.key]) for c in shown for each in c.records]
+    studies = {each.key: _Study(records[each.key]) for candidate in shown for each in candidate.records}
+    return [_evidence_row(c.drug, each, records[each.key], studies[each.key]) for c in shown for each in c.records]
 
 
-class _Told:
-    """What a record tells whatever the drug."""
+class _Study:
+    """What a record reports whatever the drug."""
 
     def __init__(self, record: Evidence) -> None:
         self.read = readable(record)
@@ -103,11 +100,11 @@ class _Told:
         self.followup, self.has_effects = followup_months(self.body), bool(effect_sizes(self.body))
 
 
-def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence, told: _Told) -> EvidenceRow:
-    item, followup = appraised.item, told.followup
-    effects, effects_section = _effects(appraised, told)
-    told_in = appraised.readings[0].in_figures if appraised.readings and appraised.sentence else None
-    in_figures = told_in.text if told_in else ""
+def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence, study: _Study) -> EvidenceRow:
+    item, followup = appraised.item, study.followup
+    effects, effects_section = _effects(appraised, study)
+    passage = appraised.readings[0].in_figures if appraised.readings and appraised.sentence else None
+    in_figures = passage.text if passage else ""
     return EvidenceRow(
         key=item.key,
         drug=drug,
@@ -150,26 +147,26 @@ def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
         intervention=f"{reading.drug}, {role}" if role else reading.drug,
         comparator=comparator,
         outcome=(posted or next(filter(None, planned), None)) if trial else _OUTCOMES.get(reading.kind),
-        result=f"{result}, in guarded words" if result and (reading.hedged or reading.guarded) else result,
+        result=f"{result}, hedged" if result and (reading.hedged or reading.guarded) else result,
     )
 
 
-def _effects(appraised: AppraisedRecord, told: _Told) -> tuple[list[EffectSize], str | None]:
-    """The drug's effect sizes on the outcome that its verdict rests on: those of the passages.
+def _effects(appraised: AppraisedRecord, study: _Study) -> tuple[list[EffectSize], str | None]:
+    """A drug's effect estimates on the outcome that its verdict rests on: those of the passages.
 
-    Where these have none, those of sentences that name the drug and a condition that a passage names, without a word of
-    harm; only where the whole abstract has none, those of the full text that name the drug: results, then tables.
+    Where these have none, those of sentences that name the drug and a condition of a passage, without a word of harm;
+    only where the whole abstract has none, those of the full text that name the drug: results, then tables.
     """
     drug = appraised.readings[0].drug if appraised.readings else ""
     read = appraised.readings[:1]
     passages = [passage.text for reading in read for passage in (*reading.passages, reading.in_figures) if passage]
     found = [size for passage in passages for size in effect_sizes_of(passage, drug)]
-    if not found and told.has_effects and (outcomes := _conditions(" ".join(passages))):
-        every = (size for size in effect_sizes_of(told.body, drug) if _names(size.sentence, drug))
+    if not found and study.has_effects and (outcomes := _conditions(" ".join(passages))):
+        every = (size for size in effect_sizes_of(study.body, drug) if _names(size.sentence, drug))
         found = [size for size in every if outcomes & _conditions(size.sentence) and not _on_harm(size.sentence)]
-    if found or told.has_effects or not passages:
-        return found, section_of(told.read, found[0].sentence, plain) if found else None
-    for place in (*places(told.read, "results"), *places(told.read, "table")):
+    if found or study.has_effects or not passages:
+        return found, section_of(study.read, found[0].sentence, plain) if found else None
+    for place in (*places(study.read, "results"), *places(study.read, "table")):
         on_drug = [size for size in effect_sizes_of(place.text, drug) if _names(size.sentence, drug)]
         if on_drug:
             return on_drug[:MAX_EFFECTS], place.title
@@ -198,28 +195,27 @@ def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]
                 drugs.setdefault(appraised.key, []).append(candidate.drug)
                 kinds[appraised.key] = appraised.item.why_stopped_kind
     ordered = sorted(drugs, key=lambda key: (-records[key].relevance, key))
-    return [
-        _trial_row(records[key], drugs[key], kinds[key]).model_copy(update={"posted": posted_results(candidates, key)})
-        for key in ordered
-    ]
-
-
-def _trial_row(record: Evidence, drugs: list[str], kind: str | None) -> TrialRow:
-    data = record.trial or Trial()
-    return TrialRow(
-        key=record.key,
-        nct_id=data.nct_id or "",
-        title=record.citation.title,
-        drugs=drugs,
-        status=data.overall_status,
-        phases=list(data.phases),
-        enrollment=data.enrollment,
-        start_date=data.start_date,
-        completion_date=data.completion_date,
-        why_stopped=data.why_stopped,
-        why_stopped_kind=kind,
-        has_results=bool(data.has_results),
-    )
+    rows = []
+    for key in ordered:
+        data = records[key].trial or Trial()
+        rows.append(
+            TrialRow(
+                key=key,
+                nct_id=data.nct_id or "",
+                title=records[key].citation.title,
+                drugs=drugs[key],
+                status=data.overall_status,
+                phases=list(data.phases),
+                enrollment=data.enrollment,
+                start_date=data.start_date,
+                completion_date=data.completion_date,
+                why_stopped=data.why_stopped,
+                why_stopped_kind=kinds[key],
+                has_results=bool(data.has_results),
+                posted=posted_results(candidates, key),
+            )
+        )
+    return rows
 
 
 def search_log(dossier: Dossier) -> list[SearchLogEntry]:
@@ -259,47 +255,29 @@ def filters_sent(source: str, url: str) -> dict[str, str] | None:
 
 def posted_results(candidates: Sequence[Candidate], key: str) -> list[PostedResult]:
     """What a trial's posted results say of each drug that it names; empty where none are posted."""
-    found = ((candidate.drug, _record(candidate, key)) for candidate in candidates)
     return [
         PostedResult(
-            drug=drug,
+            drug=candidate.drug,
             direction=record.item.direction.value,
             reason=record.posted.reason,
             outcome=record.posted.outcome,
             sentence=record.posted.sentence,
             serious_events=record.posted.serious_events,
         )
-        for drug, record in found
-        if record and record.posted
+        for candidate in candidates
+        for record in [each for each in candidate.records if each.key == key][:1]
+        if record.posted
     ]
 
 
-def _record(candidate: Candidate, key: str) -> AppraisedRecord | None:
-    return next((record for record in candidate.records if record.key == key), None)
-
-
 def study_limits(candidate: Candidate, records: Mapping[str, Evidence]) -> list[StudyLimit]:
-    """What the studies on a candidate say themselves that limits them, strongest design first; retracted ones don't."""
+    """The limitations that a candidate's studies state themselves, strongest design first; none of retracted ones."""
     read = [records[appraised.key] for appraised in candidate.records if not appraised.item.retracted]
     return [
         StudyLimit(key=record.key, section=passage.section, quote=passage.quote)
         for record in read
         for passage in stated_limits(record)
     ][:MAX_LIMITS]
-
-
-def look_alikes(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[LookAlike]:
-    """Records behind the report's candidates that may be one study; nothing was united for it."""
-    keys = dict.fromkeys(appraised.key for candidate in shown for appraised in candidate.records)
-    return [
-        LookAlike(
-            keys=(each.one, each.other),
-            titles=(records[each.one].citation.title, records[each.other].citation.title),
-            title_score=each.title_score,
-            shared_authors=list(each.shared_authors),
-        )
-        for each in propose([records[key] for key in keys])
-    ]
 
 
 def flow(material: Material) -> Flow:

@@ -10,8 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.evidence import checked_identifier, date_parts
@@ -21,48 +20,51 @@ from willowbark.tools.sources.card import ENTRIES
 from . import line
 
 Kind = Literal["article", "preprint", "trial", "entry", "page"]
-
+FIELDS = (
+    # of an entry           BibTeX          RIS    CSL-JSON
+    ("journal",             "journal",      "T2",  "container-title"),
+    ("journal_abbreviation", "",            "J2",  "container-title-short"),
+    ("volume",              "volume",       "VL",  "volume"),
+    ("issue",               "number",       "IS",  "issue"),
+    ("pages",               "pages",        "",    "page"),
+    ("genre",               "",             "M3",  "genre"),
+    ("doi",                 "doi",          "DO",  "DOI"),
+    ("pmid",                "pmid",         "",    "PMID"),
+    ("pmcid",               "pmcid",        "",    "PMCID"),
+    ("database",            "",             "DB",  "source"),
+    ("url",                 "url",          "UR",  "URL"),
+    ("flags",               "",             "N1",  "note"),
+)  # fmt: skip
+"""Fields that are the same text in all forms; what is empty is no field of that form."""
+TYPES = {
+    "article": ("JOUR", "article-journal"),
+    "preprint": ("UNPB", "article"),
+    "trial": ("ELEC", "webpage"),
+    "entry": ("DATA", "dataset"),
+    "page": ("ELEC", "webpage"),
+}
+"""What RIS and CSL-JSON call a kind."""
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_RIS_TYPES = {"article": "JOUR", "preprint": "UNPB", "trial": "ELEC", "entry": "DATA", "page": "ELEC"}
-_CSL_TYPES = {
-    "article": "article-journal",
-    "preprint": "article",
-    "trial": "webpage",
-    "entry": "dataset",
-    "page": "webpage",
-}
-_WHERE = ("journal", "journal_abbreviation", "volume", "issue", "pages")
-_MARKUP = frozenset("{}\\")
-_PAGES = re.compile(r"([A-Za-z]*\d+)-([A-Za-z]*\d+)")
 _GENRES = {"preprint": "Preprint", "trial": "Clinical trial registration"}
+_PAGES = re.compile(r"([A-Za-z]*\d+)-([A-Za-z]*\d+)")
 _INITIALS = re.compile(r"(?P<family>.+?) (?P<given>[A-Z](?:-?[A-Z]){0,3})(?: (?P<suffix>Jr|Sr|2nd|3rd|4th|II|III))?")
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-}
+_LATEX = str.maketrans(
+    {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+    | {c: f"\\{c}" for c in "{}$&#%_"}
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(NamedTuple):
     """A person, or a group by its name."""
 
     family: str
-    given: str | None = None
-    """Initials with full stops; None for groups."""
-    suffix: str | None = None
+    given: str = ""
+    """Initials with full stops; empty for groups."""
+    suffix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One reference, read once for all three forms; None is "not reported" throughout."""
+class Entry(NamedTuple):
+    """One reference, read once for all three forms."""
 
     key: str
     """Unique among the references, the same in every report: made of the record's identifier."""
@@ -71,19 +73,8 @@ class Entry:
     authors: tuple[Author, ...]
     date: tuple[int, ...]
     """Year, month, day, as far as the record is precise; empty where it has no date."""
-    journal: str | None
-    journal_abbreviation: str | None
-    volume: str | None
-    issue: str | None
-    pages: str | None
-    doi: str | None
-    pmid: str | None
-    pmcid: str | None
-    nct_id: str | None
-    url: str | None
-    database: str | None
-    note: str | None
-    """What a reader must know first: retracted, preprint, …"""
+    fields: Mapping[str, str]
+    """By the names of `FIELDS`, and `nct_id`; without what is not reported."""
 
 
 def entries(report: ResearchReport) -> list[Entry]:
@@ -91,42 +82,50 @@ def entries(report: ResearchReport) -> list[Entry]:
     return [_entry(reference) for reference in report.references]
 
 
-def as_bibtex(report: ResearchReport) -> bytes:
-    """BibTeX in UTF-8; `@article` only where a journal is known."""
-    return "\n".join(map(_bibtex, entries(report))).encode(errors="replace")
-
-
-def as_ris(report: ResearchReport) -> bytes:
-    """RIS in UTF-8."""
-    blocks = ("".join(f"{tag}  - {value}\r\n" for tag, value in _ris(entry)) for entry in entries(report))
-    return "".join(f"{block}ER  - \r\n\r\n" for block in blocks).encode(errors="replace")
-
-
-def as_csl_json(report: ResearchReport) -> bytes:
-    """CSL-JSON 1.0.2."""
-    return f"{json.dumps([_csl(entry) for entry in entries(report)], ensure_ascii=False, indent=2)}\n".encode(
-        errors="replace"
-    )
-
-
 def _entry(reference: Mapping[str, Any]) -> Entry:
     source, name = str(reference.get("source") or ""), str(reference["key"])
-    ids = {kind: _identifier(reference, name, kind) for kind in ("doi", "pmid", "pmcid", "nct_id")}
+    prefix, _, value = name.partition(":")
+    fields = {field: line(str(reference.get(field) or "")) for field, *_ in FIELDS[:5]}
+    for identifier in ("doi", "pmid", "pmcid", "nct_id"):
+        given = reference.get(identifier) or (value if prefix == identifier.removesuffix("_id") else None)
+        found = checked_identifier(identifier, given) or ""
+        fields[identifier] = found if set("{}\\").isdisjoint(found) else ""
     flags = [str(flag) for flag in reference.get("flags") or []]
-    kind = _kind(source, ids["nct_id"], flags)
-    authors = (line(str(author)) for author in reference.get("authors") or [])
+    kind: Kind = "article"
+    if gives(source) == "trial" or (fields["nct_id"] and not source):
+        kind = "trial"
+    elif source == "preprint" or "preprint" in flags:
+        kind = "preprint"
+    elif gives(source) in ENTRIES:
+        kind = "entry"
+    elif gives(source) == "page":
+        kind = "page"
+    url = str(reference.get("url") or "")
+    is_web = url.startswith(("http://", "https://")) and url.isascii() and url.split() == [url]
+    database = given_by(source)
+    fields |= {
+        "genre": _GENRES.get(kind, ""),
+        "database": cards()[database].title if database in cards() else "",
+        "url": url if is_web and set('{}\\"<>^`|').isdisjoint(url) else "",
+        "flags": "; ".join(flags),
+    }
+    names = (line(str(author)) for author in reference.get("authors") or [])
     return Entry(
         key=citation_key(name),
         kind=kind,
         title=line(str(reference["title"])),
-        authors=tuple(_author(author, is_group=kind in ("trial", "entry")) for author in authors if author),
+        authors=tuple(_author(each, is_group=kind in ("trial", "entry")) for each in names if each),
         date=date_parts(str(reference.get("date") or "")),
-        **{name: line(str(reference.get(name) or "")) or None for name in _WHERE},
-        url=_url(str(reference.get("url") or "")),
-        database=cards()[given].title if (given := given_by(source)) in cards() else None,
-        note="; ".join(flags) or None,
-        **ids,
+        fields={field: text for field, text in fields.items() if text},
     )
+
+
+def _author(name: str, *, is_group: bool) -> Author:
+    found = None if is_group else _INITIALS.fullmatch(name)
+    if found is None:
+        return Author(name)
+    given = re.sub(r"([A-Z])(-?)(?=[A-Z-]|$)", r"\1. \2", found["given"]).replace(" -", "-").strip()
+    return Author(found["family"], given, found["suffix"] or "")
 
 
 def citation_key(name: str) -> str:
@@ -143,133 +142,87 @@ def citation_key(name: str) -> str:
     return f"{plain}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:6]}"
 
 
-def _kind(source: str, nct_id: str | None, flags: list[str]) -> Kind:
-    if gives(source) == "trial" or (nct_id and not source):
-        return "trial"
-    if source == "preprint" or "preprint" in flags:
-        return "preprint"
-    return "entry" if gives(source) in ENTRIES else "page" if gives(source) == "page" else "article"
+def escape_latex(text: str) -> str:
+    r"""A text for LaTeX.
+
+    >>> escape_latex("5% of {x}_1 & y")
+    '5\\% of \\{x\\}\\_1 \\& y'
+    """
+    return text.translate(_LATEX)
 
 
-def _identifier(reference: Mapping[str, Any], name: str, kind: str) -> str | None:
-    """An identifier that the reference gives by itself or as its key."""
-    prefix, _, value = name.partition(":")
-    given = reference.get(kind) or (value if prefix == kind.removesuffix("_id") else None)
-    found = checked_identifier(kind, given)
-    return None if found is None or not _MARKUP.isdisjoint(found) else found
-
-
-def _author(name: str, *, is_group: bool) -> Author:
-    found = None if is_group else _INITIALS.fullmatch(name)
-    if found is None:
-        return Author(name)
-    given = re.sub(r"([A-Z])(-?)(?=[A-Z-]|$)", r"\1. \2", found["given"]).replace(" -", "-").strip()
-    return Author(found["family"], given, found["suffix"])
-
-
-def _url(url: str) -> str | None:
-    web = url.startswith(("http://", "https://")) and url.isascii() and url.split() == [url]
-    return url if web and (_MARKUP | set('"<>^`|')).isdisjoint(url) else None
+def as_bibtex(report: ResearchReport) -> bytes:
+    """BibTeX in UTF-8; `@article` only where a journal is known."""
+    return "\n".join(map(_bibtex, entries(report))).encode(errors="replace")
 
 
 def _bibtex(entry: Entry) -> str:
-    fields = {name: value for name, value in _bibtex_fields(entry) if value}
-    kind = "article" if entry.journal and entry.kind == "article" else "misc"
+    fields = {"title": f"{{{{{escape_latex(entry.title)}}}}}"}  # inner braces keep capitals: drugs, abbreviations
+    authors = []
+    for author in entry.authors:
+        parts = (author.family, author.suffix, author.given)
+        person = ", ".join(escape_latex(part) for part in parts if part)
+        authors.append(person if author.given else f"{{{escape_latex(author.family)}}}")
+    values = {"author": " and ".join(authors)}
+    verbatim = ("doi", "pmid", "pmcid", "url")
+    for name, bibtex, _, _ in FIELDS:
+        if bibtex and (value := entry.fields.get(name)):
+            values[bibtex] = value if name in verbatim else escape_latex(value)
+    values["pages"] = _PAGES.sub(r"\1--\2", values.get("pages", ""))
+    if entry.kind in ("trial", "entry"):
+        values["howpublished"] = escape_latex(entry.fields.get("database", ""))
+    notes = (entry.fields.get(name) for name in ("genre", "nct_id", "flags"))
+    values["note"] = escape_latex("; ".join(filter(None, notes)))
+    fields |= {name: f"{{{value}}}" for name, value in values.items() if value}
+    for name, number in zip(("year", "month", "day"), entry.date, strict=False):
+        fields[name] = _MONTHS[number - 1] if name == "month" and 1 <= number <= 12 else f"{{{number}}}"
+    kind = "article" if "journal" in entry.fields and entry.kind == "article" else "misc"
     lines = [f"  {name} = {value}," for name, value in fields.items()]
     return "\n".join([f"@{kind}{{{entry.key},", *lines, "}", ""])
 
 
-def _bibtex_fields(entry: Entry) -> Iterator[tuple[str, str | None]]:
-    yield "title", f"{{{{{escaped(entry.title)}}}}}"  # the inner braces keep capitals: names of drugs, abbreviations
-    yield "author", _braced(" and ".join(map(_bibtex_author, entry.authors)))
-    yield "journal", _braced(escaped(entry.journal or ""))
-    yield "volume", _braced(escaped(entry.volume or ""))
-    yield "number", _braced(escaped(entry.issue or ""))
-    yield "pages", _braced(_PAGES.sub(r"\1--\2", escaped(entry.pages or "")))
-    for name, value in zip(("year", "month", "day"), entry.date, strict=False):
-        yield name, _MONTHS[value - 1] if name == "month" and 1 <= value <= 12 else _braced(str(value))
-    yield "doi", _braced(entry.doi or "")
-    yield "pmid", _braced(entry.pmid or "")
-    yield "pmcid", _braced(entry.pmcid or "")
-    yield "url", _braced(entry.url or "")
-    genre = _GENRES.get(entry.kind)
-    yield "howpublished", _braced(escaped(entry.database or "")) if entry.kind in ("trial", "entry") else None
-    yield "note", _braced(escaped("; ".join(filter(None, (genre, entry.nct_id, entry.note)))))
-
-
-def _bibtex_author(author: Author) -> str:
-    if author.given is None:
-        return f"{{{escaped(author.family)}}}"
-    return ", ".join(escaped(part) for part in (author.family, author.suffix, author.given) if part)
-
-
-def _braced(value: str) -> str | None:
-    return f"{{{value}}}" if value else None
-
-
-def escaped(text: str) -> str:
-    r"""A text for LaTeX.
-
-    >>> escaped("5% of {x}_1 & y")
-    '5\\% of \\{x\\}\\_1 \\& y'
-    """
-    return "".join(_SPECIAL.get(character, character) for character in text)
+def as_ris(report: ResearchReport) -> bytes:
+    """RIS in UTF-8."""
+    blocks = ("".join(f"{tag}  - {value}\r\n" for tag, value in _ris(entry)) for entry in entries(report))
+    return "".join(f"{block}ER  - \r\n\r\n" for block in blocks).encode(errors="replace")
 
 
 def _ris(entry: Entry) -> Iterator[tuple[str, str]]:
-    yield "TY", _RIS_TYPES[entry.kind]
-    yield "ID", entry.key
-    yield "TI", entry.title
+    yield from (("TY", TYPES[entry.kind][0]), ("ID", entry.key), ("TI", entry.title))
     for author in entry.authors:
         yield "AU", ", ".join(part for part in (author.family, author.given, author.suffix) if part)
     if entry.date:
         year, month, day = (*(f"{part:02}" for part in entry.date), "", "")[:3]
-        yield "PY", year
-        yield "DA", f"{year}/{month}/{day}/"
-    first, last = ends[0] if (ends := _PAGES.findall(entry.pages or "")) else (entry.pages, None)
-    optional = {
-        "T2": entry.journal,
-        "J2": entry.journal_abbreviation,
-        "VL": entry.volume,
-        "IS": entry.issue,
-        "SP": first,
-        "EP": last,
-        "M3": _GENRES.get(entry.kind),
-        "DO": entry.doi,
-        "AN": entry.nct_id or entry.pmid or entry.pmcid,
-        "DB": entry.database,
-        "UR": entry.url,
-        "N1": entry.note,
-    }
-    yield from ((tag, value) for tag, value in optional.items() if value)
+        yield from (("PY", year), ("DA", f"{year}/{month}/{day}/"))
+    if pages := entry.fields.get("pages"):
+        first, last = ends[0] if (ends := _PAGES.findall(pages)) else (pages, "")
+        yield from ((tag, value) for tag, value in (("SP", first), ("EP", last)) if value)
+    if number := next((entry.fields[name] for name in ("nct_id", "pmid", "pmcid") if name in entry.fields), None):
+        yield "AN", number
+    yield from ((ris, entry.fields[name]) for name, _, ris, _ in FIELDS if ris and name in entry.fields)
+
+
+def as_csl_json(report: ResearchReport) -> bytes:
+    """CSL-JSON 1.0.2."""
+    listed = [_csl(entry) for entry in entries(report)]
+    return f"{json.dumps(listed, ensure_ascii=False, indent=2)}\n".encode(errors="replace")
 
 
 def _csl(entry: Entry) -> dict[str, Any]:
+    people = []
+    for author in entry.authors:
+        suffix = {"suffix": author.suffix} if author.suffix else {}
+        person = {"family": author.family, "given": author.given, **suffix}
+        people.append(person if author.given else {"literal": author.family})
     found = {
         "id": entry.key,
-        "type": _CSL_TYPES[entry.kind],
+        "type": TYPES[entry.kind][1],
         "title": entry.title,
-        "author": [_csl_author(author) for author in entry.authors],
+        "author": people,
         "issued": {"date-parts": [list(entry.date)]} if entry.date else None,
-        "container-title": entry.journal or (entry.database if entry.kind in ("trial", "entry") else None),
-        "container-title-short": entry.journal_abbreviation,
-        "volume": entry.volume,
-        "issue": entry.issue,
-        "page": entry.pages,
-        "genre": _GENRES.get(entry.kind),
-        "number": entry.nct_id if entry.kind == "trial" else None,
-        "DOI": entry.doi,
-        "PMID": entry.pmid,
-        "PMCID": entry.pmcid,
-        "URL": entry.url,
-        "source": entry.database,
-        "note": entry.note,
+        "number": entry.fields.get("nct_id") if entry.kind == "trial" else None,
+        **{csl: entry.fields[name] for name, _, _, csl in FIELDS if name in entry.fields},
     }
+    if entry.kind in ("trial", "entry"):
+        found.setdefault("container-title", entry.fields.get("database"))
     return {name: value for name, value in found.items() if value}
-
-
-def _csl_author(author: Author) -> dict[str, str]:
-    if author.given is None:
-        return {"literal": author.family}
-    suffix = {"suffix": author.suffix} if author.suffix else {}
-    return {"family": author.family, "given": author.given, **suffix}

@@ -1,14 +1,15 @@
 """A report as one self-contained page: nothing is loaded from anywhere, nothing of a record's text is live.
 
-The Content-Security-Policy allows the page's own style sheet, by its hash, and nothing else:
+The Content-Security-Policy allows the page's own style sheet, by its hash, and pictures that are part of the page:
 https://www.w3.org/TR/CSP3/#framework-directive-source-list.
 """
 
 import base64
 import hashlib
+from html import escape
 from importlib import resources
 
-from willowbark.agents.report.forms.html import page_html, text
+from willowbark.agents.report.forms.html import line, page_html
 from willowbark.agents.report.model import ResearchReport
 
 
@@ -17,7 +18,7 @@ def as_html(report: ResearchReport) -> bytes:
     document = report.to_tree()
     style = resources.files(__package__).joinpath("report.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     page = f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -27,7 +28,7 @@ def as_html(report: ResearchReport) -> bytes:
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
 <meta name="generator" content="Willowbark">
-<title>{text(document.title)}</title>
+<title>{escape(line(document.title))}</title>
 <style>{style}</style>
 </head>
 <body>

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache
 from importlib import resources
@@ -178,21 +177,9 @@ def report_page(
 
 @lru_cache(maxsize=8)  # a reader goes back and forth between a few reports, whose pictures take seconds to draw
 def _render_report(content: str) -> tuple[str, str]:
-    """A report's JSON as markup, and the id of its first section; without pictures where matplotlib is missing."""
+    """A report's JSON as markup, and the id of its first section."""
     from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.report.model import ResearchReport  # noqa: PLC0415
 
-    def without_figures(block: Any) -> Any:
-        inner = getattr(block, "blocks", None)
-        if inner is None:
-            return block
-        return replace(block, blocks=tuple(without_figures(each) for each in inner if each.kind != "figure"))
-
     document = ResearchReport.model_validate_json(content).to_tree()
-    try:
-        shown = page_html(document)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
-            raise
-        shown = page_html(replace(document, sections=tuple(without_figures(each) for each in document.sections)))
-    return shown, document.sections[0].id
+    return page_html(document), document.sections[0].id

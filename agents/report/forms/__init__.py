@@ -1,1 +1,1 @@
-"""The forms of a report: the tree of blocks that is built from it once, and the renderers of that tree."""
+"""The forms of a report: the tree of blocks, and what writes it as Markdown and HTML."""

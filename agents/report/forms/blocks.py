@@ -1,8 +1,8 @@
 """What a report is shown as: a tree of sections, paragraphs, lists and tables that every renderer walks.
 
 Texts in it are plain; each renderer escapes them for its own form. Links carry an address, and a renderer follows only
-those that `links.safe_url` lets pass. `tree` lists the builders of sections; renderers are `markdown`, `html`,
-`teams.exports.docx` and `teams.faces.terminal_report`.
+those that `links.safe_url` lets pass. `tree` lists the builders of sections; renderers are `markdown`, `html` and
+`teams.exports.docx`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -79,12 +79,12 @@ class Row:
 
     cells: "tuple[Flow, ...]"
     below: "Flow" = ()
-    """What stands below the line, as wide as the table."""
+    """What stands below the line, as wide as the table; of wide tables alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Lines of a table that stand together, under a title where they have one."""
+    """Lines of a table that stand together, under a title where they have one; of wide tables alone."""
 
     rows: tuple[Row, ...]
     title: "Flow" = ()
@@ -99,34 +99,22 @@ class Table:
     groups: tuple[Group, ...]
     look: Literal["plain", "overview", "records", "trials", "searches"] = "plain"
     numbers: tuple[str, ...] = ()
-    below: str = ""
-    """What stands below its lines: a column more in forms that have no such place."""
     kind: Literal["table"] = "table"
 
     @property
-    def head(self) -> tuple[str, ...]:
-        """Names of the columns that `lines` fills."""
-        return (*self.columns, self.below) if self.below else self.columns
-
-    @property
-    def lines(self) -> "list[tuple[Flow, ...]]":
-        """One line after another for forms without groups and without room below a line."""
-        found: list[tuple[Flow, ...]] = []
-        for group in self.groups:
-            if group.title:
-                found.append((group.title, *((),) * (len(self.head) - 1)))
-            found += [(*row.cells, row.below) if self.below else row.cells for row in group.rows]
-        return found
-
-    @property
-    def has_wide_lines(self) -> bool:
-        """Whether its lines hold too much for columns of paper or a terminal: they stand one below the other there."""
+    def is_wide(self) -> bool:
+        """Whether its lines hold too much for columns of paper or a terminal: they become a list there."""
         return self.look in ("records", "trials")
 
-    def told(self, row: Row) -> "Flow":
-        """What a line says beside its first cell, each with the name of its column."""
-        named = zip(self.columns[1:], row.cells[1:], strict=True)
-        return joined((flow(Text(f"{name}: ", "emphasis"), *cell) for name, cell in named), " · ")
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The lines of all groups."""
+        return tuple(row for group in self.groups for row in group.rows)
+
+    def details(self, row: Row) -> "Flow":
+        """A line's cells after the first, each with the name of its column: for lists."""
+        cells = zip(self.columns[1:], row.cells[1:], strict=True)
+        return joined((flow(Text(f"{name}: ", "emphasis"), *cell) for name, cell in cells), " · ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +135,7 @@ class Figure:
     caption: str
     description: str
     plot: object = None
-    """What `agents.pictures.plots.drawn` draws."""
+    """What `agents.pictures.plots.draw` draws."""
     kind: Literal["figure"] = "figure"
 
 
@@ -174,17 +162,13 @@ class Stages:
     @property
     def table(self) -> Table:
         """The same for forms without boxes."""
-        told = [
-            each
-            for stage in self.stages
-            for each in (
-                (stage.name, stage.count, stage.notes),
-                (stage.aside, stage.aside_count, stage.aside_notes),
-            )
-            if each[0]
-        ]
-        rows = [(flow(name), flow(str(count)), flow("; ".join(notes))) for name, count, notes in told]
-        return table(self.caption, ("step", "records", "of these"), rows)
+        rows = []
+        for stage in self.stages:
+            rows.append((stage.name, stage.count, stage.notes))
+            if stage.aside:
+                rows.append((stage.aside, stage.aside_count, stage.aside_notes))
+        cells = [(flow(name), flow(str(count)), flow("; ".join(notes))) for name, count, notes in rows]
+        return table(self.caption, ("step", "records", "of these"), cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +254,7 @@ def spans(content: Flow) -> Iterator[Span]:
                 yield from spans(node.blocks)
             case Table() | Stages():
                 table = node if isinstance(node, Table) else node.table
-                yield from spans(joined(joined(cells, ", ") for cells in table.lines))
+                yield from spans(joined(joined((*row.cells, row.below), ", ") for row in table.rows))
             case Figure():
                 yield Text(f" {node.description} ")
 

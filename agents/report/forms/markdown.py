@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from willowbark.tools.enclosure import visible
+
 from .blocks import (
     Block,
     Cite,
@@ -33,7 +35,7 @@ def escaped(text: str) -> str:
     >>> escaped("p<0.001 | <b>bold</b> [x](y)")
     'p<0.001 \\\\| \\\\<b>bold\\\\</b> \\\\[x\\\\](y)'
     """
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", " ".join(visible(text).split()))
 
 
 def linked(text: str, url: str) -> str:
@@ -61,50 +63,55 @@ def blocks_in_markdown(blocks: Iterable[Block]) -> str:
 
 def _blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
     for block in blocks:
-        if isinstance(block, Section):
-            note = f" ({escaped(block.note)})" if block.note else ""
-            yield f"{'#' * level} {escaped(block.title)}{note}"
-            yield from _blocks(block.blocks, min(level + 1, 6))
-        elif isinstance(block, Details):
-            yield f"**{escaped(block.summary)}**"
-            yield from _blocks(block.blocks, level)
-        else:
-            yield _block(block)
+        match block:
+            case Section():
+                note = f" ({escaped(block.note)})" if block.note else ""
+                yield f"{'#' * level} {escaped(block.title)}{note}"
+                yield from _blocks(block.blocks, min(level + 1, 6))
+            case Details():
+                yield f"**{escaped(block.summary)}**"
+                yield from _blocks(block.blocks, level)
+            case Paragraph():
+                yield inline(block.content)
+            case Items():
+                yield "\n".join(_list_lines(block, ""))
+            case Pairs():
+                yield "\n".join(f"- **{escaped(name)}:** {inline(content)}" for name, content in block.pairs)
+            case Table():
+                yield table(block)
+            case Stages():
+                yield table(block.table)
+            case Quote():
+                yield f"> {inline((block,))}"
+            case Figure():
+                yield f"*Figure: {escaped(block.caption.rstrip('.'))}.* {escaped(block.description)}"
 
 
-def _block(block: Paragraph | Items | Pairs | Table | Quote | Figure | Stages) -> str:
-    match block:
-        case Paragraph():
-            return inline(block.content)
-        case Items():
-            return "\n".join(_list(block, ""))
-        case Pairs():
-            return "\n".join(f"- **{escaped(name)}:** {inline(content)}" for name, content in block.pairs)
-        case Table():
-            return table(block)
-        case Stages():
-            return table(block.table)
-        case Quote():
-            return f"> {inline((block,))}"
-        case Figure():
-            return f"*Figure: {escaped(block.caption.rstrip('.'))}.* {escaped(block.description)}"
-
-
-def _list(block: Items, indent: str) -> Iterator[str]:
+def _list_lines(block: Items, indent: str) -> Iterator[str]:
     for number, item in enumerate(block.items, 1):
         mark = "- " if block.look in ("points", "lines") else f"{number}. "
         inner = [node for node in item if isinstance(node, Items) and node.look != "lines"]
         yield f"{indent}{mark}{inline(tuple(node for node in item if node not in inner))}"
         for each in inner:
-            yield from _list(each, indent + " " * len(mark))
+            yield from _list_lines(each, indent + " " * len(mark))
 
 
 def table(block: Table) -> str:
-    """A table with its caption above it."""
-    head = f"| {' | '.join(map(escaped, block.head))} |\n{'|---' * len(block.head)}|"
-    rows = [f"| {' | '.join(map(inline, cells))} |" for cells in block.lines]
-    caption = f"*{escaped(block.caption)}*\n\n" if block.caption else ""
-    return caption + "\n".join([head, *rows])
+    """A table with its caption above it; a wide one as a list, a point a line."""
+    parts = [f"*{escaped(block.caption)}*"] if block.caption else []
+    if not block.is_wide:
+        head = f"| {' | '.join(map(escaped, block.columns))} |\n{'|---' * len(block.columns)}|"
+        rows = [f"| {' | '.join(map(inline, row.cells))} |" for row in block.rows]
+        return "\n\n".join([*parts, "\n".join([head, *rows])])
+    for group in block.groups:
+        if group.title:
+            parts.append(inline(group.title))
+        points = []
+        for row in group.rows:
+            lines = [inline(row.cells[0]), inline(block.details(row)), inline(row.below)]
+            points.append("- " + "\\\n  ".join(filter(None, lines)))
+        parts.append("\n".join(points))
+    return "\n\n".join(parts)
 
 
 def inline(content: Flow) -> str:
@@ -113,18 +120,15 @@ def inline(content: Flow) -> str:
 
 
 def _span(node: Span) -> str:
-    if isinstance(node, Text):
-        return _text(node)
-    return f" {node.text}" if isinstance(node, Cite) else linked(escaped(node.text), node.url or "")
-
-
-def _text(node: Text) -> str:
+    if isinstance(node, Cite):
+        return f" {node.text}"
     core = escaped(node.text)
+    if not isinstance(node, Text):
+        return linked(core, node.url or "")
     if node.style == "code":
-        core = f"`{' '.join(node.text.replace('|', ' ').replace('`', chr(39)).split())}`"
+        core = f"`{' '.join(visible(node.text).replace('|', ' ').replace('`', chr(39)).split())}`"
     if not core:
         return " " if node.text else ""
     around = _AROUND.get(node.style, "")
     before, after = (" " if node.text[:1].isspace() else ""), (" " if node.text[-1:].isspace() else "")
-    shown = f"[{core}]" if node.style == "flag" else core
-    return f"{before}{around}{shown}{around}{after}"
+    return f"{before}{around}{f'[{core}]' if node.style == 'flag' else core}{around}{after}"

@@ -1,8 +1,8 @@
-"""The parts of the tree on how it was done: records' way, searches, decisions, what was used up; and the references."""
+"""The methods: flow of records, searches, decisions, use of the language model; and the references."""
 
 import re
 from calendar import month_abbr
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,9 +10,8 @@ from willowbark.tools.registry import gives, title_of
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.wording import counted
 
-from ..content import KEPT, NOT_REPORTED, OTHER_CALLS, ReportContent, ReportSection, SearchLogEntry, TurnUsage
-from .blocks import (
-    Block,
+from .content import KEPT, NOT_REPORTED, OTHER_CALLS, ReportContent, SearchLogEntry, TurnUsage
+from .forms.blocks import (
     Details,
     Flow,
     Group,
@@ -29,40 +28,32 @@ from .blocks import (
     points,
     table,
 )
-from .links import named, safe_url, url_of
+from .forms.links import named, safe_url, url_of
 
 _MAX_AUTHORS = 6  # of a reference; further ones are `et al.`
-_BESIDE = {
-    OTHER_CALLS: "choice of speakers, answers that were lost",
-    KEPT: "less for what the provider had kept",
+_NO_AGENT = {
+    OTHER_CALLS: "choice of speakers, lost answers",
+    KEPT: "discount for cached prompts",
 }
-"""What is told of tokens and money that are no agent's."""
+"""Names of what belongs to no agent."""
 
 
 def methods(report: ReportContent) -> Section:
     """How the records came and went, what was searched, who decided, what it cost."""
-    parts = (_flow, _log, _look_alikes, _decision, _account, _how)
-    return Section("Methods", "methods", tuple(part for build in parts for part in build(report)))
+    how = Section("How it was done", "how", tuple(report.methodology.blocks), "", "folded")
+    parts = (_flow(report), _search_log(report), _decision(report), _account(report), how)
+    return Section("Methods", "methods", tuple(part for part in parts if part is not None))
 
 
-def prose(section: ReportSection) -> tuple[Block, ...]:
-    """A section's own blocks; of reports older than blocks its lines, without their marks."""
-    if section.blocks:
-        return tuple(section.blocks)
-    lines = (line.strip() for line in section.content.splitlines())
-    plain = (re.sub(r"\\(.)|\*\*", r"\1", line) for line in lines if line and not line.startswith("|"))
-    return tuple(points([line[2:]]) if line.startswith("- ") else paragraph(line) for line in plain)
-
-
-def _flow(report: ReportContent) -> Iterator[Section]:
+def _flow(report: ReportContent) -> Section:
     flow_ = report.flow
     sources = tuple(f"{title_of(source)}: {count}" for source, count in flow_.identified.items())
     stages = (
         Stage(
             "Identified",
             sum(flow_.identified.values()),
-            sources or ("no source gave a record",),
-            "Duplicates united",
+            sources or ("no source returned a record",),
+            "Duplicates removed",
             flow_.duplicates,
         ),
         Stage(
@@ -73,30 +64,29 @@ def _flow(report: ReportContent) -> Iterator[Section]:
             sum(flow_.excluded.values()),
             tuple(f"{reason}: {count}" for reason, count in flow_.excluded.items()),
         ),
-        Stage("Included", flow_.included, ("appraised for a candidate",)),
+        Stage("Included", flow_.included, ("appraised for a drug",)),
     )
-    yield Section("Flow of records", "flow", (Stages("Flow of records, after PRISMA 2020", stages),))
+    return Section("Flow of records", "flow", (Stages("Flow of records (PRISMA 2020)", stages),))
 
 
-def _log(report: ReportContent) -> Iterator[Section]:
+def _search_log(report: ReportContent) -> Section:
     if not report.search_log:
-        yield Section("Search log", "log", (paragraph("No source was asked."),))
-        return
+        return Section("Search log", "log", (paragraph("No source was searched."),))
     by_source: dict[str, list[SearchLogEntry]] = {}
     by_query: dict[str, list[SearchLogEntry]] = {}
     for entry in report.search_log:
         by_source.setdefault(entry.source, []).append(entry)
         by_query.setdefault(entry.query, []).append(entry)
     sources = Table(
-        "Sources and what they were asked; a record can be a hit of several searches",
-        ("source", "searches", "hits", "records taken", "filters", "asked (UTC)"),
+        "Sources searched; one record can be a hit of several searches",
+        ("source", "searches", "hits", "records retrieved", "filters", "searched (UTC)"),
         (Group(tuple(_source(source, entries) for source, entries in by_source.items())),),
         "searches",
-        ("searches", "hits", "records taken"),
+        ("searches", "hits", "records retrieved"),
     )
-    asked = [flow(Text(query, "code"), points(map(_answer, entries))) for query, entries in by_query.items()]
-    queries = Details("Every query as it was sent, with each answer", (points(asked, "steps"),))
-    yield Section("Search log", "log", (sources, queries), counted(len(report.search_log), "search"), "folded")
+    asked = [flow(Text(query, "code"), points(map(_reply, entries))) for query, entries in by_query.items()]
+    queries = Details("Every query as sent, with each reply", (points(asked, "steps"),))
+    return Section("Search log", "log", (sources, queries), counted(len(report.search_log), "search"), "folded")
 
 
 def _source(source: str, entries: Sequence[SearchLogEntry]) -> Row:
@@ -107,7 +97,7 @@ def _source(source: str, entries: Sequence[SearchLogEntry]) -> Row:
     return Row(
         (
             flow(title_of(source)),
-            flow(str(len(entries)), Text(f" {failed} without an answer", "small") if failed else ""),
+            flow(str(len(entries)), Text(f" {failed} failed", "small") if failed else ""),
             flow(str(sum(entry.found for entry in entries))),
             flow(str(sum(entry.taken for entry in entries))),
             flow(filters if filters in ("none", NOT_REPORTED) else Text(filters, "code")),
@@ -116,16 +106,16 @@ def _source(source: str, entries: Sequence[SearchLogEntry]) -> Row:
     )
 
 
-def _answer(entry: SearchLogEntry) -> Flow:
+def _reply(entry: SearchLogEntry) -> Flow:
     failed = entry.status not in ("ok", "empty")
     when = "" if entry.asked_at is None else _moment(entry.asked_at)
-    told = [when or NOT_REPORTED, f"round {entry.iteration}, {entry.specialist}", f"filters: {_filters(entry)}"]
-    told += [f"understood as {entry.understood}"] if entry.understood not in ("", entry.query) else []
+    details = [when or NOT_REPORTED, f"round {entry.iteration}, {entry.specialist}", f"filters: {_filters(entry)}"]
+    details += [f"understood as {entry.understood}"] if entry.understood not in ("", entry.query) else []
     return flow(
         f"{title_of(entry.source)}: ",
         Text(entry.status.replace("_", " "), "flag") if failed else "",
-        f"{' ' if failed else ''}{counted(entry.found, 'hit')}, {entry.taken} taken",
-        Text(f" {' · '.join([*told, *entry.warnings])}", "small"),
+        f"{' ' if failed else ''}{counted(entry.found, 'hit')}, {entry.taken} retrieved",
+        Text(f" {' · '.join([*details, *entry.warnings])}", "small"),
     )
 
 
@@ -140,26 +130,10 @@ def _moment(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M}"
 
 
-def _look_alikes(report: ReportContent) -> Iterator[Section]:
-    pairs = []
-    for each in report.look_alikes:
-        titles = [
-            flow(Link(title, url_of(key)), f" ({named(key)})")
-            for key, title in zip(each.keys, each.titles, strict=True)
-        ]
-        authors = ", ".join(each.shared_authors)
-        common = f"authors in common: {authors}" if authors else "no author known to be in common"
-        alike = f" titles alike: {each.title_score:.0f} of 100; {common}"
-        pairs.append((*joined(titles, " and "), Text(alike, "small")))
-    if pairs:
-        why = "Their titles are nearly the same, but no identifier ties them together: they are counted apart."
-        yield Section("Records that may be one study", "alike", (paragraph(why), points(pairs)))
-
-
-def _decision(report: ReportContent) -> Iterator[Section]:
+def _decision(report: ReportContent) -> Section | None:
     approval = report.approval
     if approval is None or approval.decided_by == "nobody":
-        return
+        return None
     aside = [
         flow(
             Text(one.name, "strong"),
@@ -169,25 +143,25 @@ def _decision(report: ReportContent) -> Iterator[Section]:
         for one in approval.set_aside
     ]
     listed = (points(aside),) if aside else ()
-    yield Section("Who decided on the candidates", "decision", (paragraph(approval.sentence), *listed))
+    return Section("Who decided on the candidates", "decision", (paragraph(approval.sentence), *listed))
 
 
-def _account(report: ReportContent) -> Iterator[Section]:
-    """Tokens and cost by agent and round; nothing where no language model was used."""
+def _account(report: ReportContent) -> Section | None:
+    """Tokens and cost by agent and round; None where no language model was used."""
     if not report.usage:
-        return
+        return None
     rows = []
     for agent in dict.fromkeys(turn.agent for turn in report.usage):
         own = [turn for turn in report.usage if turn.agent == agent]
-        name = _BESIDE.get(agent, agent)
+        name = _NO_AGENT.get(agent, agent)
         rows += [_spent(Text(name), str(turn.iteration or "all"), [turn]) for turn in own]
         rows += [_spent(Text(name), "all", own)] if len(own) > 1 else []
     rows.append(_spent(Text("total", "strong"), "all", report.usage))
     columns = ("agent", "round", "tokens in", "tokens out", "cost (US$)")
     spent = table("Tokens and cost by agent and round", columns, rows, columns[1:])
     unknown = any(turn.cost_usd is None for turn in report.usage)
-    note = (paragraph("The model's price is not known: tokens only.", look="small"),) if unknown else ()
-    yield Section("What the language model used up", "usage", (spent, *note), "", "folded")
+    note = (paragraph("The model's price is unknown: tokens only.", look="small"),) if unknown else ()
+    return Section("Use of the language model", "usage", (spent, *note), "", "folded")
 
 
 def _spent(name: Text, which: str, turns: Sequence[TurnUsage]) -> tuple[Flow, ...]:
@@ -197,12 +171,8 @@ def _spent(name: Text, which: str, turns: Sequence[TurnUsage]) -> tuple[Flow, ..
         flow(which),
         flow(f"{sum(turn.prompt_tokens for turn in turns):,}"),
         flow(f"{sum(turn.completion_tokens for turn in turns):,}"),
-        flow(f"{sum(costs):.4f}" if len(costs) == len(turns) else "price not known"),
+        flow(f"{sum(costs):.4f}" if len(costs) == len(turns) else "price unknown"),
     )
-
-
-def _how(report: ReportContent) -> Iterator[Section]:
-    yield Section("How it was done", "how", prose(report.methodology), "", "folded")
 
 
 def references(report: ReportContent) -> Section:
@@ -280,14 +250,7 @@ def _origin(reference: Mapping[str, Any]) -> Flow:
         for each in reference.get("versions") or ()
     ]
     if reference.get("published_version"):
-        said.append(flow(f" Published since as {reference['published_version']}, which was not read."))
+        said.append(flow(f" Since published as {reference['published_version']}, which was not read."))
     if read := reference.get("full_text"):
         said.append(flow(f" Full text read ({read['pmcid']}, {read['licence']}): {', '.join(read['sections'])}."))
-        said += [
-            flow(
-                f" Abstract and full text disagree on {each['what']}: “{each['abstract']}” against "
-                f"“{each['full_text']}” ({each['section']})."
-            )
-            for each in read.get("conflicts") or ()
-        ]
     return joined(said, "")

@@ -1,13 +1,19 @@
-"""Reports as pandas frames: one row for each record, candidate or trial.
+"""What notebooks show: a report as pandas frames, and lists of records as tables.
 
 Columns of whole numbers are pandas' `Int64`, so that "not reported" stays missing and is never 0.
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from willowbark.tools.errors import UsageError
+from willowbark.tools.evidence import Evidence, SearchResult
+from willowbark.tools.works.trust_lookup import flags_of
 
-from ..content import EvidenceRow, ReportContent
+from .content import ReportContent
+from .forms.blocks import Link, Table, flow, table
+from .forms.html import table_html
+from .forms.markdown import table as table_in_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +42,12 @@ def evidence_frame(report: ReportContent) -> "pd.DataFrame":
     Raises:
         UsageError: pandas is not installed.
     """
-    return _frame([_evidence(row) for row in report.evidence_table], _EVIDENCE)
+    rows = []
+    for row in report.evidence_table:
+        first = row.effects[0].model_dump(exclude={"sentence"}) if row.effects else {}
+        year = int(row.date[:4]) if row.date[:4].isdigit() else None
+        rows.append({**row.model_dump(exclude={"effects"}), **first, "year": year, "effects": len(row.effects)})
+    return _frame(rows, _EVIDENCE)
 
 
 def candidates_frame(report: ReportContent) -> "pd.DataFrame":
@@ -67,12 +78,6 @@ def trials_frame(report: ReportContent) -> "pd.DataFrame":
     return _frame([trial.model_dump(include=set(_TRIALS)) for trial in report.trials], _TRIALS)
 
 
-def _evidence(row: EvidenceRow) -> dict[str, Any]:
-    first = row.effects[0].model_dump(exclude={"sentence"}) if row.effects else {}
-    year = int(row.date[:4]) if row.date[:4].isdigit() else None
-    return {**row.model_dump(exclude={"effects"}), **first, "year": year, "effects": len(row.effects)}
-
-
 def _frame(rows: list[dict[str, Any]], columns: list[str]) -> "pd.DataFrame":
     try:
         import pandas as pd  # noqa: PLC0415  an extra, and half a second
@@ -81,3 +86,48 @@ def _frame(rows: list[dict[str, Any]], columns: list[str]) -> "pd.DataFrame":
     types = dict.fromkeys(_WHOLE_NUMBERS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
     frame = pd.DataFrame([{name: row.get(name) for name in columns} for row in rows], columns=columns)
     return frame.astype({name: kind for name, kind in types.items() if name in columns})
+
+
+class EvidenceList(list[Evidence]):
+    """A list of records; the last value of a notebook's cell shows itself.
+
+    Args:
+        records: any records, a pool or a search's result among them.
+    """
+
+    def __init__(self, records: Iterable[Evidence] | SearchResult = ()) -> None:
+        super().__init__(records.evidence if isinstance(records, SearchResult) else records)
+
+    def _repr_html_(self) -> str:
+        return evidence_html(self)
+
+    def _repr_markdown_(self) -> str:
+        return table_in_markdown(_table(self)) if self else "No records."
+
+
+def evidence_html(records: Iterable[Evidence]) -> str:
+    """A table of records: title with link, authors, date, source, relevance, flags."""
+    found = _table(records)
+    return table_html(found) if found.rows else "<p>No records.</p>"
+
+
+def _table(records: Iterable[Evidence]) -> Table:
+    rows = []
+    for record in records:
+        citation, raised = record.citation, flags_of(record)
+        marks = {
+            "preprint": record.is_preprint,
+            "retracted": "retracted" in raised,
+            "expression of concern": "expression_of_concern" in raised,
+            "title only": not record.has_abstract,
+        }
+        more = " et al." if len(citation.authors) > citation.MAX_AUTHORS_IN_CITATION else ""
+        cells = (
+            ", ".join(citation.authors[: citation.MAX_AUTHORS_IN_CITATION]) + more,
+            citation.date,
+            citation.source,
+            f"{record.relevance:.2f}",
+            ", ".join(name for name, is_set in marks.items() if is_set),
+        )
+        rows.append((flow(Link(citation.title, citation.url)), *map(flow, cells)))
+    return table("", ("record", "authors", "date", "source", "relevance", "flags"), rows)
