@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..reading.registry_entries import Comparison, events_are_good, more_is_better, named_thresholds
+from ..reading.registry_entries import Comparison, events_are_good, more_is_better, named_thresholds, posted_number
 from ..reading.text import says
 
 Verdict = Literal["better", "worse", "no appreciable difference", "not shown", "not inferior"]
@@ -64,7 +64,7 @@ def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair:
         The reading, or why it can't be read.
     """
     p, alpha = _p_value(analysis), _alpha(analysis)
-    low, high, level = (number(analysis.get(name)) for name in ("ci_lower", "ci_upper", "ci_percent"))
+    low, high, level = (posted_number(analysis.get(name)) for name in ("ci_lower", "ci_upper", "ci_percent"))
     interval = (min(low, high), max(low, high)) if low is not None and high is not None else None
     measured = str(analysis.get("effect") or "")
     null = 1.0 if says("ratio", measured) else 0.0 if says("difference", measured) else None  # the value of no effect
@@ -85,9 +85,7 @@ def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair:
             return found("not inferior", "a test of non-inferiority or equivalence")
     if significant is None:
         return "neither a p value that can be read nor an interval is posted" if p is None else "p leaves it open"
-    is_full = (
-        level is not None and math.isclose(level, FULL_LEVEL) and alpha == ALPHA
-    )  # of the level that p was held to
+    is_full = level is not None and math.isclose(level, FULL_LEVEL) and alpha == ALPHA  # as p is
     if p and outside is not None and p[0] != outside and is_full:
         return "p value and confidence interval disagree"
     favours = _favours(analysis, outcome, pair, null)
@@ -127,24 +125,16 @@ def _alpha(analysis: Mapping[str, Any]) -> float:
 def _narrow(
     interval: tuple[float, float] | None, null: float | None, outcome: Mapping[str, Any], pair: Comparison
 ) -> bool:
+    """Whether an interval excludes an appreciable effect: of means by the comparator's standard deviation."""
     if interval is None or null is None:
         return False
     if null == 1.0:
         return RATIO_BOUNDS[0] <= interval[0] and interval[1] <= RATIO_BOUNDS[1]
-    spread = _standard_deviation(outcome, pair)
-    return spread is not None and max(map(abs, interval)) < STANDARD_BOUND * spread
-
-
-def _standard_deviation(outcome: Mapping[str, Any], pair: Comparison) -> float | None:
-    """The comparator's standard deviation, posted or from its standard error."""
-    values, kind = _of_group(outcome, pair.other), str(outcome.get("dispersion") or "").lower()
-    spreads = [each for value in values if (each := number(value.get("spread"))) is not None]
-    if len(spreads) != 1:
-        return None
-    if "deviation" in kind:
-        return spreads[0]
-    size = _size(outcome, pair.other)
-    return spreads[0] * math.sqrt(size) if "error" in kind and size else None
+    kind, size = str(outcome.get("dispersion") or "").lower(), _size(outcome, pair.other)
+    posted = (posted_number(each.get("spread")) for each in _of_group(outcome, pair.other))
+    spreads = [spread for spread in posted if spread is not None]
+    by = 1.0 if "deviation" in kind else math.sqrt(size) if "error" in kind and size else 0.0
+    return len(spreads) == 1 and max(map(abs, interval)) < STANDARD_BOUND * spreads[0] * by
 
 
 def _favours(
@@ -152,7 +142,7 @@ def _favours(
 ) -> bool | str:
     """Whether a difference is good for those who had the drug: by the groups' own values, else by a ratio of events."""
     better = more_is_better(outcome)
-    effect, value = str(analysis.get("effect") or ""), number(analysis.get("effect_value"))
+    effect, value = str(analysis.get("effect") or ""), posted_number(analysis.get("effect_value"))
     by_values = _larger(outcome, pair)
     drug_first = next(iter(analysis.get("groups", ())), None) == pair.drug
     by_ratio = None
@@ -184,7 +174,8 @@ def _comparable(outcome: Mapping[str, Any], group: str) -> dict[str, float]:
     found = {
         str(each.get("category") or ""): value
         for each in _of_group(outcome, group)
-        if (value := number(each.get("value"))) is not None and not says("baseline", str(each.get("category") or ""))
+        if (value := posted_number(each.get("value"))) is not None
+        and not says("baseline", str(each.get("category") or ""))
     }
     return {key: value / size for key, value in found.items()} if counted and size else {} if counted else found
 
@@ -194,13 +185,4 @@ def _of_group(outcome: Mapping[str, Any], group: str) -> list[Mapping[str, Any]]
 
 
 def _size(outcome: Mapping[str, Any], group: str) -> float | None:
-    return next((number(each.get("n")) for each in outcome.get("groups", ()) if each.get("name") == group), None)
-
-
-def number(text: Any) -> float | None:
-    """A posted number; None for `NA`, a bound, or none."""
-    try:
-        value = float(str(text).replace(",", "").replace("−", "-"))
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+    return next((posted_number(each.get("n")) for each in outcome.get("groups", ()) if each.get("name") == group), None)

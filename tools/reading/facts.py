@@ -7,7 +7,6 @@ more candidate. The weights are made by `benchmarks/train_facts.py`.
 """
 
 import base64
-import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
+from ..lexicon.matching import read_table, split_names
 from .document import Document, Sentence
 from .heads import Floats, Head, pooled, softmax
 from .numbers import spelled_number
@@ -199,12 +199,8 @@ def _grams(found: dict[str, None], words: Sequence[str], prefix: str) -> None:
 
 @lru_cache(maxsize=1)
 def _sign_words() -> dict[str, str]:
-    return {word: row["sign"] for row in _table("facts_signs.tsv") for word in row["words"].split("|")}
-
-
-def _table(name: str) -> Iterator[dict[str, str]]:
-    lines = files(__package__).joinpath(name).read_text(encoding="utf-8").splitlines()
-    return iter(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
+    rows = read_table("facts_signs.tsv", __package__)
+    return {word: row["sign"] for row in rows for word in split_names(row["words"])}
 
 
 def _signs(document: Document) -> Iterator[str]:

@@ -20,16 +20,21 @@ RATIOS: frozenset[str] = frozenset({"OR", "RR", "HR", "IRR"})
 """Measures whose value of no effect is 1; of the others it is 0 (Cochrane Handbook 6.4-6.5)."""
 
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))"
-_MEASURES: tuple[tuple[Measure, str], ...] = (
-    ("SMD", r"standardi[sz]ed mean differences?|SMDs?|Hedges'? g|Cohen'?s d"),
-    ("WMD", r"weighted mean differences?|WMDs?"),
-    ("MD", r"(?:adjusted |least[- ]squares )?mean (?:between-group )?differences?|MDs?|treatment differences?"),
-    ("HR", r"(?:adjusted |sub)?hazards? ratios?|a?s?HRs?"),
-    ("IRR", r"incidence rate ratios?|rate ratios?|IRRs?"),
-    ("OR", r"(?:adjusted |pooled )?odds ratios?|[ac]?ORs?"),
-    ("RR", r"(?:adjusted |pooled )?(?:relative risks?|risk ratios?)|[ac]?RRs?"),
-    ("RD", r"(?:absolute )?risk differences?|absolute risk reductions?|ARR|RDs?"),
+_MEASURES: tuple[tuple[Measure, str, str], ...] = (
+    ("SMD", r"standardi[sz]ed mean differences?|Hedges'? g|Cohen'?s d", "SMDs?"),
+    ("WMD", r"weighted mean differences?", "WMDs?"),
+    (
+        "MD",
+        r"(?:adjusted |least[- ]squares )?mean (?:between-group )?differences?|treatment differences?",
+        "MDs?",
+    ),
+    ("HR", r"(?:adjusted |sub)?hazards? ratios?", "a?s?HRs?"),
+    ("IRR", r"incidence rate ratios?|rate ratios?", "IRRs?"),
+    ("OR", r"(?:adjusted |pooled )?odds ratios?", "[ac]?ORs?"),
+    ("RR", r"(?:adjusted |pooled )?(?:relative risks?|risk ratios?)", "[ac]?RRs?"),
+    ("RD", r"(?:absolute )?risk differences?|absolute risk reductions?", "ARR|RDs?"),
 )
+"""Each measure in words, and in letters of a case of their own."""
 _MAY_MEASURE = re.compile(r"MD|HR|RR|OR|RD|\b(?i:ratio|difference|risk|hedges|cohen)")
 """A sentence without these names none of the measures: it need not be searched for each."""
 _LINK = (
@@ -190,12 +195,22 @@ def figures(sentence: str) -> list[str]:
 
 def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
     """Effect sizes with where each begins and ends, its interval included."""
-    hits = sorted(_mentions(sentence), key=lambda hit: hit[1].start())
+    hits: list[tuple[Measure, re.Match[str]]] = []
+    if _MAY_MEASURE.search(sentence):
+        for measure, words, letters in _MEASURES:
+            for match in _measure_pattern(words, letters).finditer(sentence):
+                if all(match.end() <= other.start() or match.start() >= other.end() for _, other in hits):
+                    hits.append((measure, match))
+    hits.sort(key=lambda hit: hit[1].start())
     found: list[tuple[EffectSize, int, int]] = []
     for i, (measure, match) in enumerate(hits):
-        end = hits[i + 1][1].start() if i + 1 < len(hits) else len(sentence)
-        rest = sentence[match.end() : end]
-        if _SEVERAL.match(rest) or _is_prognosis(sentence[: match.start()]):
+        rest = sentence[match.end() : hits[i + 1][1].start() if i + 1 < len(hits) else len(sentence)]
+        before = sentence[: match.start()]
+        factors = says("factors", before)
+        subject = before[: factors.start()] if factors else ""
+        # of what patients had beforehand: "failure was associated with encephalopathy (OR 4.0)"
+        is_prognosis = bool(subject) and not says("treatment", subject) and not find_drugs(subject)
+        if is_prognosis or _SEVERAL.match(rest):
             continue
         stop = re.search(r";\s+(?=[A-Za-z]{4,})|,\s+(?:and|but|whereas|while)\s", rest)
         rest = rest[: stop.start()] if stop else rest
@@ -207,57 +222,18 @@ def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
             continue
         if low is not None and high is not None and not low <= value <= high:
             low = high = None
-        effect = EffectSize(
-            measure=measure,
-            value=value,
-            ci_low=low,
-            ci_high=high,
-            p=_p_value(p) if p else None,
-            sentence=sentence,
-        )
         last = match.end() + interval.end("high" if interval["high"] else "to") if interval and low is not None else 0
+        effect = EffectSize(
+            measure=measure, value=value, ci_low=low, ci_high=high, p=_p_value(p) if p else None, sentence=sentence
+        )
         found.append((effect, match.start(), max(match.end(), last)))
     return found
 
 
-def _is_prognosis(before: str) -> bool:
-    """Whether a value is of what patients had beforehand: "failure was associated with encephalopathy (OR 4.0)"."""
-    found = says("factors", before)
-    subject = before[: found.start()] if found else ""
-    return bool(subject) and not says("treatment", subject) and not find_drugs(subject)
-
-
-def _mentions(sentence: str) -> list[tuple[Measure, re.Match[str]]]:
-    taken: list[tuple[int, int]] = []
-    found: list[tuple[Measure, re.Match[str]]] = []
-    if not _MAY_MEASURE.search(sentence):
-        return found
-    for measure, names in _MEASURES:
-        for match in _measure_pattern(names).finditer(sentence):
-            if all(match.end() <= start or match.start() >= end for start, end in taken):
-                taken.append(match.span())
-                found.append((measure, match))
-    return found
-
-
 @cache
-def _measure_pattern(names: str) -> re.Pattern[str]:
-    spelled = [name if re.search(r"[a-z]{4}", name) else f"(?-i:{name})" for name in _alternatives(names)]
-    return re.compile(
-        rf"\b(?:{'|'.join(spelled)}){_LINK}(?P<value>{_NUMBER})(?![\d.]*\d|\s*%\s*(?:CI|confidence))", re.IGNORECASE
-    )
-
-
-def _alternatives(names: str) -> list[str]:
-    depth, parts, current = 0, [], ""
-    for char in names:
-        depth += (char == "(") - (char == ")")
-        if char == "|" and depth == 0:
-            parts.append(current)
-            current = ""
-        else:
-            current += char
-    return [*parts, current]
+def _measure_pattern(words: str, letters: str) -> re.Pattern[str]:
+    value = rf"(?P<value>{_NUMBER})(?![\d.]*\d|\s*%\s*(?:CI|confidence))"
+    return re.compile(rf"\b(?:{words}|(?-i:{letters})){_LINK}{value}", re.IGNORECASE)
 
 
 def _limits(match: re.Match[str]) -> tuple[float, float]:
@@ -278,37 +254,22 @@ _TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split()
 _SMALL = {word: i for i, word in enumerate(_UNITS)}
 _NUMBER_WORD = rf"(?:{'|'.join([*_SMALL, *_TENS, 'hundred', 'thousand'])})"
 _SPELLED = rf"{_NUMBER_WORD}(?:[\s-]+(?:and[\s-]+)?{_NUMBER_WORD})*"
-_MONTHS = {
-    "day": 1 / 30.4375,
-    "week": 7 / 30.4375,
-    "month": 1.0,
-    "year": 12.0,
-    "yr": 12.0,
-    "wk": 7 / 30.4375,
-    "mo": 1.0,
-}
+_DAYS = {"day": 1, "week": 7, "wk": 7, "month": 30.4375, "mo": 30.4375, "year": 365.25, "yr": 365.25}
+_MONTHS = {unit: days / 30.4375 for unit, days in _DAYS.items()}
 """Months in each unit; a month is a twelfth of 365.25 days."""
 _EVERY = 6  # letters: the word, and a space
 _BESIDE = 18  # letters after a span in which it is named: "4-week placebo run-in"
-_UNIT = r"(?P<unit>day|week|month|year|yr|wk)s?"
-_SPAN = rf"(?P<count>\d+(?:\.\d+)?|{_SPELLED})[\s-]*(?:full\s+)?{_UNIT}\b"
-_FOLLOW_UPS = (
-    re.compile(
-        r"\bfollow(?:ed)?(?:[- ]?up)?(?: (?:period|time|duration|was|of|for|over|lasted|"
-        rf"up))*[^.;\d]{{0,40}}?\b{_SPAN}",
-        re.IGNORECASE,
-    ),
-    re.compile(rf"\b{_SPAN}(?:\s+of)?[\s-]+(?:mean |median |post-?treatment )?follow[- ]?up", re.IGNORECASE),
-    re.compile(
-        r"\b(?:for|over|during|lasting|after|within|at) (?:a |an |the |up to |at least |a period of |"
-        r"a total of |mean of |median of |average of )*(?:(?:double-blind|treatment|maintenance|study|"
-        rf"trial) )*{_SPAN}",
-        re.IGNORECASE,
-    ),
-    re.compile(
+_SPAN = rf"(?P<count>\d+(?:\.\d+)?|{_SPELLED})[\s-]*(?:full\s+)?(?P<unit>day|week|month|year|yr|wk)s?\b"
+_LEADS = r"(?:a |an |the |up to |at least |a period of |a total of |mean of |median of |average of )*"
+_FOLLOW_UPS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\bfollow(?:ed)?(?:[- ]?up)?(?: (?:period|time|duration|was|of|for|over|lasted|up))*[^.;\d]{0,40}?\b" + _SPAN,
+        rf"\b{_SPAN}(?:\s+of)?[\s-]+(?:mean |median |post-?treatment )?follow[- ]?up",
+        rf"\b(?:for|over|during|lasting|after|within|at) {_LEADS}"
+        rf"(?:(?:double-blind|treatment|maintenance|study|trial) )*{_SPAN}",
         rf"\b{_SPAN}[\s,-]+(?:[\w-]+,? ){{0,6}}?(?:trial|study|treatment|period|phase|intervention|course)\b",
-        re.IGNORECASE,
-    ),
+    )
 )
 
 

@@ -8,11 +8,12 @@ its sponsor (https://clinicaltrials.gov/policy/protocol-definitions#WhyStudyStop
 nothing: such trials overstate effects (https://doi.org/10.1001/jama.2010.310); their posted results are read instead.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from ..lexicon import find_drugs
 from ..lexicon.matching import cued, phrase_key
@@ -81,7 +82,16 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
     if said:
         return None
     if says("shrinking", title) or says("growing", title):
-        return _by_sign(title, outcome)
+        # "reduction in pain": more is better where it is posted as a positive number, less where as a change below 0
+        posted = (posted_number(each.get("value")) for each in outcome.get("values", ()))
+        values = [number for number in posted if number is not None]
+        if not values or (min(values) < 0 < max(values)):
+            return None
+        if says("growing", title):
+            return True if min(values) >= 0 else None
+        better = higher_is_better(re.sub(r"^.*?\b(?:in|of)\b", "", title, count=1))
+        is_change = values[0] < 0 or (max(values) <= 0 and any(values))
+        return better if better is None or is_change else not better
     if says("unit of a scale", unit):
         return bool(says("scale of health", title)) or (False if says("scale of illness", title) else None)
     return higher_is_better(_cued("change").sub("", title) or title)
@@ -112,25 +122,13 @@ def _good_event(text: str) -> bool | None:
     return None
 
 
-def _by_sign(title: str, outcome: Mapping[str, Any]) -> bool | None:
-    """ "Reduction in pain": more is better where it is posted as a positive number, less where as a change below 0."""
-    values = [number for each in outcome.get("values", ()) if (number := _number(each.get("value"))) is not None]
-    if not values or (any(v < 0 for v in values) and any(v > 0 for v in values)):
-        return None
-    thing = re.sub(r"^.*?\b(?:in|of)\b", "", title, count=1)
-    if says("growing", title):
-        return True if all(v >= 0 for v in values) else None
-    better = higher_is_better(thing)
-    if better is None:
-        return None
-    return better if values[0] < 0 or (all(v <= 0 for v in values) and any(values)) else not better
-
-
-def _number(value: Any) -> float | None:
+def posted_number(text: Any) -> float | None:
+    """A posted number; None for `NA`, a bound, or none."""
     try:
-        return float(str(value).replace(",", ""))
+        value = float(str(text).replace(",", "").replace("−", "-"))
     except ValueError:
         return None
+    return value if math.isfinite(value) else None
 
 
 def higher_is_better(outcome: str) -> bool | None:
@@ -174,13 +172,13 @@ class Comparison:
     """`nothing`: placebo, sham, no treatment, or the same treatment without the drug."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
-    text: str
+class _Given(NamedTuple):
+    """What a group had."""
+
+    has_drug: bool
     inert: bool
     others: frozenset[str]
     """Drugs other than the one asked about."""
-    has_drug: bool
     kind: str
     """The arm's type; empty where no arm has the group's title."""
 
@@ -227,20 +225,21 @@ def comparison(
 
 
 def _given(title: str, described: str, arms: Sequence[Mapping[str, Any]], names: Sequence[str]) -> _Given:
-    arm = _arm_of(title, arms)
-    told = [title, *(arm.get("interventions", ()) if arm else ())]
-    text = _without_placebo(" ; ".join(told), names)
-    if not arm and not _holds(text, names) and not says("nothing", text) and not find_drugs(text):
-        text = _without_placebo(f"{title} ; {described}", names)
-    own = {each.name for name in names for each in find_drugs(name)}
-    others = frozenset(each.name for each in find_drugs(text)) - own
-    return _Given(
-        text=text,
-        inert=bool(says("nothing", text)),
-        others=others - {"sodium chloride"},
-        has_drug=_holds(text, names),
-        kind=str(arm.get("type") or "") if arm else "",
+    """What a group had by the arm that its title names: the same words, or all of the one's within the other's."""
+    wanted, *labels = (
+        _FILLERS.sub(" ", label.lower()).split() for label in (title, *(str(arm.get("label") or "") for arm in arms))
     )
+    labelled = list(zip(arms, labels, strict=True))
+    same = [arm for arm, label in labelled if label == wanted]
+    near = [arm for arm, label in labelled if wanted and label and ({*label} <= {*wanted} or {*wanted} <= {*label})]
+    found = same[:1] or (near if len(near) == 1 else [])
+    arm = found[0] if found else {}
+    text = _without_placebo(" ; ".join([title, *arm.get("interventions", ())]), names)
+    if not found and not _holds(text, names) and not says("nothing", text) and not find_drugs(text):
+        text = _without_placebo(f"{title} ; {described}", names)
+    own = {each.name for name in names for each in find_drugs(name)} | {"sodium chloride"}
+    others = frozenset(each.name for each in find_drugs(text)) - own
+    return _Given(_holds(text, names), bool(says("nothing", text)), others, str(arm.get("type") or ""))
 
 
 def _holds(text: str, names: Sequence[str]) -> bool:
@@ -259,27 +258,6 @@ def _without_placebo(text: str, names: Sequence[str]) -> str:
             flags=re.IGNORECASE,
         )
     return text
-
-
-def _arm_of(title: str, arms: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The arm that a group's title names: the same words, or all of the one's within the other's, if only one fits."""
-    wanted = _plain(title)
-    same = [arm for arm in arms if _plain(str(arm.get("label") or "")) == wanted]
-    if same:
-        return same[0]
-    words = frozenset(wanted.split())
-    near = [
-        arm
-        for arm in arms
-        if (held := frozenset(_plain(str(arm.get("label") or "")).split()))
-        and words
-        and (held <= words or words <= held)
-    ]
-    return near[0] if len(near) == 1 else None
-
-
-def _plain(title: str) -> str:
-    return " ".join(_FILLERS.sub(" ", title.lower()).split())
 
 
 StoppingKind = Literal["safety", "futility", "benefit", "administrative"]
