@@ -21,7 +21,7 @@ from willowbark.tools.works.jats import (
     parse_full_text,
     read_tables,
 )
-from willowbark.tools.works.sections import conflicts_of, is_full_text, places, section_of
+from willowbark.tools.works.sections import is_full_text, places, section_of
 
 REPLIES = Path(__file__).resolve().parents[2] / "shared" / "data" / "replies" / "biomcp_ncbi_efetch"
 real = pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies is not beside this clone")
@@ -155,7 +155,3 @@ async def test_the_sandbox_serves_tables_and_rows_can_be_quoted_with_their_table
     assert is_full_text(section)
     assert [place.title for place in places(read, "table")] == ["Table 2"]
     assert any(place.kind == "table" for place in places(excerpted(read)))
-    [conflict] = conflicts_of(read)
-    assert (conflict["what"], conflict["section"]) == ("participants randomised", "Results")
-    assert "44 patients" in conflict["abstract"]
-    assert "40 patients" in conflict["full_text"]

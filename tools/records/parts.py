@@ -97,18 +97,6 @@ class Section(TypedDict, total=False):
 
 
 @_OPEN
-class Conflict(TypedDict, total=False):
-    """A figure that abstract and full text give differently, with the sentence of each."""
-
-    what: str
-    """`participants randomised`, or the measure: `HR`."""
-    abstract: str
-    full_text: str
-    section: str
-    """Where the full text gives it."""
-
-
-@_OPEN
 class FullText(TypedDict, total=False):
     """What was read of an open full text."""
 
@@ -116,7 +104,6 @@ class FullText(TypedDict, total=False):
     pmcid: str
     licence: str
     sections: list[Section]
-    conflicts: list[Conflict]
     addressed_to_machines: bool
     """True where sentences that speak to machines were left out."""
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from ..evidence import Evidence
-from ..records.parts import Conflict
 from ..registry import cards
 
 Kind = Literal["results", "limitations", "table"]
@@ -26,12 +25,6 @@ def licence_of(record: Evidence) -> str | None:
     """The licence of the full text that was read; None where none was."""
     read = record.paper and record.paper.full_text
     return read.get("licence") if read else None
-
-
-def conflicts_of(record: Evidence) -> list[Conflict]:
-    """The figures on which abstract and full text disagree; none where no full text was read."""
-    read = record.paper and record.paper.full_text
-    return read.get("conflicts", []) if read else []
 
 
 def places(record: Evidence, kind: Kind | None = None) -> list[Place]:
