@@ -17,7 +17,7 @@ from autogen_core.models import (
     UserMessage,
 )
 from benchmarks.prompt_tokens import StandIn
-from builders import asked, findings, record, reply, scripted, verdict
+from builders import asked, findings, record, reply, scripted
 from openai_server import strict_problem
 from pydantic import BaseModel
 from test_judge import TRIAL, proposal
@@ -176,18 +176,6 @@ async def test_a_judge_that_may_ask_tells_what_it_asked_and_the_hooks_hear_it() 
     ]
     assert [type(event) for event in events[:2]] == [ToolCallRequestEvent, ToolCallExecutionEvent]
     assert "Propranolol reduced migraine attacks" in events[1].to_text()
-
-
-async def test_a_report_agent_may_ask_too() -> None:
-    client = scripted(
-        calling("propranolol"), '{"claims": [], "candidates": []}', *['{"claims": [], "candidates": []}'] * 4
-    )
-    agent = ReportAgent("report", client, fallback=BaselineChatCompletionClient(), include_rag=True)
-    messages = [asked(), findings("literature", reply(TRIAL)), verdict("synthesize", stop_reason="sufficient_evidence")]
-
-    events = [event async for event in agent.on_messages_stream(messages, CancellationToken())]
-
-    assert any(isinstance(event, ToolCallExecutionEvent) for event in events)
 
 
 async def test_nobody_is_offered_it_unless_that_is_wanted() -> None:

@@ -22,11 +22,11 @@ from willowbark.tools.lexicon import (
     find_drug_classes,
     find_drugs,
     same_drug,
-    withdrawn,
+    withdrawal_of,
 )
 from willowbark.tools.lexicon.drug_classes import belongs_to_class
 from willowbark.tools.lexicon.drugs import drug_names
-from willowbark.tools.lexicon.matching import cued, cues, read_table, split_names
+from willowbark.tools.lexicon.matching import compile_cues, cue_regex, read_table, split_names
 from willowbark.tools.questions import parse_question
 from willowbark.tools.toolbox import MAX_DRUGS, DrugArgs
 
@@ -149,7 +149,7 @@ def test_unknown_drugs_keep_their_names() -> None:
 
 
 def test_withdrawn_drugs_are_known_under_their_generic_names() -> None:
-    assert withdrawn("terfenadine") == "US, 1998: arrhythmia; not yet checked, ask the regulator"
+    assert withdrawal_of("terfenadine") == "US, 1998: arrhythmia; not yet checked, ask the regulator"
     assert [row["name"] for row in read_table("withdrawn.tsv") if canonical_drug(row["name"]) != row["name"]] == []
 
 
@@ -329,7 +329,7 @@ def test_importing_the_lexicon_reads_no_dictionary() -> None:
     ],
 )
 def test_a_cue_means_what_its_signs_say(cell: str, text: str, found: str | None) -> None:
-    match = cues(cell).search(text)
+    match = compile_cues(cell).search(text)
     assert (match.group() if match else None) == found
 
 
@@ -339,7 +339,7 @@ def test_every_row_of_cues_can_be_read(folder: str) -> None:
     rows = read_table("cues.tsv", package)
     assert len({row["name"] for row in rows}) == len(rows)
     for row in rows:
-        cued(row["name"], package)
+        cue_regex(row["name"], package)
         for cue in split_names(row["cues"]):
             assert not cue.endswith("?"), f"{row['name']}: the last word of {cue!r} cannot be missing"
             assert all("-" not in word for word in cue.split() if "/" in word), f"{row['name']}: {cue!r}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate
-from willowbark.tools.lexicon import withdrawn
+from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import listed
@@ -128,7 +128,7 @@ def _is_approved_for_it(candidate: Candidate) -> bool:
 
 def _status(candidate: Candidate, material: Material) -> str:
     """Where the drug stands for the condition, in ChEMBL's and Open Targets' phases and the registered trials."""
-    if reason := withdrawn(candidate.drug):
+    if reason := withdrawal_of(candidate.drug):
         return f"Withdrawn from the market ({reason})"
     if _is_approved_for_it(candidate):
         # The databases name a disease, not whether a drug treats or prevents it: triptans are marketed for migraine.

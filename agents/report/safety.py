@@ -11,7 +11,7 @@ from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.harms import NOT_PATIENTS, told_of_harm
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import canonical_drug, withdrawn
+from willowbark.tools.lexicon import canonical_drug, withdrawal_of
 from willowbark.tools.lexicon.stemming import stems
 from willowbark.tools.questions.question import speaks_of
 from willowbark.tools.reading.screening import readable, set_aside
@@ -61,7 +61,7 @@ def safety_section(material: Material, references: References) -> ReportSection 
     blocks: list[Block] = [*write_blocks("safety", "intro", silent=listed(silent, most=len(silent)))]
     for place, candidate in enumerate(known, 1):
         drug, records, found = candidate.drug, entries.get(candidate.drug, []), harms[candidate.drug]
-        data: dict[str, Any] = {"approval": _approval(records, references), "withdrawn": withdrawn(drug)}
+        data: dict[str, Any] = {"approval": _approval(records, references), "withdrawn": withdrawal_of(drug)}
         data |= _warnings_and_signals(records, references)
         data["label"] = label = _label(records, drug, material, references)
         data |= {"events": _serious_events(candidate, references), "events_note": EVENTS_NOTE}
@@ -88,7 +88,7 @@ def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:
         any(isinstance(each.record, Label | Approval) for each in records)
         or any(each.first_approval or each.warnings or each.signals for each in entries)
         or any(each.posted and each.posted.serious_events for each in candidate.records)
-        or withdrawn(candidate.drug)
+        or withdrawal_of(candidate.drug)
     )
 
 

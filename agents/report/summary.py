@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from willowbark.tools.appraisal import Direction, Level
-from willowbark.tools.lexicon import withdrawn
+from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.questions.question import speaks_of
 from willowbark.tools.reading.design import RANDOMISED
 from willowbark.tools.registry import title_of
@@ -128,7 +128,7 @@ def _refuted(candidates: Sequence[DrugCandidate], most: int) -> str:
 
 def _named(candidate: DrugCandidate) -> str:
     """A drug's name, and that it was withdrawn from a market: nobody should miss that."""
-    return f"{short(candidate.name)}{' (withdrawn)' if withdrawn(candidate.name) else ''}"
+    return f"{short(candidate.name)}{' (withdrawn)' if withdrawal_of(candidate.name) else ''}"
 
 
 def _is_supported(candidate: DrugCandidate) -> bool:

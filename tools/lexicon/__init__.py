@@ -10,7 +10,7 @@ from .conditions import (
     is_generic,
 )
 from .drug_classes import canonical_class, class_members, class_synonyms, find_drug_classes, is_class_member
-from .drugs import canonical_drug, common_drug_names, drug_synonyms, find_drugs, same_drug, withdrawn
+from .drugs import canonical_drug, common_drug_names, drug_synonyms, find_drugs, same_drug, withdrawal_of
 
 __all__ = [
     "asked_condition",
@@ -30,5 +30,5 @@ __all__ = [
     "is_class_member",
     "is_generic",
     "same_drug",
-    "withdrawn",
+    "withdrawal_of",
 ]

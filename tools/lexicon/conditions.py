@@ -11,12 +11,12 @@ from functools import cache
 from .matching import (
     Mention,
     PhraseIndex,
-    abbreviated,
-    apart,
     cue_list,
     cue_pattern,
-    cued,
+    cue_regex,
+    find_abbreviations,
     long_forms,
+    merge_mentions,
     phrase_key,
     read_table,
     split_names,
@@ -58,16 +58,16 @@ def _known() -> _Known:
 @cache
 def _forms() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """One to three modifiers before a head, as in "chronic kidney disease"; a word that ends like a disease's name."""
-    no, modifier, head = (cued(name, __package__).pattern for name in ("no modifier", "modifier", "disease head"))
+    no, modifier, head = (cue_regex(name, __package__).pattern for name in ("no modifier", "modifier", "disease head"))
     phrase = re.compile(rf"\b(?:(?!{no}){modifier}[\s-]){{1,3}}{head}\b", re.IGNORECASE)
-    return phrase, re.compile(cued("disease", __package__).pattern)
+    return phrase, re.compile(cue_regex("disease", __package__).pattern)
 
 
 @cache
 def _asking() -> re.Pattern[str]:
     """What a question asks to treat, up to five words; "AND" and the like stand in capitals there."""
     cells = ("asked for", "asked of whom", "end of what is asked")
-    asked, whom, end = (cued(name, __package__).pattern for name in cells)
+    asked, whom, end = (cue_regex(name, __package__).pattern for name in cells)
     word = r"[\w'\u2019-]"
     return re.compile(rf"{asked}\s+(?:{whom}\s+)*(?P<phrase>[^\W\d_]{word}*(?:\s+(?!{end}){word}+){{0,4}})")
 
@@ -85,17 +85,17 @@ def find_conditions(text: str) -> list[Mention]:
         Mention(known.index.get(found.group()) or found.group().lower(), *found.span(), found.group())
         for form in _forms()
         for found in form.finditer(text)
-        if not cued("no disease", __package__).fullmatch(found.group())
+        if not cue_regex("no disease", __package__).fullmatch(found.group())
     ]
     outermost: list[Mention] = []
     for each in sorted(formed, key=lambda each: each.start - each.end):
-        outermost = apart(outermost, [each])
+        outermost = merge_mentions(outermost, [each])
     firm = [each for each in table if each.name and each.name not in known.generic]
-    found = apart(apart(firm, outermost), [each for each in table if each.name in known.generic])
-    found = apart(found, abbreviated(text, found))
+    found = merge_mentions(merge_mentions(firm, outermost), [each for each in table if each.name in known.generic])
+    found = merge_mentions(found, find_abbreviations(text, found))
     if not found:
         phrases = (asked for asked in _asking().finditer(text))
-        meant = (asked for asked in phrases if not cued("no condition", __package__).match(asked["phrase"]))
+        meant = (asked for asked in phrases if not cue_regex("no condition", __package__).match(asked["phrase"]))
         found = [Mention(asked["phrase"].lower(), *asked.span("phrase"), asked["phrase"]) for asked in meant][:1]
     blocked = [each for each in table if not each.name]
     return [each for each in found if not any(each.start < block.end and block.start < each.end for block in blocked)]
@@ -104,7 +104,7 @@ def find_conditions(text: str) -> list[Mention]:
 def find_known_conditions(text: str) -> list[Mention]:
     """The conditions of the table alone that a text names, in its order."""
     named = [each for each in _find_in_table(text) if each.name]
-    return apart(named, abbreviated(text, named))
+    return merge_mentions(named, find_abbreviations(text, named))
 
 
 def _find_in_table(text: str) -> list[Mention]:
@@ -202,5 +202,5 @@ def asked_condition(phrase: str) -> str | None:
 def _find_patterns(patterns: _Patterns, text: str) -> list[Mention]:
     kept: list[Mention] = []
     for name, known in patterns:
-        kept = apart(kept, [Mention(name, *found.span(), found.group()) for found in known.finditer(text)])
+        kept = merge_mentions(kept, [Mention(name, *found.span(), found.group()) for found in known.finditer(text)])
     return kept

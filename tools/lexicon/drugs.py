@@ -17,7 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from ..whole_file import Table, cached_table
-from .matching import Mention, PhraseIndex, abbreviated, apart, cue_list, cued, phrase_key, read_table, split_names
+from .matching import (
+    Mention,
+    PhraseIndex,
+    cue_list,
+    cue_regex,
+    find_abbreviations,
+    merge_mentions,
+    phrase_key,
+    read_table,
+    split_names,
+)
 
 PACKAGE = "drug_named_entity_recognition"
 DICTIONARY = "drug_ner_dictionary.pkl.bz2"
@@ -152,7 +162,7 @@ def _biological() -> re.Pattern[str]:
 
     https://www.who.int/teams/health-product-and-policy-standards/inn/stembook
     """
-    stems = cued("biological", __package__).pattern
+    stems = cue_regex("biological", __package__).pattern
     return re.compile(rf"(?:{stems}|insulin \w+|\w+ vaccine)( (alfa|alpha|beta|gamma|delta|pegol|vedotin)\b.*)?$")
 
 
@@ -187,7 +197,7 @@ def strip_salt(name: str) -> str:
 @cache
 def _salts() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Salts, esters and routes, before a drug's name and after it."""
-    before, salt, form = (cued(name, __package__).pattern for name in ("before the salt", "salt", "form"))
+    before, salt, form = (cue_regex(name, __package__).pattern for name in ("before the salt", "salt", "form"))
     return re.compile(rf"^{before} ", re.IGNORECASE), re.compile(rf"[ -](?:{salt}|{form})(?: and)?$", re.IGNORECASE)
 
 
@@ -199,7 +209,7 @@ def find_drugs(text: str) -> list[Mention]:
     """
     named = [each for each in drug_names().index.find(text) if _is_meant(each, text)]
     found = []
-    for each in apart(named, abbreviated(text, named)):
+    for each in merge_mentions(named, find_abbreviations(text, named)):
         salt = _SALT_AFTER.match(text, each.end)
         found.append(each._replace(end=salt.end(), text=text[each.start : salt.end()]) if salt else each)
     return found
@@ -225,7 +235,9 @@ def _is_meant(drug: Mention, text: str) -> bool:
 @cache
 def _beside() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """After a name: what makes it another thing, and a level; before it, where a level is measured."""
-    another, level, measured = (cued(name, __package__).pattern for name in ("not the drug", "level", "measured in"))
+    another, level, measured = (
+        cue_regex(name, __package__).pattern for name in ("not the drug", "level", "measured in")
+    )
     forms = (rf"[\s-]+{another}", rf"\s+{level}", rf"{measured}\s+$")
     first, second, third = (re.compile(each, re.IGNORECASE) for each in forms)
     return first, second, third
@@ -259,10 +271,10 @@ def same_drug(a: str, b: str) -> bool:
     return one == other if one and other else a.strip().casefold() == b.strip().casefold()
 
 
-def withdrawn(name: str) -> str | None:
+def withdrawal_of(name: str) -> str | None:
     """When, where and why a drug was taken off a market, and who says so; None where none was, as far as is listed.
 
-    >>> withdrawn("rofecoxib"), withdrawn("aspirin")
+    >>> withdrawal_of("rofecoxib"), withdrawal_of("aspirin")
     ('worldwide, 2004: heart attack and stroke; PMID 24435895', None)
     """
     return _withdrawn().get(canonical_drug(name) or name)

@@ -112,12 +112,12 @@ class PhraseIndex:
                 yield Mention(phrases[" ".join(keys[at:free])], start, end, text[start:end])
 
 
-def abbreviated(text: str, mentions: list[Mention]) -> list[Mention]:
+def find_abbreviations(text: str, mentions: list[Mention]) -> list[Mention]:
     """Where a text uses the abbreviations that it defines beside the given mentions, before or behind a bracket.
 
     >>> known = PhraseIndex({"isosorbide mononitrate": "ismn"})
     >>> text = "Isosorbide mononitrate (ISMN); ISMN alone"
-    >>> [found.text for found in abbreviated(text, list(known.find(text)))]
+    >>> [found.text for found in find_abbreviations(text, list(known.find(text)))]
     ['ISMN', 'ISMN']
     """
     meanings: dict[str, str] = {}
@@ -163,7 +163,7 @@ def long_forms(text: str) -> dict[str, str]:
     return found
 
 
-def apart(preferred: Sequence[Mention], others: Sequence[Mention]) -> list[Mention]:
+def merge_mentions(preferred: Sequence[Mention], others: Sequence[Mention]) -> list[Mention]:
     """The preferred mentions with those of the others that overlap none of them, in the order of the text."""
     taken = {at for mention in preferred for at in range(mention.start, mention.end)}
     free = [mention for mention in others if taken.isdisjoint(range(mention.start, mention.end))]
@@ -185,14 +185,14 @@ _BETWEEN = r"[^\w.;!?]+"  # words of a cue: blanks, hyphens, commas, brackets, w
 _PLACES = {"^": r"\A\W*", "#": rf"\d+{_BETWEEN}", "_": rf"(?:\w+{_BETWEEN}){{0,3}}?", "..": r"[^.;!?]*?(?<!\w)"}
 
 
-def cues(cell: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
+def compile_cues(cell: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
     """A pattern for the cues in a table cell, which parts them by a bar.
 
     The words of a cue stand one after the other. `a/b` is either word, and `a?` one that may be missing, which the last
     may not; `*` ends a beginning of words, and before an ending it stands for three letters or more. `_` is at most
     three words, `..` any number in the same sentence, `#` a number in digits, `^` the beginning of the text.
 
-    >>> cues("no _ benefit/effect*|^ *itis").findall("Neuritis: no clear, lasting effects")
+    >>> compile_cues("no _ benefit/effect*|^ *itis").findall("Neuritis: no clear, lasting effects")
     ['Neuritis', 'no clear, lasting effects']
     """
     return re.compile(cue_pattern(cell), flags)
@@ -222,13 +222,13 @@ def _either(word: str) -> str:
 
 
 @cache
-def cued(name: str, package: str) -> re.Pattern[str]:
+def cue_regex(name: str, package: str) -> re.Pattern[str]:
     """The cues of one name in a package's `cues.tsv`.
 
     Raises:
         KeyError: the table has no such name.
     """
-    return cues(_named_cues(package)[name])
+    return compile_cues(_named_cues(package)[name])
 
 
 @cache

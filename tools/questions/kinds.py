@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple, get_args
 
-from ..lexicon.matching import cue_list, cues, read_table, tokens
+from ..lexicon.matching import compile_cues, cue_list, read_table, tokens
 
 Kind = Literal["treat", "prevent", "harm", "avoid", "safety", "compare", "mechanism", "status", "negative", "other"]
 """`harm`: does a drug cause something. `avoid`: which drugs should not be given in a condition. `safety`: is a named
@@ -114,4 +114,4 @@ def _rows() -> tuple[_Row, ...]:
 
 @cache
 def _pattern(cell: str) -> re.Pattern[str]:
-    return cues(cell, re.NOFLAG)
+    return compile_cues(cell, re.NOFLAG)

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from ..errors import SourceRefused, UsageError
 from ..lexicon import find_conditions, find_deeds, find_drug_classes, find_drugs, find_people
 from ..lexicon.conditions import find_known_conditions
-from ..lexicon.matching import Mention, Token, apart, cued, cues, read_table, tokens
+from ..lexicon.matching import Mention, Token, compile_cues, cue_regex, merge_mentions, read_table, tokens
 from .kinds import ON_HARM, Kind, Name, asking_words, kind_of, question_words
 from .query import PREVENTION_WORD, as_boolean, bare_words, distinct_words, is_noise, normalise_text, read_units
 
@@ -130,7 +130,7 @@ def parse_question(question: str) -> Question:
         " ".join(_edited(text, [*edits, *exclusions, *(asking if _says_more(text, [*edits, *asking]) else ())]).split())
         for edits in ([], focus)
     )
-    intent: Intent = "treatment" if cued("treatment", __package__).search(text) else "unknown"
+    intent: Intent = "treatment" if cue_regex("treatment", __package__).search(text) else "unknown"
     if PREVENTION_WORD.search(text):
         intent = "prevention"
     words = [word for unit in read_units(plain) if unit.operator != "NOT" for word in unit.words]
@@ -212,7 +212,7 @@ def speaks_of(text: str, population: str) -> bool:
 
 @cache
 def _population_words() -> Mapping[str, re.Pattern[str]]:
-    return {row["name"]: cues(row["words"]) for row in read_table("populations.tsv", __package__)}
+    return {row["name"]: compile_cues(row["words"]) for row in read_table("populations.tsv", __package__)}
 
 
 class _Edit(NamedTuple):
@@ -264,7 +264,7 @@ def _find_names(text: str) -> list[Name]:
     drugs = [each for each in find_drugs(text) if not is_part(each, known)]
     classes = [each for each in find_drug_classes(text) if not is_part(each, [*known, *drugs])]
     deeds = [deed for deed in find_deeds(text) if not any(is_part(each, [deed]) for each in known)]
-    found = apart(classes, apart(deeds, find_conditions(text)) or find_people(text))
+    found = merge_mentions(classes, merge_mentions(deeds, find_conditions(text)) or find_people(text))
     conditions = [each for each in found if each not in classes]
 
     by_use = []
@@ -276,14 +276,13 @@ def _find_names(text: str) -> list[Name]:
     if len({each.name for each in conditions}) > len({each.name for each in by_use}):
         conditions = [each for each in conditions if each not in by_use]
         classes += [each._replace(name=f"{each.name} drugs") for each in by_use]
-    return sorted(
-        [
-            *(Name(*each, "class") for each in classes),
-            *(Name(*each, "drug") for each in apart(classes, drugs) if each not in classes),
-            *(Name(*each, "condition") for each in apart(apart(classes, drugs), conditions) if each in conditions),
-        ],
-        key=lambda name: name.start,
-    )
+    medicines = merge_mentions(classes, drugs)
+    kinds = [
+        *(Name(*each, "class") for each in classes),
+        *(Name(*each, "drug") for each in medicines if each not in classes),
+        *(Name(*each, "condition") for each in merge_mentions(medicines, conditions) if each in conditions),
+    ]
+    return sorted(kinds, key=lambda name: name.start)
 
 
 def _find_excluded(text: str, names: Sequence[Name]) -> list[_Excluded]:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Literal
 
-from ..lexicon.matching import cued
+from ..lexicon.matching import cue_regex
 from .document import Document
 from .reading import Design
 from .text import plain, says
@@ -162,7 +162,7 @@ def _purpose_of(document: Document, names: tuple[str, ...]) -> Purpose:
 
 @lru_cache(maxsize=4096)
 def _used_for(use: str, text: str) -> bool:
-    return says(use, cued(f"not {use}", __package__).sub(" ", text)) is not None
+    return says(use, cue_regex(f"not {use}", __package__).sub(" ", text)) is not None
 
 
 @lru_cache(maxsize=512)

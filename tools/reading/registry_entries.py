@@ -16,10 +16,10 @@ from functools import cache, partial
 from typing import Any, Literal, NamedTuple, get_args
 
 from ..lexicon import find_drugs
-from ..lexicon.matching import cued, phrase_key
+from ..lexicon.matching import cue_regex, phrase_key
 from .text import says
 
-_cued = partial(cued, package=__package__)
+_cue_regex = partial(cue_regex, package=__package__)
 Beside = Literal["safety", "pharmacokinetics", "feasibility"]
 
 _DURATIONS = frozenset("hour hours day days week weeks month months year years minute minutes min h d".split())
@@ -34,9 +34,9 @@ _BY_SO_MUCH = re.compile(
 @cache
 def _scales() -> tuple[tuple[re.Pattern[str], bool], ...]:
     """What descriptions say of a scale, and whether more of it is good then."""
-    more, less, worse, better = (_cued(name).pattern for name in ("more", "less", "worse", "better"))
-    value = rf"(?:(?:\w+\W+){{0,3}}?{_cued('measure').pattern}\W+{_OF_SCALE})?"
-    meaning = rf"(?:{_cued('says').pattern}|[=:])"
+    more, less, worse, better = (_cue_regex(name).pattern for name in ("more", "less", "worse", "better"))
+    value = rf"(?:(?:\w+\W+){{0,3}}?{_cue_regex('measure').pattern}\W+{_OF_SCALE})?"
+    meaning = rf"(?:{_cue_regex('says').pattern}|[=:])"
     return tuple(
         (re.compile(rf"{much}\W+{value}{meaning}\W+(?:(?:a|an|the|in)\W+)?{_OF_SCALE}{said}", re.IGNORECASE), up)
         for much, said, up in ((more, worse, False), (more, better, True), (less, better, False), (less, worse, True))
@@ -45,7 +45,7 @@ def _scales() -> tuple[tuple[re.Pattern[str], bool], ...]:
 
 @cache
 def _without_harm() -> re.Pattern[str]:
-    return re.compile(rf"{_cued('not').pattern}[^,;]{{0,40}}|\b\w+-free\b", re.IGNORECASE)
+    return re.compile(rf"{_cue_regex('not').pattern}[^,;]{{0,40}}|\b\w+-free\b", re.IGNORECASE)
 
 
 def beside_efficacy(outcome: Mapping[str, Any]) -> Beside | None:
@@ -94,7 +94,7 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
         return better if better is None or is_change else not better
     if says("unit of a scale", unit):
         return bool(says("scale of health", title)) or (False if says("scale of illness", title) else None)
-    return higher_is_better(_cued("change").sub("", title) or title)
+    return higher_is_better(_cue_regex("change").sub("", title) or title)
 
 
 def events_are_good(outcome: Mapping[str, Any], ratio: str) -> bool | None:
@@ -266,9 +266,9 @@ StoppingKind = Literal["safety", "futility", "benefit", "administrative"]
 @cache
 def _not_the_reason() -> tuple[re.Pattern[str], ...]:
     """Words that name harm or effect without giving them as the reason: whoever looks after them, denials."""
-    plan, denied, of = (_cued(name).pattern for name in ("said of the plan", "said not", "safety or effect"))
+    plan, denied, of = (_cue_regex(name).pattern for name in ("said of the plan", "said not", "safety or effect"))
     return (
-        re.compile(rf"{_cued('said of others').pattern}|{plan}[^.;]*", re.IGNORECASE),
+        re.compile(rf"{_cue_regex('said of others').pattern}|{plan}[^.;]*", re.IGNORECASE),
         re.compile(rf"{denied}[^.;]{{0,60}}?{of}(?:\s*(?:/|and|or|,|nor)\s*\w+){{0,3}}", re.IGNORECASE),
     )
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from ..lexicon.matching import cued
+from ..lexicon.matching import cue_regex
 
 SentenceRole = Literal["title", "aim", "background", "method", "result", "conclusion"]
 
@@ -72,7 +72,7 @@ def says(cue: str, text: str) -> re.Match[str] | None:
     >>> says("blinded", "A randomised, double-blind trial").group()
     'double-blind'
     """
-    return cued(cue, __package__).search(text)
+    return cue_regex(cue, __package__).search(text)
 
 
 @cache
