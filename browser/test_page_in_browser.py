@@ -262,7 +262,7 @@ def test_everything_goes_by_keyboard(server: Server, page: Page) -> None:
     while not page.evaluate("document.activeElement.tagName === 'BUTTON'"):
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Go on with this run")).to_be_visible(timeout=RUN_MS)
+    expect(page.get_by_role("button", name="Resume this run")).to_be_visible(timeout=RUN_MS)
     look(page, "report-stopped")
 
 
