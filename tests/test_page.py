@@ -116,17 +116,7 @@ def run(client: httpx.Client) -> str:
 def test_the_form_offers_kinds_examples_depths_sources_model_and_budget(client: httpx.Client) -> None:
     page = client.get("/").text
 
-    for name in (
-        "question",
-        "depth",
-        "reader",
-        "sources",
-        "model",
-        "max_iterations",
-        "max_seconds",
-        "max_cost_usd",
-        "approve",
-    ):
+    for name in "question depth reader sources model max_iterations max_seconds max_cost_usd approve".split():
         assert f'name="{name}"' in page
     assert 'href="/?kind=compare"' in page
     assert 'href="/?question=' in page
@@ -151,25 +141,17 @@ def test_a_run_is_told_until_its_end(client: httpx.Client) -> None:
     assert "Round 1: " in boards[-1]
 
 
-def test_the_report_comes_with_contents_rounds_and_its_files(client: httpx.Client, run: str) -> None:
+def test_the_report_comes_with_contents_rounds_and_its_files(client: httpx.Client, folder: Path, run: str) -> None:
     page = client.get(run).text
 
     assert 'aria-label="Contents"' in page
     assert 'id="candidates"' in page
     assert "How the run went" in page
-    assert all(f"{run}/export/{known.name}" in page for known in FORMATS)
-
-
-@pytest.mark.parametrize("name", [known.name for known in FORMATS])
-def test_every_export_is_a_download(name: str, client: httpx.Client, run: str) -> None:
-    answer = client.get(f"{run}/export/{name}")
-
-    assert answer.status_code == 200
-    assert answer.headers["content-disposition"].startswith("attachment; filename=")
-    assert len(answer.content) > 100
-
-
-def test_the_report_is_that_of_the_run_folder(client: httpx.Client, folder: Path, run: str) -> None:
+    for known in FORMATS:
+        assert f"{run}/export/{known.name}" in page
+        answer = client.get(f"{run}/export/{known.name}")
+        assert answer.headers["content-disposition"].startswith("attachment; filename=")
+        assert len(answer.content) > 100
     assert json.loads(client.get(f"{run}/export/json").content) == report_of(folder, run)
 
 
@@ -182,14 +164,13 @@ def test_history_and_comparison_name_the_runs(client: httpx.Client, run: str) ->
     assert "Nothing moved" in compared.text
 
 
-def test_three_runs_go_on_at_once(client: httpx.Client, folder: Path) -> None:
-    runs = [asked(client, approve="yes") for _ in range(3)]  # under way until they are answered
+def test_two_runs_go_on_at_once(client: httpx.Client) -> None:
+    runs = [asked(client, approve="yes") for _ in range(2)]  # under way until they are answered
     listed = client.get("/").text
     ends = [told_and_answered(client, run)[-1].kind for run in runs]
 
-    assert all(run in listed for run in runs), "all were under way together"
-    assert ends == ["end"] * 3
-    assert len({json.dumps(report_of(folder, run)["candidates"]) for run in runs}) == 1
+    assert all(run in listed for run in runs), "both were under way together"
+    assert ends == ["end"] * 2
 
 
 def test_a_page_that_is_loaded_again_goes_on_where_it_was(client: httpx.Client) -> None:
@@ -362,14 +343,13 @@ def test_pages_run_no_script_but_their_own_and_load_nothing_from_elsewhere(clien
         assert not re.search(r'(?:src|<link[^>]*href)="(?!/static/|data:,|data:image/svg\+xml;base64,)', answer.text)
 
 
-@pytest.mark.parametrize("name", views.STATIC)
-def test_a_page_that_is_open_has_its_script_and_styles_when_the_server_is_gone(name: str, client: httpx.Client) -> None:
-    address = views.static_address(name)
-    answer = client.get(address)
-
-    assert address in client.get("/").text
-    assert answer.headers["cache-control"] == "max-age=31536000, immutable"
-    assert hashlib.sha256(answer.content).hexdigest().startswith(address.partition("?")[2])
+def test_a_page_that_is_open_keeps_its_script_and_styles(client: httpx.Client) -> None:
+    for name in views.STATIC:
+        address = views.static_address(name)
+        answer = client.get(address)
+        assert address in client.get("/").text
+        assert answer.headers["cache-control"] == "max-age=31536000, immutable"
+        assert hashlib.sha256(answer.content).hexdigest().startswith(address.partition("?")[2])
     assert client.get("/").headers["cache-control"] == "no-store"
 
 

@@ -69,39 +69,34 @@ def test_equal_settings_give_equal_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("form", "other"), [("tools", "workbench"), ("workbench", "tools")])
-def test_each_form_has_its_place_for_tools(form: studio.Form, other: str) -> None:
-    configs = [part["config"] for part in parts(studio.team(form=form)) if part.get("component_type") == "agent"]
+def test_both_forms_load_as_the_team_that_python_builds(form: studio.Form, other: str) -> None:
+    made = studio.team(form=form)
+    configs = [part["config"] for part in parts(made) if part.get("component_type") == "agent"]
     assert [form in config for config in configs] == [True, True, True, False, False]
     assert not any(config.get(other) for config in configs)
+    tools = {part["config"]["name"] for part in parts(made) if part.get("component_type") == "tool"}
+    models = {part["config"]["model"] for part in parts(made) if part.get("component_type") == "model"}
+    assert {"search_pubmed", "search_clinicaltrials", "get_mechanisms"} <= tools, "Builder lists them by name"
+    assert models == {"baseline"}
 
-
-@pytest.mark.parametrize("form", ["tools", "workbench"])
-def test_both_forms_load_as_the_team_that_python_builds(form: studio.Form) -> None:
-    loaded = Team.load_component(studio.team(form=form))
+    loaded = Team.load_component(made)
     assert isinstance(loaded, ResearchTeam)
     assert loaded.dump_component() == ResearchTeam().dump_component()
 
 
-@pytest.mark.parametrize("kind", ["teams", "agents", "tools", "terminations"])
-def test_every_component_of_the_gallery_loads(kind: str) -> None:
-    expected = {"teams": Team, "agents": object, "tools": BaseTool, "terminations": TerminationCondition}[kind]
-    made = studio.gallery()["components"][kind]
-    assert made
-    for component in made:
-        assert isinstance(ComponentLoader.load_component(component, object), expected)
-        assert component["label"]
-        assert component["description"]
-
-
-def test_the_gallery_holds_a_model_of_every_provider() -> None:
-    providers = [made["provider"].rpartition(".")[2] for made in studio.gallery()["components"]["models"]]
-    assert providers == [
-        "BaselineChatCompletionClient",
-        "OpenAIChatCompletionClient",
-        "AnthropicChatCompletionClient",
-        "OllamaChatCompletionClient",
-        "AzureOpenAIChatCompletionClient",
+def test_every_component_of_the_gallery_loads_and_each_provider_has_a_model() -> None:
+    components = studio.gallery()["components"]
+    kinds = {"teams": Team, "agents": object, "tools": BaseTool, "terminations": TerminationCondition}
+    for kind, expected in kinds.items():
+        assert components[kind]
+        for component in components[kind]:
+            assert isinstance(ComponentLoader.load_component(component, object), expected)
+            assert component["label"]
+            assert component["description"]
+    providers = [
+        made["provider"].rpartition(".")[2].removesuffix("ChatCompletionClient") for made in components["models"]
     ]
+    assert providers == ["Baseline", "OpenAI", "Anthropic", "Ollama", "AzureOpenAI"]
 
 
 def test_no_file_holds_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,14 +185,6 @@ def test_other_versions_of_studio_are_refused(version: str | None, why: str, mon
     monkeypatch.setattr(metadata, "version", installed)
     with nullcontext() if why == "" else pytest.raises(UsageError, match=why):
         studio.check_version()
-
-
-def test_what_builder_lists_by_name_has_one() -> None:
-    made = studio.team()
-    tools = [part["config"]["name"] for part in parts(made) if part.get("component_type") == "tool"]
-    models = {part["config"]["model"] for part in parts(made) if part.get("component_type") == "model"}
-    assert {"search_pubmed", "search_clinicaltrials", "get_mechanisms"} <= set(tools)
-    assert models == {"baseline"}
 
 
 OURS = {"host": "127.0.0.1:8081"}

@@ -61,19 +61,19 @@ _RUN = Annotated[
         autocompletion=_run_ids,
     ),
 ]
-_PORT = {"min": 0, "max": 65535}
 
 
 def _flag(help_text: str, *names: str) -> tuple[bool, Any]:
     return False, Annotated[bool, Option(*names, help=help_text)]
 
 
-def _value(kind: Any, metavar: str | None, help_text: str, *names: str) -> tuple[None, Any]:
-    return None, Annotated[kind | None, Option(*names, help=help_text, metavar=metavar)]
+def _value(kind: Any, metavar: str | None, help_text: str, *names: str, **more: Any) -> tuple[None, Any]:
+    return None, Annotated[kind | None, Option(*names, help=help_text, metavar=metavar, **more)]
 
 
 _DEPTH = Literal["quick", "standard", "exhaustive"]
 _MODELS = "baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL or azure/DEPLOYMENT."
+_FORMATS = "Of html, bib, ris, csl, docx, csv, xlsx, md, json, schema."
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "offline": _flag("Search the bundled library, without network.", "--offline"),
     "library": _value(str, "FOLDER", "Search a folder of records, without network; or `bundled`."),
@@ -92,18 +92,49 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "trace": _value(Path, "FILE", "Write OpenTelemetry spans to this file."),
     "verbosity": (0, Annotated[int, Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")]),
     "log_json": _flag("Log lines of JSON; implies -v.", "--log-json"),
+    "careful": _flag("Read with the encoder too: more often right, and a minute or two longer.", "--careful"),
+    "no_ledger": _flag("Keep nothing in .willowbark/: no resume, no replay.", "--no-ledger"),
+    "within": _value(str, "RUN", "Ask the evidence of an earlier run, or the last.", "--in", autocompletion=_run_ids),
+    "http": _flag("Serve HTTP on the loopback instead, behind a token.", "--http"),
+    "port": (0, Annotated[int, Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)]),
+    "host": (
+        "127.0.0.1",
+        Annotated[str, Option(help="Address to listen on; non-loopback addresses require a token.", metavar="ADDRESS")],
+    ),
+    "workspace": (
+        Path(),
+        Annotated[
+            Path, Option(help="Folder whose ledger keeps the runs.", metavar="DIR", exists=True, file_okay=False)
+        ],
+    ),
+    "live": _flag("Ask every source one small question and show what it answers.", "--live"),
     "runs": _value(Path, "DIR", "Folder that holds the run folders."),
+    "iteration": _value(int, "N", "Print what this round brought and cost instead.", min=1),
+    "costs": _flag("Print what each turn and each agent cost instead.", "--costs"),
+    "to": ("html", Annotated[str, Option("--to", help=_FORMATS, metavar="FORMATS")]),
+    "export_out": _value(Path, "DIR", "Target folder; the run's own by default.", "--out"),
+    "form": _value(str, "FORM", "jsonl, xml, nbib, ris or csv; by the ending otherwise.", "--format"),
+    "condition": _value(str, "NAME", "For records that name no condition of their own."),
+    "read_to": ("jsonl", Annotated[str, Option("--to", help="jsonl or csv.", metavar="FORM")]),
+    "read_out": _value(Path, "FILE", "Write here; continues where an earlier call stopped.", "--out"),
+    "fast": _flag("Read many times as fast, without the encoder, and less accurately.", "--fast"),
+    "team_model": ("baseline", Annotated[str, Option("--model", help="Model of every agent.", metavar="NAME")]),
+    "public": _flag("Search the public sources, not the library.", "--live"),
+    "app_folder": (
+        Path("build/studio"),
+        Annotated[Path, Option("--folder", help="Studio's app folder.", metavar="DIR")],
+    ),
 }
-"""Options of several commands by their name in `RunOptions` or its `shown`: default, and type with help."""
+"""Every option by its name in `RunOptions`, its `shown`, or the command: default, and type with help."""
 _SHOWN = ("as_json", "full", "out", "quiet", "trace", "verbosity", "log_json")
 _SERVED = ("offline", "library", "model", "settings")
 _ASKED = (*_SERVED, "fallback", "max_iterations", "depth", "max_results", "approve", "fresh", *_SHOWN)
 
 
 def command(
-    *options: str, group: typer.Typer = app, name: str | None = None, epilog: str | None = None
+    *more: str, group: typer.Typer = app, name: str | None = None, epilog: str | None = None
 ) -> Callable[[Callable[..., int | None]], Callable[..., None]]:
-    """Make a function a command with the named options of `_OPTIONS` besides its own; it gets them as keywords.
+    """Make a function a command. Its keywords that `_OPTIONS` names are options, and so are `more`, which it gets too.
 
     What it raises becomes one line on stderr and an exit code; what it returns is the exit code, None being 0.
     """
@@ -117,16 +148,19 @@ def command(
                     sys.stdout.flush()
             raise typer.Exit(int(code or 0))
 
-        parameters = inspect.signature(function).parameters.values()
-        own = [each for each in parameters if each.kind is not each.VAR_KEYWORD and each.name not in options]
-        shared = [
-            inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-            for each, (default, annotation) in _OPTIONS.items()
-            if each in options
-        ]
-        signature = inspect.Signature([*(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *shared])
-        run.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
-        run.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
+        keyword, parameters = inspect.Parameter.KEYWORD_ONLY, dict[str, inspect.Parameter]()
+        for each in inspect.signature(function).parameters.values():
+            if each.kind is keyword:
+                default, annotation = _OPTIONS[each.name]
+                given_default = default if each.default is each.empty else each.default
+                parameters[each.name] = each.replace(default=given_default, annotation=annotation)
+            elif each.kind is not each.VAR_KEYWORD:
+                parameters[each.name] = each.replace(kind=keyword)
+        for each_name in more:
+            default, annotation = _OPTIONS[each_name]
+            parameters[each_name] = inspect.Parameter(each_name, keyword, default=default, annotation=annotation)
+        run.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]  # what typer reads
+        run.__annotations__ = {each.name: each.annotation for each in parameters.values()}
         group.command(name=name, epilog=epilog)(run)
         return run
 
@@ -195,16 +229,10 @@ def willowbark(
 def ask(
     context: typer.Context,
     question: Annotated[str, Argument(help='For example "Which existing drugs could prevent migraine attacks?"')],
-    careful: Annotated[
-        bool, Option("--careful", help="Read with the encoder too: more often right, and a minute or two longer.")
-    ] = False,
-    no_ledger: Annotated[
-        bool, Option("--no-ledger", help="Keep nothing in .willowbark/: no resume, no replay.")
-    ] = False,
-    within: Annotated[
-        str | None,
-        Option("--in", help="Ask the evidence of an earlier run, or the last.", metavar="RUN", autocompletion=_run_ids),
-    ] = None,
+    *,
+    careful: bool,
+    no_ledger: bool,
+    within: str | None,
     **given: Any,
 ) -> int:
     """Answer a question with a cited report. It goes to stdout, and as files into a run folder."""
@@ -240,49 +268,29 @@ def _ask_within(context: typer.Context, question: str, run: str, most: int | Non
 
 
 @command(*_SERVED)
-def mcp(
-    http: Annotated[bool, Option("--http", help="Serve HTTP on the loopback instead, behind a token.")] = False,
-    port: Annotated[int, Option(help="For --http; 0 takes a free one.", **_PORT)] = 8766,
-    workspace: Annotated[
-        Path, Option(help="Folder whose ledger keeps the runs.", metavar="DIR", exists=True, file_okay=False)
-    ] = Path(),
-    **given: Any,
-) -> None:
+def mcp(*, http: bool, port: int = 8766, workspace: Path, **given: Any) -> None:
     """Serve tools and runs over the Model Context Protocol. It speaks on stdin and stdout, or HTTP with --http."""
     from ..ledger import DEFAULT_PATH  # noqa: PLC0415
 
     try:
-        from .mcp import serve_http, serve_stdio  # noqa: PLC0415
+        from .mcp import serve as serve_mcp  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise
         raise UsageError("mcp needs an extra: pip install 'willowbark[mcp]'") from None
-    options, ledger = _run_options(given), workspace / DEFAULT_PATH
-    asyncio.run(serve_http(options, ledger, port, _print_err) if http else serve_stdio(options, ledger))
+    asyncio.run(serve_mcp(_run_options(given), workspace / DEFAULT_PATH, port if http else None, _print_err))
 
 
 @command(*_SERVED)
-def serve(
-    host: Annotated[
-        str, Option(help="Address to listen on; non-loopback addresses require a token.", metavar="ADDRESS")
-    ] = "127.0.0.1",
-    port: Annotated[int, Option(help="0 takes a free one.", **_PORT)] = 8767,
-    **given: Any,
-) -> None:
+def serve(*, host: str, port: int = 8767, **given: Any) -> None:
     """Serve pages for a browser. Ask there, watch the agents, read, compare and download."""
     from ..page.app import serve as serve_pages  # noqa: PLC0415
 
     asyncio.run(serve_pages(_run_options(given), host, port, _print_err))
 
 
-@command("settings")
-def doctor(
-    *,
-    settings: Path | None,
-    live: Annotated[
-        bool, Option("--live", help="Ask every source one small question and show what it answers.")
-    ] = False,
-) -> int:
+@command()
+def doctor(*, settings: Path | None, live: bool) -> int:
     """Check that everything is in place. Packages, extras, settings, sources, and keys (never their values)."""
     from .doctor import examine  # noqa: PLC0415
 
@@ -292,7 +300,7 @@ def doctor(
     return 3
 
 
-@command("runs", "settings")
+@command()
 def runs(*, runs: Path | None, settings: Path | None) -> None:
     """List earlier runs, the newest first."""
     from .runs import print_runs  # noqa: PLC0415
@@ -300,17 +308,9 @@ def runs(*, runs: Path | None, settings: Path | None) -> None:
     print_runs(_runs_folder(runs, settings))
 
 
-@command("as_json", "runs", "settings")
+@command()
 def show(
-    run: _RUN,
-    *,
-    as_json: bool,
-    runs: Path | None,
-    settings: Path | None,
-    iteration: Annotated[
-        int | None, Option(help="Print what this round brought and cost instead.", metavar="N", min=1)
-    ] = None,
-    costs: Annotated[bool, Option("--costs", help="Print what each turn and each agent cost instead.")] = False,
+    run: _RUN, *, as_json: bool, iteration: int | None, costs: bool, runs: Path | None, settings: Path | None
 ) -> None:
     """Print the report of a run again, one of its rounds, or its costs."""
     from .export import show_costs, show_round  # noqa: PLC0415
@@ -375,44 +375,26 @@ def forget(run: _RUN) -> None:
     typer.echo(f"Removed from the ledger: {run_id}. Its run folder, if there is one, was left as it is.")
 
 
-@command("runs", "settings")
-def export(
-    run: _RUN,
-    *,
-    runs: Path | None,
-    settings: Path | None,
-    to: Annotated[
-        str, Option("--to", help="Of html, bib, ris, csl, docx, csv, xlsx, md, json, schema.", metavar="FORMATS")
-    ] = "html",
-    out: Annotated[Path | None, Option(help="Target folder; the run's own by default.", metavar="DIR")] = None,
-) -> None:
+@command()
+def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, settings: Path | None) -> None:
     """Write the report of a run in other forms. `--to html,docx,xlsx,ris`, say."""
     from .export import export_run  # noqa: PLC0415
 
-    export_run(_runs_folder(runs, settings), run, to, out)
+    export_run(_runs_folder(runs, settings), run, to, export_out)
 
 
-@command("quiet", epilog=EXIT_CODES)
+@command(epilog=EXIT_CODES)
 def read(
     file: Annotated[
         Path, Argument(help="Records: JSON lines, PubMed XML, MEDLINE (.nbib), RIS or CSV; - is standard input.")
     ],
     *,
+    form: str | None,
+    condition: str | None,
+    read_to: str,
+    read_out: Path | None,
+    fast: bool,
     quiet: bool,
-    form: Annotated[
-        str | None,
-        Option("--format", help="jsonl, xml, nbib, ris or csv; by the ending otherwise.", metavar="FORM"),
-    ] = None,
-    condition: Annotated[
-        str | None, Option(help="For records that name no condition of their own.", metavar="NAME")
-    ] = None,
-    to: Annotated[str, Option("--to", help="jsonl or csv.", metavar="FORM")] = "jsonl",
-    out: Annotated[
-        Path | None, Option(help="Write here; continues where an earlier call stopped.", metavar="FILE")
-    ] = None,
-    fast: Annotated[
-        bool, Option("--fast", help="Read many times as fast, without the encoder, and less accurately.")
-    ] = False,
 ) -> None:
     """Extract what each record in a file reports about each drug. A line each: role, verdict, design, sentence."""
     from willowbark.tools.appraisal.appraised import load_reader  # noqa: PLC0415
@@ -420,35 +402,26 @@ def read(
     from .read import read_file  # noqa: PLC0415
 
     reader = load_reader("learned" if fast else "careful", wholly=True)
-    read_file(file, reader, form=form, condition=condition, to=to, out=out, quiet=quiet)
-
-
-_STUDIO_MODEL = Annotated[str, Option(help="Model of every agent, as for `ask`.", metavar="NAME")]
+    read_file(file, reader, form=form, condition=condition, to=read_to, out=read_out, quiet=quiet)
 
 
 @command(group=studio, name="export")
 def studio_export(
-    folder: Annotated[Path, Argument(metavar="DIR", help="Made where it is missing.")],
-    model: _STUDIO_MODEL = "baseline",
+    folder: Annotated[Path, Argument(metavar="DIR", help="Made where it is missing.")], *, team_model: str
 ) -> None:
     """Write the team and a gallery as JSON that AutoGen Studio imports; keys are never in it."""
     from .studio import export as export_team  # noqa: PLC0415
 
-    for path in export_team(folder, _run_options({"model": model})):
+    for path in export_team(folder, _run_options({"model": team_model})):
         typer.echo(path)
 
 
 @command(group=studio, name="start")
-def studio_start(
-    folder: Annotated[Path, Option(help="Studio's app folder.", metavar="DIR")] = Path("build/studio"),
-    port: Annotated[int, Option(help="Port on the loopback; 0 takes a free one.", **_PORT)] = 8081,
-    model: _STUDIO_MODEL = "baseline",
-    live: Annotated[bool, Option("--live", help="Search the public sources, not the library.")] = False,
-) -> None:
+def studio_start(*, app_folder: Path, port: int = 8081, team_model: str, public: bool) -> None:
     """Run AutoGen Studio with the team in it, where it is installed (`make studio`)."""
     from .studio import start  # noqa: PLC0415
 
-    start(folder, _run_options({"model": model}), port, live, typer.echo)
+    start(app_folder, _run_options({"model": team_model}), port, public, typer.echo)
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
@@ -379,39 +379,30 @@ def summarise(run_id: str, report: ResearchReport) -> str:
     return f"{text[:most]}{cut}\n{whole}"
 
 
-async def serve_stdio(options: RunOptions, ledger: Path) -> None:
-    """Serve one client on standard input and output, until it closes them.
-
-    Raises:
-        UsageError: settings or keys are at fault.
-    """
-    settings = options.chosen()
-    with options.sources_at(settings) as endpoints:
-        async with Transport(endpoints) as transport:
-            server = Server(settings, transport, ledger)
-            await server.run_stdio_async()
-            await server.settle(_SETTLE_S)
-
-
-async def serve_http(options: RunOptions, ledger: Path, port: int, say: Callable[[str], None]) -> None:
-    """Serve on loopback, until the process is asked to end.
+async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callable[[str], None]) -> None:
+    """Serve one client on standard input and output until it closes them, or over HTTP until the process ends.
 
     Args:
         options: of every run, without a question.
         ledger: where runs are kept.
-        port: 0 takes a free one.
+        port: of the loopback, for HTTP; 0 takes a free one, None serves standard input and output.
         say: gets the address, and the token where the environment names none.
 
     Raises:
         UsageError: settings, keys or the token are at fault, or the port is taken.
     """
-    settings, token = options.chosen(), token_from(os.environ, TOKEN_VARIABLE)
-    with options.sources_at(settings) as endpoints, listening_at(HOST, port) as listening:
+    settings = options.chosen()
+    named = token_from(os.environ, TOKEN_VARIABLE) if port is not None else None
+    with options.sources_at(settings) as endpoints, ExitStack() as stack:
+        listening = None if port is None else stack.enter_context(listening_at(HOST, port))
         async with Transport(endpoints) as transport:
             server = Server(settings, transport, ledger)
-            say(f"MCP at http://{HOST}:{listening.getsockname()[1]}/mcp (Ctrl-C ends it)")
-            token = tell_token(token, TOKEN_VARIABLE, say)
-            app = Guarded(Tokened(server.streamable_http_app(), token, TOKEN_VARIABLE))
-            config = uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=_STOP_S)
-            await uvicorn.Server(config).serve([listening])
+            if listening is None:
+                await server.run_stdio_async()
+            else:
+                say(f"MCP at http://{HOST}:{listening.getsockname()[1]}/mcp (Ctrl-C ends it)")
+                token = tell_token(named, TOKEN_VARIABLE, say)
+                app = Guarded(Tokened(server.streamable_http_app(), token, TOKEN_VARIABLE))
+                config = uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=_STOP_S)
+                await uvicorn.Server(config).serve([listening])
             await server.settle(_SETTLE_S)

@@ -1,6 +1,6 @@
-"""Who may ask a server of ours over HTTP: its own pages, under its own name, and where it has a token, who bears that.
+"""Who may use our HTTP servers: their own pages, under their own name, and with the token where there is one.
 
-A name that another site binds to this machine is told by its `Host`, another site's page by its `Origin`:
+A name that another site binds to this machine is recognised by its `Host`, another site's page by its `Origin`:
 https://owasp.org/www-community/attacks/DNS_Rebinding, https://www.rfc-editor.org/rfc/rfc6454#section-7.
 """
 
@@ -29,14 +29,14 @@ class Guarded:
 
     Args:
         inner: the application.
-        any_name: whether it goes by any name; the loopback's alone by default. What does so needs a token.
+        any_name: accept any host name, not only the loopback's; such a server needs a token.
     """
 
     def __init__(self, inner: ASGIApp, *, any_name: bool = False) -> None:
         self._inner, self._any_name = inner, any_name
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it: another site's, or under a name that is not the server's."""
+        """Answer a request, or refuse one of another site or under another name."""
         refused = None if scope["type"] == "lifespan" else self._refused(Headers(scope=scope))
         if refused is None:
             await self._inner(scope, receive, send)
@@ -61,7 +61,7 @@ class Tokened:
         inner: the application.
         token: as `token_from` gives it, or made.
         variable: of the environment, named to those who lack the token.
-        entry: answers those who lack it, instead of a line; browsers may then bear it in a cookie too.
+        entry: answers those who lack it, instead of a line; browsers may then send it as a cookie.
     """
 
     def __init__(self, inner: ASGIApp, token: str, variable: str, entry: ASGIApp | None = None) -> None:
@@ -69,13 +69,13 @@ class Tokened:
         self._expected, self._cookie = f"Bearer {token}".encode(), cookie_of(token).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it; what is compared takes the same time whatever is sent."""
+        """Answer a request, or refuse it; comparing takes the same time whatever is sent."""
         if scope["type"] == "lifespan" or self._bears(Headers(scope=scope)):
             await self._inner(scope, receive, send)
         elif self._entry is not None:
             await self._entry(scope, receive, send)
         else:
-            line = f"this server wants its token: Authorization: Bearer … (see {self._variable})\n"
+            line = f"this server requires its token: Authorization: Bearer … (see {self._variable})\n"
             await PlainTextResponse(line, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
 
     def _bears(self, headers: Headers) -> bool:
@@ -86,7 +86,7 @@ class Tokened:
 
 
 def cookie_of(token: str) -> str:
-    """What a browser keeps in the token's place: other servers of the same name are sent it too."""
+    """What a browser keeps in place of the token, as other servers of the same name are sent it too."""
     return hashlib.sha256(f"{COOKIE}: {token}".encode()).hexdigest()
 
 
@@ -98,7 +98,7 @@ def token_from(environ: Mapping[str, str], variable: str) -> str | None:
     """
     token = environ.get(variable, "").strip()
     if token and (len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
-        raise UsageError(f"{variable} is no token: at least {_SHORTEST_TOKEN} letters and digits; unset makes one")
+        raise UsageError(f"{variable} is no token: use at least {_SHORTEST_TOKEN} letters and digits, or unset it")
     return token or None
 
 
@@ -117,7 +117,7 @@ def listening_at(host: str, port: int) -> socket.socket:
 
 
 def tell_token(token: str | None, variable: str, say: Callable[[str], None]) -> str:
-    """Tell which token is wanted, and make one where none is named; gives it."""
+    """Say which token is required, and make one where none is named; gives it."""
     made = token or secrets.token_urlsafe(32)
     say(f"Token: as {variable} says" if token else f"Token: {made}")
     return made
