@@ -25,7 +25,7 @@ from rich.terminal_theme import MONOKAI
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams import exports, research
-from willowbark.teams.faces.terminal_report import print_report
+from willowbark.teams.faces.terminal import print_report
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sandbox.server import SandboxServer
 

@@ -1,6 +1,6 @@
 """Ask one question, print the report.
 
-Without network: start `willowbark sandbox`, and set WILLOWBARK_SANDBOX_URL to the address it tells.
+Without network: set WILLOWBARK_LIBRARY__PATH to `bundled`.
 """
 
 from contextlib import suppress

@@ -44,7 +44,7 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.report.texts import write_blocks, write_lines
 from willowbark.teams.exports import render
 from willowbark.teams.faces.mcp import summarise
-from willowbark.teams.faces.terminal_report import print_report
+from willowbark.teams.faces.terminal import print_report
 from willowbark.teams.page import views
 from willowbark.tools.registry import linked_hosts
 

@@ -42,7 +42,7 @@ def complaint(result: Result) -> str:
 
 
 @pytest.fixture
-def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pictures_once: None) -> Path:
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace without a ledger and with two runs, one of them without a report."""
     monkeypatch.chdir(tmp_path)
     for name in (OLDER, NEWER):

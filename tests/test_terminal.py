@@ -16,8 +16,7 @@ from rich.console import Console
 
 from willowbark.agents.report.forms.blocks import Table, spans
 from willowbark.teams.events import AgentEvent
-from willowbark.teams.faces.terminal import Board, write_lines
-from willowbark.teams.faces.terminal_report import print_report
+from willowbark.teams.faces.terminal import Board, print_report, write_lines
 from willowbark.tools.search import Status
 
 COLUMNS, LINES = 80, 80

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +22,8 @@ from willowbark.tools.errors import UsageError
 from ..events import AgentEvent
 
 if TYPE_CHECKING:
+    from willowbark.agents.report.forms.blocks import Document
+
     from ..run.workspace import Report
 
 _STYLES = {"complete": "bold green", "error": "bold red", "looping": "cyan", "judge_complete": "cyan"}
@@ -225,8 +227,6 @@ def show_report(report: "Report", *, as_json: bool = False, full: bool = True) -
         if as_json:
             write_out(report.to_json())
         elif sys.stdout.isatty():
-            from .terminal_report import print_report  # noqa: PLC0415  not needed in a pipe
-
             console = Console(highlight=False, markup=False, emoji=False)
             os.environ.setdefault("LESS", "-RFX")  # pass colours and links; print what fits on one page directly
             with console.pager(styles=True, links=True) if full else nullcontext():
@@ -238,6 +238,27 @@ def show_report(report: "Report", *, as_json: bool = False, full: bool = True) -
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter's last flush fails
         if not isinstance(error, BrokenPipeError):
             raise UsageError(f"the report cannot be printed ({error.strerror or error})") from None
+
+
+def print_report(document: "Document", console: Console) -> None:
+    """Print a report as wide as the window; no character of a record can do anything to the terminal."""
+    from rich.markdown import Markdown, TableElement  # noqa: PLC0415  not needed in a pipe
+
+    from willowbark.agents.report.forms.markdown import as_markdown  # noqa: PLC0415
+
+    class NarrowTable(TableElement):
+        """A table whose first column is never broken: it names drugs and sources."""
+
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            for table in super().__rich_console__(console, options):
+                if isinstance(table, Table):
+                    table.columns[0].no_wrap = True
+                yield table
+
+    class ReportMarkdown(Markdown):
+        elements = {**Markdown.elements, "table_open": NarrowTable}  # noqa: RUF012  as rich has it
+
+    console.print(ReportMarkdown(as_markdown(document)))
 
 
 def write_out(text: str) -> None:
