@@ -11,7 +11,7 @@ from autogen_core import CancellationToken
 from builders import asked, findings, record, reply, verdict
 
 from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalMessage, ApprovalRequest, NobodyToAsk, Proposal
-from willowbark.agents.approver import MAX_ATTEMPTS, ApproverAgent, terminal_input, undecided
+from willowbark.agents.approver import MAX_ATTEMPTS, ApproverAgent, undecided
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.report.model import ReportMessage, ResearchReport
@@ -81,9 +81,6 @@ def test_an_answer_is_understood_as_people_type_it(typed: str, accepted: tuple[s
 def test_an_answer_that_could_mean_anything_is_asked_again(typed: str) -> None:
     with pytest.raises(ValueError, match=r"candidates|answer all"):
         REQUEST.read(typed)
-
-
-def test_a_program_cannot_accept_what_was_not_proposed() -> None:
     with pytest.raises(ValueError, match="aspirin"):
         REQUEST.only("aspirin")
     smuggled = Approval.by("program", "Python", REQUEST.candidates, ApprovalAnswer(accepted=("aspirin", "Propranolol")))
@@ -97,6 +94,8 @@ async def test_a_user_proxys_input_function_is_asked_with_the_candidates() -> No
         prompts.append(prompt)
         return "propranolol; enough for us"
 
+    agent = ApproverAgent(input_func=answer)
+    assert UserInputRequestedEvent in [type(e) async for e in agent.on_messages_stream(THREAD, CancellationToken())]
     approval = await decided(ApproverAgent(input_func=answer))
 
     assert (approval.decided_by, approval.via) == ("person", "AutoGen user proxy")
@@ -153,29 +152,13 @@ async def test_a_person_who_is_waited_for_can_be_interrupted() -> None:
         await asking
 
 
-async def test_without_a_terminal_nobody_is_asked_in_one() -> None:
-    with pytest.raises(NobodyToAsk, match="no terminal"):
-        await terminal_input("? ")
-
-
 async def test_a_decision_from_an_earlier_life_asks_nobody() -> None:
     agent = ApproverAgent(input_func=lambda _: pytest.fail("asked again"))
     before = Approval.by("person", "terminal", REQUEST.candidates, REQUEST.none("no"))
     agent.join(RunContext(decided=before))
     assert await decided(agent) == before
-
-
-async def test_without_candidates_there_is_nothing_to_ask() -> None:
-    agent = ApproverAgent(input_func=lambda _: pytest.fail("asked about nothing"))
-    message = (await agent.on_messages([asked(), findings("literature")], CancellationToken())).chat_message
-    assert isinstance(message, ApprovalMessage)
-    assert message.content.because == "there was no candidate to ask about"
-
-
-async def test_the_stream_tells_that_input_is_wanted() -> None:
-    agent = ApproverAgent(input_func=lambda _: "all")
-    seen = [type(event) async for event in agent.on_messages_stream(THREAD, CancellationToken())]
-    assert UserInputRequestedEvent in seen
+    message = (await undecided([asked(), findings("literature")], "all", "nobody was there")).content
+    assert message.because == "there was no candidate to ask about"
 
 
 async def test_an_approver_comes_back_from_its_configuration_and_its_state() -> None:
@@ -219,15 +202,6 @@ async def test_a_report_without_an_accepted_candidate_does_not_call_the_evidence
     assert "2 candidates were set aside by a person (AutoGen user proxy)" in report.executive_summary
     assert "2 candidates were set aside by a person (AutoGen user proxy)" in report.conclusion
     assert "could be verified" not in report.to_markdown()
-
-
-async def test_a_run_that_ended_before_anybody_decided_goes_by_the_default() -> None:
-    message = await undecided(THREAD, "none", "the run ended before anybody decided: timeout")
-    report = await reported(message)
-
-    assert report.drug_candidates == []
-    assert report.approval is not None
-    assert (report.approval.decided_by, report.approval.via) == ("default", "")
 
 
 async def test_studio_may_hand_a_loaded_approver_its_own_input_box() -> None:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,18 +91,6 @@ async def test_a_user_proxy_of_autogens_is_asked(endpoints: Endpoints) -> None:
 
     assert decision(report).decided_by == "person"
     assert report.drug_candidates == []
-
-
-async def test_the_ledger_keeps_the_decision_and_a_replay_asks_nobody(endpoints: Endpoints) -> None:
-    with Ledger(None) as ledger:
-        first = First()
-        report = await research(
-            QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one", approve=first
-        )
-        again = await replay("one", ledger)
-
-    assert without_clock(again) == without_clock(report)
-    assert len(first.asked) == 1
 
 
 async def stopped_at_the_report(endpoints: Endpoints, ledger: Ledger, approve: Asked) -> None:
@@ -231,14 +218,3 @@ def test_a_team_has_at_most_one_approver() -> None:
     members = default_participants(BaselineChatCompletionClient(), approver=ApproverAgent("one"))
     with pytest.raises(UsageError, match="exactly one approver; it has 2"):
         ResearchTeam([*members, ApproverAgent("two")])
-
-
-def test_the_settings_are_read_from_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "willowbark.toml"
-    file.write_text('[research]\napprove = true\napproval_default = "none"\napproval_timeout_s = 60\n')
-    asked = Settings.load(file).research
-    assert (asked.approve, asked.approval_default, asked.approval_timeout_s) == (True, "none", 60.0)
-
-    file.write_text('[research]\napproval_default = "some"\n')
-    with pytest.raises(UsageError, match="approval_default"):
-        Settings.load(file)

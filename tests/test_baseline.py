@@ -14,12 +14,12 @@ from autogen_core.models import (
     SystemMessage,
     UserMessage,
 )
-from builders import QUESTION, SPECIALISTS, drug_record, record, scripted, verdict
+from builders import QUESTION, SPECIALISTS, drug_record, record, verdict
 from pydantic import BaseModel
 
 from willowbark.agents.asking import ask
 from willowbark.agents.asking.drafts import JudgeDraft, ReportDraft
-from willowbark.agents.assessment import AssessmentMessage, AssessmentRequest
+from willowbark.agents.assessment import AssessmentRequest
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import assessment, draft
 from willowbark.agents.progress import Search, progress
@@ -136,22 +136,12 @@ async def test_claims_are_sentences_of_the_records() -> None:
     claims = draft(to_draft(TRIAL)).claims
     assert claims
     assert all(claim.quote in TRIAL.content for claim in claims)
-
-
-async def test_nothing_is_claimed_of_records_that_are_not_shown() -> None:
-    shown = to_draft(TRIAL).model_copy(update={"records": []})
-    assert draft(shown).claims == []
+    assert draft(to_draft(TRIAL).model_copy(update={"records": []})).claims == [], "nothing of what is not shown"
 
 
 async def test_an_answer_of_a_type_is_refused_where_there_are_words_alone() -> None:
     with pytest.raises(ValueError, match="cannot answer with JudgeDraft from words alone"):
         await BaselineChatCompletionClient().create(asked(), json_output=JudgeDraft)
-
-
-async def test_a_language_model_gets_the_words_alone() -> None:
-    client = scripted('{"claims": [], "candidates": []}')
-    await ask([client], asked(), ReportDraft, request=to_draft(TRIAL))
-    assert client.create_calls[0]["extra_create_args"] == {}
 
 
 @pytest.mark.parametrize(
@@ -165,36 +155,6 @@ async def test_a_language_model_gets_the_words_alone() -> None:
 async def test_a_selector_gets_one_of_the_names_offered_however_it_asks(words: str) -> None:
     prompt = UserMessage(content=words.format(["mechanism", "trials"]), source="user")
     assert (await BaselineChatCompletionClient().create([prompt])).content == "mechanism"
-
-
-async def test_a_prompt_for_specialists_can_be_reworded(monkeypatch: pytest.MonkeyPatch) -> None:
-    more = verdict(next_search_queries=["propranolol AND migraine", "timolol"])
-    before = await chosen(*asked(), more.to_model_message())
-    monkeypatch.setattr(AssessmentMessage, "to_text", lambda _: "So sieht es nach dieser Runde aus.")
-    worded = more.model_copy(update={"content": more.content.model_copy(update={"reasoning": "Anders gesagt. " * 3})})
-    user = asked()[-1]
-    assert await chosen(SystemMessage(content="Suche!"), user, worded.to_model_message()) == before
-    assert before["get_mechanisms"] == ["timolol"]
-
-
-async def test_usage_is_counted() -> None:
-    client = BaselineChatCompletionClient()
-    once = (await client.create(asked(), tools=TOOLS)).usage
-    await client.create(asked(), tools=TOOLS)
-    assert client.total_usage().prompt_tokens == 2 * once.prompt_tokens > 0
-    assert client.count_tokens(asked()) == once.prompt_tokens
-    assert client.remaining_tokens(asked()) > 0
-
-
-async def test_a_stream_ends_in_the_same_answer() -> None:
-    client = BaselineChatCompletionClient()
-    pieces = [piece async for piece in client.create_stream(asked(), tools=TOOLS)]
-    assert pieces[-1].content == (await client.create(asked(), tools=TOOLS)).content  # type: ignore[union-attr]
-
-
-def test_the_client_survives_dump_and_load() -> None:
-    loaded = ChatCompletionClient.load_component(BaselineChatCompletionClient().dump_component())
-    assert isinstance(loaded, BaselineChatCompletionClient)
 
 
 async def test_text_in_a_record_cannot_choose_a_query() -> None:
@@ -211,30 +171,24 @@ def page_of(total: int, *records: Evidence) -> FunctionExecutionResult:
     return FunctionExecutionResult(content=block, name="search_pubmed", call_id="search_pubmed-1", is_error=False)
 
 
-@pytest.mark.parametrize(("total", "page"), [(3, 2), (1, None)])
-async def test_a_query_that_is_wanted_again_is_one_for_its_next_page(total: int, page: int | None) -> None:
+@pytest.mark.parametrize(
+    ("total", "by_judge", "expected"),
+    [(3, True, [{"page": 2}]), (1, True, []), (3, False, [{}])],
+    ids=["further hits", "all read", "asked anew"],
+)
+async def test_a_query_that_is_wanted_again_is_one_for_its_next_page(
+    total: int, by_judge: bool, expected: list[dict[str, int]]
+) -> None:
     query = preprocess_query(QUESTION)
     call = FunctionCall(id="search_pubmed-1", name="search_pubmed", arguments=json.dumps({"query": query}))
     results = FunctionExecutionResultMessage(content=[page_of(total, TRIAL)])
-    again = verdict(next_search_queries=[query]).to_model_message()
-    told = [*asked(), AssistantMessage(content=[call], source="literature"), results, again]
+    again = [verdict(next_search_queries=[query]).to_model_message()] if by_judge else asked()
+    told = [*asked(), AssistantMessage(content=[call], source="literature"), results, *again]
 
     answer = await BaselineChatCompletionClient().create(told, tools=[SourceTool("pubmed")])
 
     calls = [json.loads(each.arguments) for each in answer.content if isinstance(each, FunctionCall)]
-    assert calls == ([{"query": query, "page": page}] if page else [])
-
-
-async def test_a_question_asked_again_begins_at_its_first_page() -> None:
-    call = FunctionCall(
-        id="search_pubmed-1", name="search_pubmed", arguments=json.dumps({"query": preprocess_query(QUESTION)})
-    )
-    results = FunctionExecutionResultMessage(content=[page_of(3, TRIAL)])
-    told = [*asked(), AssistantMessage(content=[call], source="literature"), results, *asked()]
-
-    answer = await BaselineChatCompletionClient().create(told, tools=[SourceTool("pubmed")])
-
-    assert [each.arguments for each in answer.content if isinstance(each, FunctionCall)] == [call.arguments]
+    assert calls == [{"query": query, **page} for page in expected]
 
 
 async def test_hits_are_read_on_while_that_pays_and_the_depth_allows_it() -> None:
@@ -294,3 +248,14 @@ def test_a_mechanism_is_proposed_only_where_a_target_is_associated_with_the_cond
         "Beta-1 adrenergic receptor antagonist; acts on ADRB1, which is associated with migraine disorder "
         "(Open Targets)"
     ]
+
+
+async def test_it_is_a_model_client_like_any() -> None:
+    client = BaselineChatCompletionClient()
+    once = await client.create(asked(), tools=TOOLS)
+    pieces = [piece async for piece in client.create_stream(asked(), tools=TOOLS)]
+    assert pieces[-1].content == once.content  # type: ignore[union-attr]
+    assert client.total_usage().prompt_tokens == 2 * once.usage.prompt_tokens > 0
+    assert client.count_tokens(asked()) == once.usage.prompt_tokens
+    assert client.remaining_tokens(asked()) > 0
+    assert isinstance(ChatCompletionClient.load_component(client.dump_component()), BaselineChatCompletionClient)

@@ -13,12 +13,11 @@ from autogen_core.models import (
     FunctionExecutionResultMessage,
     RequestUsage,
 )
-from builders import QUESTION, findings, record, reply, scripted, verdict
+from builders import QUESTION, record, scripted, verdict
 
 from willowbark.agents.asking import PROMPTS_VERSION, prompt
 from willowbark.agents.asking.drafts import ReadingDraft
 from willowbark.agents.asking.reader import BATCH, Read, checked, read, to_read
-from willowbark.agents.findings import Dossier
 from willowbark.agents.memory import CondensedContext
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
@@ -77,13 +76,10 @@ def test_a_model_is_asked_about_the_drugs_that_it_is_shown() -> None:
     assert {"timolol", "atenolol", "nadolol", "propranolol"} == set(given.drugs)
     assert given.line["drugs"] == ["propranolol"]
     assert "Timolol" not in given.line["text"]
-
-
-def test_where_what_is_shown_names_no_drug_it_is_asked_about_all_of_them() -> None:
     named = "We compared timolol with nadolol. "
     trial = record("22222222", "A trial in migraine", f"{named}{'Both groups had fewer attacks (P=0.4). ' * 40}")
     (given,) = to_read([trial], ASKED)
-    assert given.line["drugs"] == ["timolol", "nadolol"]
+    assert given.line["drugs"] == ["timolol", "nadolol"], "where what is shown names none, all"
 
 
 def test_a_quote_is_kept_as_the_record_has_it_with_its_place() -> None:
@@ -128,6 +124,9 @@ async def test_what_does_not_stand_is_told_and_never_dropped_in_silence() -> Non
     assert "names a record that was not shown): pmid:9 (propranolol)" in said
     assert "pmid:11111111 (zorbamycin)" in said
     assert "read twice" in said
+    failed = await of(scripted(), TRIAL)
+    assert failed.done == set()
+    assert failed.notes == ["1 record not read by the model: the model did not answer (ValueError)"]
 
 
 async def test_an_answer_that_was_cut_off_is_asked_for_again_in_halves() -> None:
@@ -139,12 +138,6 @@ async def test_an_answer_that_was_cut_off_is_asked_for_again_in_halves() -> None
     assert found.usage.prompt_tokens > USAGE.prompt_tokens
 
 
-async def test_a_model_that_fails_leaves_the_records_to_the_learned_reader_and_is_named() -> None:
-    found = await of(scripted(), TRIAL)
-    assert found.done == set()
-    assert found.notes == ["1 record not read by the model: the model did not answer (ValueError)"]
-
-
 def test_the_models_reading_counts_first_and_the_disagreement_shows() -> None:
     reading = one(drafted(effect="no_difference"))
     assert isinstance(reading, Reading)
@@ -153,14 +146,6 @@ def test_the_models_reading_counts_first_and_the_disagreement_shows() -> None:
     assert appraised.item.direction == "contradicts"
     assert appraised.item.disputed == "model: contradicts; learned: supports"
     assert appraised.item.sample_size == 500
-
-
-def test_a_drug_that_no_list_knows_is_a_candidate_where_a_model_read_it_in_the_record() -> None:
-    text = "Zorbamycin reduced migraine attacks compared with placebo in 90 patients."
-    unknown = record("33333333", "Zorbamycin in migraine", text)
-    reading = one(drafted(evidence_key="pmid:33333333", drug="Zorbamycin", quote=text), unknown)
-    assert isinstance(reading, Reading)
-    assert [each.drug for each in appraise_candidates(QUESTION, [unknown], Readings(given=[reading]))] == ["zorbamycin"]
 
 
 def test_a_reading_stays_with_its_record_when_that_is_united_with_a_copy_under_another_name() -> None:
@@ -178,17 +163,6 @@ def test_a_reading_whose_sentence_is_no_longer_in_the_record_does_not_count() ->
     changed = record("11111111", TRIAL.citation.title, "Propranolol did not reduce migraine attacks in 500 patients.")
     [candidate] = appraise_candidates(QUESTION, [changed], Readings(given=[reading]))
     assert [each.reader for each in candidate.records[0].readings] == ["learned"]
-
-
-def test_readings_travel_in_the_findings() -> None:
-    message = findings("literature", reply(TRIAL))
-    reading = one(drafted())
-    assert isinstance(reading, Reading)
-    told = message.content.model_copy(update={"readings": [reading]})
-    again = type(message).load(type(message)(content=told, source="literature").dump())
-    dossier = Dossier()
-    dossier.add([again])
-    assert dossier.readings == [reading]
 
 
 async def test_a_models_memory_holds_counts_and_keys_and_what_others_said_last() -> None:

@@ -89,16 +89,20 @@ async def found(agent: SpecialistAgent, *messages: Any, via: Transport | None = 
     return response.chat_message.content
 
 
-async def test_records_travel_in_the_findings() -> None:
-    findings = await found(specialist(scripted(calls("migraine"), NOTHING_READ)))
-    assert [record.key for record in findings.records] == ["pmid:11111111"]
-    assert findings.summary == "1 record. Most speak of propranolol (1)."
-    assert findings.notes == []
-
-
-async def test_the_model_reads_what_came_back() -> None:
+async def test_the_model_reads_what_came_back_people_get_text_and_others_findings() -> None:
     client = scripted(calls("migraine"), READ)
-    findings = await found(specialist(client))
+    agent = specialist(client)
+    agent.join(RunContext(transport()))
+    *_, text, response = [event async for event in agent.on_messages_stream([asked()], CancellationToken())]
+    assert isinstance(response, Response)
+    assert isinstance(text, TextMessage)
+    assert "pubmed: ok, 1 of 1" in text.content
+    assert text not in (response.inner_messages or [])
+    assert isinstance(response.chat_message, FindingsMessage)
+    findings, usage = response.chat_message.content, response.chat_message.models_usage
+    assert usage is not None
+    assert usage.prompt_tokens > USAGE.prompt_tokens  # of choosing and of reading
+    assert [record.key for record in findings.records] == ["pmid:11111111"]
     assert "Propranolol reduced migraine attacks." in str(client.create_calls[1]["messages"])
     assert [(each.key, each.drug, each.verdict) for each in findings.readings] == [
         ("pmid:11111111", "propranolol", "supports")
@@ -155,24 +159,6 @@ async def test_records_reach_the_model_only_between_marked_lines() -> None:
     assert block.endswith(f"\n</records {run.marker}>")
 
 
-async def test_tokens_of_choosing_and_reading_are_summed() -> None:
-    agent = specialist(scripted(calls("migraine"), READ))
-    agent.join(RunContext(transport()))
-    response = await agent.on_messages([asked()], CancellationToken())
-    assert response.chat_message.models_usage is not None
-    assert response.chat_message.models_usage.prompt_tokens > USAGE.prompt_tokens
-
-
-async def test_people_get_text_before_the_findings() -> None:
-    agent = specialist(scripted(calls("migraine"), "Seen."))
-    agent.join(RunContext(transport()))
-    events = [event async for event in agent.on_messages_stream([asked()], CancellationToken())]
-    assert isinstance(events[-1], Response)
-    assert isinstance(events[-2], TextMessage)
-    assert "pubmed: ok, 1 of 1" in events[-2].content
-    assert events[-2] not in (events[-1].inner_messages or [])
-
-
 @pytest.mark.parametrize(
     "answer",
     [httpx.Response(500), httpx.Response(200, text="<html>Maintenance</html>"), httpx.Response(200, text='{"esearch')],
@@ -201,6 +187,8 @@ async def test_a_model_that_fails_is_replaced_and_named() -> None:
     findings = await found(specialist(scripted(), fallback=BaselineChatCompletionClient()))
     assert [record.key for record in findings.records] == ["pmid:11111111"]
     assert findings.notes == ["literature: the model failed (ValueError); the baseline analyst answered instead"]
+    alone = await found(specialist(scripted()))
+    assert alone.summary == "Nothing searched: literature: the model failed (ValueError); there was no fallback"
 
 
 async def test_a_model_that_fails_while_reading_loses_no_record_and_is_named() -> None:
@@ -208,11 +196,6 @@ async def test_a_model_that_fails_while_reading_loses_no_record_and_is_named() -
     assert [record.key for record in findings.records] == ["pmid:11111111"]
     assert "1 record" in findings.summary
     assert findings.reading_notes == ["1 record not read by the model: the model did not answer (ValueError)"]
-
-
-async def test_without_a_fallback_the_failure_is_the_summary() -> None:
-    findings = await found(specialist(scripted()))
-    assert findings.summary == "Nothing searched: literature: the model failed (ValueError); there was no fallback"
 
 
 async def test_a_turn_ends_in_time_with_what_came() -> None:
@@ -241,11 +224,4 @@ def test_each_specialist_survives_dump_and_load(build: Any) -> None:
     assert type(loaded) is SpecialistAgent
     assert loaded.dump_component() == dumped
     assert dumped.provider == "willowbark.agents.specialist.SpecialistAgent"
-
-
-@pytest.mark.parametrize("build", [literature_agent, trials_agent, mechanism_agent])
-def test_each_specialist_is_told_once_how_to_read_records(build: Any) -> None:
-    agent = build(BaselineChatCompletionClient())
-    again = ChatAgent.load_component(agent.dump_component())
-    assert isinstance(again, SpecialistAgent)
-    assert again.dump_component().config["system_message"].count(GUIDANCE) == 1
+    assert loaded.dump_component().config["system_message"].count(GUIDANCE) == 1
