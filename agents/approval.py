@@ -113,12 +113,12 @@ class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
         if choice.casefold() in ("none", "n", "no"):
             return self.none(reason)
         names = [one.strip() for one in choice.split(",")] if "," in choice else [choice]
-        listed = choice.replace(",", " ").split()
-        if all(map(str.isdecimal, listed)) and choice:
-            numbers = list(map(int, listed))
-            if not all(1 <= number <= len(self.candidates) for number in numbers):
+        numbers = choice.replace(",", " ").split()
+        if numbers and all(map(str.isdecimal, numbers)):
+            places = dict.fromkeys(map(int, numbers))
+            if not all(1 <= place <= len(self.candidates) for place in places):
                 raise ValueError(f"there are candidates 1 to {len(self.candidates)}")
-            names = [self.candidates[number - 1].name for number in dict.fromkeys(numbers)]
+            names = [self.candidates[place - 1].name for place in places]
         try:
             return self.only(*names, reason=reason)
         except ValueError:
@@ -154,20 +154,18 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
     ) -> Self:
         """As somebody answered."""
         wanted = {name.casefold() for name in answer.accepted}
-        accepted = [one.name for one in proposals if one.name.casefold() in wanted]
-        return cls(decided_by=who, via=via, accepted=accepted, set_aside=_set_aside(proposals, accepted, answer.reason))
+        accepted = [one for one in proposals if one.name.casefold() in wanted]
+        return cls(decided_by=who, via=via)._of(proposals, accepted, answer.reason)
 
     @classmethod
     def by_default(cls, default: Default, because: str, proposals: Sequence[Proposal], via: str = "") -> Self:
         """As configured, since nobody answered."""
-        accepted = [one.name for one in proposals] if default == "all" else []
-        return cls(
-            decided_by="default",
-            via=via,
-            because=because,
-            accepted=accepted,
-            set_aside=_set_aside(proposals, accepted, "nobody approved it"),
-        )
+        accepted = proposals if default == "all" else ()
+        return cls(decided_by="default", via=via, because=because)._of(proposals, accepted, "nobody approved it")
+
+    def _of(self, proposals: Sequence[Proposal], accepted: Sequence[Proposal], reason: str) -> Self:
+        aside = [SetAside(**one.model_dump(), reason=reason) for one in proposals if one not in accepted]
+        return self.model_copy(update={"accepted": [one.name for one in accepted], "set_aside": aside})
 
     @property
     def who(self) -> str:
@@ -228,7 +226,3 @@ def proposals_of(candidates: Sequence[Candidate]) -> tuple[Proposal, ...]:
         for c in candidates
         if c.has_verdict
     )
-
-
-def _set_aside(proposals: Sequence[Proposal], accepted: Sequence[str], reason: str) -> list[SetAside]:
-    return [SetAside(**one.model_dump(), reason=reason) for one in proposals if one.name not in accepted]

@@ -10,7 +10,7 @@ import ast
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, Self
 
@@ -38,9 +38,9 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.enclosure import Block, blocks, extract
 from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.lexicon import canonical_drug
-from willowbark.tools.questions import Question, parse_question, preprocess_query
-from willowbark.tools.registry import asked_for_conditions, takes_names
-from willowbark.tools.toolbox import replies_in
+from willowbark.tools.questions import parse_question, preprocess_query
+from willowbark.tools.registry import asked_for_conditions
+from willowbark.tools.toolbox import asked_by, replies_in
 
 from .assessing import assessment, draft
 
@@ -214,107 +214,75 @@ _CITATIONS = re.compile(r"\bcitations of PMID:?\s*(\d+)", re.IGNORECASE)
 """As `citations_query` writes it, and as people may."""
 
 
+def _latest(messages: Sequence[LLMMessage]) -> tuple[str, list[str], list[tuple[FunctionCall, str]]]:
+    """The user's latest message; since then, what the judge asks for last, and the calls with what they gave."""
+    text, wanted = "", list[str]()
+    pending, answered = dict[str, FunctionCall](), list[tuple[FunctionCall, str]]()
+    for message in messages:
+        if isinstance(message, UserMessage) and isinstance(message.content, str):
+            if message.source == "user":
+                text, wanted, answered = message.content, [], []
+                pending.clear()
+            elif (said := extract(message.content, NextSearches)) is not None:
+                wanted = said.next_search_queries
+        elif isinstance(message, AssistantMessage) and not isinstance(message.content, str):
+            pending.update((call.id, call) for call in message.content)
+        elif isinstance(message, FunctionExecutionResultMessage):
+            answered += [(pending.pop(r.call_id), r.content) for r in message.content if r.call_id in pending]
+    return text, wanted, answered
+
+
 def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> list[FunctionCall]:
     """Choose what to ask each tool that is offered; the same messages give the same calls."""
-    asked, wanted = parse_question(_question(messages)), _wanted(messages)
+    text, wanted, answered = _latest(messages)
+    question, schemas = parse_question(text), [tool if isinstance(tool, dict) else tool.schema for tool in tools]
+    ways = {schema["name"]: asked_by(schema) for schema in schemas}
+    for_conditions = asked_for_conditions(name.removeprefix("search_") for name in ways) if not wanted else ()
     calls: list[FunctionCall] = []
-    schemas = [tool if isinstance(tool, dict) else tool.schema for tool in tools]
-    takes_drugs = any("drugs" in schema.get("parameters", {}).get("properties", {}) for schema in schemas)
-    by_name = asked_for_conditions(schema["name"].removeprefix("search_") for schema in schemas) if not wanted else ()
     for schema in schemas:
         name, fields = schema["name"], schema.get("parameters", {}).get("properties", {})
-        for arguments in _arguments(name, fields, asked, wanted, by_name, takes_drugs):
-            further = _next_page(name, arguments, messages) if "page" in fields else arguments
-            if further is not None:
-                calls.append(FunctionCall(id=f"{name}-{len(calls) + 1}", name=name, arguments=json.dumps(further)))
+        given = list[dict[str, Any]]()
+        match ways[name]:
+            case "drugs":
+                named = question.drugs if not wanted else [canonical_drug(query) for query in wanted]
+                if drugs := [drug for drug in dict.fromkeys(named) if drug]:
+                    given = [{"drugs": drugs[: fields["drugs"].get("maxItems")]}]
+            case "numbers":
+                field = next(each for each in _NUMBERS if each in fields)
+                found = [checked_identifier(field, each) for each in _NUMBERS[field].findall(text) if not wanted]
+                given = [{field: number} for number in dict.fromkeys(found) if number]
+            case "citations":
+                cited = dict.fromkeys(number for each in wanted or [text] for number in _CITATIONS.findall(each))
+                given = [{"citations_of": each} for each in cited if checked_identifier("pmid", each)]
+            case "conditions":
+                source, conditions = name.removeprefix("search_"), question.conditions or (question.words,)
+                chosen = [{"query": each} for each in conditions if source in for_conditions or each in wanted]
+                given = [each for query in chosen for each in _next_pages(name, query, answered, has_pages=False)]
+            case "queries":
+                of_others = [each for each in wanted if _CITATIONS.search(each)]
+                of_others += [each for each in wanted if "drugs" in ways.values() and canonical_drug(each)]
+                queries = [each for each in wanted if each not in of_others] if wanted else [text]
+                asked = [{"query": preprocess_query(query)} for query in queries]
+                given = [
+                    each for query in asked for each in _next_pages(name, query, answered, has_pages="page" in fields)
+                ]
+        for arguments in given:
+            calls.append(FunctionCall(id=f"{name}-{len(calls) + 1}", name=name, arguments=json.dumps(arguments)))
     return calls
 
 
-def _arguments(
-    tool: str,
-    fields: Mapping[str, Any],
-    asked: Question,
-    wanted: Sequence[str],
-    for_conditions: Collection[str],
-    takes_drugs: bool,
+def _next_pages(
+    tool: str, arguments: dict[str, str], answered: Sequence[tuple[FunctionCall, str]], *, has_pages: bool
 ) -> Iterator[dict[str, Any]]:
-    """What to fill a tool's fields with: drugs, a number, or a query in the form that its source takes."""
-    source = tool.removeprefix("search_")
-    if "drugs" in fields:
-        named = asked.drugs if not wanted else [canonical_drug(query) for query in wanted]
-        if drugs := [drug for drug in dict.fromkeys(named) if drug]:
-            yield {"drugs": drugs[: fields["drugs"].get("maxItems")]}
-    elif (field := next((each for each in _NUMBERS if each in fields), None)) is not None:
-        found = (checked_identifier(field, number) for number in _NUMBERS[field].findall(asked.text) if not wanted)
-        yield from ({field: number} for number in dict.fromkeys(found) if number)
-    elif "citations_of" in fields:
-        cited = (number for text in wanted or [asked.text] for number in _CITATIONS.findall(text))
-        yield from ({"citations_of": each} for each in dict.fromkeys(cited) if checked_identifier("pmid", each))
-    elif "query" in fields and takes_names(source):
-        conditions = asked.conditions or (asked.words,)
-        yield from ({"query": each} for each in conditions if source in for_conditions or each in wanted)
-    elif "query" in fields:
-        queries = (
-            [each for each in wanted if not _CITATIONS.search(each) and not (takes_drugs and canonical_drug(each))]
-            if wanted
-            else [asked.text]
-        )
-        yield from ({"query": preprocess_query(query)} for query in queries)
-
-
-def _next_page(tool: str, arguments: dict[str, Any], messages: Sequence[LLMMessage]) -> dict[str, Any] | None:
-    """A search with the page to ask for: the one after those that were read; None where there is none."""
+    """A search with the page to ask for: the one after those that were read; nothing where there is none."""
     read, hits = list[int](), 0
-    for call, result in _answered(messages):
-        if call.name == tool and _query(call) == arguments["query"]:
-            with suppress(ValueError):  # no block, as of a failed call: nothing was read
-                head, records = next(blocks(result), Block("", ())).read()
-                hits = max(hits, head.get("total", 0))
-                read.append(head.get("read", len(records)))
-                continue
-            read.append(0)
-    if not read:
-        return arguments
-    is_over = not read[-1] or sum(read) >= hits
-    return None if is_over or takes_names(tool.removeprefix("search_")) else {**arguments, "page": len(read) + 1}
-
-
-def _query(call: FunctionCall) -> object:
-    """What a call asked for; None where a model wrote arguments that are none."""
-    try:
-        return json.loads(call.arguments).get("query")
-    except (ValueError, AttributeError):
-        return None
-
-
-def _answered(messages: Sequence[LLMMessage]) -> Iterator[tuple[FunctionCall, str]]:
-    """The calls since the user's latest message, each with what it gave."""
-    asked = [isinstance(message, UserMessage) and message.source == "user" for message in messages]
-    calls: dict[str, FunctionCall] = {}
-    for message in messages[max((place for place, is_users in enumerate(asked) if is_users), default=0) :]:
-        if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
-            calls.update((call.id, call) for call in message.content)
-        elif isinstance(message, FunctionExecutionResultMessage):
-            yield from ((calls.pop(each.call_id), each.content) for each in message.content if each.call_id in calls)
-
-
-def _question(messages: Sequence[LLMMessage]) -> str:
-    """The user's own latest message."""
-    return next((said for source, said in _said(messages) if source == "user"), "")
-
-
-def _wanted(messages: Sequence[LLMMessage]) -> list[str]:
-    """The queries that the judge named last; none where the user has asked something since."""
-    for source, said in _said(messages):
-        if source == "user":
-            break
-        if (wanted := extract(said, NextSearches)) is not None:
-            return wanted.next_search_queries
-    return []
-
-
-def _said(messages: Sequence[LLMMessage]) -> Iterator[tuple[str, str]]:
-    """Who said what, the latest first; what tools returned and models answered is not among it."""
-    for message in reversed(messages):
-        if isinstance(message, UserMessage) and isinstance(message.content, str):
-            yield message.source, message.content
+    for call, result in answered:
+        with suppress(ValueError, AttributeError):  # a model may have written arguments that are none
+            if call.name == tool and json.loads(call.arguments).get("query") == arguments["query"]:
+                read.append(0)
+                head, records = next(blocks(result), Block("", ())).read()  # no block, as of a failed call: nothing
+                read[-1], hits = head.get("read", len(records)), max(hits, head.get("total", 0))
+    if not read or not (has_pages or read[-1]):
+        yield dict(arguments)
+    elif has_pages and read[-1] and sum(read) < hits:
+        yield {**arguments, "page": len(read) + 1}
