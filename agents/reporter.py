@@ -29,6 +29,7 @@ from .report.assembly import assemble
 from .report.content import OTHER_CALLS, READING, TurnUsage
 from .report.material import Material, mechanisms_of
 from .report.model import ReportMessage, ResearchReport
+from .report.own_words import own_words
 from .report.writing import Writing
 
 
@@ -241,7 +242,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             usage=usage,
             readings=self._run.readings,
         )
-        report = assemble(material, mechanisms_of(material))
+        report = assemble(material, mechanisms_of(material), own_words(material))
         return report, writing.usage, writing.aids.events if writing.aids else []
 
     def _early(self) -> list[str]:

@@ -1,5 +1,6 @@
-"""Counts and lists in words."""
+"""Counts, lists and names in words."""
 
+import re
 from collections.abc import Sequence
 
 LONGEST = 90  # characters of a condition or drug within a sentence
@@ -48,3 +49,13 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     elif len(names) > most:
         return f"{', '.join(shown)} and {len(names) - most} more"
     return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+
+
+def as_spelt(name: str, text: str) -> str:
+    """A name with the capitals that a text gives it.
+
+    >>> as_spelt("long covid", "What helps in long COVID?"), as_spelt("migraine", "What helps?")
+    ('long COVID', 'migraine')
+    """
+    found = re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)
+    return found[0] if found else name

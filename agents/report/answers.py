@@ -15,13 +15,13 @@ from willowbark.tools.appraisal.harms import Harm, Stance, Warning, boxed, harms
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.records import Approval, Label, Trial
 from willowbark.tools.registry import kind_of
-from willowbark.tools.wording import counted, listed, short
+from willowbark.tools.wording import as_spelt, counted, listed, short
 
 from .content import CURATED, NOT_REPORTED, PUBLISHED, ReportSection
 from .findings import link_to_condition
-from .forms.blocks import Block, Flow, Text, flow, paragraph, points, table
-from .material import Material, References, as_asked
-from .texts import write_line, write_lines
+from .forms.blocks import Block, Flow, flow, paragraph, table
+from .material import Material, References
+from .texts import write_blocks, write_line, write_lines
 
 MOST_QUOTED = 12  # sentences in the section
 _HARM_STANCES: Mapping[Stance, str] = {
@@ -40,6 +40,11 @@ class Answer(NamedTuple):
     blocks: list[Block]
     confidence: float | None = None
     """0 to 1, our convention; None where that of the candidates stands for it."""
+
+    @property
+    def section(self) -> ReportSection:
+        """The section below the summary: the whole answer, and what it rests on."""
+        return ReportSection.of("What was asked", [*map(paragraph, self.sentences), *self.blocks])
 
 
 def answer_of(material: Material, mechanisms: MechanismFindings, references: References) -> Answer | None:
@@ -60,17 +65,10 @@ def answer_of(material: Material, mechanisms: MechanismFindings, references: Ref
     return None
 
 
-def section_of(answer: Answer | None) -> ReportSection | None:
-    """The section below the summary: the whole answer, and what it rests on; None where help is asked for."""
-    if answer is None:
-        return None
-    return ReportSection.of("What was asked", [*map(paragraph, answer.sentences), *answer.blocks])
-
-
 def _asked_names(material: Material) -> str:
     """The drugs and classes that a question names, as it spells them; empty where it names none."""
     named = (*material.asked.drugs, *material.asked.drug_classes)
-    return short(listed([as_asked(each, material.dossier.question) for each in named]))
+    return short(listed([as_spelt(each, material.dossier.question) for each in named]))
 
 
 def _drugs_asked(material: Material) -> list[Candidate]:
@@ -149,10 +147,7 @@ def _harm_in_publications(named: str, about: str, found: Sequence[Harm], asked: 
 
 
 def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str, references: References) -> list[Block]:
-    labels = [
-        flow(Text(each.drug, "strong"), f", {each.heading}: “{each.sentence}”", references.cite([each.key]))
-        for each in labelled[:MOST_QUOTED]
-    ]
+    labels = [(each.drug, each.heading, each.sentence, each.key) for each in labelled[:MOST_QUOTED]]
     quoted = [each for each in found if each.sentence]
     often, met = Counter(each.of for each in quoted), Counter[str]()
     turns: list[tuple[int, int, int, int, Harm]] = []
@@ -161,12 +156,10 @@ def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str,
         met[each.of] += 1
     records = []
     for *_, each in sorted(turns)[:MOST_QUOTED]:
-        stance = _HARM_STANCES[each.stance] if about else f"with {each.of}"
-        quote = f", {stance}: “{each.sentence}”"
-        records.append(flow(Text(each.drug, "strong"), quote, references.cite([each.key])))
+        records.append((each.drug, _HARM_STANCES[each.stance] if about else f"with {each.of}", each.sentence, each.key))
     blocks: list[Block] = []
-    for title, lines in (("What labels say:", labels), ("What publications say:", records)):
-        blocks += [paragraph(title), points(lines)] if lines else []
+    for title, items in (("What labels say", labels), ("What publications say", records)):
+        blocks += write_blocks("answers", "quotes", references.cite, title=title, items=items) if items else ()
     return blocks
 
 
@@ -259,7 +252,7 @@ def _on_mechanism(material: Material, mechanisms: MechanismFindings, references:
             known.append((drug, f"{how}{at}", [key for key, _ in entries]))
     missing = [drug for drug in material.asked.drugs if drug not in {drug for drug, _, _ in known}]
     missing += () if known else material.asked.drug_classes
-    names = listed([as_asked(each, material.dossier.question) for each in missing])
+    names = listed([as_spelt(each, material.dossier.question) for each in missing])
     shown = [(drug, how) for drug, how, _ in known[:3]]
     topic = short(material.topic) if material.asked.conditions else ""
     chains = [mechanisms.chains[drug] for drug, _, _ in known] if topic else []
@@ -267,12 +260,11 @@ def _on_mechanism(material: Material, mechanisms: MechanismFindings, references:
     said = write_line("answers", "mechanism", known=shown, missing=names, topic=topic, linked=linked, unlinked=unlinked)
     if not known:
         return Answer([said], [], 0.0)
-    items = [flow(Text(drug, "strong"), f": {how}", references.cite(keys)) for drug, how, keys in known]
-    blocks: list[Block] = [points(items)]
+    blocks = write_blocks("answers", "actions", references.cite, known=known)
     if chains:
-        ends = [flow(Text(chain.drug, "strong"), ": ", *link_to_condition(chain, references)) for chain in chains]
-        blocks += [paragraph(f"How that bears on {topic}:"), points(ends)]
-    return Answer([said], blocks, CURATED)
+        ends = [(chain.drug, link_to_condition(chain)) for chain in chains]
+        blocks += write_blocks("mechanism", "bearing", references.cite, topic=topic, ends=ends)
+    return Answer([said], list(blocks), CURATED)
 
 
 def _on_no_help(material: Material, references: References) -> Answer:
@@ -297,12 +289,13 @@ def _on_no_help(material: Material, references: References) -> Answer:
         has_records=bool(drugs),
     )
     quotes = [
-        flow(Text(c.drug, "strong"), f": “{record.sentence}”", references.cite([record.key]))
+        (c.drug, "", record.sentence, record.key)
         for c in against
         for record in c.records
         if record.key in c.appraisal.contradicting and record.sentence
     ]
-    return Answer(said, [points(quotes[:MOST_QUOTED])] if against else [])
+    blocks = write_blocks("answers", "quotes", references.cite, title="", items=quotes[:MOST_QUOTED])
+    return Answer(said, list(blocks))
 
 
 def _on_status(material: Material, references: References) -> Answer:
@@ -341,5 +334,5 @@ def _on_status(material: Material, references: References) -> Answer:
         trials=listed([f"{number} {state}" for state, number in states.items()], most=6),
         approved=listed(approved, most=6),
     )
-    items = [flow(f"{t.nct_id}: {material.records[key].citation.title}", references.cite([key])) for key, t in trials]
-    return Answer(said, [points(items)] if items else [])
+    titles = [(f"{trial.nct_id}: {material.records[key].citation.title}", key) for key, trial in trials]
+    return Answer(said, list(write_blocks("answers", "trials", references.cite, trials=titles)))

@@ -12,11 +12,12 @@ from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import listed
+from willowbark.tools.works.excerpts import stated_limits
 from willowbark.tools.works.sections import licence_of
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
-from .answers import answer_of, section_of
-from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate
+from .answers import answer_of
+from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate, StudyLimit
 from .findings import (
     argument_section,
     clinical_section,
@@ -27,35 +28,41 @@ from .findings import (
 )
 from .material import Material, References
 from .model import ResearchReport
-from .own_words import MAX_GAPS, OwnWords, own_words
+from .own_words import MAX_GAPS, OwnWords
 from .safety import safety_section
 from .summary import conclusion, confidence, executive_summary, title
-from .tables import evidence_table, flow, search_log, study_limits, trial_table
+from .tables import evidence_table, flow, search_log, trial_table
 from .texts import write_lines
 
+MAX_LIMITS = 4  # quotes for one candidate: two studies with two each
 _STANCES = {"supports": 0, "contradicts": 1, "neutral": 2}
 
 
-def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchReport:
+def assemble(material: Material, mechanisms: MechanismFindings, own: OwnWords) -> ResearchReport:
     """Build the report; never fails for want of evidence, and says so instead."""
+    evidence = evidence_table(material.shown, material.records)
+    trials = trial_table(material.candidates, material.records)
+    records, searches = flow(material), search_log(material.dossier)
     references = References(material.records)
     # The order of these is the order of the references.
     answered = answer_of(material, mechanisms, references)
-    clinical = clinical_section(material, references)
+    clinical = clinical_section(material, trials, references)
     mechanistic = mechanistic_section(material, references)
     disease = disease_section(mechanisms, references) if material.asked.conditions else None
-    own = own_words(material)
+    methodology = methodology_section(material)
     candidates = [_drug_candidate(candidate, material, mechanisms, references, own) for candidate in material.shown]
     safety = safety_section(material, references)
     verdicts = {candidate.name: candidate.evidence_quality for candidate in candidates}
+    named, sure = title(material), confidence(material, answered)
     parts = executive_summary(material, candidates, answered)
+    concluded = conclusion(material, candidates, answered)
     return ResearchReport(
-        title=title(material),
+        title=named,
         executive_summary=" ".join(part.line for part in parts),
         summary_parts=parts,
         research_question=material.dossier.question,
-        answer=section_of(answered),
-        methodology=methodology_section(material),
+        answer=answered.section if answered else None,
+        methodology=methodology,
         hypotheses_tested=[{**h.model_dump(), "verdict": verdicts[h.drug]} for h in mechanisms.hypotheses.hypotheses],
         disease_mechanism=disease,
         mechanistic_findings=mechanistic,
@@ -68,7 +75,7 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         judged=own.judged,
         key_findings=own.findings,
         model_summary=own.summary,
-        conclusion=conclusion(material, candidates, answered),
+        conclusion=concluded,
         references=references.listed(),
         sources_searched=material.dossier.answered,
         total_papers_reviewed=len(material.pool) - material.counts["other"],
@@ -79,16 +86,16 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         model_failed=material.model_failed,
         approval=material.approval,
         stop_reason=material.reason,
-        confidence_score=confidence(material, answered),
+        confidence_score=sure,
         claims_kept=sum(claim.drug.casefold() in verdicts for claim in material.verdicts.kept),
         claims_repaired=material.repaired,
         claims_dropped=len(material.verdicts.dropped),
         claims_unworded=len(material.verdicts.unworded),
         claims_turned=len(material.verdicts.turned),
-        evidence_table=evidence_table(material.shown, material.records),
-        trials=trial_table(material.candidates, material.records),
-        search_log=search_log(material.dossier),
-        flow=flow(material),
+        evidence_table=evidence,
+        trials=trials,
+        search_log=searches,
+        flow=records,
     )
 
 
@@ -99,6 +106,12 @@ def _drug_candidate(
     found, mechanism, chain = candidate.appraisal, mechanism_of(candidate), mechanisms.chains[candidate.drug]
     marketed = [i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE]
     claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
+    limits = [
+        StudyLimit(key=study.key, section=passage.section, quote=passage.quote)
+        for study in candidate.records
+        if not study.item.retracted
+        for passage in stated_limits(material.records[study.key])
+    ]
     return DrugCandidate(
         name=candidate.drug,
         generic_name=candidate.drug,
@@ -118,7 +131,7 @@ def _drug_candidate(
         contradicting_citations=list(found.contradicting),
         undecided_citations=[*found.neutral, *found.unclear],
         claims=sorted(claims, key=lambda claim: _STANCES[claim.stance]),
-        study_limits=study_limits(candidate, material.records),
+        study_limits=limits[:MAX_LIMITS],
     )
 
 

@@ -5,21 +5,18 @@ from typing import Any
 
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.mechanism.steps import Backing, Chain
 from willowbark.tools.questions import Question
 from willowbark.tools.questions.kinds import ON_HARM, Kind
-from willowbark.tools.records import Trial
 from willowbark.tools.registry import title_of
-from willowbark.tools.wording import counted, listed, short
+from willowbark.tools.wording import as_spelt, counted, listed, short
 
 from ..asking import PROMPTS_VERSION
-from .content import CURATED, EVENTS_NOTE, NOT_REPORTED, PUBLISHED, PostedResult, ReportSection
-from .forms.blocks import Flow, flow, points, table
-from .material import Material, References, as_asked, designs_in_words
-from .tables import posted_results
+from .content import CURATED, EVENTS_NOTE, NOT_REPORTED, PUBLISHED, PostedResult, ReportSection, TrialRow
+from .forms.blocks import flow, points, table
+from .material import Material, References, designs_in_words
 from .texts import write_blocks, write_flow, write_line
 
 MAX_TRIALS = 5  # in sentences; the report's table has all
@@ -49,61 +46,48 @@ _OUTCOMES: Mapping[Kind, str] = {
 }
 
 
-def clinical_section(material: Material, references: References) -> ReportSection:
+def clinical_section(material: Material, trials: Sequence[TrialRow], references: References) -> ReportSection:
     """What supports and contradicts each candidate, by design; the passages themselves stand with the candidates."""
-    on_topic = {r.key for c in material.candidates for r in c.records if r.item.trial_status is not None}
-    trials = [record for record in material.pool if record.key in on_topic]
+    data: dict[str, Any] = {"trials": list(map(_trial, trials[:MAX_TRIALS])), "total_trials": len(trials)}
     if not material.asked.asks_what_helps:
-        lines = [_trial(trial, material, references) for trial in trials[:MAX_TRIALS]]
-        blocks = write_blocks("findings", "not_asked", trials=lines, total_trials=len(trials))
+        blocks = write_blocks("findings", "not_asked", references.cite, **data)
         return ReportSection.of("Clinical findings", blocks, references.cited)
-    verdicts = [_verdict(candidate, material, references) for candidate in material.shown]
-    lines = [_trial(trial, material, references) for trial in trials[:MAX_TRIALS]]
-    blocks = write_blocks(
-        "findings",
-        "clinical",
-        verdicts=verdicts,
-        trials=lines,
-        total_trials=len(trials),
-        topic=material.topic,
-        sides=_further_drugs(material, references),
-    )
+    data |= {"topic": material.topic, "sides": _further_drugs(material)}
+    data["verdicts"] = [_verdict(candidate, material) for candidate in material.shown]
+    blocks = write_blocks("findings", "clinical", references.cite, **data)
     return ReportSection.of("Clinical findings", blocks, references.cited)
 
 
-def _verdict(candidate: Candidate, material: Material, references: References) -> dict[str, Any]:
+def _verdict(candidate: Candidate, material: Material) -> dict[str, Any]:
     found, parts = candidate.appraisal, list[dict[str, Any]]()
     for side, keys in (("supported", found.supporting), ("contradicted", found.contradicting)):
         items = [record.item for record in candidate.records if record.key in keys]
         sizes = [item.sample_size for item in items if item.sample_size is not None]
         if keys:
             designs, size = designs_in_words(item.design for item in items), max(sizes, default=0)
-            cited = references.cite(keys)
-            parts.append({"side": side, "designs": designs, "number": len(items), "size": size, "cited": cited})
+            parts.append({"side": side, "designs": designs, "number": len(items), "size": size, "records": keys})
     if leaning := list(found.leaning):
-        parts.append({"side": "low confidence", "number": len(leaning), "cited": references.cite(leaning)})
+        parts.append({"side": "low confidence", "number": len(leaning), "records": leaning})
     decided = {*found.supporting, *found.contradicting, *leaning}
     claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
     if quoted := [claim.evidence_key for claim in claims if claim.evidence_key not in decided]:
-        parts.append({"side": "quoted", "cited": references.cite(quoted)})
+        parts.append({"side": "quoted", "records": quoted})
     return {"drug": candidate.drug, "certainty": found.certainty.level.said, "parts": parts}
 
 
-def _trial(trial: Evidence, material: Material, references: References) -> dict[str, Any]:
-    data = trial.trial or Trial()
-    phases = "/".join(phase.removeprefix("PHASE").replace("EARLY_", "early ") for phase in data.phases)
-    enrolled = f"enrolment {NOT_REPORTED}" if data.enrollment is None else counted(data.enrollment, "participant")
-    below = list(posted_lines(posted_results(material.candidates, trial.key)))
+def _trial(trial: TrialRow) -> dict[str, Any]:
+    enrolled = f"enrolment {NOT_REPORTED}" if trial.enrollment is None else counted(trial.enrollment, "participant")
+    below = list(posted_lines(trial.posted))
     return {
-        "name": f"{trial.record.nct_id}: {trial.citation.title}",
+        "name": f"{trial.nct_id}: {trial.title}",
         "facts": [
-            (data.overall_status or f"status {NOT_REPORTED}").replace("_", " ").lower(),
-            "phase not applicable" if phases == "NA" else f"phase {phases or NOT_REPORTED}",
+            trial.status_words if trial.status else f"status {NOT_REPORTED}",
+            trial.phase_words,
             enrolled,
-            "results posted" if data.has_results else "no results posted",
-            *([f"stopped: {data.why_stopped}"] if data.why_stopped else []),
+            "results posted" if trial.has_results else "no results posted",
+            *([f"stopped: {trial.why_stopped}"] if trial.why_stopped else []),
         ],
-        "cited": references.cite([trial.key]),
+        "key": trial.key,
         "posted": (points(below),) if below else (),
     }
 
@@ -119,7 +103,7 @@ def posted_lines(results: Sequence[PostedResult]) -> Iterator[str]:
         yield write_line("findings", "serious_events", note=EVENTS_NOTE, groups=groups, more=more)
 
 
-def _further_drugs(material: Material, references: References) -> dict[str, Any]:
+def _further_drugs(material: Material) -> dict[str, Any]:
     """Drugs that the report does not show as candidates, by what was read of them."""
     others = [c for c in material.candidates if c not in material.shown]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
@@ -133,9 +117,8 @@ def _further_drugs(material: Material, references: References) -> dict[str, Any]
     leads = [c for c in undecided if Direction.supports in c.appraisal.leaning.values()]
     doubts = [c for c in undecided if c.appraisal.leaning and c not in leads]
 
-    def cited_each(keys: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        drugs = [(drug, references.cite(cited)) for drug, cited in list(keys.items())[:MAX_OTHERS]]
-        return {"drugs": drugs, "more": max(0, len(keys) - MAX_OTHERS)}
+    def first(keys: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        return {"drugs": list(keys.items())[:MAX_OTHERS], "more": max(0, len(keys) - MAX_OTHERS)}
 
     def leaning(candidates: Sequence[Candidate], side: Direction) -> dict[str, list[str]]:
         return {
@@ -143,10 +126,10 @@ def _further_drugs(material: Material, references: References) -> dict[str, Any]
         }
 
     return {
-        "complications": cited_each({c.drug: c.appraisal.supporting for c in complications}),
+        "complications": first({c.drug: c.appraisal.supporting for c in complications}),
         "decided": listed(tallies, most=MAX_OTHERS),
-        "leads": cited_each(leaning(leads, Direction.supports)),
-        "doubts": cited_each(leaning(doubts, Direction.contradicts)),
+        "leads": first(leaning(leads, Direction.supports)),
+        "doubts": first(leaning(doubts, Direction.contradicts)),
         "silent": listed([c.drug for c in undecided if not c.appraisal.leaning], most=MAX_OTHERS),
     }
 
@@ -157,9 +140,11 @@ def mechanistic_section(material: Material, references: References) -> ReportSec
     for candidate in material.shown:
         if how := mechanism_of(candidate):
             pathways = ", ".join(candidate.pathways[:MAX_PATHWAYS])
-            known.append((candidate.drug, how, pathways, references.cite(candidate.drug_records)))
+            known.append((candidate.drug, how, pathways, candidate.drug_records))
     missing = [candidate.drug for candidate in material.shown if not candidate.mechanisms]
-    blocks = write_blocks("findings", "mechanistic", known=known, missing=listed(missing, most=len(missing)))
+    blocks = write_blocks(
+        "findings", "mechanistic", references.cite, known=known, missing=listed(missing, most=len(missing))
+    )
     return ReportSection.of("Mechanistic findings", blocks, references.cited[start:])
 
 
@@ -180,13 +165,14 @@ def disease_section(mechanisms: MechanismFindings, references: References) -> Re
             "kind": "process or pathway" if step.start.kind == "process" else step.start.kind,
             "number": step.start.number,
             "drugs": ", ".join(graph.acting_on(step.start)),
-            "sources": _sources(step.backings, references),
+            "sources": _sources(step.backings),
             "quote": step.quoted.quote if step.quoted else "",
         }
         for step in found[:MAX_INVOLVED]
     ]
     hidden = max(0, len(found) - MAX_INVOLVED)
-    blocks = write_blocks("mechanism", "disease", name=graph.disease.name, involved=nodes, hidden=hidden)
+    name = graph.disease.name
+    blocks = write_blocks("mechanism", "disease", references.cite, name=name, involved=nodes, hidden=hidden)
     return ReportSection.of("Disease mechanism", blocks, references.cited[start:])
 
 
@@ -198,21 +184,23 @@ def argument_section(chain: Chain, graph: MechanismGraph, references: References
     start, first = len(references.cited), chain.steps[0]
     if chain.node("target") is None:
         return None
-    argument: dict[str, Any] = {"drug": chain.drug, "target": first.end.name, "number": first.end.number}
-    argument |= {"relation": first.relation, "sources": _sources(first.backings, references)}
-    argument |= dict.fromkeys(("process", "partner", "about", "function"), "")
-    if (process := chain.node("process")) is not None:
-        argument |= {"process": process.name, "process_number": process.number}
-        argument["process_sources"] = _sources(chain.steps[1].backings, references)
-        if (about := graph.about(process)) is not None:
-            argument |= {"about": about[1], "about_cited": references.cite([about[0]])}
-    elif first.end != chain.steps[-1].start:
-        argument |= {"partner": chain.steps[1].end.name, "partner_relation": chain.steps[1].relation}
-        argument["process_sources"] = _sources(chain.steps[1].backings, references)
-    elif (function := graph.function_of(first.end)) is not None:
-        argument |= {"function": function[1], "function_cited": references.cite([function[0]])}
-    argument["link"] = link_to_condition(chain, references)
-    blocks = list(write_blocks("mechanism", "argument", a=argument))
+    process, partner = chain.node("process"), first.end != chain.steps[-1].start
+    argument: dict[str, Any] = {
+        "drug": chain.drug,
+        "target": first.end.name,
+        "number": first.end.number,
+        "relation": first.relation,
+        "sources": _sources(first.backings),
+        "process": process.name if process else "",
+        "process_number": process.number if process else "",
+        "about": graph.about(process) if process else None,
+        "partner": chain.steps[1].end.name if partner else "",
+        "partner_relation": chain.steps[1].relation if partner else "",
+        "next_sources": _sources(chain.steps[1].backings) if partner else {},
+        "function": graph.function_of(first.end),
+        "link": link_to_condition(chain),
+    }
+    blocks = list(write_blocks("mechanism", "argument", references.cite, a=argument))
     backings = (backing for step in chain.steps for backing in step.backings)
     if any(each.basis == "sentence" and not each.denies for each in backings):  # else the words above say it all
         rows = []
@@ -224,33 +212,30 @@ def argument_section(chain: Chain, graph: MechanismGraph, references: References
             quote, words = step.quoted, flow("(table entry)")
             if quote is not None:
                 words = flow(f"“{short(quote.quote, LONGEST_QUOTE)}”", references.cite([quote.key]))
-            rows.append((ends, flow(step.relation), _sources(step.backings, references), words))
+            sources = write_flow("mechanism", "sources", references.cite, s=_sources(step.backings))
+            rows.append((ends, flow(step.relation), sources, words))
         caption = f"Each step from {chain.drug} to {graph.disease.name}, and its source"
         blocks.append(table(caption, ("step", "relation", "source", "in its words"), rows))
     blocks += write_blocks("mechanism", "confidence", chain=chain)
     return ReportSection.of("From drug to disease", blocks, references.cited[start:])
 
 
-def link_to_condition(chain: Chain, references: References) -> Flow:
-    """What the end of a chain has to do with the condition, in a sentence; or that nothing says it."""
+def link_to_condition(chain: Chain) -> dict[str, Any]:
+    """What the end of a chain has to do with the condition, for the `link` of its template."""
     last = chain.steps[-1]
-    denied = list(dict.fromkeys(each.key for step in chain.steps for each in step.backings if each.denies))
-    return write_flow(
-        "mechanism",
-        "link",
-        missing="; ".join(chain.missing) if last.is_missing else "",
-        start=last.start.name,
-        relation=last.relation,
-        end=last.end.name,
-        sources=() if last.is_missing else _sources(last.backings, references),
-        quoted=last.quoted.quote if last.quoted else "",
-        denied=len(denied),
-        denied_cited=references.cite(denied),
-    )
+    return {
+        "missing": "; ".join(chain.missing) if last.is_missing else "",
+        "start": last.start.name,
+        "relation": last.relation,
+        "end": last.end.name,
+        "sources": _sources(last.backings),
+        "quote": last.quoted.quote if last.quoted else "",
+        "denied": list(dict.fromkeys(each.key for step in chain.steps for each in step.backings if each.denies)),
+    }
 
 
-def _sources(backings: Sequence[Backing], references: References) -> Flow:
-    """Who says a step, with identifiers, cited."""
+def _sources(backings: Sequence[Backing]) -> dict[str, Any]:
+    """Who says a step, with identifiers and the records to cite."""
     given = [each for each in backings if not each.denies]
     entries = []
     for each in given:
@@ -260,14 +245,12 @@ def _sources(backings: Sequence[Backing], references: References) -> Flow:
             score = f", score {each.score:.2f}" if each.score is not None else ""
             entries.append(f"{title_of(each.source)}{f' {each.number}' if each.number else ''}{score}")
     sentences = {each.key: each for each in given if each.basis == "sentence"}
-    return write_flow(
-        "mechanism",
-        "sources",
-        entries=list(dict.fromkeys(entries)),
-        sentences=len(sentences),
-        hedged=sum(each.hedged for each in sentences.values()),
-        citation=references.cite(list(dict.fromkeys(each.key for each in given))[:MAX_CITED]),
-    )
+    return {
+        "entries": list(dict.fromkeys(entries)),
+        "sentences": len(sentences),
+        "hedged": sum(each.hedged for each in sentences.values()),
+        "records": list(dict.fromkeys(each.key for each in given))[:MAX_CITED],
+    }
 
 
 def methodology_section(material: Material) -> ReportSection:
@@ -293,7 +276,7 @@ def methodology_section(material: Material) -> ReportSection:
 
 def question_as_read(asked: Question) -> dict[str, str]:
     """The question as it was understood: population, intervention, comparator and outcome."""
-    named, drugs = (as_asked(name, asked.text) for name in asked.conditions), [*asked.drugs, *asked.drug_classes]
+    named, drugs = (as_spelt(name, asked.text) for name in asked.conditions), [*asked.drugs, *asked.drug_classes]
     is_comparison = asked.kind == "compare" and len(drugs) > 1
     left_out = [*asked.excluded_drugs, *asked.excluded_classes]
     wanted = listed(drugs[:1] if is_comparison else drugs) or "any existing drug"

@@ -1,6 +1,5 @@
 """What a report is made of: the dossier, what was appraised and claimed, how the run went; its references."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.hypotheses import MechanismFindings, assess
 from willowbark.tools.questions import Question
 from willowbark.tools.records import Drug
-from willowbark.tools.wording import counted, listed
+from willowbark.tools.wording import as_spelt, counted, listed
 from willowbark.tools.works.sections import licence_of, places
 from willowbark.tools.works.trust import is_unchecked
 from willowbark.tools.works.trust_lookup import flags_of
@@ -158,7 +157,7 @@ class Material:
     @property
     def topic(self) -> str:
         """The condition asked about, spelt as in the question; the question's words in quotes where none is known."""
-        named = " and ".join(as_asked(name, self.dossier.question) for name in self.asked.conditions)
+        named = " and ".join(as_spelt(name, self.dossier.question) for name in self.asked.conditions)
         return named or f"“{' '.join(self.asked.terms) or self.dossier.question}”"
 
     @property
@@ -180,12 +179,6 @@ def mechanisms_of(material: Material) -> MechanismFindings:
     drugs = [*found.chains, *material.drug_entries]
     graph = MechanismGraph(material.pool, material.asked, drugs)
     return found._replace(chains={drug: graph.chain(drug) for drug in drugs}, graph=graph)
-
-
-def as_asked(name: str, question: str) -> str:
-    """A condition's common name with the capitals that the question gives it."""
-    found = re.search(rf"\b{re.escape(name)}\b", question, re.IGNORECASE)
-    return found[0] if found else name
 
 
 class References:

@@ -61,23 +61,23 @@ def safety_section(material: Material, references: References) -> ReportSection 
     blocks: list[Block] = [*write_blocks("safety", "intro", silent=listed(silent, most=len(silent)))]
     for place, candidate in enumerate(known, 1):
         drug, records, found = candidate.drug, entries.get(candidate.drug, []), harms[candidate.drug]
-        data: dict[str, Any] = {"approval": _approval(records, references), "withdrawn": withdrawal_of(drug)}
-        data |= _warnings_and_signals(records, references)
-        data["label"] = label = _label(records, drug, material, references)
-        data |= {"events": _serious_events(candidate, references), "events_note": EVENTS_NOTE}
+        data: dict[str, Any] = {"approval": _approval(records), "withdrawn": withdrawal_of(drug)}
+        data |= _warnings_and_signals(records)
+        data["label"] = label = _label(records, drug, material)
+        data |= {"events": _serious_events(candidate), "events_note": EVENTS_NOTE}
         data["harms"] = {
-            "number": len(found.reporting),
-            "cited": references.cite(found.reporting),
+            "reporting": found.reporting,
             "quotes": [
-                (sentence if quoted[sentence] == drug else "", quoted[sentence], references.cite([key]))
-                for sentence, key in found.quotes
+                (sentence if quoted[sentence] == drug else "", quoted[sentence], key) for sentence, key in found.quotes
             ],
         }
         kinds = {each["kind"] for r in records if isinstance(r.record, Drug) for each in r.record.warnings}
         is_gone = bool(data["withdrawn"]) or "withdrawn" in kinds
         is_boxed = bool(label and label["boxed"]) or "boxed warning" in kinds
         note = ", ".join(["withdrawn"] * is_gone + ["boxed warning"] * is_boxed)
-        blocks.append(Section(drug, f"safety-{place}", write_blocks("safety", "drug", d=data), note, "folded"))
+        blocks.append(
+            Section(drug, f"safety-{place}", write_blocks("safety", "drug", references.cite, d=data), note, "folded")
+        )
     return ReportSection.of("Safety and regulation", blocks, references.cited[start:])
 
 
@@ -92,7 +92,7 @@ def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:
     )
 
 
-def _approval(records: Sequence[Evidence], references: References) -> Mapping[str, Any]:
+def _approval(records: Sequence[Evidence]) -> Mapping[str, Any]:
     for record in records:
         if isinstance(approval := record.record, Approval):
             dated = (each for each in approval.applications if each.get("approved") == approval.first_approved)
@@ -102,7 +102,7 @@ def _approval(records: Sequence[Evidence], references: References) -> Mapping[st
                 "first": approval.first_approved,
                 "product": ", ".join(str(first[name]) for name in ("number", "brand") if name in first),
                 "is_discontinued": approval.is_sold is False,
-                "cited": references.cite([record.key]),
+                "key": record.key,
             }
     years = [
         (r.record.first_approval, r.key, title_of(r.citation.source))
@@ -111,24 +111,22 @@ def _approval(records: Sequence[Evidence], references: References) -> Mapping[st
     ]
     if years:
         year, key, source = min(years)
-        return {"agency": "", "year": year, "source": source, "cited": references.cite([key])}
+        return {"agency": "", "year": year, "source": source, "key": key}
     return {"agency": "", "year": None}
 
 
-def _warnings_and_signals(records: Sequence[Evidence], references: References) -> dict[str, Any]:
+def _warnings_and_signals(records: Sequence[Evidence]) -> dict[str, Any]:
     """Withdrawals and warnings by ChEMBL, events reported more often than expected by Open Targets; each from one."""
     entries = [(record.key, record.record) for record in records if isinstance(record.record, Drug)]
     data: dict[str, Any] = {"warnings": "", "signals": ""}
     for key, entry in [(key, entry) for key, entry in entries if entry.warnings][:1]:
-        data |= {"warnings": "; ".join(map(warned, entry.warnings)), "warnings_cited": references.cite([key])}
+        data |= {"warnings": "; ".join(map(warned, entry.warnings)), "warnings_key": key}
     for key, entry in [(key, entry) for key, entry in entries if entry.signals][:1]:
-        data |= {"signals": ", ".join(map(signalled, entry.signals)), "signals_cited": references.cite([key])}
+        data |= {"signals": ", ".join(map(signalled, entry.signals)), "signals_key": key}
     return data
 
 
-def _label(
-    records: Sequence[Evidence], drug: str, material: Material, references: References
-) -> Mapping[str, Any] | None:
+def _label(records: Sequence[Evidence], drug: str, material: Material) -> Mapping[str, Any] | None:
     record = next((readable(each) for each in records if isinstance(each.record, Label)), None)
     if record is None or not isinstance(label := record.record, Label):
         return None
@@ -137,7 +135,7 @@ def _label(
     rivals = [each for each in label.named_drugs if each["drug"] in others and each["drug"] != drug]
     clean = [(each["drug"], set_aside(visible(each["sentence"])).strip(), each["heading"]) for each in rivals]
     return {
-        "cited": references.cite([record.key]),
+        "key": record.key,
         "people": " or ".join(filter(None, (material.asked.population, short(material.topic)))),
         "boxed": sentences(sections.get("Boxed warning", ""))[:MOST_QUOTED],
         "uses": list(_on_the_asked(sections, _USES, material))[:MOST_QUOTED],
@@ -163,12 +161,12 @@ def _on_the_asked(
                 yield sentence, heading
 
 
-def _serious_events(candidate: Candidate, references: References) -> list[tuple[str, Any]]:
+def _serious_events(candidate: Candidate) -> list[tuple[str, str]]:
     found = []
     posted = [(r.key, r.posted.serious_events) for r in candidate.records if r.posted and r.posted.serious_events]
     for key, events in posted[:MOST_TRIALS]:
         groups = [f"{e.group} {e.affected} of {NOT_REPORTED if e.at_risk is None else e.at_risk}" for e in events]
-        found.append((f"{key.removeprefix('nct:')}: {listed(groups, most=MOST_GROUPS)}", references.cite([key])))
+        found.append((f"{key.removeprefix('nct:')}: {listed(groups, most=MOST_GROUPS)}", key))
     return found
 
 

@@ -23,15 +23,13 @@ from willowbark.tools.reading.text import groups
 from willowbark.tools.records import Trial
 from willowbark.tools.registry import kind_of, takes_names
 from willowbark.tools.sources.card import ENTRIES
-from willowbark.tools.works.excerpts import stated_limits
 from willowbark.tools.works.sections import places, section_of
 
 from ..asking.claims import plain
 from ..findings import Dossier
-from .content import EvidenceRow, Flow, Pico, PostedResult, SearchLogEntry, StudyLimit, TrialRow
+from .content import EvidenceRow, Flow, Pico, PostedResult, SearchLogEntry, TrialRow
 from .material import Material
 
-MAX_LIMITS = 4  # quotes for one candidate: two studies with two each
 MAX_EFFECTS = 4  # of a full text's results, which hold many: the first are those of the primary outcome
 _FILTERS = frozenset(
     "filter.advanced filter.overallStatus datetype mindate maxdate synonym sort retmax pageSize".split()
@@ -268,16 +266,6 @@ def posted_results(candidates: Sequence[Candidate], key: str) -> list[PostedResu
         for record in [each for each in candidate.records if each.key == key][:1]
         if record.posted
     ]
-
-
-def study_limits(candidate: Candidate, records: Mapping[str, Evidence]) -> list[StudyLimit]:
-    """The limitations that a candidate's studies state themselves, strongest design first; none of retracted ones."""
-    read = [records[appraised.key] for appraised in candidate.records if not appraised.item.retracted]
-    return [
-        StudyLimit(key=record.key, section=passage.section, quote=passage.quote)
-        for record in read
-        for passage in stated_limits(record)
-    ][:MAX_LIMITS]
 
 
 def flow(material: Material) -> Flow:

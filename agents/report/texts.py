@@ -6,7 +6,7 @@ it: it stands in the result as a text of its own, or as the node that it is, suc
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from .forms.blocks import Block, Cite, Flow, Items, Node, Pairs, Paragraph, Text
 TEMPLATES = Path(__file__).parent / "templates"
 _INSERTED = re.compile("\ue000(\\d+)\ue001")
 _STRONG = re.compile(r"\*\*(.+?)\*\*")
+Cites = Callable[[Iterable[str]], Cite | str]
 _MARKS: dict[str, Literal["points", "steps"]] = {"- ": "points", "1. ": "steps"}
 
 
@@ -53,21 +54,22 @@ def _environment() -> Environment:
     return made
 
 
-def write_blocks(template: str, macro: str, **data: Any) -> tuple[Block, ...]:
+def write_blocks(template: str, macro: str, cite: Cites | None = None, **data: Any) -> tuple[Block, ...]:
     """What a macro of a template says, as blocks.
 
     Args:
         template: its file's name without `.md.j2`.
         macro: its name.
-        data: its arguments: texts, numbers, citations, pieces of content.
+        cite: what the template's `cite` is: numbers records in the order in which they are first cited.
+        data: the macro's arguments: texts, numbers, keys of records, pieces of content.
     """
-    rendered, inserted = _render(template, macro, data)
+    rendered, inserted = _render(template, macro, cite, data)
     return tuple(_blocks(rendered, inserted))
 
 
 def write_lines(template: str, macro: str, **data: Any) -> list[str]:
     """What a macro says, each paragraph as a plain text."""
-    rendered, inserted = _render(template, macro, data)
+    rendered, inserted = _render(template, macro, None, data)
     flows = (_flow(part, inserted) for part in re.split(r"\n\s*\n", rendered) if part.strip())
     return ["".join(node.text for node in nodes if isinstance(node, Text | Cite)) for nodes in flows]
 
@@ -77,14 +79,14 @@ def write_line(template: str, macro: str, **data: Any) -> str:
     return " ".join(write_lines(template, macro, **data))
 
 
-def write_flow(template: str, macro: str, **data: Any) -> Flow:
+def write_flow(template: str, macro: str, cite: Cites | None = None, **data: Any) -> Flow:
     """What a macro says, as the content of one paragraph."""
-    return _flow(*_render(template, macro, data))
+    return _flow(*_render(template, macro, cite, data))
 
 
-def _render(template: str, macro: str, data: dict[str, Any]) -> tuple[str, list[Flow]]:
+def _render(template: str, macro: str, cite: Cites | None, data: dict[str, Any]) -> tuple[str, list[Flow]]:
     inserted: list[Flow] = []
-    module = _environment().get_template(f"{template}.md.j2").make_module({"inserted": inserted})
+    module = _environment().get_template(f"{template}.md.j2").make_module({"inserted": inserted, "cite": cite})
     return str(getattr(module, macro)(**data)), inserted
 
 
