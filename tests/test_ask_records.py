@@ -62,38 +62,27 @@ async def said(asked_tool: AskRecords, query: str) -> str:
     return asked_tool.return_value_as_string(await asked_tool.run_json({"query": query}, CancellationToken()))
 
 
-async def test_passages_come_as_a_block_with_their_keys_and_where_they_stand() -> None:
+async def test_passages_come_as_a_bounded_block_with_their_keys_and_where_they_stand() -> None:
     text = await said(tool(TRIAL), "propranolol in migraine")
+    lines = [json.loads(line) for line in (await said(tool(*MANY), "timolol")).split("\n") if line.startswith("{")]
 
     assert text.startswith("<records ")
     assert '"key": "pmid:1", "year": 2001, "section": "Abstract"' in text
     assert '{"matching": 1, "truncated": false}' in text
-
-
-async def test_what_a_model_gets_is_bounded_and_says_when_there_is_more() -> None:
-    lines = [json.loads(line) for line in (await said(tool(*MANY), "timolol")).split("\n") if line.startswith("{")]
-
     assert lines[0] == {"matching": 29, "truncated": True}
     assert len(lines) == 1 + SHOWN
     assert all(len(line["passage"]) <= SHOWN_CHARACTERS for line in lines[1:])
 
 
-def test_its_schema_is_short_and_one_that_strict_providers_take() -> None:
-    schema = tool().schema
-
-    assert len(json.dumps(schema)) < 420
-    assert schema["strict"] is True
-    assert schema["parameters"]["additionalProperties"] is False
-    assert strict_problem(schema["parameters"]) is None
-
-
-def test_it_can_be_dumped_and_loaded(tmp_path: Any) -> None:
+def test_its_schema_is_one_that_strict_providers_take_and_it_can_be_dumped_and_loaded(tmp_path: Path) -> None:
     kept = AskRecords(CollectedEvidence(tmp_path / "collected.db"))
     kept.collected.ingest([TRIAL])
 
-    loaded = AskRecords.load_component(kept.dump_component())
-
-    assert len(loaded.collected) == 1
+    assert len(AskRecords.load_component(kept.dump_component()).collected) == 1
+    assert len(json.dumps(kept.schema)) < 420
+    assert kept.schema["strict"] is True
+    assert kept.schema["parameters"]["additionalProperties"] is False
+    assert strict_problem(kept.schema["parameters"]) is None
 
 
 class Verdict(BaseModel):
@@ -111,23 +100,17 @@ async def asked_with(*answers: Any, structured: bool = True) -> tuple[Verdict, R
 
 
 @pytest.mark.parametrize("structured", [True, False], ids=["takes a schema", "takes none"])
-async def test_a_model_asks_and_then_answers(structured: bool) -> None:
-    found, usage, aids, client = await asked_with(calling("timolol"), GOOD, structured=structured)
+@pytest.mark.parametrize("times", [1, MAX_LOOKUPS])
+async def test_a_model_asks_and_answers_and_one_that_asks_for_ever_is_made_to(times: int, structured: bool) -> None:
+    asking = (calling("timolol") for _ in range(times))
+    found, usage, aids, client = await asked_with(*asking, GOOD, structured=structured)
 
     assert found.drug == "timolol"
     assert usage.prompt_tokens >= 10
-    assert [type(event) for event in aids.events] == [ToolCallRequestEvent, ToolCallExecutionEvent]
-    last = client.create_calls[1]["messages"][-1]
-    assert isinstance(last, FunctionExecutionResultMessage)
+    assert [type(event) for event in aids.events] == [ToolCallRequestEvent, ToolCallExecutionEvent] * times
+    assert len(client.create_calls) == times + 1
+    last = next(m for m in client.create_calls[1]["messages"] if isinstance(m, FunctionExecutionResultMessage))
     assert "Timolol lowered attacks" in last.content[0].content
-
-
-async def test_one_that_asks_for_ever_is_made_to_answer() -> None:
-    found, _, aids, client = await asked_with(*(calling("timolol") for _ in range(MAX_LOOKUPS)), GOOD)
-
-    assert found.drug == "timolol"
-    assert len(aids.events) == 2 * MAX_LOOKUPS
-    assert len(client.create_calls) == MAX_LOOKUPS + 1
 
 
 async def test_calls_that_cannot_be_made_are_told_to_the_model() -> None:
@@ -151,14 +134,6 @@ async def test_calls_that_cannot_be_made_are_told_to_the_model() -> None:
     assert "names nothing to look for" in results[-1].content
 
 
-async def test_a_client_that_takes_data_is_offered_none() -> None:
-    agent = JudgeAgent("judge", BaselineChatCompletionClient(), include_rag=True)
-
-    response = await agent.on_messages([asked(), findings("literature", reply(TRIAL))], CancellationToken())
-
-    assert isinstance(response.chat_message, AssessmentMessage)
-
-
 async def test_a_judge_that_may_ask_tells_what_it_asked_and_the_hooks_hear_it() -> None:
     heard: list[tuple[str, int, str, BaseModel]] = []
 
@@ -178,12 +153,13 @@ async def test_a_judge_that_may_ask_tells_what_it_asked_and_the_hooks_hear_it() 
     assert "Propranolol reduced migraine attacks" in events[1].to_text()
 
 
-async def test_nobody_is_offered_it_unless_that_is_wanted() -> None:
-    client = scripted(proposal())
-    judge = JudgeAgent("judge", client)
-    await judge.on_messages([asked(), findings("literature", reply(TRIAL))], CancellationToken())
+async def test_nobody_is_offered_it_unless_that_is_wanted_nor_a_client_that_takes_data() -> None:
+    client, messages = scripted(proposal()), [asked(), findings("literature", reply(TRIAL))]
+    await JudgeAgent("judge", client).on_messages(messages, CancellationToken())
+    rules = JudgeAgent("judge", BaselineChatCompletionClient(), include_rag=True)
 
     assert not client.create_calls[0].get("tools")
+    assert isinstance((await rules.on_messages(messages, CancellationToken())).chat_message, AssessmentMessage)
 
 
 @pytest.mark.parametrize("wanted", [True, False])
