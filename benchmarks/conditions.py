@@ -1,6 +1,6 @@
 """Whole runs on conditions that no rule was made on: how many of the leading drugs are really used.
 
-A library of abstracts is served by the sandbox; the conditions are drawn by seed from those that it knows well enough,
+Runs ask a library of abstracts; the conditions are drawn by seed from those that it knows well enough,
 and the drugs in use are those of repoDB (approved; Brown and Patel, Sci Data 2017) and PharmacotherapyDB (disease
 modifying or symptomatic; Himmelstein 2016). Neither is complete, so the share is a lower bound; the drugs that they do
 not hold are printed, for a pharmacologist to read. `python -m benchmarks.conditions --library DIR --repodb FILE
@@ -15,21 +15,22 @@ import asyncio
 import csv
 import gzip
 import random
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from faults.bundled import bundled_publications
 
 from willowbark.agents.report.content import DrugCandidate
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.run.research import research
 from willowbark.tools.appraisal.certainty import CertaintyLevel
-from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions, is_generic
+from willowbark.tools.library.rows import PublicationRow, record_files
 from willowbark.tools.reading.design import StudyDesign
-from willowbark.tools.sandbox.library import Library, Publication
-from willowbark.tools.sandbox.server import SandboxServer
 
 LEADING = 10
 """Candidates of a report that are looked at."""
@@ -64,10 +65,10 @@ def in_use(repodb: Path | None, pharmacotherapydb: Path | None) -> dict[str, set
     return found
 
 
-def drawn(library: Library, used: Mapping[str, set[str]], number: int, seed: int) -> list[str]:
+def drawn(library: Path, used: Mapping[str, set[str]], number: int, seed: int) -> list[str]:
     """Conditions that the library and the tables know well enough."""
     titles = Counter(
-        name for p in library.publications for name in {name for name, *_ in find_known_conditions(p.title)}
+        name for p in bundled_publications(library) for name in {name for name, *_ in find_known_conditions(p.title)}
     )
     known = (name for name, drugs in used.items() if len(drugs) >= KNOWN_DRUGS and titles[name] >= TITLES)
     fit = sorted(name for name in known if not is_generic(name))
@@ -102,33 +103,39 @@ def told(condition: str, report: ResearchReport, used: set[str]) -> tuple[int, i
     return len(known), len(leading), very_low
 
 
-def grown(library: Library, condition: str, size: int, seed: int) -> Library:
+def grown(library: Path, condition: str, size: int, seed: int, folder: Path) -> Path:
     """A library of so many publications: those that name a condition, and others; its other records stay."""
-    naming = [p for p in library.publications if condition in {n for n, *_ in find_known_conditions(_text(p))}]
-    others = [p for p in library.publications if p not in naming]
+    papers = bundled_publications(library)
+    naming = [p for p in papers if condition in {n for n, *_ in find_known_conditions(_text(p))}]
+    others = [p for p in papers if p not in naming]
     chosen = random.Random(seed).sample(others, max(0, min(size - len(naming), len(others))))
     print(f"{len(naming) + len(chosen):,} records, {len(naming)} of which name {condition}", flush=True)
-    return library.model_copy(update={"publications": (*naming, *chosen)})
+    for file in record_files(library):
+        if not file.name.startswith("publications"):
+            (folder / file.name).symlink_to(file.resolve())
+    lines = (each.model_dump_json() + "\n" for each in (*naming, *chosen))
+    (folder / "publications.jsonl").write_text("".join(lines), encoding="utf-8")
+    return folder
 
 
-def _text(publication: Publication) -> str:
+def _text(publication: PublicationRow) -> str:
     return f"{publication.title}. {publication.abstract or ''}"
 
 
-def leaders_of(library: Library, condition: str) -> set[str]:
-    """The drugs that lead a report over a library."""
-    with SandboxServer(library) as server:
-        report = asked_of(condition, server)
+def leaders_of(library: Path, condition: str, size: int, seed: int) -> set[str]:
+    """The drugs that lead a report over a library of so many publications."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = asked_of(condition, grown(library, condition, size, seed, Path(folder)))
     names = [each.name for each in leading_in(report)]
     print(f"    {report.total_papers_reviewed} read: {', '.join(names)}", flush=True)
     return set(names)
 
 
-def asked_of(condition: str, server: SandboxServer, reader: str = "learned") -> ResearchReport:
+def asked_of(condition: str, library: Path, reader: str = "learned") -> ResearchReport:
     """A run on what treats a condition."""
     settings = Settings().overridden({"research.reader": reader})
     question = f"Which existing drugs treat {condition}?"
-    return asyncio.run(research(question, settings=settings, endpoints=Endpoints.sandbox(server.url)))
+    return asyncio.run(research(question, settings=settings, library=library))
 
 
 def main() -> None:
@@ -143,18 +150,16 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", help="ask of one condition, in libraries of so many records")
     parser.add_argument("--condition", default="schizophrenia", help="to ask of with --sizes")
     asked = parser.parse_args()
-    library, used = Library.load(asked.library), in_use(asked.repodb, asked.pharmacotherapydb)
+    library, used = asked.library, in_use(asked.repodb, asked.pharmacotherapydb)
     if asked.sizes:
-        libraries = (grown(library, asked.condition, size, asked.seed) for size in asked.sizes)
-        lists = [leaders_of(each, asked.condition) for each in libraries]
+        lists = [leaders_of(library, asked.condition, size, asked.seed) for size in asked.sizes]
         print(f"leading everywhere: {len(set.intersection(*lists))}; anywhere: {len(set.union(*lists))}")
         return
     reader = "careful" if asked.careful else "learned"
-    with SandboxServer(library) as server:
-        found = [
-            told(name, asked_of(name, server, reader), used[name])
-            for name in drawn(library, used, asked.number, asked.seed)
-        ]
+    found = [
+        told(name, asked_of(name, library, reader), used[name])
+        for name in drawn(library, used, asked.number, asked.seed)
+    ]
     known, leading = sum(each[0] for each in found), sum(each[1] for each in found)
     very_low = sum(len(each[2]) for each in found)
     print(f"{len(found)} conditions: {known} of {leading} leading drugs in use ({100 * known / max(1, leading):.0f} %)")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from axe_playwright_python.sync_playwright import Axe
-from benchmarks.screenshots import ARGUMENTS, HEIGHT, SCHEMES, WIDTHS, browser_path, sandbox_report
+from benchmarks.screenshots import ARGUMENTS, HEIGHT, SCHEMES, WIDTHS, browser_path, offline_report
 from playwright.sync_api import Browser, sync_playwright
 from pypdf import PdfReader
 
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--question", default=QUESTION)
     arguments = parser.parse_args()
     given: Path | None = arguments.report
-    report = ResearchReport.model_validate_json(given.read_bytes()) if given else sandbox_report(arguments.question)
+    report = ResearchReport.model_validate_json(given.read_bytes()) if given else offline_report(arguments.question)
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         page_file, document = exports.write(report, folder, ["html", "docx"])

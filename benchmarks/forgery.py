@@ -21,13 +21,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.forgers import CUTS, FORGERS, Told, aim, claim
+from faults.bundled import bundled_publications
 
 from willowbark.agents.asking.claims import Claim, Verdicts, verify
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.lexicon import find_conditions, find_drugs
 from willowbark.tools.reading.document import Document
-from willowbark.tools.sandbox.library import Library
 
 EACH = 50  # forgeries of a kind
 SEED = 9
@@ -51,7 +51,7 @@ _POLITE = (
 def publications(path: Path | None) -> Iterator[dict[str, str]]:
     """The records of a collection, or those of the bundled library."""
     if path is None:
-        for record in Library.load().publications:
+        for record in bundled_publications():
             if record.pmid is not None:
                 yield {"pmid": record.pmid, "title": record.title, "abstract": record.abstract or ""}
         return

@@ -1,4 +1,4 @@
-"""What keeping a ledger costs: runs on the sandbox with the ledger in a file, and with it in memory, turn by turn.
+"""What keeping a ledger costs: runs on recorded replies with the ledger in a file, and with it in memory, turn by turn.
 
     python -m benchmarks.ledger [RUNS]
 
@@ -16,11 +16,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from faults.server import SourceServer
+
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.run.research import research
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.server import SandboxServer
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 AIM = 0.05
@@ -44,11 +45,11 @@ def main(runs: int) -> None:
 
 
 def compare(runs: int, latency_s: float) -> None:
-    """Measure with a sandbox of a latency, and print; the public sources take 0.1 s and more."""
+    """Measure with a server of a latency, and print; the public sources take 0.1 s and more."""
     kinds = ["none", "memory", "file"]
     taken: dict[str, list[Taken]] = {kind: [] for kind in kinds}
-    with SandboxServer(latency_s=latency_s) as server, tempfile.TemporaryDirectory() as folder:
-        endpoints = Endpoints.sandbox(server.url)
+    with SourceServer(latency_s=latency_s) as server, tempfile.TemporaryDirectory() as folder:
+        endpoints = Endpoints.at(server.url)
         with Ledger(None) as memory, Ledger(Path(folder) / "ledger.db") as file:
             ledgers = {"none": None, "memory": memory, "file": file}
             measured(endpoints, None)  # what is built once in a process does not count
@@ -56,7 +57,7 @@ def compare(runs: int, latency_s: float) -> None:
                 for kind in kinds if number % 2 else reversed(kinds):
                     taken[kind].append(measured(endpoints, ledgers[kind]))
         size = (Path(folder) / "ledger.db").stat().st_size / runs
-    print(f"sandbox with {latency_s:g} s of latency")
+    print(f"server with {latency_s:g} s of latency")
     for kind, times in taken.items():
         walls = [one.wall_s for one in times]
         middle = statistics.median(walls)
@@ -71,7 +72,7 @@ class Taken(NamedTuple):
 
     wall_s: float
     processor_s: float
-    """Of the whole process, the sandbox's part too."""
+    """Of the whole process, the server's part too."""
 
 
 def measured(endpoints: Endpoints, ledger: Ledger | None) -> Taken:

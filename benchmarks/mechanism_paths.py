@@ -3,8 +3,8 @@
     python -m benchmarks.mechanism_paths DRUGMECHDB.jsonl.gz
 
 DrugMechDB (https://github.com/SuLab/DrugMechDB, CC0) is not kept here: one path a line, as `networkx` writes graphs.
-Who answers is the sandbox: ChEMBL's and Open Targets' protocols over the bundled library, with the drugs of
-`labels/drug_targets.jsonl` beside it (those of most pairs that the library lacks, act on a human protein and have a
+Who answers is the bundled library, for ChEMBL and Open Targets, with the drugs of `labels/drug_targets.jsonl` beside it
+(those of most pairs that the library lacks, act on a human protein and have a
 number that public texts confirm). For each pair the chain is asked for as a run does, but without publications, and
 without UniProt's entries, since those of the library know processes from DrugMechDB itself.
 
@@ -20,16 +20,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.library import BUNDLED, open_library
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.questions import parse_question
 from willowbark.tools.records import Drug
-from willowbark.tools.sandbox.library import Drug as LibraryDrug
-from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.sources.drugs.chembl import ChEMBL
 from willowbark.tools.sources.drugs.opentargets import OpenTargets
 
@@ -58,15 +56,26 @@ def pairs(lines: Iterable[str]) -> Iterator[Pair]:
     return (Pair(drug, disease, frozenset(named)) for (drug, disease), named in found.items())
 
 
-async def records_on(drugs: Sequence[str], library: Library) -> list[Evidence]:
-    """What the drug databases know of drugs."""
+async def records_on(drugs: Sequence[str]) -> list[Evidence]:
+    """What the bundled library knows of drugs by the drug databases."""
     found: list[Evidence] = []
-    with SandboxServer(library) as server:
-        async with Transport(Endpoints.sandbox(server.url)) as transport:
-            for start in range(0, len(drugs), BATCH):
-                batch = drugs[start : start + BATCH]
-                for source in (ChEMBL(transport), OpenTargets(transport)):
-                    found += (await source.look_up(*batch)).records
+    async with Transport(Endpoints(library=open_library(BUNDLED))) as transport:
+        for start in range(0, len(drugs), BATCH):
+            for source in (ChEMBL(transport), OpenTargets(transport)):
+                found += (await source.look_up(*drugs[start : start + BATCH])).records
+    return found
+
+
+def more_records() -> list[Evidence]:
+    """The drugs beside the library, as ChEMBL would give them."""
+    found = []
+    for line in MORE.read_text(encoding="utf-8").splitlines():
+        known = json.loads(line)
+        names = ("mechanism_of_action", "action_type", "target_name", "gene_symbols", "uniprot_ids")
+        mechanisms = [{name: each[name] for name in names if each.get(name)} for each in known["mechanisms"]]
+        said = {"drug": known["name"].lower(), "mechanisms": mechanisms}
+        cited = Citation(source="chembl", title=known["name"], url=f"https://www.ebi.ac.uk/chembl/#{known['name']}")
+        found.append(Evidence(content=known["name"], citation=cited, metadata=said))
     return found
 
 
@@ -90,12 +99,9 @@ def main() -> int:
     parser.add_argument("paths", type=Path)
     with gzip.open(parser.parse_args().paths, "rt", encoding="utf-8") as lines:
         every = list(pairs(lines))
-    bundled = Library.load()
-    more = [LibraryDrug.model_validate_json(line) for line in MORE.read_text(encoding="utf-8").splitlines()]
-    library = bundled.model_copy(update={"drugs": (*bundled.drugs, *more)})
-    known = {canonical_drug(name) or name.lower() for drug in library.drugs for name in (drug.name, *drug.synonyms)}
+    records = more_records() + asyncio.run(records_on(sorted({pair.drug for pair in every})))
+    known = {canonical_drug(str(r.metadata["drug"])) or r.metadata["drug"] for r in records if r.metadata.get("drug")}
     asked = [pair for pair in every if pair.drug in known]
-    records = asyncio.run(records_on(sorted({pair.drug for pair in asked}), library))
     told = [
         (pair, reported(pair, [r for r in records if r.metadata.get("drug") and _is(r, pair.drug)])) for pair in asked
     ]
@@ -105,7 +111,7 @@ def main() -> int:
     shares = [
         sum(pair.drug == drug for pair, _ in right) / sum(pair.drug == drug for pair, _ in held) for drug in drugs
     ]
-    print(f"{len(every):,} pairs; {len(asked)} of drugs that the sandbox knows; a target named in", end=" ")
+    print(f"{len(every):,} pairs; {len(asked)} of drugs that the library knows; a target named in", end=" ")
     print(f"{sum(bool(target) for _, target in told)}; held {len(held)} ({len(drugs)} drugs)")
     print(f"target on the curated path: {len(right)} of {len(held)} pairs = {len(right) / len(held):.1%}", end="; ")
     print(f"mean over drugs {sum(shares) / len(shares):.1%}; of all asked {len(right) / len(asked):.1%}")

@@ -1,13 +1,13 @@
-"""How long runs take at the real sources' pace: five questions over a sandbox that answers as slowly as they do.
+"""How long runs take at the real sources' pace: three questions over recorded replies that come as slowly as theirs.
 
-The sandbox works in a process of its own, so that its searching is no work of the run's.
+The server works in a process of its own, so that its searching is no work of the run's.
 
 Each source is asked no more often than its public one may be asked without a key, and answers after the time that its
 card calls typical (`--times 4` rehearses a slow day). Printed for each run: requests by source, seconds that they
 waited for the limits, how long the sources were waited for, the critical path (who answered last in each round, then
 judge and report), wall time, and a lower bound, which no order of the same requests could beat: the largest of all
 sources' requests at their limits, with one reply time, and of the rounds, one after another, with the longest chain of
-replies that each needs. `make rehearse ARGS="--depth quick --library DIR"`.
+replies that each needs. `make rehearse ARGS="--depth quick"`.
 """
 
 import argparse
@@ -19,7 +19,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from pathlib import Path
+
+from faults.server import SourceServer, typical_s
 
 from willowbark.agents.findings import Findings
 from willowbark.agents.report.model import ResearchReport
@@ -28,15 +29,11 @@ from willowbark.teams.run.research import research_stream
 from willowbark.tools.http.endpoints import LIMIT_SHARE, Endpoints
 from willowbark.tools.http.transport import Exchange
 from willowbark.tools.registry import cards, title_of
-from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer, typical_s
 
 QUESTIONS = (
     "Which existing drugs could prevent migraine attacks?",
-    "Which existing drugs treat portal hypertension?",
     "Which existing drugs slow diabetic nephropathy?",
     "What existing drugs help people quit smoking?",
-    "Which existing drugs treat schizophrenia?",
 )
 CHAIN = ("pubmed", "pubmed")  # the longest chain of a round: ESearch, then EFetch
 
@@ -88,7 +85,7 @@ async def lived(question: str, depth: Depth, url: str, watch: Watch) -> tuple[Re
     path = defaultdict[str, float](float)
     last, answered = time.monotonic(), ""
     stream = research_stream(
-        question, endpoints=Endpoints.sandbox(url, live_like=True), recorder=watch, depth=depth, ledger=None
+        question, endpoints=Endpoints.at(url, live_like=True), recorder=watch, depth=depth, ledger=None
     )
     async for event in stream:
         if isinstance(event.data, Findings):
@@ -124,18 +121,18 @@ def rehearse(question: str, depth: Depth, url: str, times: float) -> float:
     return wall_s
 
 
-def serve(library: Path | None, times: float, told: Connection) -> None:
-    """Serve a library at the sources' pace, and tell where, until told to stop."""
-    with SandboxServer(Library.load(library), latency_s=lambda source: times * typical_s(source)) as server:
+def serve(times: float, told: Connection) -> None:
+    """Serve at the sources' pace, and tell where, until told to stop."""
+    with SourceServer(latency_s=lambda source: times * typical_s(source)) as server:
         told.send(server.url)
         threading.Event().wait()
 
 
 @contextmanager
-def served(library: Path | None, times: float) -> Iterator[str]:
-    """The address of a sandbox in a process of its own."""
+def served(times: float) -> Iterator[str]:
+    """The address of a server in a process of its own."""
     here, there = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=serve, args=(library, times, there), daemon=True)
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(times, there), daemon=True)
     process.start()
     there.close()
     try:
@@ -149,11 +146,10 @@ def main() -> None:
     """Rehearse the questions one after another."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--depth", default="standard", choices=("quick", "standard", "exhaustive"))
-    parser.add_argument("--library", type=Path, help="records to serve; the bundled ones by default")
     parser.add_argument("--times", type=float, default=1.0, help="how much slower than on an ordinary day")
-    parser.add_argument("--question", action="append", help="instead of the five; may be repeated")
+    parser.add_argument("--question", action="append", help="instead of the three; may be repeated")
     asked = parser.parse_args()
-    with served(asked.library, asked.times) as url:
+    with served(asked.times) as url:
         walls = [rehearse(each, asked.depth, url, asked.times) for each in asked.question or QUESTIONS]
     print(f"longest wall: {max(walls):.1f} s")
 

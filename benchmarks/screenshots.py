@@ -26,8 +26,6 @@ from rich.terminal_theme import MONOKAI
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams import exports, research
 from willowbark.teams.faces.terminal import print_report
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.server import SandboxServer
 
 QUESTION = "Which existing drugs could help people quit smoking?"
 WIDTHS = {"phone": 390, "desktop": 1280}  # px
@@ -57,10 +55,9 @@ STICKING_OUT = """
 """
 
 
-def sandbox_report(question: str) -> ResearchReport:
+def offline_report(question: str) -> ResearchReport:
     """A report over the bundled library, without network."""
-    with SandboxServer() as sandbox:
-        return asyncio.run(research(question, endpoints=Endpoints.sandbox(sandbox.url)))
+    return asyncio.run(research(question, offline=True))
 
 
 def browser_path() -> str:
@@ -185,7 +182,7 @@ def main() -> None:
     parser.add_argument("--opened", action="store_true", help="with every quote open")
     arguments = parser.parse_args()
     reports = {path.stem: ResearchReport.model_validate_json(path.read_text("utf-8")) for path in arguments.reports}
-    reports = reports or {"report": sandbox_report(arguments.question)}
+    reports = reports or {"report": offline_report(arguments.question)}
     folder: Path = arguments.out
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.png"):

@@ -1,6 +1,6 @@
-"""Time, memory and requests of runs over the sandbox, and how uniting records grows; rerun with `make bench-smoke`.
+"""Time, memory and requests of runs over recorded replies, and how uniting records grows: `make bench-smoke`.
 
-`--library DIR --question …` measures a run over another library (its records, memory and ledger), `--growth` prints
+`--library DIR --question …` measures a run over a local library (its records, memory and ledger), `--growth` prints
 how the time to unite and rank 1,000 to 10,000 records grows. Machines are noisy: read the ratios, and the medians
 rather than single figures; `cpu_s` is processor time, which other programs weigh on less, after all imports.
 """
@@ -23,6 +23,9 @@ from typing import Any
 import httpx
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
+from faults.bundled import bundled_publications
+from faults.replies import REPLIES
+from faults.server import SourceServer
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
@@ -33,8 +36,6 @@ from willowbark.teams.run.research import research_stream
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog, Transport
-from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.sources.studies.pubmed import PubMed
 from willowbark.tools.sources.studies.pubmed_record import parse_articles
@@ -63,7 +64,7 @@ log = ExchangeLog()
 with tempfile.TemporaryDirectory() as folder:
     started, cpu = time.perf_counter(), time.process_time()
     book = pathlib.Path(folder) / "ledger.db"
-    report = asyncio.run(research(QUESTION, endpoints=Endpoints.sandbox(URL), recorder=log, ledger=book))
+    report = asyncio.run(research(QUESTION, WHERE, recorder=log, ledger=book))
     ended, cpu = time.perf_counter(), time.process_time() - cpu
     size = sum(path.stat().st_size for path in pathlib.Path(folder).iterdir()) / 1e6
 print(json.dumps({
@@ -77,9 +78,9 @@ print(json.dumps({
 SIZES = (1_000, 2_000, 5_000, 10_000)  # records to unite
 
 
-def whole_run(question: str, url: str) -> dict[str, float]:
-    """One run in a fresh process, over a sandbox in this one."""
-    code = RUN.replace("QUESTION", repr(question)).replace("URL", repr(url))
+def whole_run(question: str, where: str) -> dict[str, float]:
+    """One run in a fresh process; `where` says in code whom it asks."""
+    code = RUN.replace("QUESTION", repr(question)).replace("WHERE", where)
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)  # noqa: S603
     found: dict[str, float] = json.loads(done.stdout)
     return found
@@ -87,7 +88,7 @@ def whole_run(question: str, url: str) -> dict[str, float]:
 
 def dossier(count: int) -> Dossier:
     """As many different records, found by two sources each, in rounds of 500."""
-    publications = [each for each in Library.load().publications if each.pmid and each.abstract]
+    publications = [each for each in bundled_publications() if each.pmid and each.abstract]
     replies = []
     for at in range(count):
         source = publications[at % len(publications)]
@@ -155,8 +156,8 @@ async def one_search(repeats: int) -> tuple[list[float], float]:
     """Seconds of warm PubMed searches of ten records, and requests for each."""
     log = ExchangeLog()
     times = []
-    with SandboxServer() as sandbox:
-        async with Transport(Endpoints.sandbox(sandbox.url), recorder=log) as transport:
+    with SourceServer() as server:
+        async with Transport(Endpoints.at(server.url), recorder=log) as transport:
             source = PubMed(transport)
             await source.find("migraine", 10)
             warm = len(log.exchanges)
@@ -170,8 +171,8 @@ async def one_search(repeats: int) -> tuple[list[float], float]:
 async def server_alone(repeats: int) -> list[float]:
     """Seconds of the same two requests with bare httpx: what the server and the loopback take."""
     times = []
-    with SandboxServer() as sandbox:
-        async with httpx.AsyncClient(base_url=f"{sandbox.url}/pubmed/") as client:
+    with SourceServer() as server:
+        async with httpx.AsyncClient(base_url=f"{server.url}/pubmed/") as client:
             search = {"db": "pubmed", "term": "migraine", "retmode": "json", "retmax": "10", "sort": "relevance"}
             ids = (await client.get("esearch.fcgi", params=search)).json()["esearchresult"]["idlist"]
             for _ in range(repeats):
@@ -185,8 +186,8 @@ async def server_alone(repeats: int) -> list[float]:
 async def side_by_side(latency_s: float) -> tuple[float, dict[str, float]]:
     """Seconds of a round of three specialists at a latency, and of each specialist alone."""
     alone = {}
-    with SandboxServer(latency_s=latency_s) as sandbox:
-        endpoints = Endpoints.sandbox(sandbox.url)
+    with SourceServer(latency_s=latency_s) as server:
+        endpoints = Endpoints.at(server.url)
         for build in (literature_agent, trials_agent, mechanism_agent):
             async with Transport(endpoints) as transport:
                 agent = build(BaselineChatCompletionClient())
@@ -204,16 +205,14 @@ async def side_by_side(latency_s: float) -> tuple[float, dict[str, float]]:
 
 
 def parse_rate(repeats: int) -> tuple[int, float]:
-    """Records and records/s of the PubMed parser, on the sandbox's own replies."""
-    pmids = [record.pmid for record in Library.load().publications if record.pmid]
-    with SandboxServer() as sandbox:
-        form = {"db": "pubmed", "id": ",".join(pmids), "retmode": "xml"}
-        body = httpx.post(f"{sandbox.url}/pubmed/efetch.fcgi", data=form).content
+    """Records and records/s of the PubMed parser, on recorded articles."""
+    body = (REPLIES / "pubmed" / "efetch.xml").read_bytes()
+    count = len(parse_articles(body).records)
     gc.collect()
     began = time.perf_counter()
     for _ in range(repeats):
         parse_articles(body)
-    return len(pmids), len(pmids) * repeats / (time.perf_counter() - began)
+    return count, count * repeats / (time.perf_counter() - began)
 
 
 def main() -> None:
@@ -221,17 +220,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5, help="whole runs in fresh processes")
     parser.add_argument("--repeats", type=int, default=50, help="warm searches")
-    parser.add_argument("--latency-ms", type=float, default=300.0, help="of the sandbox, for the parallel round")
+    parser.add_argument("--latency-ms", type=float, default=300.0, help="of the server, for the parallel round")
     parser.add_argument("--question", default=QUESTION, help="of the whole runs")
-    parser.add_argument("--library", type=Path, help="records to serve; given one, whole runs alone are measured")
+    parser.add_argument("--library", type=Path, help="a local library to ask; given one, whole runs alone are measured")
     parser.add_argument("--growth", action="store_true", help="measure how uniting and ranking grows, and nothing else")
     options = parser.parse_args()
 
     if options.growth:
         growth()
         return
-    with SandboxServer(Library.load(options.library)) as sandbox:
-        runs = [whole_run(options.question, sandbox.url) for _ in range(options.runs)]
+    with SourceServer() as replies:
+        where = f"library={str(options.library)!r}" if options.library else f"endpoints=Endpoints.at({replies.url!r})"
+        runs = [whole_run(options.question, where) for _ in range(options.runs)]
     for name in runs[0]:
         values = [run[name] for run in runs]
         print(
@@ -257,7 +257,7 @@ def main() -> None:
         f"slowest {slowest:.2f} s; {together / slowest:.2f} times the slowest"
     )
     records, rate = parse_rate(20)
-    print(f"PubMed XML: {rate:,.0f} records/s ({records} records of the library)")
+    print(f"PubMed XML: {rate:,.0f} records/s ({records} recorded articles)")
     print(f"this process' peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

@@ -26,7 +26,7 @@ from willowbark.tools.reading.document import Document
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT / "tests" / "cases"
-LIBRARY = ROOT / "tools" / "sandbox" / "library"
+LIBRARY = ROOT / "tools" / "library" / "bundled"
 CONDITIONS = {
     "migraine_prevention": "migraine",
     "diabetic_nephropathy": "diabetic nephropathy",

@@ -1,4 +1,4 @@
-"""Faults on purpose: whole runs and single calls against a sandbox that misbehaves by plan, measured and judged.
+"""Faults on purpose: whole runs and single calls against a server that misbehaves by plan, measured and judged.
 
 `make faults` prints the table at full size, `make soak` the long run; the test suite runs a small slice of each row.
 Not part of the installed package.

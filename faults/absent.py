@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,14 +14,14 @@ from pathlib import Path
 
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.lexicon import canonical_drug
-from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
 
 from .answering import Answer, AnsweringClient, Asked, calls
-from .breakage import FaultySandbox
+from .breakage import FaultyServer
 from .networks import SOURCES
 from .plan import DeadBy, FaultPlan
+from .replies import REPLIES
 from .running import FACTOR, QUESTIONS, RunResult, run
+from .server import SourceServer
 from .verdict import Row, exactly
 
 _UNREACHABLE = 3  # the command line's exit code for sources that can't be reached
@@ -72,18 +73,18 @@ def nobody_home(runs: int, seed: int) -> Row:
     before, notes = time.perf_counter(), list[str]()
     kinds = len(_DEATHS) + len(JUNK)
     each = max(1, round(runs / kinds))
-    with SandboxServer() as server:
-        endpoints = Endpoints.sandbox(server.url)
+    with SourceServer() as server:
+        endpoints = Endpoints.at(server.url)
         usual = asyncio.run(run(QUESTIONS[0], endpoints, factor=1.0))  # nothing waits where nothing fails
         for name, answer in JUNK * each:
             found = asyncio.run(run(QUESTIONS[0], endpoints, factor=1.0, client=AnsweringClient(answer)))
             notes += [f"{name}: {problem}" for problem in _about_model(found, usual)]
     for death in _DEATHS:
-        with FaultySandbox(faults=FaultPlan(seed=seed, dead=dict.fromkeys(SOURCES, death)).scaled(FACTOR)) as server:
+        with FaultyServer(faults=FaultPlan(seed=seed, dead=dict.fromkeys(SOURCES, death)).scaled(FACTOR)) as server:
             for _ in range(each):
-                found = asyncio.run(run(QUESTIONS[0], Endpoints.sandbox(server.url)))
+                found = asyncio.run(run(QUESTIONS[0], Endpoints.at(server.url)))
                 notes += [f"all dead by {death}: {problem}" for problem in _about_sources(found)]
-    notes += (problem for problem in _command_line(seed))
+    notes += (problem for problem in _command_line())
     figures = [exactly("things said wrong or left unsaid", len(notes), 0)]
     what = "all sources dead, model dead, model junk; the command line once"
     return Row("F4", each * kinds, what, seed, time.perf_counter() - before, figures, notes)
@@ -98,16 +99,17 @@ def _about_model(found: RunResult, usual: RunResult) -> list[str]:
         problems.append("the report does not say that the model failed")
     if usual.references and not found.references:
         problems.append("the baseline analyst did not finish: nothing is cited")
-    invented = [key for key in found.references if key.startswith(("pmid:", "nct:")) and key not in _in_library()]
+    invented = [key for key in found.references if key.startswith(("pmid:", "nct:")) and key not in _recorded()]
     invented += [name for name in found.candidates if canonical_drug(name) is None]
     return problems + [f"invented: {name}" for name in invented]
 
 
 @cache
-def _in_library() -> frozenset[str]:
-    library = Library.load()
-    numbers = {f"pmid:{publication.pmid}" for publication in library.publications}
-    return frozenset(numbers | {f"nct:{trial.nct_id}" for trial in library.trials})
+def _recorded() -> frozenset[str]:
+    """The keys of all publications and trials that the recorded replies hold."""
+    text = "".join(file.read_text(encoding="utf-8") for file in REPLIES.rglob("*") if file.is_file())
+    pmids = re.findall(r'(?:<PMID[^>]*>|"pmid": ")(\d+)', text)
+    return frozenset([f"pmid:{each}" for each in pmids] + [f"nct:{each}" for each in re.findall(r"NCT\d{8}", text)])
 
 
 def _about_sources(found: RunResult) -> list[str]:
@@ -119,15 +121,13 @@ def _about_sources(found: RunResult) -> list[str]:
     return problems
 
 
-def _command_line(seed: int) -> list[str]:
-    """Ask on the command line with every source answering 503."""
-    with (
-        FaultySandbox(faults=FaultPlan(seed=seed, dead=dict.fromkeys(SOURCES, "status"))) as server,
-        tempfile.TemporaryDirectory() as folder,
-    ):
+def _command_line() -> list[str]:
+    """Ask on the command line with every source out of reach."""
+    nowhere = dict.fromkeys(("HTTPS_PROXY", "https_proxy"), "http://127.0.0.1:9")
+    with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "-m", "willowbark", "ask", "--quiet", "--max-iterations", "1", QUESTIONS[0]],
-            env={**os.environ, "WILLOWBARK_SANDBOX_URL": server.url, "WILLOWBARK_RESEARCH__SEARCH_TIMEOUT": "5"},
+            env={**os.environ, **nowhere, "NO_PROXY": "", "WILLOWBARK_RESEARCH__SEARCH_TIMEOUT": "5"},
             cwd=folder,
             capture_output=True,
             text=True,

@@ -15,9 +15,8 @@ from willowbark.tools.errors import SearchError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import RetryPolicy, Transport
-from willowbark.tools.sandbox.library import Library
 
-from .breakage import FaultySandbox
+from .breakage import FaultyServer
 from .plan import Fault, FaultPlan, Kind
 from .verdict import Figure, Row, exactly
 
@@ -89,10 +88,9 @@ def _in_processes(each: int, seed: int) -> list[dict[str, Any]]:
 def _serve(seed: int) -> None:
     """One server a kind; tells their addresses and serves until the process is ended."""
     with contextlib.ExitStack() as stack:
-        library = Library.load()
         plans = {_NONE: FaultPlan()}
         plans |= {kind: FaultPlan(seed=seed, faults=(Fault(kind=kind),)) for kind in KINDS}
-        servers = {kind: stack.enter_context(FaultySandbox(library, plan)) for kind, plan in plans.items()}
+        servers = {kind: stack.enter_context(FaultyServer(plan)) for kind, plan in plans.items()}
         print(json.dumps({kind: server.url for kind, server in servers.items()}), flush=True)
         threading.Event().wait()
 
@@ -100,7 +98,7 @@ def _serve(seed: int) -> None:
 async def _meet(urls: Mapping[str, str], each: int) -> None:
     base = await _before(urls[_NONE])
     for kind in KINDS:
-        async with Transport(Endpoints.sandbox(urls[kind]), policy=policy()) as transport:
+        async with Transport(Endpoints.at(urls[kind]), policy=policy()) as transport:
             for source in _SOURCES * each:
                 before = time.monotonic()
                 error = await _ask(transport, source)
@@ -110,7 +108,7 @@ async def _meet(urls: Mapping[str, str], each: int) -> None:
 
 async def _before(url: str) -> float:
     """The peak of a process that has had a good reply over each client: modules, arenas and threads are no growth."""
-    async with Transport(Endpoints.sandbox(url), policy=policy()) as transport:
+    async with Transport(Endpoints.at(url), policy=policy()) as transport:
         for source in _SOURCES * 2:
             await _ask(transport, source)
     return _peak_mb()

@@ -1,6 +1,6 @@
 """How faults are done: as ASGI replies where HTTP holds them, on the bare connection where HTTP itself must break.
 
-`FaultySandbox` is the sandbox with a plan of faults around its answers.
+`FaultyServer` answers from recorded replies, with a plan of faults around its answers.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import formatdate
 from functools import lru_cache
+from pathlib import Path
 from typing import cast
 
 from starlette.datastructures import MutableHeaders
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import CONNECTION, SandboxServer
-
 from .plan import Fault, FaultPlan, FaultRun, Kind
+from .replies import REPLIES
+from .server import CONNECTION, SourceServer
 
 _MEGABYTE = 1 << 20
 _ZSTD_BLOCK = 128 * 1024  # the largest that zstd allows
@@ -306,12 +306,12 @@ _DEEDS: Mapping[Kind, Callable[[Exchange], Awaitable[None]]] = {
 }
 
 
-class FaultySandbox(SandboxServer):
-    """A sandbox that misbehaves by a plan.
+class FaultyServer(SourceServer):
+    """A server of recorded replies that misbehaves by a plan.
 
     Args:
-        library: as for `SandboxServer`, like the rest.
         faults: what goes wrong; None is nothing.
+        latency_s: as for `SourceServer`, like the rest.
 
     Attributes:
         faults: what was done to each request, in the order of arrival; None for nothing.
@@ -320,13 +320,13 @@ class FaultySandbox(SandboxServer):
 
     def __init__(
         self,
-        library: Library | None = None,
         faults: FaultPlan | None = None,
-        latency_s: float = 0.0,
+        latency_s: float | Callable[[str], float] = 0.0,
         *,
         port: int = 0,
+        replies: Path = REPLIES,
     ) -> None:
-        super().__init__(library, latency_s, port=port, around=self._spoilt)
+        super().__init__(latency_s, port=port, replies=replies, around=self._spoilt)
         self._run = FaultRun(faults or FaultPlan())
         self.refused = self._run.refused
         self.faults: list[Kind | None] = []

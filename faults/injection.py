@@ -21,9 +21,10 @@ from typing import Literal, NamedTuple
 from willowbark.tools.appraisal import addressed_to_machines
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.library.rows import PublicationRow
 from willowbark.tools.reading.text import sentences
-from willowbark.tools.sandbox.library import Library, Publication
 
+from .bundled import bundled_publications
 from .payloads import PAYLOADS, neutral
 
 Place = Literal["end", "start", "title"]
@@ -52,13 +53,13 @@ class Tried(NamedTuple):
     flips: list[Flip]
 
 
-def some_records(number: int, seed: int = SEED) -> list[Publication]:
+def some_records(number: int, seed: int = SEED) -> list[PublicationRow]:
     """Publications of the library with an abstract, on all of its topics."""
-    fit = [p for p in Library.load().publications if p.abstract and p.pmid and p.topic in QUESTIONS]
+    fit = [p for p in bundled_publications() if p.abstract and p.pmid and p.topic in QUESTIONS]
     return random.Random(seed).sample(fit, number)
 
 
-def tried(records: Iterable[Publication], texts: Sequence[str], place: Place = "end") -> Tried:
+def tried(records: Iterable[PublicationRow], texts: Sequence[str], place: Place = "end") -> Tried:
     """Put each text into each record and count what it moves."""
     pairs, flips = 0, list[Flip]()
     for publication in records:
@@ -71,7 +72,7 @@ def tried(records: Iterable[Publication], texts: Sequence[str], place: Place = "
     return Tried(pairs, flips)
 
 
-def reading(publication: Publication, text: str = "", place: Place = "end") -> list[object]:
+def reading(publication: PublicationRow, text: str = "", place: Place = "end") -> list[object]:
     """What the rules read from a record: for each drug its grade, certainty, and what speaks for and against it."""
     title = f"{publication.title} {text}" if text and place == "title" else publication.title
     parts = {"end": f"{publication.abstract} {text}", "start": f"{text}\n{publication.abstract}"}
@@ -103,7 +104,7 @@ def public_texts(folder: Path) -> list[str]:
 
 def genuine_texts(folder: Path) -> Iterator[str]:
     """Titles and abstracts of the gold sets in a folder, and of the bundled library."""
-    yield from (p.abstract for p in Library.load().publications if p.abstract)
+    yield from (p.abstract for p in bundled_publications() if p.abstract)
     for file in sorted(folder.glob("*.jsonl.gz")):
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             for row in map(json.loads, lines):

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from willowbark.teams.ledger import Ledger
-from willowbark.tools.sandbox.server import SandboxServer
 
 from .lives import RUN_ID, Life, Mark, intact, without_clock
+from .server import SourceServer
 from .verdict import Row, exactly
 
 _PHASES: tuple[Mark, ...] = ("fetch", "model", "checkpoint", "report")
@@ -51,12 +51,12 @@ def killed(runs: int, seed: int, jobs: int) -> Row:
 
 
 def _killed(numbers: list[int], seed: int) -> list[_Outcome]:
-    with SandboxServer() as server, tempfile.TemporaryDirectory() as folder:
+    with SourceServer() as server, tempfile.TemporaryDirectory() as folder:
         whole = Life(Path(folder) / "whole" / "ledger.db", server.url).lived()
         return [_one(number, random.Random(f"{seed}/{number}"), server, Path(folder), whole) for number in numbers]
 
 
-def _one(number: int, chance: random.Random, server: SandboxServer, folder: Path, whole: Life) -> _Outcome:
+def _one(number: int, chance: random.Random, server: SourceServer, folder: Path, whole: Life) -> _Outcome:
     phase = _PHASES[number % len(_PHASES)]
     for attempt in range(_TRIES):
         path = folder / f"{number}-{attempt}" / "ledger.db"
@@ -82,7 +82,7 @@ def killer(phase: str, place: int, delay_s: float) -> Callable[[str, int], None]
     return watch
 
 
-def _arrived(server: SandboxServer) -> int:
+def _arrived(server: SourceServer) -> int:
     """How many requests reached a server, once those have that a killed process left on their way."""
     before, now = -1, len(server.requests)
     while before != now:
@@ -91,7 +91,7 @@ def _arrived(server: SandboxServer) -> int:
     return now
 
 
-def _after(path: Path, server: SandboxServer, whole: Life) -> list[str]:
+def _after(path: Path, server: SourceServer, whole: Life) -> list[str]:
     """What is wrong with a killed run and with its later life."""
     assert whole.told is not None
     if not intact(path):

@@ -15,10 +15,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from willowbark.teams.ledger import Ledger, LedgerError
-from willowbark.tools.sandbox.server import SandboxServer
 
 from .killed import killer
 from .lives import RUN_ID, Ailment, Life, Told, intact
+from .server import SourceServer
 from .verdict import Row, exactly
 
 _PATIENCE_S = 0.2
@@ -26,7 +26,7 @@ _MOST = 0.6  # of what a whole ledger takes; a log that is emptied in between ne
 _SMALLEST_BYTES = 8192  # two pages: less holds no ledger at all
 _LONGEST_LINE = 400  # characters; an error that is longer is no clear one
 
-Case = Callable[[random.Random, SandboxServer, Path, Life], list[str]]
+Case = Callable[[random.Random, SourceServer, Path, Life], list[str]]
 """Gives what is wrong; the path is a ledger's that is not there yet, the life one to which nothing happened."""
 
 
@@ -44,7 +44,7 @@ def crippled(runs: int, seed: int, jobs: int) -> Row:
 
 
 def _crippled(numbers: list[int], seed: int) -> list[tuple[str, list[str]]]:
-    with SandboxServer() as server, tempfile.TemporaryDirectory() as folder:
+    with SourceServer() as server, tempfile.TemporaryDirectory() as folder:
         whole = Life(Path(folder) / "whole" / "ledger.db", server.url).lived()
         found = []
         for number in numbers:
@@ -57,7 +57,7 @@ def _crippled(numbers: list[int], seed: int) -> list[tuple[str, list[str]]]:
 def side_by_side(processes: int, seed: int) -> Row:
     """F12: runs that share a ledger wait for one another, and none fails."""
     before = time.perf_counter()
-    with SandboxServer() as server, tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as workers:
+    with SourceServer() as server, tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as workers:
         path = Path(folder) / "ledger.db"
         lives = [Life(path, server.url, run_id=f"run-{number}") for number in range(processes)]
         told = [life.told for life in workers.map(Life.lived, lives)]
@@ -72,24 +72,24 @@ def side_by_side(processes: int, seed: int) -> Row:
     return Row("F12", processes, "processes at once in one ledger", seed, time.perf_counter() - before, figures, notes)
 
 
-def _full_disk(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+def _full_disk(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
     """SQLite finds no room for another page."""
     pages = chance.randint(2, round(_MOST * _pages(whole.path)))
     return _full(path, server, whole, Ailment(pages=pages), "the disk is full")
 
 
-def _no_larger_files(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+def _no_larger_files(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
     """The operating system refuses to write beyond a size: every file of the ledger's, its write-ahead log too."""
     most = chance.randint(_SMALLEST_BYTES, round(_MOST * whole.path.stat().st_size))
     return _full(path, server, whole, Ailment(file_bytes=most), "the ledger")
 
 
-def _full(path: Path, server: SandboxServer, whole: Life, ailment: Ailment, due: str) -> list[str]:
+def _full(path: Path, server: SourceServer, whole: Life, ailment: Ailment, due: str) -> list[str]:
     told = Life(path, server.url, ailment=ailment).lived().told
     return [*_unclear(told, due), *_gone_on(path, server, whole)]
 
 
-def _read_only_folder(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+def _read_only_folder(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
     """The folder of a run that is to be resumed, or of none; permissions hold for root as well."""
     if chance.random() < 0.5:
         path.parent.mkdir()
@@ -101,7 +101,7 @@ def _read_only_folder(chance: random.Random, server: SandboxServer, path: Path, 
     return [*problems, *_gone_on(path, server, whole)]
 
 
-def _read_only_file(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+def _read_only_file(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
     """The ledger of a run that is to be resumed; permissions hold for root as well."""
     Life(path, server.url).lived(killer("checkpoint", chance.randint(1, 5), 0.0))
     with _permissions(path, 0o444):
@@ -109,7 +109,7 @@ def _read_only_file(chance: random.Random, server: SandboxServer, path: Path, wh
     return [*problems, *_gone_on(path, server, whole)]
 
 
-def _a_file_in_the_way(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+def _a_file_in_the_way(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
     """A file stands where the ledger's folder should."""
     path.parent.write_text("no folder")
     problems = _refused(path, server, "the ledger")
@@ -119,7 +119,7 @@ def _a_file_in_the_way(chance: random.Random, server: SandboxServer, path: Path,
     return [*problems, *_gone_on(path, server, whole)]
 
 
-def _locked(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+def _locked(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
     """Another program writes to the ledger and does not stop, from the start or from some moment on."""
     Ledger(path).close()
     at, fetched, held = chance.randint(0, whole.marks.count("fetch") - 5), 0, list[sqlite3.Connection]()
@@ -138,7 +138,7 @@ def _locked(chance: random.Random, server: SandboxServer, path: Path, whole: Lif
     return [*_unclear(told, "in use by another program"), *_gone_on(path, server, whole)]
 
 
-def _flipped(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+def _flipped(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
     """Bits of the file are others than were written: it is told, or was where nothing is read from."""
     Life(path, server.url).lived(killer("checkpoint", chance.randint(1, 5), 0.0))
     Ledger(path).close()  # or the log of the killed process would mend it
@@ -154,7 +154,7 @@ def _flipped(chance: random.Random, server: SandboxServer, path: Path, whole: Li
     return _unclear(told, "the ledger")
 
 
-def _two_resumes(chance: random.Random, server: SandboxServer, path: Path, whole: Life) -> list[str]:
+def _two_resumes(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
     """A second process resumes a run while the first one is at it."""
     Life(path, server.url).lived(killer("checkpoint", chance.randint(1, 5), 0.0))
     second: list[Told | None] = []
@@ -198,7 +198,7 @@ def _unclear(told: Told | None, due: str) -> list[str]:
     return [] if clear else [f"nothing says {due!r}: {list(told.errors)}"]
 
 
-def _refused(path: Path, server: SandboxServer, due: str) -> list[str]:
+def _refused(path: Path, server: SourceServer, due: str) -> list[str]:
     """What is wrong with how a life is refused that has nothing to write to; what was there must stay as it was."""
     again = path.is_file()
     before = path.read_bytes() if again else b""
@@ -211,7 +211,7 @@ def _refused(path: Path, server: SandboxServer, due: str) -> list[str]:
     return problems
 
 
-def _gone_on(path: Path, server: SandboxServer, whole: Life) -> list[str]:
+def _gone_on(path: Path, server: SourceServer, whole: Life) -> list[str]:
     """What is wrong with the next life of a run whose ledger can be written again."""
     if not intact(path):
         return ["the ledger is torn"]

@@ -12,9 +12,8 @@ from pathlib import Path
 from willowbark.tools.http.endpoints import Endpoint, Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.sandbox.library import Library
 
-from .breakage import FaultySandbox
+from .breakage import FaultyServer
 from .plan import FaultPlan
 from .verdict import Figure, Row, exactly
 
@@ -33,12 +32,12 @@ def limited(scale: float, seed: int) -> Row:
     before, seconds = time.perf_counter(), max(_SHORTEST_S, _SECONDS * scale)
     plan = FaultPlan(seed=seed, limits=LIMITS)
     with (  # limits are kept by host and port, so each source gets a server of its own
-        FaultySandbox(Library(), plan) as first,
-        FaultySandbox(Library(), plan) as second,
+        FaultyServer(plan) as first,
+        FaultyServer(plan) as second,
         tempfile.TemporaryDirectory() as folder,
     ):
         servers = dict(zip(LIMITS, (first, second), strict=True))
-        start = time.time() + 3.0  # all processes have started by then
+        start = time.time() + 6.0  # all processes have started by then
         told = [first.url, second.url, f"{folder}/limits.sqlite", str(start), str(seconds)]
         workers = [
             subprocess.Popen([sys.executable, "-m", "faults.limits", *told], cwd=Path(__file__).parent.parent)

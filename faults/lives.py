@@ -137,7 +137,7 @@ async def _told(theirs: Connection, path: Path, url: str, run_id: str, again: bo
     client, report, errors, crash = _Counting(theirs), None, list[str](), None
     try:
         with Ledger(path, busy_timeout_s=ailment.patience_s) as ledger:
-            where, settings = Endpoints.sandbox(url), Settings().overridden(_SETTINGS)
+            where, settings = Endpoints.at(url), Settings().overridden(_SETTINGS)
             stream = (
                 resume_stream(run_id, ledger, model_client=client, endpoints=where)
                 if again

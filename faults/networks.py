@@ -7,11 +7,11 @@ from functools import cache, partial
 
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.registry import cards, offered
-from willowbark.tools.sandbox.server import SandboxServer
 
-from .breakage import FaultySandbox
+from .breakage import FaultyServer
 from .plan import DeadBy, FaultPlan
 from .running import FACTOR, QUESTIONS, RunResult, run, side_by_side, silent_losses, unnamed_losses
+from .server import SourceServer
 from .verdict import Figure, Row, exactly
 
 SOURCES = tuple(name for name in offered() if cards()[name].use == "searched")
@@ -27,14 +27,14 @@ _ASKED = 20  # requests that a dead source may get in a run
 @cache
 def clean_runs() -> dict[str, RunResult]:
     """A run of every question on a day without faults."""
-    with SandboxServer() as server:
-        return {asked: asyncio.run(run(asked, Endpoints.sandbox(server.url), factor=1.0)) for asked in QUESTIONS}
+    with SourceServer() as server:
+        return {asked: asyncio.run(run(asked, Endpoints.at(server.url), factor=1.0)) for asked in QUESTIONS}
 
 
 def faulty(runs: int, seed: int, *, row: str) -> list[RunResult]:
     """Runs under a row's faults, against a server of their own."""
-    with FaultySandbox(faults=_PLANS[row](seed).scaled(FACTOR)) as server:
-        endpoints = Endpoints.sandbox(server.url)
+    with FaultyServer(faults=_PLANS[row](seed).scaled(FACTOR)) as server:
+        endpoints = Endpoints.at(server.url)
         return [asyncio.run(run(QUESTIONS[number % len(QUESTIONS)], endpoints)) for number in range(runs)]
 
 
@@ -68,8 +68,8 @@ def deadly(runs: int, seed: int, *, source: str) -> list[RunResult]:
     for place, death in enumerate(DEATHS):
         share = runs // len(DEATHS) + (place < runs % len(DEATHS))
         plan = FaultPlan(seed=seed, dead={source: death} if death else {}).scaled(FACTOR)
-        with FaultySandbox(faults=plan) as server:
-            endpoints = Endpoints.sandbox(server.url)
+        with FaultyServer(faults=plan) as server:
+            endpoints = Endpoints.at(server.url)
             if death is None:
                 nowhere = endpoints[source].model_copy(update={"base_url": "http://nowhere.invalid/api"})
                 endpoints = endpoints.model_copy(update={"by_source": {**endpoints.by_source, source: nowhere}})
@@ -79,8 +79,8 @@ def deadly(runs: int, seed: int, *, source: str) -> list[RunResult]:
 
 def undisturbed(runs: int, seed: int) -> list[RunResult]:
     """Runs of two rounds without faults, to compare with."""
-    with FaultySandbox(faults=FaultPlan(seed=seed)) as server:
-        return [asyncio.run(run(_OF_ALL, Endpoints.sandbox(server.url), rounds=2)) for _ in range(runs)]
+    with FaultyServer(faults=FaultPlan(seed=seed)) as server:
+        return [asyncio.run(run(_OF_ALL, Endpoints.at(server.url), rounds=2)) for _ in range(runs)]
 
 
 def one_dead(runs: int, seed: int, jobs: int) -> Row:

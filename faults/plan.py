@@ -1,4 +1,4 @@
-"""What goes wrong, how often, and for whom: a plan that a `FaultySandbox` follows to the letter, every run alike.
+"""What goes wrong, how often, and for whom: a plan that a `FaultyServer` follows to the letter, every run alike.
 
 Which request fails is drawn from the seed, the source, the endpoint and the request's number there, so parallel sources
 do not disturb each other's fate. `breakage` holds how each kind of fault is done.

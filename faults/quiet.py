@@ -11,10 +11,10 @@ import requests
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.registry import offered
-from willowbark.tools.sandbox.server import SandboxServer, SeenRequest
 from willowbark.tools.search import SearchHandler
 from willowbark.tools.toolbox import source_class
 
+from .server import SeenRequest, SourceServer
 from .verdict import Figure, Row, exactly, percentile
 
 _QUERIES = ("migraine", "smoking cessation", "diabetic nephropathy", "portal hypertension")
@@ -62,13 +62,13 @@ class _Bare:
 def quiet_day(runs: int, seed: int) -> Row:
     """F0: all sources answer, nothing is asked twice, little time is added."""
     before = time.perf_counter()
-    with SandboxServer() as server:
+    with SourceServer() as server:
         figures = asyncio.run(_measure(server, runs))
     return Row("F0", runs, "searches without faults", seed, time.perf_counter() - before, figures)
 
 
-async def _measure(server: SandboxServer, runs: int) -> list[Figure]:
-    endpoints = Endpoints.sandbox(server.url)
+async def _measure(server: SourceServer, runs: int) -> list[Figure]:
+    endpoints = Endpoints.at(server.url)
     log, bare = ExchangeLog(), _Bare(endpoints)
     whole, added = 0, list[float]()
     async with Transport(endpoints, recorder=log) as transport:
@@ -93,7 +93,7 @@ async def _measure(server: SandboxServer, runs: int) -> list[Figure]:
     ]
 
 
-async def _requests_of(server: SandboxServer, handler: SearchHandler, query: str) -> list[_Sent]:
+async def _requests_of(server: SourceServer, handler: SearchHandler, query: str) -> list[_Sent]:
     start = len(server.requests)
     await handler.execute(query, _RESULTS)
     return [_sent(server.url, seen) for seen in server.requests[start:]]

@@ -1,4 +1,4 @@
-"""Whole runs over a sandbox, with time compressed, and what each of them did."""
+"""Whole runs over recorded replies, with time compressed, and what each of them did."""
 
 import multiprocessing
 import time

@@ -15,7 +15,7 @@ from typing import Any
 
 from willowbark.tools.http.endpoints import Endpoints
 
-from .breakage import FaultySandbox
+from .breakage import FaultyServer
 from .plan import FaultPlan
 from .running import FACTOR, QUESTIONS, run
 from .verdict import Figure, Row, exactly
@@ -75,8 +75,8 @@ async def _soak(seconds: float, seed: int) -> tuple[list[Sample], list[str], lis
     failures: list[str] = []
     samples: list[Sample] = []
     start, runs = time.monotonic(), 0
-    with FaultySandbox(faults=FaultPlan(seed=seed, faults=halved).scaled(FACTOR)) as server:
-        endpoints = Endpoints.sandbox(server.url)
+    with FaultyServer(faults=FaultPlan(seed=seed, faults=halved).scaled(FACTOR)) as server:
+        endpoints = Endpoints.at(server.url)
         while time.monotonic() - start < seconds or len(samples) < 4:
             asked = [QUESTIONS[(runs + place) % len(QUESTIONS)] for place in range(SIDE_BY_SIDE)]
             results = await asyncio.gather(*(run(question, endpoints) for question in asked))

@@ -11,10 +11,10 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LimitSettings, OutputSettings, ResearchSettings, Settings
 from willowbark.teams.run.research import research_stream
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.server import SandboxServer
 
 from .answering import AnsweringClient, Asked
 from .running import QUESTIONS
+from .server import SourceServer
 from .verdict import Figure, Row, exactly, percentile
 
 _STOP_S = 1.0
@@ -37,8 +37,8 @@ class _Stop:
 def stopped(runs: int, seed: int) -> Row:
     """F10: the run stops within a second, no model is called any more, the report says why."""
     before, chance = time.perf_counter(), random.Random(seed)
-    with SandboxServer(latency_s=_LATENCY_S) as server:
-        endpoints = Endpoints.sandbox(server.url)
+    with SourceServer(latency_s=_LATENCY_S) as server:
+        endpoints = Endpoints.at(server.url)
         usual = asyncio.run(_cancelled_after(1e6, endpoints)).seconds
         half = max(1, runs // 2)
         stops = [asyncio.run(_cancelled_after(chance.uniform(0, usual), endpoints)) for _ in range(half)]

@@ -8,11 +8,10 @@ from willowbark.tools.errors import SearchError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import RetryPolicy, Transport
-from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
 
-from .breakage import FaultySandbox
+from .breakage import FaultyServer
 from .plan import Fault, FaultPlan, RetryAfter
+from .server import SourceServer
 from .verdict import Figure, Row, exactly
 
 _ASKED_S = 2.0
@@ -92,8 +91,8 @@ def _statuses(number: int, seed: int) -> list[int]:
 async def _once(case: _Case, status: int) -> _Outcome:
     fault = Fault(kind="status", status=status, retry_after=case.form, retry_after_s=case.asked_s, times=1)
     async with (
-        FaultySandbox(Library(), FaultPlan(faults=(fault,))) as server,
-        Transport(Endpoints.sandbox(server.url), policy=_POLICY) as transport,
+        FaultyServer(FaultPlan(faults=(fault,))) as server,
+        Transport(Endpoints.at(server.url), policy=_POLICY) as transport,
     ):
         return await _timed(transport, server)
 
@@ -101,7 +100,7 @@ async def _once(case: _Case, status: int) -> _Outcome:
 _QUERY = {"query": "migraine", "format": "json", "resultType": "core"}
 
 
-async def _timed(transport: Transport, server: SandboxServer) -> _Outcome:
+async def _timed(transport: Transport, server: SourceServer) -> _Outcome:
     start, before, answered, crash = len(server.requests), time.monotonic(), False, None
     try:
         await transport.get("europepmc", "search", read=Reply.json, params=_QUERY)

@@ -10,6 +10,7 @@ import pytest
 from autogen_agentchat.agents import UserProxyAgent
 from autogen_core import CancellationToken
 from builders import QUESTION
+from faults.server import SourceServer
 
 from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalMessage, ApprovalRequest
 from willowbark.agents.approver import ApproverAgent
@@ -25,15 +26,14 @@ from willowbark.teams.run.resume import replay, resume
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.sandbox.server import SandboxServer
 
 pytestmark = pytest.mark.whole
 
 
 @pytest.fixture(scope="module")
 def endpoints() -> Iterator[Endpoints]:
-    with SandboxServer() as server:
-        yield Endpoints.sandbox(server.url)
+    with SourceServer() as server:
+        yield Endpoints.at(server.url)
 
 
 def settings(**changes: Any) -> Settings:

@@ -2,49 +2,45 @@
 
 from typing import Any
 
+import httpx
 import pytest
-from faults.breakage import FaultySandbox
-from faults.plan import FaultPlan
-from trust_sample import LIBRARY, PREPRINT_DOI, PUBLISHED_DOI, transport
+from recorded import PAGE, recorded
+from trust_sample import PREPRINT_DOI, PUBLISHED_DOI
 
 from willowbark.tools.errors import SearchError, UnreadableReply
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.sources.studies.biorxiv import is_theirs, parse_publication, published_version
 
 
 @pytest.mark.parametrize("version", ["", "v2"])
 async def test_a_preprint_leads_to_its_article_whatever_its_version(version: str) -> None:
-    with SandboxServer(LIBRARY) as server:
-        async with transport(server) as way:
-            found = await published_version(PREPRINT_DOI + version, way)
+    async with recorded() as way:
+        found = await published_version(PREPRINT_DOI + version, way)
 
     assert found is not None
     assert found.published_doi == PUBLISHED_DOI
 
 
 async def test_a_preprint_that_neither_server_knows_of_as_published_has_none() -> None:
-    with SandboxServer() as server:
-        async with transport(server) as way:
-            assert await published_version("10.1101/2021.03.23.21254186", way) is None
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as way:
+        assert await published_version("10.1101/2021.03.23.21254186", way) is None
 
-        assert {request.path.split("/")[1] for request in server.requests} == {"medrxiv", "biorxiv"}
+    assert {request.url.path.split("/")[3] for request in seen} == {"medrxiv", "biorxiv"}
 
 
 @pytest.mark.parametrize("doi", ["10.5555/a", "10.1101/gad.1", "10.1101/../x", "", "10.1101/1?x"])
 async def test_what_is_not_theirs_is_not_asked_about(doi: str) -> None:
-    with SandboxServer(LIBRARY) as server:
-        async with transport(server) as way:
-            assert await published_version(doi, way) is None
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as way:
+        assert await published_version(doi, way) is None
 
-        assert not server.requests
-    assert not is_theirs(doi)
+    assert (seen, is_theirs(doi)) == ([], False)
 
 
 async def test_a_server_that_is_down_is_no_word_on_the_preprint() -> None:
-    with FaultySandbox(LIBRARY, FaultPlan(dead={"biorxiv": "html"})) as server:
-        async with transport(server) as way:
-            with pytest.raises(SearchError):
-                await published_version(PREPRINT_DOI, way)
+    async with recorded({"biorxiv/*": PAGE}) as way:
+        with pytest.raises(SearchError):
+            await published_version(PREPRINT_DOI, way)
 
 
 def test_the_older_name_of_the_preprints_doi_is_read_too() -> None:

@@ -10,6 +10,7 @@ from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage, UserMessage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from builders import QUESTION
+from faults.server import SourceServer
 
 from willowbark.agents.asking import ATTEMPTS
 from willowbark.agents.asking.drafts import JudgeDraft
@@ -24,7 +25,6 @@ from willowbark.teams.run.budget import WARN_SHARE, Alarm, Budget, BudgetExceede
 from willowbark.teams.run.research import research_stream
 from willowbark.teams.run.resume import replay
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.server import SandboxServer
 
 pytestmark = pytest.mark.whole
 
@@ -33,8 +33,8 @@ DEAR = Price(input=1_000_000, output=1_000_000)
 
 
 @pytest.fixture(scope="module")
-def sandbox() -> Iterator[SandboxServer]:
-    with SandboxServer() as server:
+def sources() -> Iterator[SourceServer]:
+    with SourceServer() as server:
         yield server
 
 
@@ -100,10 +100,10 @@ def settings(**changes: Any) -> Settings:
 
 
 async def followed(
-    sandbox: SandboxServer, client: ChatCompletionClient, chosen: Settings, **more: Any
+    sources: SourceServer, client: ChatCompletionClient, chosen: Settings, **more: Any
 ) -> list[AgentEvent]:
     stream = research_stream(
-        QUESTION, settings=chosen, model_client=client, endpoints=Endpoints.sandbox(sandbox.url), **more
+        QUESTION, settings=chosen, model_client=client, endpoints=Endpoints.at(sources.url), **more
     )
     return [event async for event in stream]
 
@@ -138,9 +138,9 @@ def test_own_prices_win_and_ones_own_machine_is_free() -> None:
     assert price_of("ollama/llama3.1") == Price(input=0, output=0)
 
 
-async def test_money_that_is_used_up_ends_the_search_and_still_gives_a_report(sandbox: SandboxServer) -> None:
+async def test_money_that_is_used_up_ends_the_search_and_still_gives_a_report(sources: SourceServer) -> None:
     chosen = settings(**{"llm.prices": {"dear": DEAR.model_dump()}, "research.limits.max_cost_usd": 3000.0})
-    events = await followed(sandbox, Dear(), chosen)
+    events = await followed(sources, Dear(), chosen)
     report = events[-1].data
 
     assert report.stop_reason == "token_budget_exceeded"
@@ -153,12 +153,10 @@ async def test_money_that_is_used_up_ends_the_search_and_still_gives_a_report(sa
 @pytest.mark.parametrize(
     "limits", [{"research.limits.max_tokens": 50}, {"research.limits.max_cost_usd": 0.5}], ids=["tokens", "money"]
 )
-async def test_a_budget_for_a_single_call_still_ends_in_a_report(
-    sandbox: SandboxServer, limits: dict[str, Any]
-) -> None:
+async def test_a_budget_for_a_single_call_still_ends_in_a_report(sources: SourceServer, limits: dict[str, Any]) -> None:
     """The hard stop: the first calls use up everything, the baseline analyst does the rest."""
     client = Dear()
-    report = (await followed(sandbox, client, settings(**{"llm.prices": {"dear": DEAR.model_dump()}, **limits})))[
+    report = (await followed(sources, client, settings(**{"llm.prices": {"dear": DEAR.model_dump()}, **limits})))[
         -1
     ].data
 
@@ -168,10 +166,10 @@ async def test_a_budget_for_a_single_call_still_ends_in_a_report(
     assert client.calls <= 3  # the specialists, side by side
 
 
-async def test_the_account_adds_up_to_the_budget_by_agent_and_round(sandbox: SandboxServer) -> None:
+async def test_the_account_adds_up_to_the_budget_by_agent_and_round(sources: SourceServer) -> None:
     chosen = settings(**{"llm.prices": {"dear": DEAR.model_dump()}, "research.max_iterations": 2})
     with Ledger(None) as ledger:
-        report = (await followed(sandbox, Dear(), chosen, ledger=ledger, run_id="one"))[-1].data
+        report = (await followed(sources, Dear(), chosen, ledger=ledger, run_id="one"))[-1].data
         run, again = ledger.run("one"), await replay("one", ledger)
 
     assert {turn.agent for turn in report.usage} == {"literature", "trials", "mechanism", "judge", "report"}
@@ -182,23 +180,23 @@ async def test_the_account_adds_up_to_the_budget_by_agent_and_round(sandbox: San
     assert "| **total** | all |" in report.to_markdown()
 
 
-async def test_choosing_speakers_costs_too(sandbox: SandboxServer) -> None:
+async def test_choosing_speakers_costs_too(sources: SourceServer) -> None:
     all_read = {"research.max_iterations": 4, "research.max_results_per_tool": 50}
-    report = (await followed(sandbox, Vague(), settings(**all_read)))[-1].data
+    report = (await followed(sources, Vague(), settings(**all_read)))[-1].data
 
     assert [turn.iteration for turn in report.usage if turn.agent == OTHER_CALLS] == [None]
     assert sum(turn.tokens for turn in report.usage) == report.tokens_used
 
 
-async def test_without_a_price_the_account_says_tokens_only(sandbox: SandboxServer) -> None:
-    report = (await followed(sandbox, Dear(), settings(**{"research.max_iterations": 1})))[-1].data
+async def test_without_a_price_the_account_says_tokens_only(sources: SourceServer) -> None:
+    report = (await followed(sources, Dear(), settings(**{"research.max_iterations": 1})))[-1].data
 
     assert {turn.cost_usd for turn in report.usage} == {None}
     assert "The model's price is not known: tokens only." in report.to_markdown()
 
 
-async def test_the_baseline_analyst_has_no_account(sandbox: SandboxServer) -> None:
-    report = (await followed(sandbox, BaselineChatCompletionClient(), settings(**{"research.max_iterations": 1})))[
+async def test_the_baseline_analyst_has_no_account(sources: SourceServer) -> None:
+    report = (await followed(sources, BaselineChatCompletionClient(), settings(**{"research.max_iterations": 1})))[
         -1
     ].data
 
@@ -206,10 +204,10 @@ async def test_the_baseline_analyst_has_no_account(sandbox: SandboxServer) -> No
     assert "Tokens and cost" not in report.to_markdown()
 
 
-async def test_junk_is_asked_to_be_mended_a_bounded_number_of_times_and_paid_for(sandbox: SandboxServer) -> None:
+async def test_junk_is_asked_to_be_mended_a_bounded_number_of_times_and_paid_for(sources: SourceServer) -> None:
     client = Junk()
     chosen = settings(**{"research.max_iterations": 1, "llm.prices": {"junk": DEAR.model_dump()}})
-    report = (await followed(sandbox, client, chosen))[-1].data
+    report = (await followed(sources, client, chosen))[-1].data
 
     assert report.total_papers_reviewed
     mended, rest = divmod(client.calls - 3, ATTEMPTS)  # each specialist once, all else twice
@@ -222,9 +220,9 @@ async def test_junk_is_asked_to_be_mended_a_bounded_number_of_times_and_paid_for
     assert {turn.agent for turn in report.usage} == {"literature", "trials", "mechanism", "reading", "judge", "report"}
 
 
-async def test_a_model_that_dies_midway_leaves_the_rest_to_the_baseline(sandbox: SandboxServer) -> None:
+async def test_a_model_that_dies_midway_leaves_the_rest_to_the_baseline(sources: SourceServer) -> None:
     client = Mortal()
-    report = (await followed(sandbox, client, settings(**{"research.max_iterations": 2})))[-1].data
+    report = (await followed(sources, client, settings(**{"research.max_iterations": 2})))[-1].data
 
     assert report.references
     assert any("ConnectionError" in line for line in report.limitations)
@@ -255,11 +253,11 @@ async def test_a_clock_that_goes_on_after_the_warning_share_warns_at_once() -> N
     alarm.clear()
 
 
-async def test_a_budget_is_not_reset_by_a_replay(sandbox: SandboxServer) -> None:
+async def test_a_budget_is_not_reset_by_a_replay(sources: SourceServer) -> None:
     chosen = settings(**{"research.limits.max_tokens": 9000})
     client = Dear()
     with Ledger(None) as ledger:
-        events = await followed(sandbox, client, chosen, ledger=ledger, run_id="one")
+        events = await followed(sources, client, chosen, ledger=ledger, run_id="one")
         calls = client.calls
         again = await replay("one", ledger)
 

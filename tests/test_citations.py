@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,8 +10,9 @@ import pytest
 from autogen_core import CancellationToken
 from autogen_core.models import SystemMessage, UserMessage
 from builders import asked, record, scripted, verdict
-from faults.breakage import FaultySandbox
+from faults.breakage import FaultyServer
 from faults.plan import FaultPlan
+from recorded import publish
 from test_baseline import to_assess
 from test_europepmc import hit, page
 from test_pubmed import article, article_set
@@ -27,8 +29,6 @@ from willowbark.tools.http.endpoints import Endpoint, Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
-from willowbark.tools.sandbox.library import Library, Publication
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
 from willowbark.tools.sources.publications import MAX_CITATIONS
 from willowbark.tools.sources.studies.europepmc import EuropePMC
@@ -207,26 +207,34 @@ async def test_a_failure_of_europe_pmc_is_no_empty_list(reply: httpx.Response, e
         await europe_pmc(reply, entries("reference"))[0].citations("5")
 
 
-def published(number: int, title: str, abstract: str) -> Publication:
-    return Publication(pmid=str(number), title=title, abstract=abstract, topic="synthetic", provenance="Synthetic")
-
-
-LIBRARY = Library(
-    publications=(
-        published(11, "[SYNTHETIC] Timolol in migraine", "Timolol lowered attacks."),
-        published(12, "[SYNTHETIC] A later look", "It was looked at again."),
-        published(13, "[SYNTHETIC] An earlier one", "It was looked at first."),
-    ),
-    others={
-        "citations": ({"citing": "12", "cited": "11"}, {"citing": "11", "cited": "13"}, {"citing": "99", "cited": "11"})
-    },
+PAPERS = (
+    {"pmid": "11", "title": "[SYNTHETIC] Timolol in migraine", "abstract": "Timolol lowered attacks."},
+    {"pmid": "12", "title": "[SYNTHETIC] A later look", "abstract": "It was looked at again."},
+    {"pmid": "13", "title": "[SYNTHETIC] An earlier one", "abstract": "It was looked at first."},
 )
 
 
-async def followed(agent: Any, plan: FaultPlan | None = None) -> FindingsMessage:
+@pytest.fixture(scope="module")
+def replies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Replies of both sources on what cites the first paper, one of them unknown, and on what it cites."""
+    root = publish(tmp_path_factory.mktemp("replies"), *PAPERS)
+    lists = {"pubmed_pubmed_citedin": ("12", "99"), "pubmed_pubmed_refs": ("13",)}
+    links = ""
+    for name, pmids in lists.items():
+        listed = "".join(f"<Link><Id>{pmid}</Id></Link>" for pmid in pmids)
+        links += f"<LinkSetDb><LinkName>{name}</LinkName>{listed}</LinkSetDb>"
+    (root / "pubmed" / "elink.xml").write_text(f"<eLinkResult><LinkSet>{links}</LinkSet></eLinkResult>")
+    for kind, pmids in {"citation": ("12", "99"), "reference": ("13",)}.items():
+        entries_of = [{"id": pmid, "source": "MED", "title": "T"} for pmid in pmids]
+        data = {"hitCount": len(pmids), f"{kind}List": {kind: entries_of}}
+        (root / "europepmc" / f"{kind}s.json").write_text(json.dumps(data))
+    return root
+
+
+async def followed(agent: Any, replies: Path, plan: FaultPlan | None = None) -> FindingsMessage:
     """What the literature agent hands over where the judge asks for citations."""
-    with FaultySandbox(LIBRARY, plan or FaultPlan()) as server:
-        async with Transport(Endpoints.sandbox(server.url), policy=RetryPolicy(attempts=1)) as way:
+    with FaultyServer(plan, replies=replies) as server:
+        async with Transport(Endpoints.at(server.url), policy=RetryPolicy(attempts=1)) as way:
             agent.join(RunContext(way))
             search = {"closes": "More on it.", "specialist": "literature", "query": citations_query("11")}
             more = verdict(
@@ -237,8 +245,10 @@ async def followed(agent: Any, plan: FaultPlan | None = None) -> FindingsMessage
     return response.chat_message
 
 
-async def test_a_judge_that_asks_for_citations_gets_them_from_both_sources_and_nothing_else_is_asked() -> None:
-    found = (await followed(literature_agent(BaselineChatCompletionClient()))).content
+async def test_a_judge_that_asks_for_citations_gets_them_from_both_sources_and_nothing_else_is_asked(
+    replies: Path,
+) -> None:
+    found = (await followed(literature_agent(BaselineChatCompletionClient()), replies)).content
 
     assert [(each.source, each.asked, len(each.records)) for each in found.replies] == [
         ("pubmed", "citations of PMID 11", 2),
@@ -248,17 +258,17 @@ async def test_a_judge_that_asks_for_citations_gets_them_from_both_sources_and_n
     assert ways(merge(found.records)) == {"pmid:12": ["cites PMID 11"], "pmid:13": ["cited by PMID 11"]}
 
 
-async def test_in_a_run_on_a_language_model_it_is_asked_as_the_judge_wrote_it() -> None:
+async def test_in_a_run_on_a_language_model_it_is_asked_as_the_judge_wrote_it(replies: Path) -> None:
     agent = literature_agent(
         scripted("never asked"), fallback=BaselineChatCompletionClient(), reader=BaselineChatCompletionClient()
     )
 
-    assert len((await followed(agent)).content.records) == 4
+    assert len((await followed(agent, replies)).content.records) == 4
 
 
-async def test_a_source_that_is_down_costs_itself_alone() -> None:
+async def test_a_source_that_is_down_costs_itself_alone(replies: Path) -> None:
     found = (
-        await followed(literature_agent(BaselineChatCompletionClient()), FaultPlan(dead={"pubmed": "status"}))
+        await followed(literature_agent(BaselineChatCompletionClient()), replies, FaultPlan(dead={"pubmed": "status"}))
     ).content
 
     assert [each.status for each in found.replies] == [Status.UNAVAILABLE, Status.OK]
@@ -329,17 +339,3 @@ def test_not_in_the_first_round_and_not_where_no_record_decides_alone() -> None:
 def test_none_is_followed_twice_and_not_many_in_a_run() -> None:
     assert chased(trial(11), before=("citations of PMID 11",)) == []
     assert chased(trial(11), before=tuple(f"citations of PMID {n}" for n in range(50, 50 + MAX_CHASED))) == []
-
-
-def test_the_sandbox_answers_as_the_services_do_where_the_library_knows_no_citations() -> None:
-    with (
-        SandboxServer(Library(publications=LIBRARY.publications)) as server,
-        httpx.Client(base_url=server.url) as client,
-    ):
-        reply = client.get(
-            "/pubmed/elink.fcgi", params={"db": "pubmed", "dbfrom": "pubmed", "id": "11", "cmd": "neighbor"}
-        )
-        listed = client.get("/europepmc/MED/11/citations", params={"format": "json"})
-
-    assert "<LinkSet><DbFrom>pubmed</DbFrom><IdList><Id>11</Id></IdList></LinkSet>" in reply.text
-    assert (listed.json()["hitCount"], listed.json()["citationList"]) == (0, {"citation": []})

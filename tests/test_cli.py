@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faults.server import SourceServer
 from typer.testing import CliRunner, Result
 
 from willowbark import __version__
@@ -22,7 +23,6 @@ from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.doctor import describe_unused
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.registry import cards
-from willowbark.tools.sandbox.server import SandboxServer
 
 pytestmark = pytest.mark.whole
 
@@ -337,7 +337,7 @@ def test_a_source_without_its_key_is_one_line_and_nothing_is_asked(
 
 def test_the_doctor_asks_every_source_live(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("willowbark.teams.faces.doctor.LIVE_TIMEOUT_S", 120.0)
-    with SandboxServer() as server:
+    with SourceServer() as server:
         put_sources_at(monkeypatch, server.url)
         result = invoke("doctor", "--live")
 

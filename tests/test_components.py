@@ -12,18 +12,18 @@ from autogen_core import ComponentModel
 from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import BaseTool, FunctionTool
 from builders import QUESTION
+from faults.server import SourceServer
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.components import VARIABLE, allow_in_autogen, load_component
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.errors import UsageError
-from willowbark.tools.sandbox.server import SandboxServer
 
 
 @pytest.fixture(scope="module")
-def sandbox() -> Iterator[SandboxServer]:
-    with SandboxServer() as server:
+def sources() -> Iterator[SourceServer]:
+    with SourceServer() as server:
         yield server
 
 
@@ -51,7 +51,7 @@ EXPORTED = json.loads((Path(__file__).parent / "cases" / "exported_teams.json").
 
 @pytest.mark.parametrize("form", EXPORTED)
 async def test_a_team_that_was_exported_earlier_still_loads_and_runs(
-    form: str, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+    form: str, sources: SourceServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files as version 0.1.0 wrote them: tools in agents, in workbenches, in a stock team."""
     monkeypatch.setenv("WILLOWBARK_LIBRARY__PATH", "bundled")

@@ -181,7 +181,6 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: st
 
 
 def test_variables_that_are_no_settings_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WILLOWBARK_SANDBOX_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("WILLOWBARK_DEBUG", "1")
 
     assert Settings.load() == Settings()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from autogen_agentchat.messages import TextMessage
 from builders import QUESTION, record
+from faults.server import SourceServer
 
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Dossier, Findings, FindingsMessage
@@ -20,7 +21,6 @@ from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.learned import LearnedReader
 from willowbark.tools.reading.reading import Reading
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import SourceReply, Status
 
 POOL = [
@@ -147,8 +147,8 @@ async def test_a_run_that_ends_leaves_nothing_under_way() -> None:
 
 async def test_what_was_checked_ahead_is_not_asked_again_and_says_the_same() -> None:
     log = ExchangeLog()
-    with SandboxServer() as server:
-        async with Transport(Endpoints.sandbox(server.url), recorder=log) as transport:
+    with SourceServer() as server:
+        async with Transport(Endpoints.at(server.url), recorder=log) as transport:
             run, alone = RunContext(transport), RunContext(transport)
             run.check_ahead(QUESTION, POOL)
             found = await run.checked(QUESTION, POOL)
@@ -164,8 +164,8 @@ async def test_what_was_checked_ahead_is_not_asked_again_and_says_the_same() -> 
 
 async def test_another_pool_is_checked_anew() -> None:
     log = ExchangeLog()
-    with SandboxServer() as server:
-        async with Transport(Endpoints.sandbox(server.url), recorder=log) as transport:
+    with SourceServer() as server:
+        async with Transport(Endpoints.at(server.url), recorder=log) as transport:
             run = RunContext(transport)
             run.check_ahead(QUESTION, POOL[:1])
             pool, _ = await run.checked(QUESTION, POOL)
@@ -175,8 +175,8 @@ async def test_another_pool_is_checked_anew() -> None:
 
 
 async def test_a_check_that_was_cut_short_is_made_anew() -> None:
-    with SandboxServer(latency_s=0.5) as server:
-        async with Transport(Endpoints.sandbox(server.url)) as transport:
+    with SourceServer(latency_s=0.5) as server:
+        async with Transport(Endpoints.at(server.url)) as transport:
             run = RunContext(transport)
             run.check_ahead(QUESTION, POOL)
             await asyncio.sleep(0.2)

@@ -4,16 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-from faults.breakage import FaultySandbox
-from faults.plan import Fault, FaultPlan
+from faults.replies import answer, asked_by
 from hypothesis import given
 from hypothesis import strategies as st
-from trust_sample import CLEAN_DOI, LIBRARY, NOTICES, RETRACTED_DOI, SILENT_DOI, transport
+from recorded import DOWN, recorded
+from trust_sample import CLEAN_DOI, RETRACTED_DOI, SILENT_DOI
 
 from willowbark.tools.errors import SearchError, SourceRefused, UnreadableReply
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.sources.studies.crossref import DOIS_PER_REQUEST, Notice, parse_work, parse_works, updates
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "crossref"
@@ -24,63 +24,59 @@ def work(*notices: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 async def test_a_retraction_is_found_with_its_notice_date_and_who_says_so() -> None:
-    with SandboxServer(LIBRARY) as server:
-        async with transport(server) as way:
-            found = await updates([RETRACTED_DOI.upper()], way)
+    async with recorded() as way:
+        said = (await updates([RETRACTED_DOI.upper()], way))[RETRACTED_DOI]
 
-    said = found[RETRACTED_DOI]
     assert said.retracted
     assert said.notices[-1] == Notice("retraction", "10.1016/s0140-6736(10)60175-4", "2010-02-06", "retraction-watch")
     assert [notice.kind for notice in said.notices] == ["correction", "retraction"]
 
 
 async def test_a_work_without_notices_is_there_and_one_that_crossref_does_not_know_is_not() -> None:
-    with SandboxServer(LIBRARY) as server:
-        async with transport(server) as way:
-            found = await updates([CLEAN_DOI, SILENT_DOI, "no doi"], way)
+    async with recorded() as way:
+        found = await updates([CLEAN_DOI, SILENT_DOI, "no doi"], way)
 
     assert set(found) == {CLEAN_DOI}
     assert found[CLEAN_DOI].notices == ()
 
 
-async def test_many_works_take_few_requests() -> None:
-    dois = [CLEAN_DOI, *(f"10.5555/none.{i}" for i in range(2 * DOIS_PER_REQUEST))]
-    with SandboxServer(LIBRARY) as server:
-        async with transport(server) as way:
-            found = await updates(dois, way)
+async def test_many_works_take_few_requests_and_name_the_address_where_there_is_one() -> None:
+    seen, dois = list[httpx.Request](), [CLEAN_DOI, *(f"10.5555/none.{i}" for i in range(2 * DOIS_PER_REQUEST))]
+    async with recorded(seen=seen) as way:
+        way.endpoints = way.endpoints.model_copy(update={"email": "someone@example.org"})
+        assert set(await updates(dois, way)) == {CLEAN_DOI}
 
-        assert set(found) == {CLEAN_DOI}
-        assert len(server.requests) == 3
+    assert [request.url.params["mailto"] for request in seen] == ["someone@example.org"] * 3
 
 
 async def test_a_doi_with_a_comma_is_asked_about_alone() -> None:
-    with SandboxServer(LIBRARY) as server:
-        async with transport(server) as way:
-            assert await updates(["10.5555/a,b", "10.5555/../x,y"], way) == {}
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as way:
+        assert await updates(["10.5555/a,b", "10.5555/../x,y"], way) == {}
 
-        assert [request.path for request in server.requests] == ["works/10.5555/a,b"]
+    assert [request.url.path for request in seen] == ["/crossref/works/10.5555/a,b"]
 
 
 async def test_a_refused_batch_is_cut_until_the_culprit_is_alone() -> None:
-    faults = FaultPlan(faults=(Fault(kind="status", status=400, times=1, source="crossref"),))
-    with FaultySandbox(LIBRARY, faults) as server:
-        async with transport(server) as way:
-            assert set(await updates([CLEAN_DOI, RETRACTED_DOI], way)) == {CLEAN_DOI, RETRACTED_DOI}
+    refused_once = iter([httpx.Response(400)])
+
+    def first(request: httpx.Request) -> httpx.Response:
+        if (refusal := next(refused_once, None)) is not None:
+            return refusal
+        found = answer(asked_by("GET", request.url.path, request.url.query.decode(), b""))
+        return httpx.Response(found.status, content=found.body)
+
+    async with recorded({"crossref/*": first}) as way:
+        assert set(await updates([CLEAN_DOI, RETRACTED_DOI], way)) == {CLEAN_DOI, RETRACTED_DOI}
+    async with recorded({"crossref/works": httpx.Response(400)}) as way:
+        with pytest.raises(SourceRefused):
+            await updates([CLEAN_DOI, RETRACTED_DOI], way)
 
 
 async def test_crossref_being_down_is_no_clean_record() -> None:
-    with FaultySandbox(LIBRARY, FaultPlan(dead={"crossref": "status"})) as server:
-        async with transport(server) as way:
-            with pytest.raises(SearchError):
-                await updates([CLEAN_DOI], way)
-
-
-async def test_a_refusal_of_everything_is_raised() -> None:
-    faults = FaultPlan(faults=(Fault(kind="status", status=400, source="crossref"),))
-    with FaultySandbox(LIBRARY, faults) as server:
-        async with transport(server) as way:
-            with pytest.raises(SourceRefused):
-                await updates([CLEAN_DOI, RETRACTED_DOI], way)
+    async with recorded({"crossref/*": DOWN}) as way:
+        with pytest.raises(SearchError):
+            await updates([CLEAN_DOI], way)
 
 
 def test_who_names_an_address_may_ask_more_often() -> None:
@@ -88,18 +84,9 @@ def test_who_names_an_address_may_ask_more_often() -> None:
     assert Endpoints.public({"NCBI_EMAIL": "someone@example.org"})["crossref"].per_second == 3
 
 
-async def test_the_address_goes_with_the_request_where_there_is_one() -> None:
-    with SandboxServer(LIBRARY) as server:
-        async with transport(server) as way:
-            way.endpoints = way.endpoints.model_copy(update={"email": "someone@example.org"})
-            await updates([CLEAN_DOI], way)
-
-        assert "mailto=someone%40example.org" in server.requests[0].query
-
-
 def test_a_work_that_was_reinstated_is_not_retracted() -> None:
-    back = {"type": "reinstatement", "updated": {"date-parts": [[2012]]}}
-    said = parse_work(work(back, *NOTICES))
+    notice = {"type": "retraction", "updated": {"date-parts": [[2010, 2, 6]]}}
+    said = parse_work(work({"type": "reinstatement", "updated": {"date-parts": [[2012]]}}, notice))
 
     assert said is not None
     assert not said.retracted

@@ -6,28 +6,15 @@ from typing import Any
 
 import httpx
 import pytest
+from recorded import answering, recorded
 
 from willowbark.agents.report.forms.links import safe_url
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
 from willowbark.tools.sources.labels.drugsfda import DrugsFDA, parse_approval
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_openfda"
 NO_MATCH = {"error": {"code": "NOT_FOUND", "message": "No matches found!"}}
-
-
-def answering(answer: httpx.Response) -> DrugsFDA:
-    def send(request: httpx.Request) -> httpx.Response:
-        return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
-
-    wires = {"httpx": HttpxWire(httpx.MockTransport(send))}
-    policy = RetryPolicy(attempts=1)
-    return DrugsFDA(Transport(Endpoints.public({}), policy=policy, limiter=RateLimiter(None), wires=wires))
 
 
 def application(
@@ -43,17 +30,16 @@ def application(
 
 
 async def test_approvals_of_many_drugs_are_had_in_one_request() -> None:
-    log = ExchangeLog()
-    with SandboxServer() as server:
-        async with Transport(Endpoints.sandbox(server.url), recorder=log) as transport:
-            found = await DrugsFDA(transport).look_up("propranolol", "topiramate", "losartan")
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as transport:
+        found = await DrugsFDA(transport).look_up("propranolol", "topiramate", "losartan")
 
     assert {r.metadata["drug"]: r.metadata["first_approved"] for r in found.records} == {
         "propranolol": "1967-11-13",
         "topiramate": "1996-12-24",
         "losartan": "1995-04-14",
     }
-    assert len(log.exchanges) == 1
+    assert len(seen) == 1
     assert all(safe_url(record.citation.url) == record.citation.url for record in found.records)
 
 
@@ -77,7 +63,7 @@ def test_the_earliest_approval_of_the_drug_alone_counts() -> None:
 
 
 async def test_a_drug_without_a_reference_product_is_a_true_zero() -> None:
-    found = await answering(httpx.Response(404, json=NO_MATCH)).find("propranolol")
+    found = await answering(DrugsFDA, httpx.Response(404, json=NO_MATCH)).find("propranolol")
 
     assert (found.status, found.records) == (Status.EMPTY, [])
     assert found.warnings == ["no reference product holds 'propranolol'"]
@@ -97,13 +83,13 @@ async def test_no_failure_looks_like_a_drug_that_was_never_approved(
     answer: httpx.Response, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        await answering(answer).find("propranolol")
+        await answering(DrugsFDA, answer).find("propranolol")
 
 
 @pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/biomcp_openfda is not beside this clone")
 async def test_real_replies_are_read() -> None:
     [path] = REPLIES.rglob("*drugsfda_imatinib_20260811.json")
-    found = await answering(httpx.Response(200, json=json.loads(path.read_text()))).find("imatinib")
+    found = await answering(DrugsFDA, httpx.Response(200, json=json.loads(path.read_text()))).find("imatinib")
 
     assert found.records[0].metadata["first_approved"] == "2003-04-18"
     assert found.records[0].metadata["applications"][0]["number"] == "NDA021588"

@@ -5,18 +5,19 @@ from pathlib import Path
 
 import pytest
 from builders import record
-from faults.breakage import FaultySandbox
+from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
-from trust_sample import ARTICLE_XML, LIBRARY, transport
+from faults.server import SourceServer
+from trust_sample import transport
 
 from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.works.fulltext import extended, read_full_texts
 from willowbark.tools.works.jats import MAX_SECTION_CHARS, MAX_XML_BYTES, FullText, parse_full_text
 from willowbark.tools.works.sections import licence_of, places, section_of
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"
+ARTICLE = Path(__file__).parent / "replies" / "europepmc" / "PMC99999951.xml"
 real = pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies is not beside this clone")
 
 
@@ -34,7 +35,7 @@ def section(title: str, *paragraphs: str, kind: str = "") -> str:
 
 
 async def test_results_and_limitations_stand_beside_the_abstract_with_place_and_licence() -> None:
-    with SandboxServer(LIBRARY) as server:
+    with SourceServer() as server:
         async with transport(server) as way:
             [read] = await read_full_texts([paper()], way)
 
@@ -51,7 +52,7 @@ async def test_results_and_limitations_stand_beside_the_abstract_with_place_and_
 
 
 async def test_a_quote_is_told_by_the_section_it_stands_in() -> None:
-    with SandboxServer(LIBRARY) as server:
+    with SourceServer() as server:
         async with transport(server) as way:
             [read] = await read_full_texts([paper()], way)
 
@@ -119,7 +120,7 @@ def test_what_a_full_text_says_to_machines_is_left_out_and_noted() -> None:
 
 
 async def test_retracted_papers_are_not_asked_for() -> None:
-    with SandboxServer(LIBRARY) as server:
+    with SourceServer() as server:
         async with transport(server) as way:
             [read] = await read_full_texts([paper(retracted=True)], way)
 
@@ -128,7 +129,7 @@ async def test_retracted_papers_are_not_asked_for() -> None:
 
 
 async def test_reading_twice_asks_once_and_changes_nothing() -> None:
-    with SandboxServer(LIBRARY) as server:
+    with SourceServer() as server:
         async with transport(server) as way:
             once = await read_full_texts([paper()], way)
             assert await read_full_texts(once, way) == once
@@ -138,7 +139,7 @@ async def test_reading_twice_asks_once_and_changes_nothing() -> None:
 
 async def test_no_more_than_the_limit_are_asked_for_and_closed_ones_not_at_all() -> None:
     pool = [paper(None), paper(is_open_access=False), paper(), paper("PMC99999952")]
-    with SandboxServer(LIBRARY) as server:
+    with SourceServer() as server:
         async with transport(server) as way:
             read = await read_full_texts(pool, way, 1)
 
@@ -159,7 +160,7 @@ async def test_no_more_than_the_limit_are_asked_for_and_closed_ones_not_at_all()
 async def test_a_text_that_can_not_be_had_is_named_and_the_record_stays(faults: FaultPlan, reason: str) -> None:
     given = paper("PMC99999952")
     deadline_s = 0.5 if any(fault.kind == "hang" for fault in faults.faults) else 60
-    with FaultySandbox(LIBRARY, faults) as server:
+    with FaultyServer(faults) as server:
         async with transport(server) as way:
             [read] = await read_full_texts([given], way, deadline_s=deadline_s)
 
@@ -216,7 +217,7 @@ EXTERNAL = '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><article><body
 @pytest.mark.parametrize(
     "xml",
     [
-        ARTICLE_XML.encode()[:-200],
+        ARTICLE.read_text(encoding="utf-8").encode()[:-200],
         b"",
         b"<html></html>",
         BOMB.encode(),

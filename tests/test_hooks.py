@@ -11,7 +11,7 @@ import pytest
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import CreateResult, RequestUsage
 from builders import QUESTION, asked, reply, scripted
-from faults.breakage import FaultySandbox
+from faults.breakage import FaultyServer
 from faults.plan import FaultPlan
 from pydantic import BaseModel
 
@@ -44,8 +44,8 @@ TURN = TurnTaken("judge", 1, "Round 1: continue", 100, 10)
 
 @pytest.fixture
 def endpoints() -> Iterator[Endpoints]:
-    with FaultySandbox(faults=FaultPlan(dead={"chembl": "reset"})) as server:
-        yield Endpoints.sandbox(server.url)
+    with FaultyServer(faults=FaultPlan(dead={"chembl": "reset"})) as server:
+        yield Endpoints.at(server.url)
 
 
 async def test_a_run_tells_of_every_tool_turn_and_report(

@@ -1,17 +1,18 @@
 """Preprints and their articles: identifiers prove, likeness only proposes."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from faults.breakage import FaultySandbox
+from faults.breakage import FaultyServer
 from faults.plan import FaultPlan
+from faults.server import SourceServer
 from hypothesis import given
 from hypothesis import strategies as st
-from trust_sample import LIBRARY, PREPRINT_DOI, PUBLISHED_DOI, transport
+from recorded import publish
+from trust_sample import PREPRINT_DOI, PUBLISHED_DOI, transport
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.sandbox.library import Publication
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.works.identity import propose, published_articles, resolve, title_score
 from willowbark.tools.works.versions import settle
 
@@ -85,7 +86,7 @@ def test_a_proposal_needs_title_and_author(title: str, authors: tuple[str, ...],
 
 async def test_what_biorxiv_says_settles_it() -> None:
     pool = [preprint(doi=PREPRINT_DOI), article(doi=PUBLISHED_DOI)]
-    with SandboxServer(LIBRARY) as server:
+    with SourceServer() as server:
         async with transport(server) as way:
             resolved = await resolve(pool, way)
 
@@ -96,7 +97,7 @@ async def test_what_biorxiv_says_settles_it() -> None:
 async def test_likely_preprints_are_asked_about_first_and_no_more_than_the_limit() -> None:
     other = preprint(2, "On something else", doi="10.1101/2021.03.23.21254186")
     pool = [other, preprint(doi=PREPRINT_DOI), article()]
-    with SandboxServer(LIBRARY) as server:
+    with SourceServer() as server:
         async with transport(server) as way:
             resolved = await resolve(pool, way, 1)
 
@@ -106,7 +107,7 @@ async def test_likely_preprints_are_asked_about_first_and_no_more_than_the_limit
 
 async def test_a_failure_is_kept_as_such_and_the_pool_stays_whole() -> None:
     pool = [preprint(doi=PREPRINT_DOI), article(doi=PUBLISHED_DOI)]
-    with FaultySandbox(LIBRARY, FaultPlan(dead={"biorxiv": "status"})) as server:
+    with FaultyServer(FaultPlan(dead={"biorxiv": "status"})) as server:
         async with transport(server) as way:
             resolved = await resolve(pool, way)
 
@@ -128,15 +129,10 @@ def test_notices_and_trials_are_proposed_with_nothing() -> None:
     assert propose([article(1), article(2, kind="notice"), article(3, nct_id="NCT00000001")]) == []
 
 
-PUBLISHED = Publication(
-    pmid="99999977", doi=PUBLISHED_DOI, title="Placebinol, published", topic="synthetic", provenance="Synthetic"
-)
-
-
-async def test_the_article_that_a_preprint_became_is_fetched_where_the_pool_lacks_it() -> None:
-    library = LIBRARY.model_copy(update={"publications": (*LIBRARY.publications, PUBLISHED)})
+async def test_the_article_that_a_preprint_became_is_fetched_where_the_pool_lacks_it(tmp_path: Path) -> None:
+    replies = publish(tmp_path, {"pmid": "99999977", "doi": PUBLISHED_DOI, "title": "Placebinol, published"})
     waiting = preprint(doi=PREPRINT_DOI, published_version=PUBLISHED_DOI).model_copy(update={"relevance": 0.5})
-    with SandboxServer(library) as server:
+    with SourceServer(replies=replies) as server:
         async with transport(server) as way:
             [found] = await published_articles([waiting], [waiting], way)
             assert await published_articles([waiting], [waiting, found], way) == []
@@ -148,7 +144,7 @@ async def test_the_article_that_a_preprint_became_is_fetched_where_the_pool_lack
 
 async def test_an_article_that_can_not_be_fetched_leaves_the_preprint_as_it_is() -> None:
     waiting = preprint(doi=PREPRINT_DOI, published_version=PUBLISHED_DOI)
-    with FaultySandbox(LIBRARY, FaultPlan(dead={"europepmc": "status"})) as server:
+    with FaultyServer(FaultPlan(dead={"europepmc": "status"})) as server:
         async with transport(server) as way:
             assert await published_articles([waiting], [waiting], way) == []
 

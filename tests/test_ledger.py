@@ -20,8 +20,9 @@ import pytest
 from autogen_agentchat.messages import TextMessage
 from autogen_core.models import RequestUsage
 from builders import QUESTION
-from faults.breakage import FaultySandbox
+from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
+from faults.server import SourceServer
 from pydantic import BaseModel, SecretStr
 from unprivileged import read_only_folder
 
@@ -33,7 +34,6 @@ from willowbark.tools.errors import SourceRefused, SourceUnavailable
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Exchange
 from willowbark.tools.http.wire import WireReply
-from willowbark.tools.sandbox.server import SandboxServer
 
 CANARY = "canary0123456789abcdef"
 MODEL = Model("baseline", "baseline", {})
@@ -46,8 +46,8 @@ class Ended(BaseModel):
 
 
 @pytest.fixture(scope="module")
-def sandbox() -> Iterator[SandboxServer]:
-    with SandboxServer() as server:
+def sources() -> Iterator[SourceServer]:
+    with SourceServer() as server:
         yield server
 
 
@@ -74,21 +74,21 @@ def exchange(body: bytes = b"{}", error: str | None = None, status: int = 200) -
 # --- what it keeps ---
 
 
-async def test_a_run_is_listed_with_what_it_took(sandbox: SandboxServer, path: Path) -> None:
-    before = len(sandbox.requests)
+async def test_a_run_is_listed_with_what_it_took(sources: SourceServer, path: Path) -> None:
+    before = len(sources.requests)
     with Ledger(path) as ledger:
-        endpoints = Endpoints.sandbox(sandbox.url)
+        endpoints = Endpoints.at(sources.url)
         report = await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
         (run,) = ledger.runs()
 
         assert (run.run_id, run.status, run.stop_reason, run.rounds) == ("one", "complete", report.stop_reason, 1)
-        assert run.requests == len(sandbox.requests) - before
+        assert run.requests == len(sources.requests) - before
         assert (run.tokens, run.cost_usd) == (report.tokens_used, 0.0)
         assert ledger.report("one") == json.loads(report.to_json())
 
 
-async def test_a_path_is_opened_for_the_run_and_closed_after_it(sandbox: SandboxServer, path: Path) -> None:
-    await research(QUESTION, settings=settings(), endpoints=Endpoints.sandbox(sandbox.url), ledger=path)
+async def test_a_path_is_opened_for_the_run_and_closed_after_it(sources: SourceServer, path: Path) -> None:
+    await research(QUESTION, settings=settings(), endpoints=Endpoints.at(sources.url), ledger=path)
     assert [file.name for file in path.parent.iterdir() if file.is_file()] == ["ledger.db"]
 
 
@@ -126,8 +126,8 @@ def test_replaying_what_is_not_there_fails_instead_of_asking(path: Path) -> None
 
 @pytest.mark.parametrize(("fresh", "asked_again"), [(False, False), (True, True)], ids=["reused", "fresh"])
 async def test_what_another_run_asked_lately_is_not_asked_again(path: Path, fresh: bool, asked_again: bool) -> None:
-    with SandboxServer() as server:
-        public = Endpoints.sandbox(server.url).model_copy(update={"is_public": True})
+    with SourceServer() as server:
+        public = Endpoints.at(server.url).model_copy(update={"is_public": True})
         await research(QUESTION, settings=settings(), endpoints=public, ledger=path)
         before = len(server.requests)
         await research(QUESTION, settings=settings(), endpoints=public, ledger=path, fresh=fresh, run_id="two")
@@ -269,10 +269,8 @@ def test_a_run_id_is_given_once(path: Path) -> None:
         "UPDATE run SET settings = x'00'",
     ],
 )
-async def test_contents_that_are_not_what_was_written_are_refused(
-    edit: str, sandbox: SandboxServer, path: Path
-) -> None:
-    endpoints = Endpoints.sandbox(sandbox.url)
+async def test_contents_that_are_not_what_was_written_are_refused(edit: str, sources: SourceServer, path: Path) -> None:
+    endpoints = Endpoints.at(sources.url)
     with Ledger(path) as ledger:
         await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
         ledger._database.connection.execute("UPDATE run SET status = 'cancelled'")
@@ -292,9 +290,9 @@ class Evil:
 
 
 @pytest.mark.parametrize("place", ["model_call SET answer", "turn SET message", "run SET report"])
-async def test_a_pickle_is_refused_and_never_opened(place: str, sandbox: SandboxServer, path: Path) -> None:
+async def test_a_pickle_is_refused_and_never_opened(place: str, sources: SourceServer, path: Path) -> None:
     evil = zlib.compress(pickle.dumps(Evil(path.with_name("opened"))))
-    endpoints = Endpoints.sandbox(sandbox.url)
+    endpoints = Endpoints.at(sources.url)
     with Ledger(path) as ledger:
         await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
         ledger._database.connection.execute(f"UPDATE {place} = ?", (evil,))
@@ -304,8 +302,8 @@ async def test_a_pickle_is_refused_and_never_opened(place: str, sandbox: Sandbox
     assert not path.with_name("opened").exists()
 
 
-def test_a_damaged_file_is_told_and_left_as_it_is(sandbox: SandboxServer, path: Path) -> None:
-    endpoints = Endpoints.sandbox(sandbox.url)
+def test_a_damaged_file_is_told_and_left_as_it_is(sources: SourceServer, path: Path) -> None:
+    endpoints = Endpoints.at(sources.url)
     with Ledger(path) as ledger:
         asyncio.run(research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one"))
         ledger._database.connection.execute("UPDATE run SET status = 'cancelled'")
@@ -393,8 +391,8 @@ def test_a_locked_ledger_says_so(path: Path) -> None:
 # --- when it can no longer be written ---
 
 
-async def test_a_full_disk_ends_the_run_in_words_and_loses_nothing(sandbox: SandboxServer, path: Path) -> None:
-    endpoints = Endpoints.sandbox(sandbox.url)
+async def test_a_full_disk_ends_the_run_in_words_and_loses_nothing(sources: SourceServer, path: Path) -> None:
+    endpoints = Endpoints.at(sources.url)
     with Ledger(path) as ledger:
         pages = ledger._database.connection.execute("PRAGMA page_count").fetchone()[0]
         ledger._database.connection.execute(f"PRAGMA max_page_count={pages + 5}")
@@ -410,10 +408,8 @@ async def test_a_full_disk_ends_the_run_in_words_and_loses_nothing(sandbox: Sand
         assert report.stop_reason == "max_iterations_reached"
 
 
-async def test_a_disk_that_is_full_at_the_very_end_is_told_beside_the_report(
-    sandbox: SandboxServer, path: Path
-) -> None:
-    endpoints = Endpoints.sandbox(sandbox.url)
+async def test_a_disk_that_is_full_at_the_very_end_is_told_beside_the_report(sources: SourceServer, path: Path) -> None:
+    endpoints = Endpoints.at(sources.url)
     events = []
     with Ledger(path) as ledger:
         async for event in research_stream(
@@ -437,8 +433,8 @@ def fill(database: sqlite3.Connection) -> None:
     database.execute(f"PRAGMA max_page_count={database.execute('PRAGMA page_count').fetchone()[0]}")
 
 
-async def test_a_ledger_that_another_program_locks_ends_the_run_in_words(sandbox: SandboxServer, path: Path) -> None:
-    endpoints = Endpoints.sandbox(sandbox.url)
+async def test_a_ledger_that_another_program_locks_ends_the_run_in_words(sources: SourceServer, path: Path) -> None:
+    endpoints = Endpoints.at(sources.url)
     with Ledger(path, busy_timeout_s=0.05) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as other:
         stream = research_stream(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
         events = []
@@ -478,8 +474,8 @@ async def test_text_that_no_database_takes_ends_in_words(path: Path) -> None:
 async def test_a_key_is_nowhere_in_the_ledger(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCBI_API_KEY", CANARY)
     refused = FaultPlan(faults=(Fault(kind="status", status=429, source="pubmed", times=3),))
-    with FaultySandbox(faults=refused) as server:
-        endpoints = Endpoints.sandbox(server.url)
+    with FaultyServer(faults=refused) as server:
+        endpoints = Endpoints.at(server.url)
         pubmed = endpoints["pubmed"].model_copy(update={"key": SecretStr(CANARY)})
         keyed = endpoints.model_copy(update={"by_source": {**endpoints.by_source, "pubmed": pubmed}})
         await research(QUESTION, settings=settings(), endpoints=keyed, ledger=path)

@@ -1,25 +1,27 @@
 """The seeds' own question, offline: what failed is not told as help, and what labels warn of is shown."""
 
+from pathlib import Path
+
+import pytest
 import pytest_asyncio
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.run.research import research
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
 
+BUNDLED = Path(__file__).parent.parent / "tools" / "library" / "bundled"
 QUESTION = "Which existing drugs could treat Alzheimer's disease?"
 FAILED = {"rofecoxib", "naproxen", "semagacestat", "gantenerumab", "medroxyprogesterone", "estradiol", "scopolamine"}
 SETTINGS = Settings().overridden({"research.max_iterations": 3, "research.max_results_per_tool": 50})
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def report() -> ResearchReport:
-    library = Library.load()
-    own = [each for each in library.publications if each.topic == "Alzheimer_disease"]
-    with SandboxServer(library.model_copy(update={"publications": tuple(own)})) as server:
-        return await research(QUESTION, settings=SETTINGS, endpoints=Endpoints.sandbox(server.url))
+async def report(tmp_path_factory: pytest.TempPathFactory) -> ResearchReport:
+    folder = tmp_path_factory.mktemp("library")
+    for file in BUNDLED.glob("*.jsonl"):
+        if not file.name.startswith("publications_") or "alzheimer" in file.name:
+            (folder / file.name).symlink_to(file)
+    return await research(QUESTION, settings=SETTINGS, library=folder)
 
 
 def test_donepezil_is_told_to_help_and_nothing_is_called_well_supported(report: ResearchReport) -> None:

@@ -1,4 +1,4 @@
-"""The sandbox library's trials, mechanisms, diseases and odd publications hold checked facts of real records."""
+"""The bundled library's trials and odd publications hold checked facts of real records."""
 
 import gzip
 import json
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LIBRARY = ROOT / "tools" / "sandbox" / "library"
+LIBRARY = ROOT / "tools" / "library" / "bundled"
 SHARED = ROOT.parent / "shared" / "data"
 RUN = 8  # words in a row that would make a summary a copy
 
@@ -32,19 +32,6 @@ CONFIRMED_ON_A_REGISTRY_PAGE = {
     "NCT02630719",
 }
 """Trials of which the shared data holds nothing; each record's provenance says where its facts were read."""
-NOT_IN_MECHANISMS = {"Artificial tears", "AZD2693", "CS0159 (Linafexor)"}
-"""Trial drugs that are new compounds or no drug at all."""
-MECHANISM_KEYS = {
-    "name",
-    "synonyms",
-    "molecule_chembl_id",
-    "molecule_type",
-    "max_phase",
-    "first_approval",
-    "mechanisms",
-    "indications",
-    "provenance",
-}
 PUBLICATION_KEYS = {
     "pmid",
     "title",
@@ -73,15 +60,11 @@ def nct_id(trial: Record) -> str:
 
 
 TRIALS = read("trials.jsonl")
-MECHANISMS = read("mechanisms.jsonl")
-DISEASES = read("diseases.jsonl")
 PREPRINTS = read("publications_preprints.jsonl")
 WITHOUT_ABSTRACT = read("publications_without_abstract.jsonl")
 RETRACTED = read("publications_retracted.jsonl")
 
 each_trial = pytest.mark.parametrize("trial", TRIALS, ids=nct_id)
-each_drug = pytest.mark.parametrize("drug", MECHANISMS, ids=lambda drug: drug["name"])
-each_disease = pytest.mark.parametrize("disease", DISEASES, ids=lambda disease: disease["name"])
 needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="../shared/data is not beside this clone")
 
 
@@ -97,22 +80,6 @@ def shared_texts(folder: Path) -> Iterator[str]:
         if path.is_file():
             data = path.read_bytes()
             yield (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8", errors="ignore")
-
-
-def drugs_named(intervention: str) -> set[str]:
-    """Return the library's drugs that an intervention's name holds, by name or synonym."""
-    text = intervention.lower()
-    return {
-        drug["name"]
-        for drug in MECHANISMS
-        if any(re.search(rf"\b{re.escape(name.lower())}\b", text) for name in [drug["name"], *drug["synonyms"]])
-    }
-
-
-def medicines(trial: Record) -> list[str]:
-    interventions = trial["protocolSection"]["armsInterventionsModule"]["interventions"]
-    named = [i["name"] for i in interventions if i["type"] in {"DRUG", "BIOLOGICAL"}]
-    return [name for name in named if "placebo" not in name.lower() and name not in NOT_IN_MECHANISMS]
 
 
 def test_a_run_of_eight_words_is_found_across_case_and_punctuation() -> None:
@@ -205,78 +172,6 @@ def test_no_summary_repeats_eight_words_of_the_registry() -> None:
             copied |= {nct_id(study)} if ours[nct_id(study)] & runs(theirs) else set()
 
     assert copied == set()
-
-
-@each_trial
-def test_every_medicine_of_a_trial_is_a_drug_of_the_library(trial: Record) -> None:
-    assert {name: len(drugs_named(name)) for name in medicines(trial)} == dict.fromkeys(medicines(trial), 1)
-
-
-def test_no_drug_and_no_chembl_id_stands_twice() -> None:
-    names = [drug["name"] for drug in MECHANISMS]
-    chembl_ids = [drug["molecule_chembl_id"] for drug in MECHANISMS if drug["molecule_chembl_id"]]
-    synonyms = [name.lower() for drug in MECHANISMS for name in [drug["name"], *drug["synonyms"]]]
-
-    assert len(names) >= 34
-    assert len(set(names)) == len(names)
-    assert len(set(chembl_ids)) == len(chembl_ids)
-    assert len(set(synonyms)) == len(synonyms)
-
-
-@each_drug
-def test_a_drug_has_the_agreed_keys_and_well_formed_ids(drug: Record) -> None:
-    assert set(drug) == MECHANISM_KEYS
-    assert drug["name"] == drug["name"].upper()
-    assert drug["molecule_chembl_id"] is None or re.fullmatch(r"CHEMBL\d+", drug["molecule_chembl_id"])
-    assert drug["max_phase"] in {None, 1, 2, 3, 4}
-    for mechanism in drug["mechanisms"]:
-        assert all(re.fullmatch(r"R-HSA-\d+", pathway["id"]) and pathway["name"] for pathway in mechanism["pathways"])
-        assert mechanism["target_chembl_id"] is None or re.fullmatch(r"CHEMBL\d+", mechanism["target_chembl_id"])
-        assert all(re.fullmatch(r"[OPQ][0-9][A-Z0-9]{3}[0-9]", accession) for accession in mechanism["uniprot_ids"])
-        assert all(re.fullmatch(r"ENSG\d{11}", ensembl_id) for ensembl_id in mechanism["ensembl_ids"])
-        assert len(mechanism["ensembl_ids"]) <= len(mechanism["gene_symbols"]) == len(mechanism["uniprot_ids"])
-
-
-@each_drug
-def test_an_id_left_null_is_named_as_not_confirmed(drug: Record) -> None:
-    assert ("not confirmed, left null" in drug["provenance"]) is (drug["molecule_chembl_id"] is None)
-
-
-@each_drug
-def test_an_indication_never_outranks_its_drug(drug: Record) -> None:
-    for indication in drug["indications"]:
-        assert indication["mesh_id"] is None or re.fullmatch(r"D\d{6}", indication["mesh_id"])
-        assert (indication["efo_id"] is None) is (indication["efo_term"] is None)
-        assert 1 <= indication["max_phase"] <= drug["max_phase"]
-
-
-def test_a_gene_has_the_same_ids_wherever_it_stands() -> None:
-    pairs: dict[str, set[str]] = {}
-    for drug in MECHANISMS:
-        for mechanism in drug["mechanisms"]:
-            for gene, accession in zip(mechanism["gene_symbols"], mechanism["uniprot_ids"], strict=True):
-                pairs.setdefault(gene, set()).add(accession)
-
-    assert {gene for gene, accessions in pairs.items() if len(accessions) != 1} == set()
-
-
-@each_disease
-def test_a_disease_lists_exactly_the_drugs_indicated_for_it(disease: Record) -> None:
-    expected = {
-        (drug["name"], drug["molecule_chembl_id"], indication["max_phase"])
-        for drug in MECHANISMS
-        for indication in drug["indications"]
-        if indication["efo_id"] == disease["id"]
-    }
-
-    assert re.fullmatch(r"(EFO|MONDO)_\d{7}", disease["id"])
-    assert {(d["name"], d["molecule_chembl_id"], d["max_phase"]) for d in disease["drugs"]} == expected
-
-
-def test_every_ontology_id_of_an_indication_has_its_disease() -> None:
-    used = {i["efo_id"]: i["efo_term"] for drug in MECHANISMS for i in drug["indications"] if i["efo_id"]}
-
-    assert used == {disease["id"]: disease["name"] for disease in DISEASES}
 
 
 def test_a_preprint_has_a_doi_and_no_pmid() -> None:

@@ -5,12 +5,8 @@ from typing import Any
 from builders import drug_record, record
 from hypothesis import given
 from hypothesis import strategies as st
-from trust_sample import transport
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
-from willowbark.tools.sources.studies.clinicaltrials import ClinicalTrials
 from willowbark.tools.works.linking import link
 
 
@@ -64,17 +60,6 @@ def test_links_of_another_pool_are_forgotten() -> None:
     alone = link([*link([trial(result_pmids=["1"]), record("1", "A paper")])][:1])
 
     assert "linked_papers" not in alone[0].metadata
-
-
-async def test_a_preprint_and_its_trial_of_the_bundled_library_are_joined() -> None:
-    library = Library.load()
-    preprint = next(each for each in library.publications if "NCT03194555" in each.nct_ids)
-    paper = record("1", preprint.title, preprint.abstract or "", nct_ids=preprint.nct_ids)
-    with SandboxServer(library) as server:
-        async with transport(server) as way:
-            [registered] = (await ClinicalTrials(way).trial("NCT03194555")).records
-
-    assert link([registered, paper])[0].metadata["linked_papers"] == [paper.key]
 
 
 POOLS = st.lists(

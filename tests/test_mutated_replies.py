@@ -1,6 +1,6 @@
 """Replies of the sources' own shape, broken in thousands of ways: an odd record costs itself, nothing ends untyped.
 
-What the sandbox answers is kept once, then handed out again with one place of it changed, by a seeded choice.
+What is recorded is handed out again with one place of it changed, by a seeded choice.
 """
 
 import asyncio
@@ -11,16 +11,13 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
 
+import httpx
 import pytest
+from faults.replies import answer, asked_by
+from recorded import recorded
 
 from willowbark.tools.errors import SearchError
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.transport import RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire, WireReply, WireRequest
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import source_class
 
@@ -45,62 +42,39 @@ ODD: tuple[Any, ...] = (
 )
 RECORDS = {"clinicaltrials": "studies", "europepmc": "result", "openfda": "results", "opentargets": "data"}
 """Under which name a reply holds records."""
-Kept = dict[str, WireReply]
+Kept = dict[str, bytes]
 
 
-def key_of(request: WireRequest) -> str:
+def key_of(request: httpx.Request) -> str:
     """What was asked, in a word."""
-    return json.dumps([urlsplit(request.url).path, dict(request.params), request.json, request.text], sort_keys=True)
+    return f"{request.url.raw_path.decode()} {request.content.decode()}"
 
 
-class Keeping:
-    """A wire that keeps what another one brings."""
+def found(name: str, bodies: Kept, kept: Kept | None = None) -> SourceReply:
+    """What a source gives for its query, with other bodies where there are any; `kept` gets those that were read."""
 
-    def __init__(self) -> None:
-        self.wire, self.kept = HttpxWire(), Kept()
+    def answered(request: httpx.Request) -> httpx.Response:
+        kind = request.headers.get("content-type", "")
+        reply = answer(asked_by(request.method, request.url.path, request.url.query.decode(), request.content, kind))
+        body = bodies.get(key_of(request), reply.body)
+        if kept is not None:
+            kept[key_of(request)] = body
+        return httpx.Response(reply.status, headers={"content-type": reply.kind}, content=body)
 
-    async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
-        found = await self.wire.send(request, timeout_s)
-        self.kept[key_of(request)] = found
-        return found
+    async def ask() -> SourceReply:
+        async with recorded({"*": answered}) as transport:
+            return await source_class(name)(transport).find(QUERIES[name], 5)
 
-    async def close(self) -> None:
-        await self.wire.close()
-
-
-class Again:
-    """A wire that hands out what was kept, with other bodies where there are any."""
-
-    def __init__(self, kept: Kept, bodies: dict[str, bytes]) -> None:
-        self.kept, self.bodies = kept, bodies
-
-    async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
-        key = key_of(request)
-        if key not in self.kept:
-            return WireReply(404, {"content-type": "application/json"}, b"{}")
-        known = self.kept[key]
-        return WireReply(known.status, known.headers, self.bodies.get(key, known.body))
-
-    async def close(self) -> None:
-        """There is nothing to close."""
-
-
-async def found(name: str, wire: Any, url: str = "http://127.0.0.1:1") -> SourceReply:
-    policy = RetryPolicy(attempts=1)
-    wires = {"httpx": wire, "requests": wire}
-    async with Transport(Endpoints.sandbox(url), policy=policy, limiter=RateLimiter(None), wires=wires) as transport:
-        return await source_class(name)(transport).find(QUERIES[name], 5)
+    return asyncio.run(ask())
 
 
 @cache
 def kept(name: str) -> tuple[Kept, int]:
     """A source's replies to its query, and how many records they hold."""
-    wire = Keeping()
-    with SandboxServer() as server:
-        reply = asyncio.run(found(name, wire, server.url))
-    again = asyncio.run(found(name, Again(wire.kept, {})))
-    assert len(again.records) == len(reply.records) > 1
-    return wire.kept, len(reply.records)
+    replies = Kept()
+    count = len(found(name, {}, replies).records)
+    assert count > 1
+    return replies, count
 
 
 def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -126,7 +100,7 @@ def mutated(data: Any, path: tuple[Any, ...], choice: random.Random) -> Any:
 def mutants(name: str) -> Iterator[tuple[str, dict[str, bytes], bool]]:
     """What was changed, the reply that holds it, and whether it lies within a record."""
     replies, choice = kept(name)[0], random.Random(f"mutants of {name}")
-    read = {key: json.loads(reply.body) for key, reply in replies.items() if reply.body[:1] in b"{["}
+    read = {key: json.loads(body) for key, body in replies.items() if body[:1] in b"{["}
     listed = {key: list(places(data)) for key, data in read.items()}
     for _ in range(MUTANTS):
         key = choice.choice(sorted(read))
@@ -139,35 +113,26 @@ def mutants(name: str) -> Iterator[tuple[str, dict[str, bytes], bool]]:
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_mutant_is_read_or_refused_and_costs_no_other_record(name: str) -> None:
-    replies, count = kept(name)
-
-    async def try_all() -> None:
-        for said, bodies, within in mutants(name):
-            try:
-                reply = await found(name, Again(replies, bodies))
-            except SearchError:
-                assert not within, said
-                continue
-            reply.model_dump_json()
-            assert len(reply.records) >= count - 1 or not within, said
-            assert len(reply.records) == count or not within or reply.warnings or name == "opentargets", said
-
-    asyncio.run(try_all())
+    _, count = kept(name)
+    for said, bodies, within in mutants(name):
+        try:
+            reply = found(name, bodies)
+        except SearchError:
+            assert not within, said
+            continue
+        reply.model_dump_json()
+        assert len(reply.records) >= count - 1 or not within, said
+        assert len(reply.records) == count or not within or reply.warnings or name == "opentargets", said
 
 
 def test_an_article_that_lacks_any_element_costs_no_other() -> None:
     replies, count = kept("pubmed")
-    [key] = [key for key, reply in replies.items() if reply.body[:1] == b"<"]
-    body = replies[key].body.decode()
+    [key] = [key for key, body in replies.items() if body[:1] == b"<"]
+    body = replies[key].decode()
     elements = [found.span() for found in re.finditer(r"<(\w+)[^>]*>[^<]*</\1>", body)]
     choice = random.Random("articles")
     changes: list[Callable[[str], str]] = [lambda _: "", lambda text: text * 2, lambda _: "<Odd a='1'>x</Odd>"]
-
-    async def try_all() -> None:
-        for _ in range(MUTANTS):
-            start, end = choice.choice(elements)
-            changed = body[:start] + choice.choice(changes)(body[start:end]) + body[end:]
-            reply = await found("pubmed", Again(replies, {key: changed.encode()}))
-            assert len(reply.records) >= count - 1, body[start:end]
-
-    asyncio.run(try_all())
+    for _ in range(MUTANTS):
+        start, end = choice.choice(elements)
+        changed = body[:start] + choice.choice(changes)(body[start:end]) + body[end:]
+        assert len(found("pubmed", {key: changed.encode()}).records) >= count - 1, body[start:end]

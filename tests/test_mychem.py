@@ -6,15 +6,11 @@ from typing import Any
 import httpx
 import pytest
 from autogen_core import CancellationToken
+from recorded import DOWN, answering, recorded
 
 from willowbark.agents.report.forms.links import safe_url
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire, WireReply, WireRequest
 from willowbark.tools.registry import offered
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.mychem import MyChem
 from willowbark.tools.toolbox import DrugArgs, GetMechanisms
@@ -22,42 +18,18 @@ from willowbark.tools.toolbox import DrugArgs, GetMechanisms
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_mychem"
 
 
-def answering(answer: httpx.Response) -> MyChem:
-    def send(request: httpx.Request) -> httpx.Response:
-        return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
-
-    wires = {"httpx": HttpxWire(httpx.MockTransport(send))}
-    policy = RetryPolicy(attempts=1)
-    return MyChem(Transport(Endpoints.public({}), policy=policy, limiter=RateLimiter(None), wires=wires))
-
-
-class WithoutChEMBL(HttpxWire):
-    """A wire on which ChEMBL is down."""
-
-    down = True
-
-    async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
-        if self.down and "/chembl/" in request.url:
-            return WireReply(500, {}, b"")
-        return await super().send(request, timeout_s)
-
-
 @pytest.mark.parametrize("down", [True, False])
 async def test_it_stands_in_for_chembl_and_is_not_asked_otherwise(down: bool) -> None:
-    wire, log = WithoutChEMBL(), ExchangeLog()
-    wire.down = down
-    with SandboxServer() as server:
-        endpoints, policy = Endpoints.sandbox(server.url), RetryPolicy(attempts=1)
-        wires = {"httpx": wire, "requests": wire}
-        async with Transport(endpoints, policy=policy, wires=wires, recorder=log) as transport:
-            tool = GetMechanisms()
-            tool.bind(transport, "mark")
-            replies = (await tool.run(DrugArgs(drugs=["propranolol", "nosuch"]), CancellationToken())).replies
+    seen = list[httpx.Request]()
+    async with recorded({"chembl/*": DOWN} if down else {}, seen) as transport:
+        tool = GetMechanisms()
+        tool.bind(transport, "mark")
+        replies = (await tool.run(DrugArgs(drugs=["propranolol", "nosuch"]), CancellationToken())).replies
 
     statuses = {reply.source: reply.status for reply in replies}
     assert statuses["chembl"] is (Status.UNAVAILABLE if down else Status.OK)
     assert ("mychem" in statuses) is down
-    assert ("mychem" in {each.source for each in log.exchanges}) is down
+    assert any(each.url.path.startswith("/mychem/") for each in seen) is down
     if down:
         [record] = next(reply.records for reply in replies if reply.source == "mychem")
         genes = [gene for each in record.metadata["mechanisms"] for gene in each.get("gene_symbols", ())]
@@ -73,14 +45,16 @@ async def test_salts_belong_to_the_drug_and_what_only_resembles_it_does_not() ->
         {"_id": "OTHER-1", "chembl": {"pref_name": "BROMADIOLONE", "drug_mechanisms": [{"target_name": "X"}]}},
         {"_id": "odd", "chembl": "text", "gtopdb": None},
     ]
-    [record] = (await answering(httpx.Response(200, json={"total": 4, "hits": hits})).look_up("warfarin")).records
+    [record] = (
+        await answering(MyChem, httpx.Response(200, json={"total": 4, "hits": hits})).look_up("warfarin")
+    ).records
 
     assert (record.metadata["chembl_id"], record.metadata["mechanisms"]) == ("CHEMBL1464", [{"target_name": "VKOR"}])
     assert record.citation.url == "https://mychem.info/v1/chem/PARENT-1"
 
 
 async def test_no_hit_is_a_true_zero() -> None:
-    found = await answering(httpx.Response(200, json={"total": 0, "hits": []})).look_up("nosuch")
+    found = await answering(MyChem, httpx.Response(200, json={"total": 0, "hits": []})).look_up("nosuch")
 
     assert (found.status, found.warnings) == (Status.EMPTY, ["no drug is named 'nosuch'"])
 
@@ -96,7 +70,7 @@ async def test_no_hit_is_a_true_zero() -> None:
 )
 async def test_no_failure_looks_like_no_drug(answer: httpx.Response, error: type[Exception]) -> None:
     with pytest.raises(error):
-        await answering(answer).look_up("warfarin")
+        await answering(MyChem, answer).look_up("warfarin")
 
 
 @pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/biomcp_mychem is not beside this clone")
@@ -111,7 +85,7 @@ async def test_no_failure_looks_like_no_drug(answer: httpx.Response, error: type
 )
 async def test_real_replies_are_read(drug: str, year: int | None, genes: list[str], actions: list[str]) -> None:
     [path] = REPLIES.rglob(f"*query_{drug}_get_20260811.json")
-    [record] = (await answering(httpx.Response(200, content=path.read_bytes())).look_up(drug)).records
+    [record] = (await answering(MyChem, httpx.Response(200, content=path.read_bytes())).look_up(drug)).records
 
     told = record.metadata.get("mechanisms", [])
     assert record.metadata.get("first_approval") == year

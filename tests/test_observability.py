@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from autogen_core.logging import LLMCallEvent
 from builders import QUESTION
-from faults.breakage import FaultySandbox
+from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
+from faults.server import SourceServer
+from recorded import recorded_papers
 from typer.testing import CliRunner, Result
 
 from willowbark.teams.config import Settings
@@ -20,8 +22,6 @@ from willowbark.teams.run.research import research_stream
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Exchange, ExchangeLog
-from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
 
 pytest.importorskip("opentelemetry.sdk", reason="traces need the extra `trace`")
 
@@ -34,13 +34,13 @@ QUICK = {"research.max_iterations": 1, "research.max_results_per_tool": 5}
 
 
 @pytest.fixture(scope="module")
-def sandbox() -> Iterator[SandboxServer]:
-    with SandboxServer() as server:
+def sources() -> Iterator[SourceServer]:
+    with SourceServer() as server:
         yield server
 
 
 @pytest.fixture
-def answered(sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Result, str]:
+def answered(sources: SourceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Result, str]:
     """`willowbark ask` with a trace, a log, and a key in the environment; the result, and the trace's text."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WILLOWBARK_LIBRARY__PATH", "bundled")
@@ -76,11 +76,11 @@ def test_the_judges_span_carries_its_verdict(answered: tuple[Result, str]) -> No
 
 def test_neither_trace_nor_log_holds_a_key_and_the_trace_no_text(answered: tuple[Result, str]) -> None:
     result, trace = answered
-    publications = [publication for publication in Library.load().publications if publication.abstract]
-    texts = [text for each in publications for text in (each.title, each.abstract[:40])]
+    papers = recorded_papers()
+    texts = [text for each in papers for text in (each["title"], each["abstract"][:40])]
 
     assert KEY not in trace + result.stderr
-    assert any(each.title in result.stdout for each in publications), "no record was read: the test says nothing"
+    assert any(each["title"] in result.stdout for each in papers), "no record was read: the test says nothing"
     assert not [text for text in (QUESTION, "migraine", *texts) if text in trace]
     assert not [text for text in texts if text in result.stderr]
 
@@ -95,8 +95,8 @@ def test_the_log_is_one_json_object_a_line_and_takes_the_progress_lines_place(an
     assert all(event["level"] and event["timestamp"] for event in events)
 
 
-async def test_events_and_report_are_the_same_with_spans_and_without(sandbox: SandboxServer) -> None:
-    settings, endpoints = Settings().overridden(QUICK), Endpoints.sandbox(sandbox.url)
+async def test_events_and_report_are_the_same_with_spans_and_without(sources: SourceServer) -> None:
+    settings, endpoints = Settings().overridden(QUICK), Endpoints.at(sources.url)
     plain = [event async for event in research_stream(QUESTION, settings=settings, endpoints=endpoints)]
     watched = traced(
         research_stream(QUESTION, settings=settings, endpoints=endpoints, recorder=span_recorder(ExchangeLog()))
@@ -109,9 +109,9 @@ async def test_events_and_report_are_the_same_with_spans_and_without(sandbox: Sa
 
 async def test_a_failed_request_is_a_span_with_an_error(tmp_path: Path) -> None:
     faults = FaultPlan(faults=[Fault(kind="status", status=500, source="chembl")])
-    with FaultySandbox(faults=faults) as server, trace_file(tmp_path / "t.jsonl"):
+    with FaultyServer(faults=faults) as server, trace_file(tmp_path / "t.jsonl"):
         settings = Settings().overridden({**QUICK, "research.max_iterations": 2})
-        endpoints = Endpoints.sandbox(server.url)
+        endpoints = Endpoints.at(server.url)
         events = research_stream(QUESTION, settings=settings, endpoints=endpoints, recorder=span_recorder())
         async for _ in traced(events):
             pass

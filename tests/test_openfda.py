@@ -7,17 +7,14 @@ from typing import Any
 
 import httpx
 import pytest
+from autogen_core import CancellationToken
+from recorded import answering, recorded
 
 from willowbark.agents.assessment import sources_breakdown
 from willowbark.agents.report.forms.links import safe_url
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.transport import RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.reading.screening import readable
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
 from willowbark.tools.sources.labels.openfda import MAX_SECTION, OpenFDA, parse_label
 from willowbark.tools.toolbox import FewDrugArgs, SourceTool
@@ -29,20 +26,8 @@ NO_MATCH = {"error": {"code": "NOT_FOUND", "message": "No matches found!"}}
 
 @pytest.fixture
 async def openfda() -> AsyncIterator[OpenFDA]:
-    with SandboxServer() as server:
-        async with Transport(Endpoints.sandbox(server.url)) as transport:
-            yield OpenFDA(transport)
-
-
-def answering(answer: httpx.Response, seen: list[httpx.Request] | None = None) -> OpenFDA:
-    def send(request: httpx.Request) -> httpx.Response:
-        if seen is not None:
-            seen.append(request)
-        return httpx.Response(answer.status_code, headers=answer.headers, stream=httpx.ByteStream(answer.content))
-
-    wires = {"httpx": HttpxWire(httpx.MockTransport(send))}
-    policy = RetryPolicy(attempts=2).scaled(0.01)
-    return OpenFDA(Transport(Endpoints.public({}), policy=policy, limiter=RateLimiter(None), wires=wires))
+    async with recorded() as transport:
+        yield OpenFDA(transport)
 
 
 def page(*labels: dict[str, Any]) -> httpx.Response:
@@ -79,7 +64,7 @@ async def test_a_condition_gives_the_labels_that_name_it(openfda: OpenFDA) -> No
 
 async def test_a_drug_without_a_label_is_a_true_zero_that_is_not_asked_for_again() -> None:
     seen: list[httpx.Request] = []
-    found = await answering(httpx.Response(404, json=NO_MATCH), seen).find("propranolol")
+    found = await answering(OpenFDA, httpx.Response(404, json=NO_MATCH), seen).find("propranolol")
 
     assert (found.status, found.total, found.records) == (Status.EMPTY, 0, [])
     assert found.warnings == ["no label is of 'propranolol'"]
@@ -101,7 +86,7 @@ async def test_a_drug_without_a_label_is_a_true_zero_that_is_not_asked_for_again
 )
 async def test_no_failure_looks_like_a_drug_without_a_label(answer: httpx.Response, error: type[Exception]) -> None:
     with pytest.raises(error):
-        await answering(answer).find("propranolol")
+        await answering(OpenFDA, answer).find("propranolol")
 
 
 async def test_the_label_of_the_drug_alone_comes_before_its_combinations_and_the_fullest_before_the_newest() -> None:
@@ -111,8 +96,8 @@ async def test_the_label_of_the_drug_alone_comes_before_its_combinations_and_the
         label(3, "PROPRANOLOL HYDROCHLORIDE", warnings=["W."]),
         {"openfda": {"generic_name": ["PROPRANOLOL"]}, "warnings": ["without a number"], "pregnancy": ["P."]},
     ]
-    found = await answering(page(*labels)).find("propranolol")
-    combined = await answering(page(labels[0])).find("propranolol")
+    found = await answering(OpenFDA, page(*labels)).find("propranolol")
+    combined = await answering(OpenFDA, page(labels[0])).find("propranolol")
 
     assert [record.metadata["set_id"][:8] for record in found.records] == ["00000003"]
     assert found.warnings == []
@@ -121,7 +106,7 @@ async def test_the_label_of_the_drug_alone_comes_before_its_combinations_and_the
 
 async def test_names_are_alternatives_and_syntax_in_them_is_none() -> None:
     seen: list[httpx.Request] = []
-    await answering(httpx.Response(404, json=NO_MATCH), seen).find('nosuch" (drug) [x]:y')
+    await answering(OpenFDA, httpx.Response(404, json=NO_MATCH), seen).find('nosuch" (drug) [x]:y')
 
     search = seen[0].url.params["search"]
     assert search.count('"') == 4
@@ -163,32 +148,24 @@ def test_orders_in_a_label_are_not_read() -> None:
     assert order not in readable(record).content
 
 
-async def test_the_tool_takes_a_drug_and_asks_once(openfda: OpenFDA) -> None:
-    tool = SourceTool("openfda")
-    tool.bind(openfda.transport, "m")
-    with SandboxServer() as server:
-        async with Transport(Endpoints.sandbox(server.url)) as transport:
-            tool.bind(transport, "m")
-            replies = await tool.run_json({"drugs": ["varenicline"]}, _token())
-        assert [request.path for request in server.requests] == ["drug/label.json"]
+async def test_the_tool_takes_a_drug_and_asks_once() -> None:
+    tool, seen = SourceTool("openfda"), list[httpx.Request]()
+    async with recorded(seen=seen) as transport:
+        tool.bind(transport, "m")
+        replies = await tool.run_json({"drugs": ["varenicline"]}, CancellationToken())
+    assert [request.url.path for request in seen] == ["/openfda/drug/label.json"]
 
     assert tool.name == "get_label"
     assert tool.args_type() is FewDrugArgs
     assert [record.metadata["drug"] for record in replies.replies[0].records] == ["varenicline"]
 
 
-def _token() -> Any:
-    from autogen_core import CancellationToken
-
-    return CancellationToken()
-
-
 @pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/biomcp_openfda is not beside this clone")
 async def test_real_replies_are_read() -> None:
     [labels] = REPLIES.rglob("*label_keytruda*.json")
     [nothing] = REPLIES.rglob("*510k_brca1*.json")
-    found = await answering(httpx.Response(200, json=json.loads(labels.read_text()))).find("pembrolizumab")
-    none = await answering(httpx.Response(404, json=json.loads(nothing.read_text()))).find("pembrolizumab")
+    found = await answering(OpenFDA, httpx.Response(200, json=json.loads(labels.read_text()))).find("pembrolizumab")
+    none = await answering(OpenFDA, httpx.Response(404, json=json.loads(nothing.read_text()))).find("pembrolizumab")
 
     assert found.status is Status.OK
     assert none.status is Status.EMPTY

@@ -3,6 +3,7 @@
 from builders import QUESTION
 from exports_sample import sample
 from posted_study import analysis, outcome, trial
+from recorded import recorded
 
 from willowbark.agents.report.content import PostedResult
 from willowbark.agents.report.findings import posted_lines
@@ -10,9 +11,6 @@ from willowbark.agents.report.tables import posted_results, trial_table
 from willowbark.teams.exports.html import as_html
 from willowbark.tools.appraisal import SeriousEvents
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import Transport
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.sources.studies.clinicaltrials import ClinicalTrials
 from willowbark.tools.sources.studies.pubmed import PubMed
 
@@ -74,20 +72,18 @@ def test_the_page_shows_posted_results_and_their_text_is_escaped() -> None:
     assert "<b>Abstinence</b>" not in page
 
 
-async def test_the_bundled_library_serves_trials_whose_posted_results_support_a_drug() -> None:
-    with SandboxServer() as server:
-        async with Transport(Endpoints.sandbox(server.url)) as way:
-            found = await ClinicalTrials(way).find("diabetic nephropathy", 20)
+async def test_posted_results_of_recorded_trials_support_a_drug() -> None:
+    async with recorded() as way:
+        found = await ClinicalTrials(way).find("diabetic nephropathy", 20)
 
     best = appraise_candidates(KIDNEYS, found.records)[0]
     assert best.drug == "finerenone"
     assert best.appraisal.supporting == ["nct:NCT01874431", "nct:NCT02540993", "nct:NCT02545049"]
 
 
-async def test_a_retracted_article_of_the_bundled_library_is_excluded() -> None:
-    with SandboxServer() as server:
-        async with Transport(Endpoints.sandbox(server.url)) as way:
-            found = await PubMed(way).find("valsartan AND microalbuminuria", 20)
+async def test_a_retracted_article_is_excluded() -> None:
+    async with recorded() as way:
+        found = await PubMed(way).find("valsartan AND microalbuminuria", 20)
 
     candidates = {c.drug: c.appraisal for c in appraise_candidates(KIDNEYS, found.records)}
     assert candidates["valsartan"].excluded == ["pmid:18716365"]

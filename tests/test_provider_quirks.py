@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from builders import QUESTION
+from faults.server import SourceServer
 from openai_server import Answer, OpenAIServer, refusal, rote
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
@@ -16,7 +17,6 @@ from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, Too
 from willowbark.teams.model_clients import close, model_client
 from willowbark.teams.run.research import research
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.server import SandboxServer
 
 pytestmark = [
     pytest.mark.whole,
@@ -192,12 +192,12 @@ TOLD = {
 
 
 @pytest.fixture(scope="module")
-def sandbox() -> Iterator[SandboxServer]:
-    with SandboxServer() as server:
+def sources() -> Iterator[SourceServer]:
+    with SourceServer() as server:
         yield server
 
 
-async def ran(answer: Callable[[Body], Said], sandbox: SandboxServer) -> tuple[ResearchReport, int]:
+async def ran(answer: Callable[[Body], Said], sources: SourceServer) -> tuple[ResearchReport, int]:
     """A run of one round on one source, and the tokens of all that the server answered, but for the first word."""
     counted: list[int] = []
 
@@ -219,15 +219,15 @@ async def ran(answer: Callable[[Body], Said], sandbox: SandboxServer) -> tuple[R
         )
         client = model_client("openai/served", settings, {})
         client._client.max_retries = 0  # type: ignore[attr-defined]  what waits between attempts is the library's
-        endpoints = Endpoints.sandbox(sandbox.url)
+        endpoints = Endpoints.at(sources.url)
         report = await research(QUESTION, settings=settings, model_client=client, endpoints=endpoints)
         await close(client)
     return report, sum(counted[1:])
 
 
 @pytest.mark.parametrize("answer", HARMLESS.values(), ids=HARMLESS)
-async def test_what_can_be_read_is_taken_as_an_answer(answer: Callable[[Body], Said], sandbox: SandboxServer) -> None:
-    report, tokens = await ran(answer, sandbox)
+async def test_what_can_be_read_is_taken_as_an_answer(answer: Callable[[Body], Said], sources: SourceServer) -> None:
+    report, tokens = await ran(answer, sources)
     assert report.total_papers_reviewed
     assert not any("judge: " in line or NO_SOURCE in line for line in report.limitations)
     assert report.tokens_used == tokens
@@ -235,16 +235,16 @@ async def test_what_can_be_read_is_taken_as_an_answer(answer: Callable[[Body], S
 
 @pytest.mark.parametrize(("answer", "cause"), TOLD.values(), ids=TOLD)
 async def test_what_cannot_is_named_and_counted_and_the_run_comes_to_its_report(
-    answer: Callable[[Body], Said], cause: str, sandbox: SandboxServer
+    answer: Callable[[Body], Said], cause: str, sources: SourceServer
 ) -> None:
-    report, tokens = await ran(answer, sandbox)
+    report, tokens = await ran(answer, sources)
     assert report.total_papers_reviewed
     assert any(cause in line for line in [*report.limitations, report.analyst or ""])
     assert report.tokens_used == tokens
 
 
 @pytest.mark.parametrize("kind", ["JudgeDraft", "ReportDraft"])
-async def test_what_is_too_long_for_a_model_is_answered_by_rules_by_name(kind: str, sandbox: SandboxServer) -> None:
+async def test_what_is_too_long_for_a_model_is_answered_by_rules_by_name(kind: str, sources: SourceServer) -> None:
     said = "This model's maximum context length is 8 tokens."
-    report, _ = await ran(on(kind, lambda _: refusal(400, said)), sandbox)
+    report, _ = await ran(on(kind, lambda _: refusal(400, said)), sources)
     assert any(f"{said[:-1]}); baseline analyst" in line for line in report.limitations)

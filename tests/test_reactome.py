@@ -5,14 +5,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from recorded import answering, recorded
 
 from willowbark.agents.report.forms.links import safe_url
 from willowbark.tools.errors import SourceUnavailable, UnreadableReply
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.reactome import MAX_SUMMARY, Reactome, parse_pathway
 
@@ -20,31 +16,20 @@ REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "repl
 NONE = {"code": 404, "reason": "NOT_FOUND", "messages": ["No entries found for query: nosuch"]}
 
 
-def answering(answer: httpx.Response) -> Reactome:
-    def send(request: httpx.Request) -> httpx.Response:
-        return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
-
-    wires = {"httpx": HttpxWire(httpx.MockTransport(send))}
-    policy = RetryPolicy(attempts=1)
-    return Reactome(Transport(Endpoints.public({}), policy=policy, limiter=RateLimiter(None), wires=wires))
-
-
 async def test_pathways_of_many_drugs_are_had_in_one_request_as_plain_text() -> None:
-    log = ExchangeLog()
-    with SandboxServer() as server:
-        async with Transport(Endpoints.sandbox(server.url), recorder=log) as transport:
-            found = await Reactome(transport).look_up("propranolol", "metoprolol", "candesartan")
-            again = await Reactome(transport).look_up("propranolol")
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as transport:
+        found = await Reactome(transport).look_up("propranolol", "losartan", "candesartan")
+        again = await Reactome(transport).look_up("propranolol")
 
-    asked = [exchange for exchange in log.exchanges if exchange.source == "reactome"]
-    assert [(each.method, each.sent.split(",")[0]) for each in asked] == [("POST", "R-HSA-390696")]
+    assert [each.method for each in seen if each.url.path.startswith("/reactome/")] == ["POST"]
     assert next(record.metadata["process_name"] for record in again.records) == "Adrenoceptors"
     assert {record.key for record in again.records} <= {record.key for record in found.records}
     assert all(safe_url(record.citation.url) == record.citation.url for record in found.records)
 
 
 async def test_nothing_found_is_a_true_zero() -> None:
-    found = await answering(httpx.Response(404, json=NONE)).find("nosuch pathway")
+    found = await answering(Reactome, httpx.Response(404, json=NONE)).find("nosuch pathway")
 
     assert (found.status, found.total, found.records) == (Status.EMPTY, 0, [])
 
@@ -60,7 +45,7 @@ async def test_nothing_found_is_a_true_zero() -> None:
 )
 async def test_no_failure_looks_like_nothing_found(answer: httpx.Response, error: type[Exception]) -> None:
     with pytest.raises(error):
-        await answering(answer).find("nosuch pathway")
+        await answering(Reactome, answer).find("nosuch pathway")
 
 
 def test_markup_is_taken_off_and_long_summaries_end_with_a_sentence() -> None:
@@ -78,7 +63,7 @@ def test_markup_is_taken_off_and_long_summaries_end_with_a_sentence() -> None:
 async def test_real_replies_are_read() -> None:
     [one], [hits] = REPLIES.rglob("*get_r_hsa*.json"), REPLIES.rglob("*search_mapk_limit5*.json")
     whole = parse_pathway(json.loads(one.read_text()))
-    found = await answering(httpx.Response(200, json=json.loads(hits.read_text()))).find("mapk signaling")
+    found = await answering(Reactome, httpx.Response(200, json=json.loads(hits.read_text()))).find("mapk signaling")
 
     assert whole is not None
     assert whole.metadata["summary"].startswith("The RAS-RAF-MEK-ERK pathway")

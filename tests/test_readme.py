@@ -1,4 +1,4 @@
-"""What README and documentation say to type works: Python runs against a sandbox, commands and options exist."""
+"""What README and documentation say to type works: Python runs over the bundled library, commands and options exist."""
 
 import os
 import re
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from faults.server import SourceServer
 from typer.main import get_command
 
 from willowbark.teams.faces.cli import app
-from willowbark.tools.sandbox.server import SandboxServer
 
 pytestmark = pytest.mark.whole
 
@@ -55,7 +55,7 @@ def commands() -> list[tuple[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with SandboxServer() as server:
+    with SourceServer() as server:
         yield server.url
 
 

@@ -9,8 +9,9 @@ import pytest
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import CreateResult, RequestUsage
 from builders import QUESTION, scripted
-from faults.breakage import FaultySandbox
+from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
+from faults.server import SourceServer
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
@@ -18,14 +19,13 @@ from willowbark.teams.ledger import Ledger, LedgerError
 from willowbark.teams.run.research import research, research_stream
 from willowbark.teams.run.resume import replay, resume
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.server import SandboxServer
 
 pytestmark = pytest.mark.whole
 
 
 @pytest.fixture(scope="module")
-def sandbox() -> Iterator[SandboxServer]:
-    with SandboxServer() as server:
+def sources() -> Iterator[SourceServer]:
+    with SourceServer() as server:
         yield server
 
 
@@ -43,17 +43,17 @@ def text(report: ResearchReport) -> str:
     return json.dumps(content, ensure_ascii=False)
 
 
-async def run(server: SandboxServer, ledger: Ledger, **options: Any) -> ResearchReport:
-    return await research(QUESTION, endpoints=Endpoints.sandbox(server.url), ledger=ledger, run_id="one", **options)
+async def run(server: SourceServer, ledger: Ledger, **options: Any) -> ResearchReport:
+    return await research(QUESTION, endpoints=Endpoints.at(server.url), ledger=ledger, run_id="one", **options)
 
 
-async def test_a_replay_asks_nobody_and_gives_the_same_report(sandbox: SandboxServer, tmp_path: Path) -> None:
+async def test_a_replay_asks_nobody_and_gives_the_same_report(sources: SourceServer, tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.db") as ledger:
-        report = await run(sandbox, ledger, settings=settings())
-        before = len(sandbox.requests)
+        report = await run(sources, ledger, settings=settings())
+        before = len(sources.requests)
         again = await replay("one", ledger)
 
-    assert len(sandbox.requests) == before
+    assert len(sources.requests) == before
     assert text(again) == text(report)
 
 
@@ -67,7 +67,7 @@ async def test_a_replay_asks_nobody_and_gives_the_same_report(sandbox: SandboxSe
     ids=["a-source-fails", "a-source-times-out", "faults-all-over"],
 )
 async def test_a_replay_meets_the_same_failures(plan: FaultPlan, told: str, tmp_path: Path) -> None:
-    with FaultySandbox(faults=plan) as broken, Ledger(tmp_path / "ledger.db") as ledger:
+    with FaultyServer(faults=plan) as broken, Ledger(tmp_path / "ledger.db") as ledger:
         chosen = settings(**{"research.max_iterations": 1, "research.search_timeout": 5})
         report = await run(broken, ledger, settings=chosen)
         again = await replay("one", ledger)
@@ -79,7 +79,7 @@ async def test_a_replay_meets_the_same_failures(plan: FaultPlan, told: str, tmp_
 async def test_a_replay_of_a_run_that_ran_out_of_time_ends_the_same(tmp_path: Path) -> None:
     silent = FaultPlan(dead={"clinicaltrials": "hang"})
     late = settings(**{"research.limits.max_seconds": 3})
-    with FaultySandbox(faults=silent) as server, Ledger(tmp_path / "ledger.db") as ledger:
+    with FaultyServer(faults=silent) as server, Ledger(tmp_path / "ledger.db") as ledger:
         report = await run(server, ledger, settings=late)
         again = await replay("one", ledger)
 
@@ -93,11 +93,11 @@ def calling(tool: str, query: str) -> CreateResult:
     return CreateResult(finish_reason="function_calls", content=[call], usage=usage, cached=False)
 
 
-async def test_a_replay_needs_no_model(sandbox: SandboxServer, tmp_path: Path) -> None:
+async def test_a_replay_needs_no_model(sources: SourceServer, tmp_path: Path) -> None:
     searches = [calling("search_pubmed", "propranolol migraine")] * 3
     client = scripted(*searches, "It prevents some attacks.", "Nothing to add.", "junk", "junk")  # then it fails
     with Ledger(tmp_path / "ledger.db") as ledger:
-        report = await run(sandbox, ledger, settings=settings(), model_client=client)
+        report = await run(sources, ledger, settings=settings(), model_client=client)
         asked, failed = ledger.run("one").model_calls, "SELECT count(*) FROM failure WHERE source = 'model'"
         again = await replay("one", ledger)
         failures = ledger._database.connection.execute(failed).fetchone()[0]
@@ -107,9 +107,9 @@ async def test_a_replay_needs_no_model(sandbox: SandboxServer, tmp_path: Path) -
     assert text(again) == text(report)
 
 
-async def test_a_replay_of_a_resumed_run_gives_its_last_report(sandbox: SandboxServer, tmp_path: Path) -> None:
+async def test_a_replay_of_a_resumed_run_gives_its_last_report(sources: SourceServer, tmp_path: Path) -> None:
     token = CancellationToken()
-    endpoints = Endpoints.sandbox(sandbox.url)
+    endpoints = Endpoints.at(sources.url)
     with Ledger(tmp_path / "ledger.db") as ledger:
         async for event in research_stream(
             QUESTION,
@@ -131,12 +131,12 @@ async def test_a_replay_of_a_resumed_run_gives_its_last_report(sandbox: SandboxS
     assert text(again) == text(report)
 
 
-async def test_what_was_dropped_to_make_room_is_not_replayed(sandbox: SandboxServer, tmp_path: Path) -> None:
+async def test_what_was_dropped_to_make_room_is_not_replayed(sources: SourceServer, tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     with Ledger(path) as ledger:
-        report = await run(sandbox, ledger, settings=settings())
+        report = await run(sources, ledger, settings=settings())
     with Ledger(path, max_bytes=1000) as ledger:
-        await research(QUESTION, settings=settings(), endpoints=Endpoints.sandbox(sandbox.url), ledger=ledger)
+        await research(QUESTION, settings=settings(), endpoints=Endpoints.at(sources.url), ledger=ledger)
         with pytest.raises(LedgerError, match=r"were dropped on .* its report stays"):
             await replay("one", ledger)
         assert ledger.report("one") == json.loads(report.to_json())

@@ -13,6 +13,7 @@ from autogen_agentchat.base import Response, TaskResult, Team
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
 from builders import QUESTION, findings, record, reply, scripted
+from faults.server import SourceServer
 
 from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
@@ -25,19 +26,18 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RetryPolicy
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.sandbox.server import SandboxServer
 
 pytestmark = pytest.mark.whole
 
 
 @pytest.fixture(scope="module")
-def sandbox() -> Iterator[SandboxServer]:
-    with SandboxServer() as server:
+def sources() -> Iterator[SourceServer]:
+    with SourceServer() as server:
         yield server
 
 
 @pytest.fixture(autouse=True)
-def _sandboxed(sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def _offline(sources: SourceServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WILLOWBARK_LIBRARY__PATH", "bundled")
 
 
@@ -153,7 +153,7 @@ asyncio.run(main())
 """
 
 
-async def test_a_loaded_team_runs_in_a_fresh_process(sandbox: SandboxServer) -> None:
+async def test_a_loaded_team_runs_in_a_fresh_process(sources: SourceServer) -> None:
     here = team(max_iterations=1)
     dumped = here.dump_component().model_dump_json()
     report = report_of(await ran(here))
@@ -215,7 +215,7 @@ async def test_the_user_sees_text_for_every_step() -> None:
 async def test_without_a_network_the_user_is_told_so_and_not_that_nothing_was_left_to_find() -> None:
     client = BaselineChatCompletionClient()
     quick = RetryPolicy.within(5).scaled(0.05)
-    async with Transport(Endpoints.sandbox("http://127.0.0.1:9"), policy=quick) as nowhere:
+    async with Transport(Endpoints.at("http://127.0.0.1:9"), policy=quick) as nowhere:
         messages = await ran(ResearchTeam(default_participants(client), client, transport=nowhere))
     shown = {m.source: m.content for m in messages if isinstance(m, TextMessage)}
     assert "sources unreachable" in shown["judge"]

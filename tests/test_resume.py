@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from autogen_core import CancellationToken
 from builders import QUESTION
+from faults.server import SourceServer
 
 from willowbark.agents.judge import JudgeAgent
 from willowbark.agents.report.model import ResearchReport
@@ -23,7 +24,6 @@ from willowbark.teams.ledger import Ledger, LedgerError
 from willowbark.teams.run.research import research, research_stream
 from willowbark.teams.run.resume import replay, resume
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.server import SandboxServer
 
 pytestmark = pytest.mark.whole
 
@@ -32,8 +32,8 @@ PROGRAM = HERE / "run_and_be_killed.py"
 
 
 @pytest.fixture(scope="module")
-def sandbox() -> Iterator[SandboxServer]:
-    with SandboxServer() as server:
+def sources() -> Iterator[SourceServer]:
+    with SourceServer() as server:
         yield server
 
 
@@ -55,7 +55,7 @@ def without_clock(report: ResearchReport | dict[str, Any]) -> dict[str, Any]:
     return cast(dict[str, Any], dumped)
 
 
-def program(sandbox: SandboxServer, path: Path, when: str, *more: str) -> "subprocess.CompletedProcess[str]":
+def program(sources: SourceServer, path: Path, when: str, *more: str) -> "subprocess.CompletedProcess[str]":
     environment = {
         **os.environ,
         "WILLOWBARK_LIBRARY__PATH": "bundled",
@@ -65,9 +65,9 @@ def program(sandbox: SandboxServer, path: Path, when: str, *more: str) -> "subpr
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
 
-def asked(sandbox: SandboxServer, since: int) -> set[tuple[str, str]]:
+def asked(sources: SourceServer, since: int) -> set[tuple[str, str]]:
     """Path and parameters of what reached the server by GET, whatever the encoding."""
-    seen = [r for r in sandbox.requests[since:] if r.method == "GET"]
+    seen = [r for r in sources.requests[since:] if r.method == "GET"]
     return {(f"/{r.source}/{r.path}", str(sorted(parse_qsl(r.query)))) for r in seen}
 
 
@@ -83,11 +83,11 @@ def committed(path: Path) -> set[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def unkilled(sandbox: SandboxServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def unkilled(sources: SourceServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     path = tmp_path_factory.mktemp("whole") / "ledger.db"
-    done = program(sandbox, path, "never")
+    done = program(sources, path, "never")
     assert done.returncode == 0, done.stderr
-    assert committed(path) == asked(sandbox, 0)  # what is compared below is the same on both sides
+    assert committed(path) == asked(sources, 0)  # what is compared below is the same on both sides
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -104,24 +104,24 @@ def unkilled(sandbox: SandboxServer, tmp_path_factory: pytest.TempPathFactory) -
     ],
 )
 def test_a_killed_run_goes_on_where_it_was(
-    what: str, share: float, sandbox: SandboxServer, path: Path, unkilled: dict[str, Any]
+    what: str, share: float, sources: SourceServer, path: Path, unkilled: dict[str, Any]
 ) -> None:
     number = max(3, round(share * unkilled["times"][what]))  # the run itself is the first thing to be kept
-    while (killed := program(sandbox, path, f"{what}:{number}")).returncode == 0 or is_complete(path):
+    while (killed := program(sources, path, f"{what}:{number}")).returncode == 0 or is_complete(path):
         path, number = path.with_name(f"{number}.db"), number // 2  # commits are shared: there were fewer this time
     assert killed.returncode == -9, killed.stderr
     with Ledger(path) as ledger:
         assert ledger.run("the-run").status == "interrupted"
         answered = ledger.run("the-run").model_calls
-    known, before = committed(path), len(sandbox.requests)
+    known, before = committed(path), len(sources.requests)
 
-    resumed = program(sandbox, path, "never", "resume")
+    resumed = program(sources, path, "never", "resume")
     assert resumed.returncode == 0, resumed.stderr
     found = json.loads(resumed.stdout)
 
     assert without_clock(found["report"]) == without_clock(unkilled["report"])
     assert found["model_calls"] == unkilled["model_calls"] - answered
-    assert not known & asked(sandbox, before)
+    assert not known & asked(sources, before)
     assert committed_twice(path) == []
 
 
@@ -134,8 +134,8 @@ def committed_twice(path: Path) -> list[Any]:
     return rows(path, "SELECT request, count(*) FROM exchange WHERE error IS NULL GROUP BY request HAVING count(*) > 1")
 
 
-async def test_what_is_posted_is_kept_and_told_apart_by_its_body(sandbox: SandboxServer, path: Path) -> None:
-    await research(QUESTION, settings=settings(), endpoints=Endpoints.sandbox(sandbox.url), ledger=path)
+async def test_what_is_posted_is_kept_and_told_apart_by_its_body(sources: SourceServer, path: Path) -> None:
+    await research(QUESTION, settings=settings(), endpoints=Endpoints.at(sources.url), ledger=path)
     posted = rows(path, "SELECT request, sent FROM exchange WHERE method = 'POST' AND source = 'opentargets'")
 
     assert len(posted) > 1
@@ -143,13 +143,13 @@ async def test_what_is_posted_is_kept_and_told_apart_by_its_body(sandbox: Sandbo
     assert len({request for request, _ in posted}) == len({sent for _, sent in posted}) == len(posted)
 
 
-async def cancelled(sandbox: SandboxServer, ledger: Ledger, **changes: Any) -> ResearchReport:
+async def cancelled(sources: SourceServer, ledger: Ledger, **changes: Any) -> ResearchReport:
     """A run that is cancelled at the first verdict."""
     token = CancellationToken()
     async for event in research_stream(
         QUESTION,
         settings=settings(research__judge_threshold=1.0, **changes),
-        endpoints=Endpoints.sandbox(sandbox.url),
+        endpoints=Endpoints.at(sources.url),
         cancellation_token=token,
         ledger=ledger,
         run_id="one",
@@ -159,30 +159,30 @@ async def cancelled(sandbox: SandboxServer, ledger: Ledger, **changes: Any) -> R
     return cast(ResearchReport, event.data)
 
 
-async def test_a_cancelled_run_can_be_resumed(sandbox: SandboxServer, path: Path) -> None:
+async def test_a_cancelled_run_can_be_resumed(sources: SourceServer, path: Path) -> None:
     with Ledger(path) as ledger:
-        partial = await cancelled(sandbox, ledger)
+        partial = await cancelled(sources, ledger)
         assert (partial.stop_reason, ledger.run("one").status) == ("cancelled", "cancelled")
-        report = await resume("one", ledger, endpoints=Endpoints.sandbox(sandbox.url))
+        report = await resume("one", ledger, endpoints=Endpoints.at(sources.url))
         assert ledger.run("one").status == "complete"
 
     assert report.stop_reason == "max_iterations_reached"
 
 
-async def test_time_goes_on_where_it_was_and_waiting_does_not_count(sandbox: SandboxServer) -> None:
+async def test_time_goes_on_where_it_was_and_waiting_does_not_count(sources: SourceServer) -> None:
     with Ledger(None) as ledger:
-        await cancelled(sandbox, ledger)
+        await cancelled(sources, ledger)
         spent_s = ledger.run("one").spent_s
         await asyncio.sleep(0.5)
-        await resume("one", ledger, endpoints=Endpoints.sandbox(sandbox.url))
+        await resume("one", ledger, endpoints=Endpoints.at(sources.url))
         assert ledger.run("one").spent_s > spent_s
 
 
-async def test_a_run_that_stops_again_at_once_reports_what_it_had_before(sandbox: SandboxServer) -> None:
+async def test_a_run_that_stops_again_at_once_reports_what_it_had_before(sources: SourceServer) -> None:
     with Ledger(None) as ledger:
-        partial = await cancelled(sandbox, ledger)
+        partial = await cancelled(sources, ledger)
         ledger._database.connection.execute("UPDATE run SET spent_s = 1000")
-        late = await resume("one", ledger, endpoints=Endpoints.sandbox(sandbox.url))
+        late = await resume("one", ledger, endpoints=Endpoints.at(sources.url))
         again = await replay("one", ledger)
 
     assert (partial.stop_reason, late.stop_reason) == ("cancelled", "timeout")
@@ -190,8 +190,8 @@ async def test_a_run_that_stops_again_at_once_reports_what_it_had_before(sandbox
     assert without_clock(again) == without_clock(late)
 
 
-async def test_a_report_that_was_written_is_not_lost_to_a_late_resume(sandbox: SandboxServer) -> None:
-    endpoints = Endpoints.sandbox(sandbox.url)
+async def test_a_report_that_was_written_is_not_lost_to_a_late_resume(sources: SourceServer) -> None:
+    endpoints = Endpoints.at(sources.url)
     with Ledger(None) as ledger:
         report = await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
         # killed between the last turn and the end, and out of time since
@@ -200,8 +200,8 @@ async def test_a_report_that_was_written_is_not_lost_to_a_late_resume(sandbox: S
         assert ledger.run("one").status == "complete"
 
 
-async def test_a_run_is_resumed_by_one_at_a_time(sandbox: SandboxServer, path: Path) -> None:
-    endpoints = Endpoints.sandbox(sandbox.url)
+async def test_a_run_is_resumed_by_one_at_a_time(sources: SourceServer, path: Path) -> None:
+    endpoints = Endpoints.at(sources.url)
     with Ledger(path) as ledger, Ledger(path) as other:
         stream = research_stream(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
         await anext(stream)
@@ -214,17 +214,17 @@ async def test_a_run_is_resumed_by_one_at_a_time(sandbox: SandboxServer, path: P
         await resume("one", other, endpoints=endpoints)
 
 
-async def test_a_complete_run_is_not_resumed(sandbox: SandboxServer) -> None:
-    endpoints = Endpoints.sandbox(sandbox.url)
+async def test_a_complete_run_is_not_resumed(sources: SourceServer) -> None:
+    endpoints = Endpoints.at(sources.url)
     with Ledger(None) as ledger:
         await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
         with pytest.raises(LedgerError, match="is complete"):
             await resume("one", ledger, endpoints=endpoints)
 
 
-async def test_a_run_on_the_sandbox_is_not_resumed_on_the_public_sources(sandbox: SandboxServer) -> None:
+async def test_a_run_on_another_server_is_not_resumed_on_the_public_sources(sources: SourceServer) -> None:
     with Ledger(None) as ledger:
-        await cancelled(sandbox, ledger)
+        await cancelled(sources, ledger)
         with pytest.raises(LedgerError, match="was asked of another server"):
             await resume("one", ledger, endpoints=Endpoints.public({}))
 
@@ -241,7 +241,7 @@ with Ledger(Path(sys.argv[1])) as ledger:
 """
 
 
-def test_a_run_that_another_process_works_on_is_not_resumed(sandbox: SandboxServer, path: Path) -> None:
+def test_a_run_that_another_process_works_on_is_not_resumed(sources: SourceServer, path: Path) -> None:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", HOLDING, str(path)], text=True, **pipes) as other:
         assert other.stdout is not None
@@ -249,7 +249,7 @@ def test_a_run_that_another_process_works_on_is_not_resumed(sandbox: SandboxServ
         with Ledger(path) as ledger:
             assert ledger.run("one").status == "running"
             with pytest.raises(LedgerError, match="being worked on by another process"):
-                asyncio.run(resume("one", ledger, endpoints=Endpoints.sandbox(sandbox.url)))
+                asyncio.run(resume("one", ledger, endpoints=Endpoints.at(sources.url)))
             with pytest.raises(LedgerError, match="being worked on by another process"):
                 ledger.forget("one")
             other.kill()
@@ -258,9 +258,9 @@ def test_a_run_that_another_process_works_on_is_not_resumed(sandbox: SandboxServ
 
 
 async def test_a_team_that_broke_is_lived_again(
-    sandbox: SandboxServer, path: Path, monkeypatch: pytest.MonkeyPatch
+    sources: SourceServer, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    endpoints = Endpoints.sandbox(sandbox.url)
+    endpoints = Endpoints.at(sources.url)
     whole = await research(QUESTION, settings=settings(research__judge_threshold=1.0), endpoints=endpoints)
     judged, rounds = JudgeAgent.on_messages_stream, []
 
@@ -282,9 +282,9 @@ async def test_a_team_that_broke_is_lived_again(
             )
         assert (broken.stop_reason, ledger.run("one").status) == ("error", "failed")
         assert without_clock(await replay("one", ledger)) == without_clock(broken)
-        before = len(sandbox.requests)
+        before = len(sources.requests)
         report = await resume("one", ledger, endpoints=endpoints)
 
     assert without_clock(report) == without_clock(whole)
-    assert len(sandbox.requests) - before < len(whole.references)
+    assert len(sources.requests) - before < len(whole.references)
     assert committed_twice(path) == []

@@ -1,4 +1,4 @@
-"""A run from question to report, on the sandbox: its events, its stops, and a report whatever happens."""
+"""A run from question to report, over recorded replies: its events, its stops, and a report whatever happens."""
 
 import asyncio
 import gc
@@ -11,8 +11,9 @@ import pytest
 from autogen_core import CancellationToken
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from builders import QUESTION
-from faults.breakage import FaultySandbox
+from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
+from faults.server import SourceServer
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.model import ResearchReport
@@ -23,18 +24,17 @@ from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import SourcesUnreachable, report_of, research, research_stream
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.server import SandboxServer
 
 
 @pytest.fixture(scope="module")
-def sandbox() -> Iterator[SandboxServer]:
-    with SandboxServer() as server:
+def sources() -> Iterator[SourceServer]:
+    with SourceServer() as server:
         yield server
 
 
 @pytest.fixture
-def endpoints(sandbox: SandboxServer) -> Endpoints:
-    return Endpoints.sandbox(sandbox.url)
+def endpoints(sources: SourceServer) -> Endpoints:
+    return Endpoints.at(sources.url)
 
 
 def settings(**changes: Any) -> Settings:
@@ -95,9 +95,9 @@ FAULTS = {
 
 @pytest.mark.parametrize("plan", FAULTS.values(), ids=list(FAULTS))
 async def test_a_source_that_fails_is_named_and_the_others_report(plan: FaultPlan) -> None:
-    with FaultySandbox(faults=plan) as broken:
+    with FaultyServer(faults=plan) as broken:
         chosen = settings(research__max_iterations=1, research__search_timeout=5)
-        report = await research(QUESTION, settings=chosen, endpoints=Endpoints.sandbox(broken.url))
+        report = await research(QUESTION, settings=chosen, endpoints=Endpoints.at(broken.url))
 
     assert any("europepmc" in line.lower() for line in report.limitations)
     assert {entry.status for entry in report.search_log if entry.source == "europepmc"} == {"unavailable"}
@@ -107,8 +107,8 @@ async def test_a_source_that_fails_is_named_and_the_others_report(plan: FaultPla
 
 async def test_with_every_source_down_the_report_says_so_and_invents_nothing() -> None:
     everything = FaultPlan(faults=(Fault(kind="status", status=503),))
-    with FaultySandbox(faults=everything) as dead:
-        endpoints = Endpoints.sandbox(dead.url)
+    with FaultyServer(faults=everything) as dead:
+        endpoints = Endpoints.at(dead.url)
         with pytest.raises(SourcesUnreachable, match=r"no source could be reached \(.*pubmed.*doctor") as raised:
             await research(QUESTION, settings=settings(research__search_timeout=5), endpoints=endpoints)
 
@@ -173,12 +173,12 @@ async def test_a_team_that_fails_is_told_and_what_was_found_is_reported(endpoint
 
 
 async def test_time_that_is_used_up_ends_in_a_report() -> None:
-    with SandboxServer(latency_s=0.4) as slow:
+    with SourceServer(latency_s=0.4) as slow:
         started = time.monotonic()
         report = await research(
             QUESTION,
             settings=settings(research__limits__max_seconds=0.6),
-            endpoints=Endpoints.sandbox(slow.url),
+            endpoints=Endpoints.at(slow.url),
         )
     assert report.stop_reason == "timeout"
     assert time.monotonic() - started < 25  # its searches alone may take 30
@@ -202,9 +202,9 @@ async def test_the_last_round_ends_the_search(endpoints: Endpoints) -> None:
 async def test_cancelling_stops_at_once_and_still_reports(endpoints: Endpoints) -> None:
     token, events, cancelled_at = CancellationToken(), list[AgentEvent](), 0.0
     hanging = FaultPlan(faults=(Fault(kind="hang", source="clinicaltrials"),))
-    with FaultySandbox(faults=hanging) as slow:
+    with FaultyServer(faults=hanging) as slow:
         async for event in research_stream(
-            QUESTION, settings=settings(), endpoints=Endpoints.sandbox(slow.url), cancellation_token=token
+            QUESTION, settings=settings(), endpoints=Endpoints.at(slow.url), cancellation_token=token
         ):
             events.append(event)
             if event.type == "search_complete" and not token.is_cancelled():
@@ -218,18 +218,18 @@ async def test_cancelling_stops_at_once_and_still_reports(endpoints: Endpoints) 
 
 
 @pytest.mark.parametrize("question", ["", "   ", "x" * 2001], ids=["empty", "blank", "too-long"])
-async def test_a_bad_question_is_refused_before_anything_starts(question: str, sandbox: SandboxServer) -> None:
-    before = len(sandbox.requests)
+async def test_a_bad_question_is_refused_before_anything_starts(question: str, sources: SourceServer) -> None:
+    before = len(sources.requests)
     with pytest.raises(UsageError):
-        await research(question, settings=settings(), endpoints=Endpoints.sandbox(sandbox.url))
-    assert len(sandbox.requests) == before
+        await research(question, settings=settings(), endpoints=Endpoints.at(sources.url))
+    assert len(sources.requests) == before
 
 
-async def test_a_model_that_is_not_known_is_refused_before_anything_starts(sandbox: SandboxServer) -> None:
-    before = len(sandbox.requests)
+async def test_a_model_that_is_not_known_is_refused_before_anything_starts(sources: SourceServer) -> None:
+    before = len(sources.requests)
     with pytest.raises(UsageError, match="no model"):
-        await research(QUESTION, settings=settings(llm__model="nobody"), endpoints=Endpoints.sandbox(sandbox.url))
-    assert len(sandbox.requests) == before
+        await research(QUESTION, settings=settings(llm__model="nobody"), endpoints=Endpoints.at(sources.url))
+    assert len(sources.requests) == before
 
 
 async def test_everything_is_closed_when_the_stream_is_left_early(endpoints: Endpoints) -> None:

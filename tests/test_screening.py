@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from faults.bundled import bundled_publications
 from faults.payloads import PAYLOADS
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +19,6 @@ from willowbark.tools.reading.screening import (
     readable,
     set_aside,
 )
-from willowbark.tools.sandbox.library import Library
 
 RESULT = "Propranolol reduced migraine attacks by 44% compared with placebo (p<0.001)."
 ORDERS = [payload.text for payload in PAYLOADS if payload.name.startswith(("order", "fake", "tongue", "call"))]
@@ -120,8 +120,7 @@ def test_sentences_of_studies_stay_as_they_are(text: str) -> None:
 
 
 def test_no_sentence_of_the_library_is_set_aside() -> None:
-    library = Library.load()
-    texts = [text for p in library.publications for text in (p.title, p.abstract) if text]
+    texts = [text for p in bundled_publications() for text in (p.title, p.abstract) if text]
 
     assert len(texts) > 300
     assert [text for text in texts if set_aside(text) != text] == []

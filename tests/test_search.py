@@ -56,7 +56,7 @@ class PubMedStandIn(Source):
 
 @pytest.fixture
 def transport() -> Transport:
-    return Transport(Endpoints.sandbox("http://127.0.0.1:1"))
+    return Transport(Endpoints.at("http://127.0.0.1:1"))
 
 
 async def test_a_tool_of_the_users_is_searched() -> None:

@@ -15,8 +15,9 @@ from typing import Any
 import httpx
 import pytest
 from builders import QUESTION
-from faults.breakage import FaultySandbox
+from faults.breakage import FaultyServer
 from faults.plan import FaultPlan
+from faults.server import SourceServer
 from pydantic import SecretStr
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
@@ -29,8 +30,6 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import Exchange, RetryPolicy, Transport
 from willowbark.tools.http.wire import HttpxWire
-from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
 
 
 def team_in_json() -> dict[str, Any]:
@@ -54,17 +53,17 @@ class Keeper:
         self.kept.append(exchange)
 
 
-def keyed(server: SandboxServer) -> Endpoints:
-    """The sandbox, with one key that travels in bodies and one that travels as a parameter."""
-    sandbox = Endpoints.sandbox(server.url)
+def keyed(server: SourceServer) -> Endpoints:
+    """Recorded replies, with one key that travels in bodies and one that travels as a parameter."""
+    plain = Endpoints.at(server.url)
     keys = {"pubmed": "NCBI_API_KEY", "openfda": "OPENFDA_API_KEY"}
     with_keys = {
-        source: sandbox[source].model_copy(
+        source: plain[source].model_copy(
             update={"key": SecretStr(CANARIES[name]), "key_in": "parameter" if source == "openfda" else "body"}
         )
         for source, name in keys.items()
     }
-    return sandbox.model_copy(update={"by_source": {**sandbox.by_source, **with_keys}})
+    return plain.model_copy(update={"by_source": {**plain.by_source, **with_keys}})
 
 
 def words_of(ledger: Path) -> str:
@@ -94,7 +93,7 @@ async def test_keys_are_found_nowhere_they_do_not_belong(
     keeper = Keeper()
     settings = Settings(research=ResearchSettings(max_iterations=1, max_results_per_tool=3), output=OutputSettings())
     ledger = tmp_path / "ledger" / "ledger.db"
-    with caplog.at_level(logging.DEBUG), FaultySandbox(faults=FaultPlan.rough(3).scaled(0.01)) as server:
+    with caplog.at_level(logging.DEBUG), FaultyServer(faults=FaultPlan.rough(3).scaled(0.01)) as server:
         endpoints = keyed(server)
         stream = research_stream(QUESTION, settings=settings, endpoints=endpoints, recorder=keeper, ledger=ledger)
         async for event in stream:
@@ -118,7 +117,7 @@ async def test_a_trace_of_requests_with_keys_holds_none(tmp_path: Path) -> None:
     from willowbark.teams.run.observability import span_recorder, trace_file, traced
 
     settings = Settings(research=ResearchSettings(max_iterations=1, max_results_per_tool=3))
-    with SandboxServer() as server, trace_file(tmp_path / "t.jsonl"):
+    with SourceServer() as server, trace_file(tmp_path / "t.jsonl"):
         events = research_stream(QUESTION, settings=settings, endpoints=keyed(server), recorder=span_recorder())
         async for _ in traced(events):
             pass
@@ -144,7 +143,7 @@ async def test_a_key_that_a_server_says_back_is_not_kept(
         return httpx.Response(status, headers={"x-key": key}, content=body)
 
     keeper, told = Keeper(), ""
-    with SandboxServer(Library()) as server:
+    with SourceServer() as server:
         wires = {"httpx": HttpxWire(httpx.MockTransport(echo))}
         policy = RetryPolicy(attempts=2).scaled(0.02)
         async with Transport(keyed(server), policy=policy, recorder=keeper, wires=wires) as transport:
@@ -161,7 +160,7 @@ async def test_a_key_that_a_server_says_back_is_not_kept(
 
 @pytest.mark.parametrize("death", ["reset", "status", "hang", "html"])
 async def test_keys_are_in_no_exceptions_text(death: Any) -> None:
-    with FaultySandbox(Library(), FaultPlan(dead={"pubmed": death})) as server:
+    with FaultyServer(FaultPlan(dead={"pubmed": death})) as server:
         async with Transport(keyed(server), policy=RetryPolicy(attempts=2).scaled(0.02)) as transport:
             with pytest.raises(SearchError) as caught:
                 await transport.get("pubmed", "esearch.fcgi", read=Reply.json, params={"term": "x"})

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from autogen_core import CancellationToken
 from builders import QUESTION
-from faults.breakage import FaultySandbox
+from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
+from faults.server import SourceServer
 from pydantic import ValidationError
+from recorded import publish, recorded
 
 from willowbark.teams.config import ResearchSettings, Settings
 from willowbark.teams.faces.studio import HOST as STUDIO_HOST
@@ -26,8 +28,6 @@ from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailabl
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import RetryPolicy, Transport
-from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 
 QUICK = RetryPolicy(first_wait_s=0.01, longest_wait_s=0.1)
@@ -82,8 +82,8 @@ ARGUMENTS: list[tuple[Any, str, list[Any]]] = [
     ("tool", "name", "value"), [(tool, name, value) for tool, name, values in ARGUMENTS for value in values]
 )
 async def test_an_argument_that_is_no_identifier_reaches_no_source(tool: Any, name: str, value: Any) -> None:
-    with SandboxServer(Library()) as server:
-        async with Transport(Endpoints.sandbox(server.url), policy=QUICK) as transport:
+    with SourceServer() as server:
+        async with Transport(Endpoints.at(server.url), policy=QUICK) as transport:
             made = tool()
             made.bind(transport, "0" * 16)
             with pytest.raises(ValidationError):
@@ -120,8 +120,8 @@ async def test_an_argument_that_is_no_identifier_reaches_no_source(tool: Any, na
 )
 @pytest.mark.parametrize("source", ["europepmc", "clinicaltrials"])
 async def test_a_redirect_leads_to_no_other_host(to: str, source: str) -> None:
-    with FaultySandbox(Library(), FaultPlan(faults=(Fault(kind="redirect", to=to),))) as server:
-        async with Transport(Endpoints.sandbox(server.url), policy=QUICK) as transport:
+    with FaultyServer(FaultPlan(faults=(Fault(kind="redirect", to=to),))) as server:
+        async with Transport(Endpoints.at(server.url), policy=QUICK) as transport:
             with pytest.raises(SearchError) as caught:
                 await transport.get(source, "x", read=Reply.json)
         refused = isinstance(caught.value, SourceRefused) and "redirected" in caught.value.reason
@@ -142,30 +142,27 @@ def test_every_public_address_is_https_and_none_comes_from_a_record() -> None:
 
 @pytest.mark.parametrize("text", ["x" * 1_000_000, "", "  ", "\x00" * 50, "migraine " * 300])
 async def test_a_question_beyond_its_bounds_asks_nobody(text: str) -> None:
-    with SandboxServer(Library()) as server:
+    with SourceServer() as server:
         with pytest.raises(UsageError):
-            await research(text, endpoints=Endpoints.sandbox(server.url), settings=Settings())
+            await research(text, endpoints=Endpoints.at(server.url), settings=Settings())
         assert server.requests == []
 
 
-async def test_a_reply_of_a_thousand_records_gives_as_many_as_were_asked_for() -> None:
-    whole = Library.load()
-    first = next(p for p in whole.publications if "migraine" in p.topic and p.abstract)
-    many = [first.model_copy(update={"pmid": str(10_000_000 + number)}) for number in range(1000)]
-    with SandboxServer(Library(publications=tuple(many))) as server:
-        async with Transport(Endpoints.sandbox(server.url)) as transport:
-            tool = SourceTool("pubmed", max_results=10)
-            tool.bind(transport, "0" * 16)
-            reply = await tool.run_json({"query": "migraine"}, CancellationToken())
+async def test_a_reply_of_a_thousand_records_gives_as_many_as_were_asked_for(tmp_path: Path) -> None:
+    many = ({"pmid": str(10_000_000 + number), "title": "Timolol in migraine"} for number in range(1000))
+    async with recorded(replies=publish(tmp_path, *many)) as transport:
+        tool = SourceTool("pubmed", max_results=10)
+        tool.bind(transport, "0" * 16)
+        reply = await tool.run_json({"query": "migraine"}, CancellationToken())
     [answer] = reply.replies
     assert (len(answer.records), answer.total) == (10, 1000)
 
 
 async def test_a_run_ends_within_its_wall_time() -> None:
     settings = Settings(research=ResearchSettings.model_validate({"limits": {"max_seconds": 1.0}}))
-    with FaultySandbox(faults=FaultPlan(faults=(Fault(kind="hang"),))) as server:
+    with FaultyServer(faults=FaultPlan(faults=(Fault(kind="hang"),))) as server:
         report = await asyncio.wait_for(
-            research(QUESTION, settings=settings, endpoints=Endpoints.sandbox(server.url)), 120
+            research(QUESTION, settings=settings, endpoints=Endpoints.at(server.url)), 120
         )  # its hanging servers would hold it for an hour
     assert report.stop_reason == "timeout"
 
@@ -205,14 +202,14 @@ async def test_a_pickle_in_the_place_of_a_reply_is_not_loaded(tmp_path: Path) ->
 
     path = tmp_path / "l" / "ledger.db"
     settings = Settings(research=ResearchSettings(max_iterations=1, max_results_per_tool=3))
-    with SandboxServer() as server:
-        endpoints = Endpoints.sandbox(server.url)
+    with SourceServer() as server:
+        endpoints = Endpoints.at(server.url)
         await research(QUESTION, settings=settings, endpoints=endpoints, ledger=path, run_id="one")
         with contextlib.closing(sqlite3.connect(path)) as database:
             database.execute("UPDATE run SET status = 'cancelled'")
             database.execute("UPDATE turn SET message = ?", (zlib.compress(pickle.dumps(Evil())),))
             database.commit()
-        with Ledger(path) as ledger, pytest.raises(LedgerError, match="not what was written"):
+        with Ledger(path) as ledger, pytest.raises(LedgerError, match=r"is damaged|not what was written"):
             await resume("one", ledger, endpoints=endpoints)
     assert not (tmp_path / "evil").exists()
 
@@ -221,6 +218,6 @@ async def test_a_pickle_in_the_place_of_a_reply_is_not_loaded(tmp_path: Path) ->
 
 
 def test_every_server_of_ours_listens_on_loopback_alone() -> None:
-    with SandboxServer(Library()) as server:
+    with SourceServer() as server:
         assert server.url.startswith("http://127.0.0.1:")
     assert STUDIO_HOST == "127.0.0.1"

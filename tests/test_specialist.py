@@ -66,7 +66,7 @@ def pubmed(request: httpx.Request) -> httpx.Response:
 def transport(handler: Any = pubmed, **policy: Any) -> Transport:
     wire = HttpxWire(httpx.MockTransport(handler))
     return Transport(
-        Endpoints.sandbox("http://127.0.0.1:9"),
+        Endpoints.at("http://127.0.0.1:9"),
         wires={"httpx": wire, "requests": wire},
         policy=RetryPolicy(**policy).scaled(0.001),
         limiter=RateLimiter(None),

@@ -1,21 +1,21 @@
 """The state of a run, as its journal tells it."""
 
 from builders import QUESTION
+from faults.server import SourceServer
 
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.run.research import research
 from willowbark.teams.state import ResearchState, state_of
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sandbox.server import SandboxServer
 
 
 async def test_a_state_holds_what_the_report_was_made_of() -> None:
     chosen = Settings().overridden(
         {"research.max_iterations": 2, "research.max_results_per_tool": 5, "research.judge_threshold": 1.0}
     )
-    with SandboxServer() as server, Ledger(None) as ledger:
-        endpoints = Endpoints.sandbox(server.url)
+    with SourceServer() as server, Ledger(None) as ledger:
+        endpoints = Endpoints.at(server.url)
         report = await research(QUESTION, settings=chosen, endpoints=endpoints, ledger=ledger, run_id="one")
         state, earlier = state_of(ledger, "one"), state_of(ledger, "one", iteration=1)
 

@@ -1,20 +1,14 @@
 """STRING: partners of the targets of drugs, in one request; an error inside a list is named."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from recorded import answering, recorded
 
 from willowbark.agents.report.forms.links import safe_url
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire
-from willowbark.tools.sandbox.library import Library
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.stringdb import STRING
 
@@ -27,25 +21,12 @@ def row(partner: str = "MAP2K1", score: Any = 0.999, **more: Any) -> dict[str, A
     return {**ends, "ncbiTaxonId": "9606", "score": score, "escore": 0.9, "dscore": 0, "tscore": 0.99, **more}
 
 
-def answering(answer: httpx.Response, seen: Callable[[httpx.Request], object] = lambda _: None) -> STRING:
-    def send(request: httpx.Request) -> httpx.Response:
-        seen(request)
-        return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
-
-    wires = {"httpx": HttpxWire(httpx.MockTransport(send))}
-    policy = RetryPolicy(attempts=1)
-    return STRING(Transport(Endpoints.public({}), policy=policy, limiter=RateLimiter(None), wires=wires))
-
-
 async def test_a_drug_gives_the_partners_of_its_targets_in_one_request() -> None:
-    held = Library.load()
-    pairs = (row(preferredName_A="ADRB1"), row("ADRB2", 0.8, preferredName_A="ADRB1"), row("X", preferredName_A="X1"))
-    library = Library(drugs=held.drugs, diseases=held.diseases, others={**held.others, "interactions": pairs})
-    log = ExchangeLog()
-    with SandboxServer(library) as server:
-        async with Transport(Endpoints.sandbox(server.url), recorder=log) as transport:
-            found = await STRING(transport).look_up("propranolol")
-            again = await STRING(transport).look_up("propranolol", "nadolol")
+    pairs = [row(preferredName_A="ADRB1"), row("ADRB2", 0.8, preferredName_A="ADRB1")]
+    seen = list[httpx.Request]()
+    async with recorded({"stringdb/*": httpx.Response(200, json=pairs)}, seen) as transport:
+        found = await STRING(transport).look_up("propranolol")
+        again = await STRING(transport).look_up("propranolol")
 
     assert [(each["symbol"], each["score"]) for each in found.records[0].metadata["partners"]] == [
         ("MAP2K1", 0.999),
@@ -53,13 +34,13 @@ async def test_a_drug_gives_the_partners_of_its_targets_in_one_request() -> None
     ]
     assert "ADRB1 works together with ADRB2 (score 0.800; experiments 0.900; texts 0.990)." in found.records[0].content
     assert safe_url(found.records[0].citation.url) == f"https://string-db.org/network/{BRAF}"
-    assert {record.key for record in found.records} <= {record.key for record in again.records}
-    assert sum(each.source == "stringdb" for each in log.exchanges) == 1
+    assert [record.key for record in found.records] == [record.key for record in again.records]
+    assert sum(each.url.path.startswith("/stringdb/") for each in seen) == 1
 
 
 async def test_human_partners_of_high_confidence_alone_are_asked_for_by_symbol() -> None:
     asked: list[httpx.Request] = []
-    found = await answering(httpx.Response(200, json=[row()]), asked.append).find("BRAF OR NOSUCH1", 5)
+    found = await answering(STRING, httpx.Response(200, json=[row()]), asked).find("BRAF OR NOSUCH1", 5)
 
     params = asked[0].url.params
     assert (params["identifiers"], params["species"]) == ("BRAF\rNOSUCH1", "9606")
@@ -69,7 +50,7 @@ async def test_human_partners_of_high_confidence_alone_are_asked_for_by_symbol()
 
 async def test_a_row_that_is_odd_or_of_no_human_costs_itself_alone() -> None:
     rows = [row(), row(stringId_B="10090.ENSMUSP00000002487"), row("A", "odd"), {}, None, row(preferredName_B=None)]
-    found = await answering(httpx.Response(200, json=rows)).find("BRAF", 5)
+    found = await answering(STRING, httpx.Response(200, json=rows)).find("BRAF", 5)
 
     told = [(each["symbol"], each["score"]) for each in found.records[0].metadata["partners"]]
     assert told == [("MAP2K1", 0.999), ("A", 0.0)]
@@ -78,7 +59,7 @@ async def test_a_row_that_is_odd_or_of_no_human_costs_itself_alone() -> None:
 async def test_names_that_it_does_not_know_are_a_true_zero() -> None:
     for status in (200, 404):
         body = [{"Error": "not found", "ErrorMessage": "no such protein"}]
-        found = await answering(httpx.Response(status, json=body)).find("NOSUCH1", 5)
+        found = await answering(STRING, httpx.Response(status, json=body)).find("NOSUCH1", 5)
         assert (found.status, found.records) == (Status.EMPTY, [])
 
 
@@ -95,14 +76,14 @@ async def test_names_that_it_does_not_know_are_a_true_zero() -> None:
 )
 async def test_no_failure_looks_like_no_partner(answer: httpx.Response, error: type[Exception]) -> None:
     with pytest.raises(error) as raised:
-        await answering(answer).find("BRAF")
+        await answering(STRING, answer).find("BRAF")
     assert "x.example" not in str(raised.value)
 
 
 @pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/biomcp_string is not beside this clone")
 async def test_a_real_reply_is_read() -> None:
     [path] = REPLIES.rglob("*network_braf*.json")
-    found = await answering(httpx.Response(200, content=path.read_bytes())).find("CDC37", 5)
+    found = await answering(STRING, httpx.Response(200, content=path.read_bytes())).find("CDC37", 5)
 
     [record] = found.records
     assert [each["symbol"] for each in record.metadata["partners"]] == ["NRAS", "KRAS", "HRAS", "MAP2K2", "MAP2K1"]

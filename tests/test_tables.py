@@ -4,12 +4,11 @@ import time
 from pathlib import Path
 from xml.etree.ElementTree import XML
 
+import httpx
 import pytest
 from builders import record
-from trust_sample import transport
+from recorded import recorded
 
-from willowbark.tools.sandbox.library import Library, Publication
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.works.excerpts import excerpted
 from willowbark.tools.works.fulltext import read_full_texts
 from willowbark.tools.works.jats import (
@@ -142,13 +141,10 @@ ARTICLE = f"""<article xmlns:xlink="http://www.w3.org/1999/xlink"><front><articl
 </body><floats-group>{OUTCOMES}</floats-group></article>"""
 
 
-async def test_the_sandbox_serves_tables_and_rows_can_be_quoted_with_their_table() -> None:
-    paper = Publication(pmid="99999951", pmcid="PMC99999951", title="[SYNTHETIC] Record", topic="synthetic",
-                        full_text=ARTICLE, provenance="Synthetic")  # fmt: skip
+async def test_rows_can_be_quoted_with_their_table() -> None:
     own = record("99999951", "Record", "Of 60 screened, 44 patients were randomised.", pmcid="PMC99999951")
-    with SandboxServer(Library(publications=(paper,))) as server:
-        async with transport(server) as way:
-            [read] = await read_full_texts([own], way)
+    async with recorded({"*/fullTextXML": httpx.Response(200, text=ARTICLE)}) as way:
+        [read] = await read_full_texts([own], way)
 
     section = section_of(read, "OR (95% CI): 2.40 (1.30-4.40)")
     assert section == "Table 2"

@@ -60,7 +60,7 @@ def asking(
     """A transport whose sources play `steps`, and the wire that plays them."""
     script = Script(*steps)
     wires = {"httpx": other or script, "requests": script}
-    more.setdefault("endpoints", Endpoints.sandbox("http://127.0.0.1:1"))
+    more.setdefault("endpoints", Endpoints.at("http://127.0.0.1:1"))
     more.setdefault("limiter", RateLimiter())
     return Transport(policy=policy, wires=wires, **more), script
 
@@ -498,7 +498,7 @@ async def test_every_request_takes_its_turn_redirects_included() -> None:
 
 
 async def test_a_transport_closes_its_wires_and_can_be_used_again() -> None:
-    async with Transport(Endpoints.sandbox("http://127.0.0.1:1"), policy=RetryPolicy(attempts=1)) as transport:
+    async with Transport(Endpoints.at("http://127.0.0.1:1"), policy=RetryPolicy(attempts=1)) as transport:
         for _ in range(2):
             with pytest.raises(SearchError, match="no connection"):
                 await transport.get("pubmed", "x", read=Reply.json)
@@ -509,7 +509,7 @@ async def test_httpx_takes_a_transport_of_its_own() -> None:
     import httpx
 
     wire = HttpxWire(httpx.MockTransport(lambda request: httpx.Response(200, json=GOOD)))
-    async with Transport(Endpoints.sandbox("http://127.0.0.1:1"), wires={"httpx": wire}) as transport:
+    async with Transport(Endpoints.at("http://127.0.0.1:1"), wires={"httpx": wire}) as transport:
         assert await ask(transport) == GOOD
 
 

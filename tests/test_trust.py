@@ -6,16 +6,16 @@ from typing import Any
 import httpx
 import pytest
 from builders import drug_record, record
-from faults.breakage import FaultySandbox
+from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
-from trust_sample import CLEAN_DOI, LIBRARY, RETRACTED_DOI, RETRACTED_PMID, SILENT_DOI, transport
+from faults.server import SourceServer
+from trust_sample import CLEAN_DOI, RETRACTED_DOI, RETRACTED_PMID, SILENT_DOI, transport
 
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.records.parts import FLAGS
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.works.trust import TrustState, check_trust, is_unchecked, retraction_note, trust_summary
 
 EVERY_SOURCE = ("pubmed", "europepmc", "crossref", "openalex")
@@ -28,7 +28,7 @@ def bare(pmid: str | None = None, doi: str | None = None, **more: Any) -> Eviden
 
 
 async def checked(*records: Evidence, faults: FaultPlan | None = None, **more: Any) -> list[Evidence]:
-    with FaultySandbox(LIBRARY, faults) as server:
+    with FaultyServer(faults) as server:
         async with transport(server) as way:
             return await check_trust(records, way, **more)
 
@@ -100,7 +100,7 @@ async def test_sources_that_hang_are_left_at_the_deadline() -> None:
 
 async def test_what_a_source_has_just_given_is_not_asked_for_again() -> None:
     fresh = record("99999952", "Record 2", retracted=False, expression_of_concern=True)
-    with SandboxServer(LIBRARY) as server:
+    with SourceServer() as server:
         async with transport(server) as way:
             [found] = await check_trust([fresh], way)
 
@@ -126,7 +126,7 @@ async def test_trials_and_drugs_come_back_as_they_are_and_the_order_is_kept() ->
 
 async def test_many_records_take_few_requests() -> None:
     pool = [bare(str(99990000 + i), f"10.5555/many.{i}") for i in range(30)]
-    with SandboxServer(LIBRARY) as server:
+    with SourceServer() as server:
         async with transport(server) as way:
             await check_trust(pool, way)
 
@@ -153,7 +153,7 @@ async def test_batches_are_asked_side_by_side() -> None:
         return httpx.Response(200, json={"hitCount": 0, "resultList": {"result": []}})
 
     wire = HttpxWire(httpx.MockTransport(answer))
-    async with Transport(Endpoints.sandbox("http://x"), wires={"httpx": wire, "requests": wire}) as way:
+    async with Transport(Endpoints.at("http://x"), wires={"httpx": wire, "requests": wire}) as way:
         await check_trust([bare(str(99990000 + i)) for i in range(100)], way)
     assert most == 3
 
@@ -213,7 +213,7 @@ async def test_the_summary_says_what_was_checked_what_was_found_and_what_was_not
 
 
 async def test_the_bundled_library_says_nothing_of_what_crossref_would_say() -> None:
-    with SandboxServer() as server:
+    with SourceServer() as server:
         async with transport(server) as way:
             known = record("1", "A paper", doi="10.1101/2021.03.23.21254186", retracted=False)
             [found] = await check_trust([known], way)

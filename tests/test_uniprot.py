@@ -1,21 +1,15 @@
 """UniProt: what proteins do; human ones alone, a failure is never taken for a protein without function."""
 
-import json
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from recorded import answering, recorded
 
 from willowbark.agents.report.forms.links import safe_url
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.transport import RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.records import Protein
-from willowbark.tools.sandbox.server import SandboxServer
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.uniprot import UniProt, parse_protein
 
@@ -60,19 +54,6 @@ ENTRY: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-async def uniprot() -> AsyncIterator[UniProt]:
-    with SandboxServer() as server:
-        async with Transport(Endpoints.sandbox(server.url)) as transport:
-            yield UniProt(transport)
-
-
-def answering(answer: Callable[[httpx.Request], httpx.Response]) -> UniProt:
-    wires = {"httpx": HttpxWire(httpx.MockTransport(answer))}
-    policy = RetryPolicy(attempts=1)
-    return UniProt(Transport(Endpoints.public({}), policy=policy, limiter=RateLimiter(None), wires=wires))
-
-
 def test_an_entry_tells_function_processes_pathways_and_diseases() -> None:
     found = parse_protein(ENTRY)
     assert found is not None
@@ -94,10 +75,9 @@ def test_what_an_entry_lacks_costs_that_alone(gone: str) -> None:
     assert (found is None) is (gone == "primaryAccession")
 
 
-async def test_a_drug_gives_the_human_proteins_it_acts_on_and_a_condition_those_involved_in_it(
-    uniprot: UniProt,
-) -> None:
-    drug, condition = await uniprot.find("propranolol"), await uniprot.find("migraine")
+async def test_a_drug_gives_the_human_proteins_it_acts_on_and_a_condition_those_involved_in_it() -> None:
+    async with recorded() as transport:
+        drug, condition = await UniProt(transport).find("propranolol"), await UniProt(transport).find("migraine")
 
     assert {record.metadata["gene_symbol"] for record in drug.records} == {"ADRB1", "ADRB2"}
     assert "CACNA1A" in {record.metadata["gene_symbol"] for record in condition.records}
@@ -127,12 +107,12 @@ async def test_a_target_that_is_not_human_is_named_and_not_asked_for() -> None:
         name = request.url.path.rpartition("/")[2].removesuffix(".json")
         return httpx.Response(200, json={**rows[name], **meta}) if name in rows else httpx.Response(500)
 
-    found = await answering(answer).look_up("isoniazid")
+    found = await answering(UniProt, answer).look_up("isoniazid")
 
     assert (found.status, found.records) == (Status.EMPTY, [])
     assert "Enoyl reductase is of Mycobacterium tuberculosis, not human" in found.warnings
     assert any("one database alone" in line for line in found.warnings)
-    assert not any("uniprot" in request.url.host for request in asked)
+    assert not any(request.url.path.startswith("/uniprot/") for request in asked)
 
 
 @pytest.mark.parametrize(
@@ -146,15 +126,14 @@ async def test_a_target_that_is_not_human_is_named_and_not_asked_for() -> None:
     ],
 )
 async def test_no_failure_looks_like_no_protein(answer: httpx.Response, error: type[Exception]) -> None:
-    again = httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
     with pytest.raises(error):
-        await answering(lambda _: again).find("migraine")
+        await answering(UniProt, answer).find("migraine")
 
 
 @pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/biomcp_uniprot is not beside this clone")
 async def test_real_replies_are_read() -> None:
     [path] = REPLIES.rglob("*search_braf*.json")
-    found = await answering(lambda _: httpx.Response(200, json=json.loads(path.read_text()))).find("melanoma")
+    found = await answering(UniProt, httpx.Response(200, content=path.read_bytes())).find("melanoma")
 
     first = found.records[0].record
     assert isinstance(first, Protein)

@@ -149,11 +149,6 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
             is_public=False,
         )
 
-    @classmethod
-    def sandbox(cls, url: str, *, live_like: bool = False) -> "Endpoints":
-        """As `at`."""
-        return cls.at(url, live_like=live_like)
-
 
 def _public(environ: Mapping[str, str]) -> dict[str, Endpoint]:
     return {name: Endpoint.public(card, environ) for name, card in cards().items()}

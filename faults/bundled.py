@@ -1,0 +1,14 @@
+"""The publications of the bundled library, for tests and measurements that need many real records."""
+
+from functools import cache
+from pathlib import Path
+
+from willowbark.tools.library.rows import PublicationRow, read_rows, record_files
+
+BUNDLED = Path(__file__).parent.parent / "tools" / "library" / "bundled"
+
+
+@cache
+def bundled_publications(folder: Path = BUNDLED) -> tuple[PublicationRow, ...]:
+    """All publications of a library, in the order of its files."""
+    return tuple(row for row, _ in read_rows(record_files(folder)) if isinstance(row, PublicationRow))

@@ -1,1 +1,0 @@
-"""Protocols of the sources of drugs and targets."""

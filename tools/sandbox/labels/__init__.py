@@ -1,1 +1,0 @@
-"""Protocols of the sources of labels, approvals and adverse events."""
