@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.lexicon import canonical_drug
@@ -134,8 +133,6 @@ def _command_line() -> list[str]:
             timeout=120,
             check=False,
         )
-        reports = list(Path(folder).glob("runs/*/report.md"))
-        written = reports[0].read_text() if reports else ""
     problems = [] if done.returncode == _UNREACHABLE else [f"the exit code is {done.returncode}, not {_UNREACHABLE}"]
-    problems += [] if "Not available" in written else ["the run folder's report does not say what is missing"]
-    return problems
+    said = done.stderr.strip().splitlines()
+    return problems + ([] if len(said) == 1 and "can't be reached" in said[0] else [f"it says {said}"])

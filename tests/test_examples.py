@@ -74,9 +74,9 @@ def test_an_interrupted_example_ends_at_once_without_a_traceback(name: str, tmp_
             stderr=subprocess.PIPE,
         )
         silent.settimeout(60)
-        silent.accept()
-        process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=60)[1].decode()
+        with silent.accept()[0]:
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)[1].decode()
 
     assert "Traceback" not in said
     assert process.returncode == 0

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from autogen_agentchat.base import Team
 from builders import QUESTION
-from faults.server import SourceServer
 from mcp.shared.memory import create_connected_server_and_client_session
 from mcp.types import TextContent, TextResourceContents
 from pydantic import AnyUrl

@@ -512,6 +512,7 @@ HOSTS = [
     r"pubmed\.ncbi\.nlm\.nih\.gov/",
     r"clinicaltrials\.gov/",
     r"europepmc\.org/",
+    r"www\.uniprot\.org/",
     r"www\.ebi\.ac\.uk/",
     r"platform\.opentargets\.org/",
     r"doi\.org/",

@@ -19,7 +19,6 @@ from autogen_core.models import CreateResult, RequestUsage
 from autogen_ext.tools.mcp import McpWorkbench
 from autogen_ext.tools.mcp import StdioServerParams as WorkbenchParams
 from builders import asked, record, reply, scripted
-from faults.server import SourceServer
 from mcp import ClientSession, McpError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -185,7 +184,7 @@ async def test_records_are_appraised_with_what_became_of_them(tmp_path: Path) ->
     head, _ = block_of(text_of(result))
     rows = [row for drug in head["drugs"] for row in drug["records"]]
     assert not result.isError
-    assert {row["key"] for row in rows} == {"pmid:18716365", "pmid:12667107"}
+    assert {row["key"] for row in rows} == {"pmid:18716365", "pmid:7514874"}
     assert {row["retracted"] for row in rows if row["key"] == "pmid:18716365"} == {True}
     assert all(drug["certainty"] and drug["steps"] for drug in head["drugs"])
     assert [line.partition(":")[0] for line in head["missing"]] == ["999999999"]

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from builders import QUESTION, record, reply
-from faults.server import SourceServer
 
 from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent

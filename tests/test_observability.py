@@ -59,7 +59,7 @@ def test_a_trace_tells_rounds_requests_judge_and_agents_in_one_tree(answered: tu
     spans = spans_of(answered[1])
     names = {span["name"] for span in spans}
 
-    assert {"research", "round 1", "judge", "report", "GET pubmed", "invoke_agent literature"} <= names
+    assert {"research", "round 1", "judge", "report", "invoke_agent literature"} <= names
     assert {"execute_tool search_pubmed", "invoke_agent judge", "ledger: turn", "ledger: finish"} <= names
     assert len({span["trace_id"] for span in spans}) == 1
     known = {span["span_id"] for span in spans}

@@ -16,7 +16,6 @@ from autogen_agentchat.teams import SelectorGroupChat
 from autogen_core import ComponentLoader
 from autogen_core.tools import BaseTool
 from builders import QUESTION
-from faults.server import SourceServer
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route, WebSocketRoute
