@@ -20,7 +20,6 @@ from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
 from willowbark.tools.lexicon.drug_classes import belongs_to_class
-from willowbark.tools.mechanism.hypotheses import MechanismHypothesis
 from willowbark.tools.questions import Question, parse_question, preprocess_query
 from willowbark.tools.reading.text import sentence_spans, sentences
 from willowbark.tools.records import Disease
@@ -40,6 +39,7 @@ MAX_NAMED = 40  # drugs of one query: sources take queries by GET
 MAX_TRIED = 20  # records of the leading drug of which it is tried what stands without them
 MAX_CHASED = 2  # publications of a run whose citations are followed, one a round: each takes five requests
 CHASED_FROM = 2  # the round: in the first one hardly any verdict has settled
+_NO_EVIDENCE = "No record speaks for or against an existing drug in this condition."
 _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the best candidate's certainty
 
 
@@ -63,19 +63,32 @@ class _Plan:
 
 def assessment(request: AssessmentRequest) -> JudgeDraft:
     """Assess what was found; equal requests get equal assessments."""
-    asked, reading = parse_question(request.question), request.progress
+    asked = parse_question(request.question)
     candidates = [c for c in request.candidates if c.in_asked_class is not False]
     decided = [candidate for candidate in candidates if candidate.has_verdict]
     leading = decided[:LEADING]
-    untried = _untried(asked, candidates, request)
 
-    mechanism = round(10 * sum(bool(c.mechanisms) for c in leading) / len(leading)) if leading else 0
+    # Drugs that the databases list for the condition, on which no record was read and none was asked for.
+    read = {candidate.drug for candidate in decided}
+    listed = [drug for drug in known_drugs(asked, request.records) if drug not in read]
+    if asked.drug_classes:
+        listed = [drug for drug in listed if belongs_to_class(drug, (), asked.drug_classes)]
+    untried = _unasked(listed, {search.query for search in request.searches})
+
+    known = sum(bool(candidate.mechanisms) for candidate in leading)
+    mechanism = round(10 * known / len(leading)) if leading else 0
     clinical = max((_CLINICAL[c.appraisal.certainty.level.value] for c in decided), default=0)
     named = min(10, round(10 * len(decided) / ENOUGH_CANDIDATES), UNTRIED_SCORE if untried else 10)
+    without = sum(not candidate.drug_records for candidate in leading)
+    not_yet = f"; {without} not looked up yet" if without else ""
+    best = "; ".join(f"{c.drug} ({c.appraisal.quality})" for c in decided[:5])
+    reasoning = f"Evidence speaks for or against {counted(len(decided), 'drug')}; leading: {best}."
     plan = _plan(asked, candidates, untried, request)
     return JudgeDraft(
         mechanism_score=mechanism,
-        mechanism_reasoning=_mechanism_reasoning(leading),
+        mechanism_reasoning=f"Mechanism known for {known} of the {len(leading)} leading candidates{not_yet}."
+        if leading
+        else "There is no candidate whose mechanism could be asked for.",
         clinical_evidence_score=clinical,
         clinical_reasoning=f"Best certainty of a candidate scores {clinical} of 10; {len(decided)} have a verdict.",
         candidates_score=named,
@@ -84,7 +97,7 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
         confidence=round((mechanism + clinical + named) / 30, 2),
         gaps=plan.gaps,
         next_searches=plan.searches,
-        reasoning=f"{_reasoning(decided)} {capital(reading.said)}.",
+        reasoning=f"{reasoning if decided else _NO_EVIDENCE} {capital(request.progress.said)}.",
     )
 
 
@@ -95,27 +108,36 @@ def _plan(
 
     Databases of drugs are slow, and no reading waits for them. A query that stands here again asks for its next page.
     """
-    plan, condition, reading = _Plan(request.specialists), _condition(asked), request.progress
+    plan, reading = _Plan(request.specialists), request.progress
+    others = (term for term in asked.terms if canonical_drug(term) is None and canonical_class(term) is None)
+    condition = asked.conditions[0] if asked.conditions else " ".join(others)  # may be empty
     about, whole = condition or "what was asked", [condition] if condition else []
     searched = {search.query for search in request.searches}
     with_verdict = [candidate for candidate in candidates if candidate.has_verdict]
     decided = [candidate.drug for candidate in with_verdict]
     if not reading.has_ended:
         if not candidates and not untried:
-            gap = f"No drug with evidence on {about} was found."
-            plan.ask(gap, _new(whole, searched), "queries")
+            plan.ask(f"No drug with evidence on {about} was found.", _new(whole, searched), "queries")
         for name in asked.drug_classes:
-            gap = f"Records that name {name} by their own names alone."
-            plan.ask(gap, _new(_together(class_members(name), condition), searched), "queries")
+            members = _new(_together(class_members(name), condition), searched)
+            plan.ask(f"Records that name {name} by their own names alone.", members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
         wanted = _unasked([*decided, *untried, *undecided], searched)[:MAX_NAMED]
         plan.ask(f"Further records on {', '.join(wanted)}, for or against.", _together(wanted, condition), "queries")
-        tests = [f"({query})" for each in _leading(request) for query in each.to_search_queries()[:MAX_TESTS]]
-        through = ", ".join(f"{each.drug} through {each.target}" for each in _leading(request))
-        plan.ask(
-            f"Records on how drugs act: {through}.", _new([" OR ".join(tests)] if tests else [], searched), "queries"
-        )
-        plan.ask(*_chase(with_verdict, request), "citations")
+
+        leading = [candidate.drug for candidate in request.candidates if candidate.has_verdict][:LEADING]
+        hypotheses = [each for each in request.hypotheses.hypotheses if each.drug in leading]
+        tests = [f"({query})" for each in hypotheses for query in each.to_search_queries()[:MAX_TESTS]]
+        through = ", ".join(f"{each.drug} through {each.target}" for each in hypotheses)
+        query = _new([" OR ".join(tests)] if tests else [], searched)
+        plan.ask(f"Records on how drugs act: {through}.", query, "queries")
+
+        followed = {query for query in searched if query.startswith(citations_query(""))}
+        if with_verdict and request.iteration >= CHASED_FROM and len(followed) < MAX_CHASED:
+            hanging = [key.removeprefix("pmid:") for key in _hangs_on(with_verdict[0]) if key.startswith("pmid:")]
+            for pmid in [pmid for pmid in hanging if citations_query(pmid) not in followed][:1]:
+                gap = f"The verdict on {decided[0]} hangs on PMID {pmid}: what cites it, and what it cites."
+                plan.ask(gap, [citations_query(pmid)], "citations")
         if reading.goes_on:
             left = f"{reading.hits - reading.read:,} of {reading.hits:,} hits"
             pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # of hits that others gave, perhaps
@@ -129,17 +151,6 @@ def _plan(
     return plan
 
 
-def _chase(decided: Sequence[Candidate], request: AssessmentRequest) -> tuple[str, list[str]]:
-    """What to follow: the citations of the strongest publication on which the verdict on the leading drug hangs."""
-    followed = {search.query for search in request.searches if search.query.startswith(citations_query(""))}
-    if not decided or request.iteration < CHASED_FROM or len(followed) >= MAX_CHASED:
-        return "", []
-    hanging = [key.removeprefix("pmid:") for key in _hangs_on(decided[0]) if key.startswith("pmid:")]
-    new = [pmid for pmid in hanging if citations_query(pmid) not in followed][:1]
-    said = f"The verdict on {decided[0].drug} hangs on PMID {', '.join(new)}: what cites it, and what it cites."
-    return said, [citations_query(pmid) for pmid in new]
-
-
 def _hangs_on(candidate: Candidate) -> list[str]:
     """Keys of the records without any one of which quality or certainty would be another, strongest first."""
     found = candidate.appraisal
@@ -151,22 +162,6 @@ def _hangs_on(candidate: Candidate) -> list[str]:
     return [key for key, other in without if (other.quality, other.certainty.level) != stands]
 
 
-def _leading(request: AssessmentRequest) -> list[MechanismHypothesis]:
-    """The hypotheses that are put to the test: of the leading candidates, not of all."""
-    leading = [candidate.drug for candidate in request.candidates if candidate.has_verdict][:LEADING]
-    return [each for each in request.hypotheses.hypotheses if each.drug in leading]
-
-
-def _untried(asked: Question, candidates: Sequence[Candidate], request: AssessmentRequest) -> list[str]:
-    """Drugs that the databases list for the condition, on which no record was read and none was asked for."""
-    read = {candidate.drug for candidate in candidates if candidate.has_verdict}
-    known = known_drugs(asked, request.records)
-    if asked.drug_classes:
-        known = [drug for drug in known if belongs_to_class(drug, (), asked.drug_classes)]
-    searched = {search.query for search in request.searches}
-    return _unasked([drug for drug in known if drug not in read], searched)
-
-
 def _unasked(drugs: Iterable[str], queries: Iterable[str]) -> list[str]:
     """The drugs that none of the queries names."""
     named = {name for query in queries for name in _names_in(query)}
@@ -176,12 +171,6 @@ def _unasked(drugs: Iterable[str], queries: Iterable[str]) -> list[str]:
 @lru_cache(maxsize=1024)
 def _names_in(query: str) -> frozenset[str]:
     return frozenset(mention.name for mention in find_drugs(query))
-
-
-def _condition(asked: Question) -> str:
-    """The condition to search for beside drugs; else the question's other words, and nothing where it has none."""
-    others = (term for term in asked.terms if canonical_drug(term) is None and canonical_class(term) is None)
-    return asked.conditions[0] if asked.conditions else " ".join(others)
 
 
 def _together(drugs: Sequence[str], condition: str) -> list[str]:
@@ -199,22 +188,6 @@ def _new(queries: Sequence[str], searched: Collection[str]) -> list[str]:
 
 def _quoted(name: str) -> str:
     return f'"{name}"' if " " in name else name
-
-
-def _mechanism_reasoning(leading: Sequence[Candidate]) -> str:
-    if not leading:
-        return "There is no candidate whose mechanism could be asked for."
-    known = sum(bool(candidate.mechanisms) for candidate in leading)
-    without = sum(not candidate.drug_records for candidate in leading)
-    asked = f"; {without} not looked up yet" if without else ""
-    return f"Mechanism known for {known} of the {len(leading)} leading candidates{asked}."
-
-
-def _reasoning(decided: Sequence[Candidate]) -> str:
-    if not decided:
-        return "No record speaks for or against an existing drug in this condition."
-    best = "; ".join(f"{c.drug} ({c.appraisal.quality})" for c in decided[:5])
-    return f"Evidence speaks for or against {counted(len(decided), 'drug')}; leading: {best}."
 
 
 MAX_CANDIDATES = 12
