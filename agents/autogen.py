@@ -15,7 +15,7 @@ from typing import Any, Literal
 from autogen_agentchat import TRACE_LOGGER_NAME
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
-from autogen_agentchat.agents._user_proxy_agent import InputFuncType, UserProxyAgentConfig, cancellable_input
+from autogen_agentchat.agents._user_proxy_agent import InputFuncType, UserProxyAgentConfig
 from autogen_agentchat.base import TaskResult
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
 from autogen_agentchat.teams import SelectorGroupChat
@@ -33,7 +33,6 @@ __all__ = [
     "SelectorGroupChatConfig",
     "UserProxyAgentConfig",
     "close_connections",
-    "input_of",
     "model_name",
     "openai_model_info",
     "openai_server",
@@ -183,11 +182,6 @@ def speaking_through(agent: AssistantAgent, client: ChatCompletionClient) -> Ite
         yield
     finally:
         agent._model_client = own
-
-
-def input_of(person: UserProxyAgent) -> InputFuncType | None:
-    """How a person is asked; None for AutoGen's own prompt, which waits in a thread that nothing can end."""
-    return None if person.input_func is cancellable_input else person.input_func
 
 
 async def typed_by(person: UserProxyAgent, prompt: str, token: CancellationToken) -> str:

@@ -1,7 +1,7 @@
 """A person says which candidates the report should deal with, before it is written.
 
 The approver is AutoGen's `UserProxyAgent` with a typed answer: it speaks between the judge's last word and the report.
-Outside a team of one's own, `await research(question, approve=…)` takes a function or a `UserProxyAgent` instead.
+Outside a team of one's own, `await research(question, approve=…)` takes a function or an `ApproverAgent` instead.
 """
 
 import asyncio

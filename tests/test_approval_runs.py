@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from autogen_agentchat.agents import UserProxyAgent
 from autogen_core import CancellationToken
 from builders import QUESTION
 from faults.server import SourceServer
@@ -85,8 +84,8 @@ async def test_a_function_decides_after_the_search_and_before_the_report(endpoin
     assert [event.type for event in events].count("synthesizing") == 1
 
 
-async def test_a_user_proxy_of_autogens_is_asked(endpoints: Endpoints) -> None:
-    person = UserProxyAgent("anna", input_func=lambda _: "none; not now")
+async def test_an_approver_of_ones_own_is_asked(endpoints: Endpoints) -> None:
+    person = ApproverAgent("anna", input_func=lambda _: "none; not now")
     report = await research(QUESTION, settings=settings(), endpoints=endpoints, approve=person)
 
     assert decision(report).decided_by == "person"

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
-from autogen_agentchat.teams import SelectorGroupChat
 from autogen_core import CancellationToken, MessageContext, RoutedAgent, TopicId, TypeSubscription, message_handler
 from autogen_core.tools import StaticWorkbench
 from builders import QUESTION, asked, scripted
@@ -19,7 +18,6 @@ from willowbark.agents.autogen import (
     AbandonableRuntime,
     Kept,
     PolicyGroupChat,
-    input_of,
     model_name,
     patch_provider_client,
     speaking_through,
@@ -90,11 +88,6 @@ async def test_a_runtime_called_off_ends_what_is_under_way_without_a_word() -> N
     assert ends == [None], "AutoGen's runtime no longer keeps its queue in `_message_queue`, or counts otherwise"
 
 
-def test_the_manager_is_made_by_a_factory_that_the_team_may_wrap() -> None:
-    factory = getattr(SelectorGroupChat, "_create_group_chat_manager_factory", None)
-    assert factory is not None, "AutoGen's SelectorGroupChat has no `_create_group_chat_manager_factory` any more"
-
-
 def test_an_assistants_tools_are_found() -> None:
     tools = [SourceTool("pubmed"), GetPaper()]
     by_tools = AssistantAgent("one", scripted("x"), tools=list(tools))
@@ -114,13 +107,6 @@ async def test_an_assistants_turn_goes_through_another_model_and_back() -> None:
     assert [first.chat_message.to_text(), second.chat_message.to_text()] == ["the other's", "its own"], (
         "AutoGen's AssistantAgent no longer reads its model from `_model_client` when a turn begins"
     )
-
-
-def test_autogens_own_prompt_is_told_from_a_persons_way_of_being_asked() -> None:
-    assert input_of(UserProxyAgent("anna")) is None, (
-        "AutoGen's UserProxyAgent no longer asks by `cancellable_input` where nothing else is named"
-    )
-    assert input_of(UserProxyAgent("anna", input_func=input)) is input
 
 
 async def test_what_an_input_function_raises_comes_through_as_it_is() -> None:

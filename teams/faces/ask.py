@@ -345,9 +345,7 @@ def _terminal_approver(settings: Settings, progress: Progress) -> "Asked | None"
     """An agent that asks the person at the terminal; None where the settings ask nobody."""
     if not settings.research.approve:
         return None
-    from autogen_agentchat.agents import UserProxyAgent  # noqa: PLC0415  agents take most of a second
-
-    from willowbark.agents.approver import terminal_input  # noqa: PLC0415
+    from willowbark.agents.approver import terminal_input  # noqa: PLC0415  agents take most of a second
 
     from ..run.research import approver_for  # noqa: PLC0415
 
@@ -355,7 +353,7 @@ def _terminal_approver(settings: Settings, progress: Progress) -> "Asked | None"
         with progress.paused():
             return await terminal_input(prompt, cancellation_token)
 
-    return approver_for(UserProxyAgent("approver", input_func=read_answer), settings, via="terminal")
+    return approver_for(None, settings, "terminal", read_answer)
 
 
 def collect_rarely() -> None:

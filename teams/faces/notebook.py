@@ -18,7 +18,6 @@ from contextlib import aclosing, contextmanager
 from html import escape
 from typing import Any, Unpack
 
-from autogen_agentchat.agents import UserProxyAgent
 from autogen_core import CancellationToken
 
 from willowbark.agents.approval import NobodyToAsk
@@ -60,7 +59,7 @@ async def ask(question: str | RunOptions, **choices: Unpack[Choices]) -> Researc
     settings, token, approve = options.chosen(), options.cancellation_token or CancellationToken(), options.approve
     view = LiveView(options.question or "", settings.tools.sources)
     if approve is None or isinstance(approve, bool):
-        approve = approver_for(UserProxyAgent("approver", input_func=notebook_input), settings, via="notebook")
+        approve = approver_for(None, settings, "notebook", notebook_input)
     given = {"settings": settings, "cancellation_token": token, "approve": approve}
 
     async def follow() -> None:

@@ -15,18 +15,18 @@ from willowbark.tools.reading.reading import ReaderName
 from ..config import Depth, LibrarySettings, Settings, nearest
 
 if TYPE_CHECKING:
-    from autogen_agentchat.agents import UserProxyAgent
     from autogen_core import CancellationToken
     from autogen_core.models import ChatCompletionClient
 
     from willowbark.agents.approval import Approve
+    from willowbark.agents.approver import ApproverAgent
     from willowbark.tools.http.transport import Recorder
     from willowbark.tools.library import Library
 
     from ..ledger import Ledger
     from .hooks import Hooks
 
-    Asked = Approve | UserProxyAgent
+    Asked = Approve | ApproverAgent
     AllHooks = Sequence[Hooks]
 else:  # AutoGen and agents take most of a second: bad input, and that a run has begun, is told before they are loaded
     Asked = AllHooks = CancellationToken = ChatCompletionClient = Ledger = Recorder = Any

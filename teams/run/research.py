@@ -23,6 +23,7 @@ from .options import Asked, Choices, RunOptions
 if TYPE_CHECKING:
     from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest
     from willowbark.agents.approver import ApproverAgent
+    from willowbark.agents.autogen import InputFuncType
     from willowbark.agents.report.model import ResearchReport
 
 __all__ = ["Asked", "RunFailed", "SourcesUnreachable", "ask", "research", "research_stream"]
@@ -148,29 +149,30 @@ async def research_stream(question: str | RunOptions, **choices: Unpack[Choices]
             yield event
 
 
-def approver_for(approve: Asked | bool | None, settings: Settings, via: str | None = None) -> "ApproverAgent | None":
+def approver_for(
+    approve: Asked | bool | None,
+    settings: Settings,
+    via: str | None = None,
+    input_func: "InputFuncType | None" = None,
+) -> "ApproverAgent | None":
     """The agent that asks, as the settings want it; None where they ask nobody.
 
     Args:
         approve: who is asked; None, True and False leave nobody.
         settings: whether, how long, and what holds without an answer.
         via: how the report calls the way by which they are asked; None goes by who it is.
+        input_func: asks where `approve` leaves nobody: takes a prompt and gives what a person typed.
     """
     asked = settings.research
     if not asked.approve:
         return None
-    from autogen_agentchat.agents import UserProxyAgent  # noqa: PLC0415
-
     from willowbark.agents.approver import ApproverAgent  # noqa: PLC0415
-    from willowbark.agents.autogen import input_of  # noqa: PLC0415
 
     if isinstance(approve, ApproverAgent):
         return approve
     agent = partial(ApproverAgent, default=asked.approval_default, timeout_s=asked.approval_timeout_s)
-    if isinstance(approve, UserProxyAgent):
-        return agent(input_func=input_of(approve), via=via)
     if approve is None or isinstance(approve, bool):
-        return agent(approve=_nobody, via="")
+        return agent(approve=_nobody, via="") if input_func is None else agent(input_func=input_func, via=via)
     return agent(approve=approve, via=via)
 
 
