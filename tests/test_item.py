@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign
-from willowbark.tools.appraisal.trials_once import one_per_trial, standing, weight
+from willowbark.tools.appraisal.trials_once import one_per_trial, weight
 
 FREE = AppraisedItem(key="pmid:5", design=StudyDesign.rct_blinded, direction=Direction.supports, trial="NCT1")
 FAULTS = [
@@ -74,7 +74,8 @@ def test_a_trial_stopped_for_cause_weighs_as_an_open_one_at_least() -> None:
     ],
 )
 def test_where_a_record_stands(stopped: str | None, said: str, stands: str) -> None:
-    assert standing(replace(FREE, direction=Direction(said), why_stopped_kind=stopped)) is Direction(stands)
+    item = replace(FREE, direction=Direction(said), why_stopped_kind=stopped)
+    assert item.effective_direction is Direction(stands)
 
 
 @pytest.mark.parametrize(

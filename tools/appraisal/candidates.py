@@ -4,7 +4,7 @@ Pure functions over the question and the pool: the judge scores with them, the b
 report grades with them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -24,7 +24,7 @@ from ..reading.document import Document
 from ..reading.screening import readable
 from ..records import Disease, Drug
 from .appraised import AppraisedRecord, Readings, appraise_record, condition_names, condition_of
-from .certainty import CandidateAppraisal, CertaintyLevel, appraise_candidate
+from .certainty import CandidateAppraisal, appraise_candidate
 from .trials_once import AppraisedItem, Direction
 
 _NO_TREATMENT = frozenset({"cause", "outcome", "not_a_drug_here"})
@@ -106,19 +106,30 @@ def appraise_candidates(
     """
     readings = readings or Readings()
     asked = parse_question(question) if isinstance(question, str) else question
-    drug_records = _drug_records(pool)
+    drug_records: dict[str, list[tuple[str, Drug]]] = {}
     found: dict[str, list[AppraisedRecord]] = {}
     for record in pool:
-        if kind_of(record) in STUDIES:
+        if isinstance(held := record.record, Drug) and held.drug:
+            drug_records.setdefault(canonical_drug(held.drug) or held.drug.lower(), []).append((record.key, held))
+        elif kind_of(record) in STUDIES:
             for drug, said in readings.once(record, asked, partial(_appraised, record, asked, readings)).items():
                 found.setdefault(drug, []).append(said)
-    known = {drug: records for drug, records in found.items() if not _is_no_treatment(records)}
-    working = {drug for drug, records in known.items() if _beats_placebo([record.item for record in records])}
+    known: dict[str, list[AppraisedRecord]] = {}
+    working = set[str]()
+    for drug, records in found.items():
+        roles, items = [each.readings[0].role for each in records], [each.item for each in records]
+        if sum(role in _NO_TREATMENT for role in roles) <= sum(role in _TESTED for role in roles):
+            known[drug] = records
+            beats_placebo = any(
+                i.design in RANDOMISED and i.against_nothing and i.direction is Direction.supports for i in items
+            )
+            if beats_placebo and _appraisal_of(tuple(items)).certainty.level in ("high", "moderate"):
+                working.add(drug)
     for records in known.values():
         for at, each in enumerate(records):
             if not working.isdisjoint((each.item.rivals or "").split(" and ")):
                 records[at] = each.model_copy(update={"item": replace(each.item, rival_works=True)})
-    candidates = [_candidate(drug, records, drug_records, asked) for drug, records in known.items()]
+    candidates = [_candidate(drug, records, drug_records.get(drug, []), asked) for drug, records in known.items()]
     return sorted(
         candidates,
         key=lambda each: (each.drug not in (asked.drugs or known), each.in_asked_class is False, *_standing(each)),
@@ -175,19 +186,6 @@ def is_left_out(drug: str, asked: Question) -> bool:
     return drug in asked.excluded_drugs or belongs_to_class(drug, (), asked.excluded_classes)
 
 
-def _is_no_treatment(records: Sequence[AppraisedRecord]) -> bool:
-    """Whether records have a drug as a cause, a measure or no drug at all, more often than they test it."""
-    roles = [record.readings[0].role for record in records]
-    return sum(role in _NO_TREATMENT for role in roles) > sum(role in _TESTED for role in roles)
-
-
-def _beats_placebo(items: Sequence[AppraisedItem]) -> bool:
-    """Whether it is at least moderately sure that a drug works, and a trial against placebo or nothing says so."""
-    if not any(i.design in RANDOMISED and i.against_nothing and i.direction is Direction.supports for i in items):
-        return False
-    return _appraisal_of(tuple(items)).certainty.level in (CertaintyLevel.high, CertaintyLevel.moderate)
-
-
 def is_condition(name: str, asked: Question) -> bool:
     """Whether an indication is one of the conditions asked about: its name holds all words of one of theirs.
 
@@ -200,16 +198,17 @@ def is_condition(name: str, asked: Question) -> bool:
 def known_drugs(question: str | Question, pool: Sequence[Evidence]) -> list[str]:
     """Drugs that the drug databases list for the condition asked about, furthest developed first; generic names."""
     asked = parse_question(question) if isinstance(question, str) else question
-    phases: dict[str, float] = {}
-    for record in pool:
-        data = record.record
+    listed: list[tuple[str | None, Any]] = []
+    for data in (record.record for record in pool):
         if isinstance(data, Drug):
-            for entry in data.indications:
-                if is_condition(entry.get("name", ""), asked):
-                    _note_phase(phases, data.drug, entry.get("max_phase"))
+            own = [entry for entry in data.indications if is_condition(entry.get("name", ""), asked)]
+            listed += [(data.drug, entry.get("max_phase")) for entry in own]
         elif isinstance(data, Disease) and is_condition(data.disease or "", asked):
-            for entry in data.drugs:
-                _note_phase(phases, entry.get("name"), entry.get("max_phase"))
+            listed += [(entry.get("name"), entry.get("max_phase")) for entry in data.drugs]
+    phases: dict[str, float] = {}
+    for name, phase in listed:
+        if drug := canonical_drug(str(name or "")):
+            phases[drug] = max(phases.get(drug, 0.0), _phase(phase) or 0.0)
     wanted = (name for name in phases if not is_left_out(name, asked))
     return sorted(wanted, key=lambda name: (-phases[name], name))
 
@@ -227,24 +226,21 @@ def on_condition(record: Evidence, asked: Question) -> bool:
     names = condition_names(asked)
     if not names:
         return True
-    wanted = [(frozenset(stems(name)), _made_from(name)) for name in names]
     document = Document.of(record)
     words = document.once(content_words, document.whole)
     if record.trial:
         words = [*words, *content_words(" ".join(record.trial.conditions))]
-    held = frozenset(stems_among(words, frozenset().union(*(each for each, _ in wanted))))
-    return any(each <= held and (root is None or _says_more(words, root)) for each, root in wanted)
-
-
-@lru_cache(maxsize=256)
-def _made_from(name: str) -> str | None:
-    """The stem of a name of one word that is longer than that by more than a plural; None for others."""
-    words, found = content_words(name), stems(name)
-    return found[0] if len(found) == 1 and words[0] not in (found[0], f"{found[0]}s", f"{found[0]}es") else None
-
-
-def _says_more(words: Iterable[str], root: str) -> bool:
-    return any(word != root and stem(word) == root for word in words if word.startswith(root[:4]))
+    wanted = {name: frozenset(stems(name)) for name in names}
+    held = frozenset(stems_among(words, frozenset().union(*wanted.values())))
+    for name, parts in wanted.items():
+        if parts <= held:
+            root = next(iter(parts), "")
+            is_derived = len(parts) == 1 and content_words(name)[0] not in (root, f"{root}s", f"{root}es")
+            if not is_derived or any(
+                word != root and stem(word) == root for word in words if word.startswith(root[:4])
+            ):
+                return True
+    return False
 
 
 def named_drugs(record: Evidence) -> list[str]:
@@ -255,36 +251,26 @@ def named_drugs(record: Evidence) -> list[str]:
     return list(dict.fromkeys(name for name, _, _ in document.drugs))
 
 
-def _drug_records(pool: Iterable[Evidence]) -> Mapping[str, list[tuple[str, Drug]]]:
-    """What drug databases say of each drug, with the keys of their records."""
-    found: dict[str, list[tuple[str, Drug]]] = {}
-    for record in pool:
-        if isinstance(said := record.record, Drug) and said.drug:
-            found.setdefault(canonical_drug(said.drug) or said.drug.lower(), []).append((record.key, said))
-    return found
-
-
 def _candidate(
-    drug: str, records: list[AppraisedRecord], known: Mapping[str, list[tuple[str, Drug]]], asked: Question
+    drug: str, records: list[AppraisedRecord], entries: Sequence[tuple[str, Drug]], asked: Question
 ) -> Candidate:
-    about = [said for _, said in known.get(drug, ())]
+    about = [said for _, said in entries]
     mechanisms = [entry for said in about for entry in said.mechanisms]
     indications = _indications(about)
+    marketed = [each.name for each in indications if (each.max_phase or 0) >= APPROVED_PHASE]
     phases = [i.max_phase for i in indications if i.max_phase is not None and is_condition(i.name, asked)]
     return Candidate(
         drug=drug,
         records=sorted(records, key=lambda r: (r.item.design.tier, -(r.item.sample_size or 0), r.key)),
         appraisal=_appraisal_of(tuple(record.item for record in records)),
-        drug_records=[key for key, _ in known.get(drug, ())],
+        drug_records=[key for key, _ in entries],
         mechanisms=_texts(entry.get("mechanism_of_action") for entry in mechanisms),
         targets=_texts(symbol for entry in mechanisms for symbol in entry.get("gene_symbols") or ()),
         pathways=_texts(path.get("name") for said in about for path in said.pathways),
         indications=indications,
         max_phase=max((phase for said in about if (phase := _phase(said.max_phase)) is not None), default=None),
         phase_for_condition=max(phases, default=None),
-        in_asked_class=belongs_to_class(drug, _marketed_for(indications), asked.drug_classes)
-        if asked.drug_classes
-        else None,
+        in_asked_class=belongs_to_class(drug, marketed, asked.drug_classes) if asked.drug_classes else None,
     )
 
 
@@ -292,10 +278,6 @@ def _candidate(
 def _appraisal_of(items: tuple[AppraisedItem, ...]) -> CandidateAppraisal:
     """Remembered, since most candidates gain no record in a round."""
     return appraise_candidate(items)
-
-
-def _marketed_for(indications: Iterable[Indication]) -> list[str]:
-    return [each.name for each in indications if (each.max_phase or 0) >= APPROVED_PHASE]
 
 
 def _indications(about: Iterable[Drug]) -> list[Indication]:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from ..reading.design import RANDOMISED, StudyDesign
 from .soundness import ALONE, DOWN, Body, left_out, soundest
-from .trials_once import AppraisedItem, Direction, one_per_trial, standing, weight
+from .trials_once import AppraisedItem, Direction, one_per_trial, weight
 
 Quality = Literal["strong", "moderate", "weak", "refuted"]
 Level = Literal["high", "moderate", "low", "very low"]
@@ -100,7 +100,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         notes.append(f"{unchecked} of {len(every)} records could not be checked for retraction.")
 
     def keys(direction: Direction) -> list[str]:
-        return [i.key for i in kept if standing(i) is direction]
+        return [i.key for i in kept if i.effective_direction is direction]
 
     certainty = appraise(items)
     return CandidateAppraisal(
@@ -112,7 +112,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         contradicting=keys(Direction.contradicts),
         neutral=keys(Direction.neutral),
         unclear=keys(Direction.unclear),
-        leaning={i.key: i.leans for i in kept if i.leans and standing(i) is Direction.neutral},
+        leaning={i.key: i.leans for i in kept if i.leans and i.effective_direction is Direction.neutral},
         excluded=sorted(i.key for i in items if i.retracted),
         same_trial=folded,
         notes=[*notes, *same],
@@ -131,7 +131,7 @@ def corroborated(items: Sequence[AppraisedItem]) -> tuple[list[AppraisedItem], l
         the items, those that count now in support; a line that says so, if any count.
     """
     leaning = sorted((i for i in items if i.leans is Direction.supports), key=lambda i: (-i.chance, i.key))
-    if not any(standing(i) is Direction.supports for i in items):
+    if not any(i.effective_direction is Direction.supports for i in items):
         return list(items), []
     exactly = [1.0]
     """How probable it is that none, one, two, … are right."""
@@ -165,9 +165,9 @@ def quality(items: Sequence[AppraisedItem], level: CertaintyLevel | None = None)
         level: where it is known already.
     """
     kept = [i for i in items if not i.retracted]
-    against = [i for i in kept if standing(i) is Direction.contradicts]
+    against = [i for i in kept if i.effective_direction is Direction.contradicts]
     weight_against = sum(map(weight, against))
-    weight_for = sum(weight(i) for i in kept if standing(i) is Direction.supports)
+    weight_for = sum(weight(i) for i in kept if i.effective_direction is Direction.supports)
     strong = []
     for i in against:
         sound = i.design.tier <= 2 and not i.is_preprint and not i.concern and not i.hedged
@@ -190,8 +190,8 @@ def appraise(items: Sequence[AppraisedItem]) -> Certainty:
     """
     retracted = sorted(i.key for i in items if i.retracted)
     kept = [i for i in items if not i.retracted]
-    supporting = [i for i in kept if standing(i) is Direction.supports]
-    against = [i for i in kept if standing(i) is Direction.contradicts]
+    supporting = [i for i in kept if i.effective_direction is Direction.supports]
+    against = [i for i in kept if i.effective_direction is Direction.contradicts]
     excluded = [f"Left out: {key} is retracted." for key in retracted]
     rated = [
         (names, start, kind, body)

@@ -88,18 +88,18 @@ class AppraisedItem:
     None where it reports none, several, or does not say."""
 
     @property
+    def effective_direction(self) -> Direction:
+        """The direction that counts: a trial stopped for harm or futility is against, one stopped otherwise neutral."""
+        if self.why_stopped_kind in ("safety", "futility"):
+            return Direction.contradicts
+        if self.why_stopped_kind == "administrative" and self.direction is Direction.unclear:
+            return Direction.neutral
+        return self.direction
+
+    @property
     def is_named(self) -> bool:
         """Whether its trial is known by a name or a number of its own."""
         return self.trial is not None and not self.trial.endswith(BY_SIZE)
-
-
-def standing(item: AppraisedItem) -> Direction:
-    """Where an item stands: a trial stopped for harm or futility is against, one stopped otherwise says nothing."""
-    if item.why_stopped_kind in ("safety", "futility"):
-        return Direction.contradicts
-    if item.why_stopped_kind == "administrative" and item.direction is Direction.unclear:
-        return Direction.neutral
-    return item.direction
 
 
 def weight(item: AppraisedItem) -> int:
@@ -163,14 +163,16 @@ def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
         others = sorted(each.key for each in group if each.key != stands.key)
         counted.append(stands)
         folded += others
-        said = "; ".join(sorted(f"{i.key} {standing(i).value}" for i in group if standing(i) in _DECIDED))
+        said = "; ".join(
+            sorted(f"{i.key} {i.effective_direction.value}" for i in group if i.effective_direction in _DECIDED)
+        )
         disagree = f", although they disagree ({said})" if len(_decided(group)) > 1 else ""
         notes.append(f"{', '.join([stands.key, *others])} report one trial ({trial}) and count once{disagree}.")
     return OnePerTrial(counted, sorted(folded), notes)
 
 
 def _decided(group: Iterable[AppraisedItem]) -> set[Direction]:
-    return {standing(item) for item in group} & set(_DECIDED)
+    return {item.effective_direction for item in group} & set(_DECIDED)
 
 
 def _stands_for(group: Sequence[AppraisedItem], trial: str | None) -> AppraisedItem:
@@ -182,12 +184,12 @@ def _stands_for(group: Sequence[AppraisedItem], trial: str | None) -> AppraisedI
     told = stopped or _decided(i for i in group if i.key.startswith("nct:")) or _decided(group)
     if len(told) == 1:
         direction = next(iter(told))
-        sharing = [i for i in group if standing(i) is direction]
+        sharing = [i for i in group if i.effective_direction is direction]
     else:
         sharing = list(group)
-        neutral = told or any(standing(i) is Direction.neutral for i in group)
+        neutral = told or any(i.effective_direction is Direction.neutral for i in group)
         direction = Direction.neutral if neutral else Direction.unclear
-    sizes = [i.sample_size for i in (*sharing, *(i for i in group if standing(i) not in _DECIDED))]
+    sizes = [i.sample_size for i in (*sharing, *(i for i in group if i.effective_direction not in _DECIDED))]
     rivals = _if_all(i.rivals for i in sharing)
     beside = [i for i in sharing if i.rivals == rivals]
     best = min(sharing, key=lambda i: (-weight(i), i.key.startswith("nct:"), i.key))

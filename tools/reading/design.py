@@ -58,23 +58,19 @@ class StudyDesign(StrEnum):
 
 
 _TIERS = {
-    StudyDesign.systematic_review: 1,
-    StudyDesign.rct_blinded: 2,
-    StudyDesign.rct_open: 2,
-    StudyDesign.rct: 2,
-    StudyDesign.controlled_cohort: 3,
-    StudyDesign.case_control: 4,
-    StudyDesign.cohort: 4,
-    StudyDesign.case_series: 4,
-    StudyDesign.case_report: 5,
-    StudyDesign.in_vivo: 5,
-    StudyDesign.in_vitro: 5,
-    StudyDesign.in_silico: 5,
-    StudyDesign.narrative_review: 6,
-    StudyDesign.guideline: 6,
-    StudyDesign.editorial: 6,
-    StudyDesign.registry_entry: 6,
-    StudyDesign.unknown: 6,
+    StudyDesign(name): tier
+    for tier, names in enumerate(
+        (
+            "systematic_review",
+            "rct_blinded rct_open rct",
+            "controlled_cohort",
+            "case_control cohort case_series",
+            "case_report in_vivo in_vitro in_silico",
+            "narrative_review guideline editorial registry_entry unknown",
+        ),
+        1,
+    )
+    for name in names.split()
 }
 RANDOMISED: frozenset[StudyDesign] = frozenset({StudyDesign.rct_blinded, StudyDesign.rct_open, StudyDesign.rct})
 _DESIGNS: Mapping[Design, StudyDesign] = {
