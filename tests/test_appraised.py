@@ -21,7 +21,7 @@ def paper(pmid: str = "1", title: str = "Propranolol to prevent migraine", text:
 
 
 def candidates(*pool: Evidence, model: Readings | None = None, **fields: Any) -> list[Candidate]:
-    return appraise_candidates(QUESTION, pool, model or Readings(ScriptedReader(**fields)))
+    return appraise_candidates(parse_question(QUESTION), pool, model or Readings(ScriptedReader(**fields)))
 
 
 def appraised(*pool: Evidence, **fields: Any) -> AppraisedRecord:
@@ -109,7 +109,7 @@ def test_a_record_is_read_once_in_a_run_and_again_when_its_text_changes() -> Non
     reader = ScriptedReader(effect="better")
     readings = Readings(reader)
     for text in (TEXT, TEXT, f"{TEXT} Sleep was sound."):
-        appraise_candidates(QUESTION, [paper(text=text)], readings)
+        appraise_candidates(parse_question(QUESTION), [paper(text=text)], readings)
 
     assert len(reader.asked) == 2
 
@@ -120,7 +120,7 @@ def test_the_results_of_the_full_text_are_read_where_the_abstract_gives_none() -
     full = {"pmcid": "PMC1", "licence": "CC BY 4.0", "sections": sections}
     reader = ScriptedReader(effects={told: "better"})
 
-    [found] = appraise_candidates(QUESTION, [paper(full_text=full)], Readings(reader))
+    [found] = appraise_candidates(parse_question(QUESTION), [paper(full_text=full)], Readings(reader))
     assert found.appraisal.supporting == ["pmid:1"]
 
 
@@ -143,7 +143,7 @@ def test_a_drug_that_helped_those_asked_about_leads_before_one_that_helped_a_com
     given: list[Reading] = []
     pool = [helped("atenolol", match="complication"), helped("timolol")]
 
-    found = appraise_candidates(QUESTION, pool, Readings(ScriptedReader(), given))
+    found = appraise_candidates(parse_question(QUESTION), pool, Readings(ScriptedReader(), given))
 
     assert [each.drug for each in found] == ["timolol", "atenolol"]
 
@@ -166,7 +166,7 @@ def test_a_record_that_does_not_speak_of_those_asked_about_is_indirect() -> None
     def taken(text: str) -> Candidate:
         question = "Does it treat migraine in women?"
         readings = Readings(ScriptedReader(effect="better", participants=900))
-        [found] = appraise_candidates(question, [paper("1", "A trial", text)], readings)
+        [found] = appraise_candidates(parse_question(question), [paper("1", "A trial", text)], readings)
         return found
 
     named = taken("Propranolol helped 900 women with migraine.")

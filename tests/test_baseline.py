@@ -27,7 +27,7 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import enclose, new_marker
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.questions import preprocess_query
+from willowbark.tools.questions import parse_question, preprocess_query
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import GetMechanisms, GetPaper, GetTrial, SourceTool
 
@@ -100,7 +100,7 @@ def to_assess(
         question=question,
         iteration=1,
         searches=searches,
-        candidates=appraise_candidates(question, records),
+        candidates=appraise_candidates(parse_question(question), records),
         pool=len(records),
         progress=progress(searches, records, most, 0),
         records=list(records),
@@ -109,7 +109,7 @@ def to_assess(
 
 
 def to_draft(*records: Evidence, question: str = QUESTION) -> DraftRequest:
-    found = appraise_candidates(question, records)
+    found = appraise_candidates(parse_question(question), records)
     return DraftRequest(question=question, candidates=found, set_aside=[], pool=len(records), records=list(records))
 
 

@@ -70,11 +70,11 @@ def test_what_was_read_ahead_is_not_read_again_and_says_the_same() -> None:
     read_ahead(parse_question(QUESTION), POOL, readings)
     ahead = list(reader.read)
 
-    found = appraise_candidates(QUESTION, POOL, readings)
+    found = appraise_candidates(parse_question(QUESTION), POOL, readings)
 
     assert sorted(ahead) == ["amitriptyline", "propranolol", "timolol", "topiramate"]
     assert reader.read == ahead
-    assert found == appraise_candidates(QUESTION, POOL)
+    assert found == appraise_candidates(parse_question(QUESTION), POOL)
 
 
 def test_a_copy_of_a_record_is_not_read_ahead_of_being_united_with_it() -> None:
@@ -150,11 +150,11 @@ async def test_what_was_checked_ahead_is_not_asked_again_and_says_the_same() -> 
     with SourceServer() as server:
         async with Transport(Endpoints.at(server.url), recorder=log) as transport:
             run, alone = RunContext(transport), RunContext(transport)
-            run.check_ahead(QUESTION, POOL)
-            found = await run.checked(QUESTION, POOL)
+            run.check_ahead(parse_question(QUESTION), POOL)
+            found = await run.checked(parse_question(QUESTION), POOL)
             asked_once = [exchange.request for exchange in log.exchanges]
             await run.leave()
-            assert found == await alone.checked(QUESTION, POOL)
+            assert found == await alone.checked(parse_question(QUESTION), POOL)
             await alone.leave()
 
     assert asked_once
@@ -167,8 +167,8 @@ async def test_another_pool_is_checked_anew() -> None:
     with SourceServer() as server:
         async with Transport(Endpoints.at(server.url), recorder=log) as transport:
             run = RunContext(transport)
-            run.check_ahead(QUESTION, POOL[:1])
-            pool, _ = await run.checked(QUESTION, POOL)
+            run.check_ahead(parse_question(QUESTION), POOL[:1])
+            pool, _ = await run.checked(parse_question(QUESTION), POOL)
             await run.leave()
 
     assert all("trust_state" in each.metadata for each in pool)
@@ -178,10 +178,10 @@ async def test_a_check_that_was_cut_short_is_made_anew() -> None:
     with SourceServer(latency_s=0.5) as server:
         async with Transport(Endpoints.at(server.url)) as transport:
             run = RunContext(transport)
-            run.check_ahead(QUESTION, POOL)
+            run.check_ahead(parse_question(QUESTION), POOL)
             await asyncio.sleep(0.2)
             await run.leave()
-            pool, _ = await run.checked(QUESTION, POOL)
+            pool, _ = await run.checked(parse_question(QUESTION), POOL)
             await run.leave()
 
     assert all("trust_state" in each.metadata for each in pool)

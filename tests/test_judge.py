@@ -15,6 +15,7 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
 from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.tools.questions import parse_question
 from willowbark.tools.search import Status
 
 TRIAL = record(
@@ -158,7 +159,7 @@ def test_a_model_reads_what_databases_say_and_what_decides_however_many_studies_
     far = record("99", "Nadolol to prevent migraine", said)
     pool = [drug, TRIAL, *fitting, far]
 
-    shown = shown_records(pool, appraise_candidates("Which drugs prevent migraine?", pool))
+    shown = shown_records(pool, appraise_candidates(parse_question("Which drugs prevent migraine?"), pool))
 
     assert drug in shown
     assert far in shown

@@ -14,6 +14,7 @@ from willowbark.agents.assessment import sources_breakdown
 from willowbark.agents.report.forms.links import safe_url
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.screening import readable
 from willowbark.tools.search import Status
 from willowbark.tools.sources.labels.openfda import MAX_SECTION, OpenFDA, parse_label
@@ -136,7 +137,7 @@ async def test_a_label_is_no_study_and_counts_as_none(openfda: OpenFDA) -> None:
     records = (await openfda.find("propranolol OR topiramate")).records
 
     assert len(records) == 2
-    assert appraise_candidates("Which drugs prevent migraine?", records) == []
+    assert appraise_candidates(parse_question("Which drugs prevent migraine?"), records) == []
     assert sources_breakdown(records) == {"peer_reviewed": 0, "clinical_trials": 0, "preprints": 0, "other": 2}
 
 

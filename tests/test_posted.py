@@ -10,6 +10,7 @@ from willowbark.tools.appraisal import Direction, StudyDesign, posted_finding
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.registry_entries import more_is_better
 from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
 
@@ -215,12 +216,12 @@ def test_the_good_direction_of_an_outcome(title: str, unit: str, better: bool | 
 
 
 def appraised(record: Evidence) -> AppraisedRecord:
-    (candidate,) = [c for c in appraise_candidates(QUESTION, [record]) if c.drug == "topiramate"]
+    (candidate,) = [c for c in appraise_candidates(parse_question(QUESTION), [record]) if c.drug == "topiramate"]
     return candidate.records[0]
 
 
 def test_a_posted_result_is_evidence_for_the_candidate() -> None:
-    (candidate,) = appraise_candidates(QUESTION, [trial(outcome(DAYS, BETTER, SIGNIFICANT))])
+    (candidate,) = appraise_candidates(parse_question(QUESTION), [trial(outcome(DAYS, BETTER, SIGNIFICANT))])
     assert candidate.appraisal.supporting == ["nct:NCT99999901"]
     assert candidate.records[0].sentence.startswith(DAYS)
     assert candidate.records[0].item.against_nothing

@@ -11,6 +11,7 @@ from willowbark.agents.report.tables import posted_results, trial_table
 from willowbark.teams.exports.html import as_html
 from willowbark.tools.appraisal import SeriousEvents
 from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.tools.questions import parse_question
 from willowbark.tools.sources.studies.clinicaltrials import ClinicalTrials
 from willowbark.tools.sources.studies.pubmed import PubMed
 
@@ -21,7 +22,7 @@ TRIAL = trial(
         analysis("0.003", ci=("-1.6", "-0.4")),
     )
 )
-CANDIDATES = appraise_candidates(QUESTION, [TRIAL])
+CANDIDATES = appraise_candidates(parse_question(QUESTION), [TRIAL])
 ANALYSIS = (
     "Change in monthly migraine days: Topiramate versus Placebo, Mean Difference (Net) -1.0, 95% CI -1.6 to -0.4, "
     "p = 0.003, ANCOVA."
@@ -76,7 +77,7 @@ async def test_posted_results_of_recorded_trials_support_a_drug() -> None:
     async with recorded() as way:
         found = await ClinicalTrials(way).find("diabetic nephropathy", 20)
 
-    best = appraise_candidates(KIDNEYS, found.records)[0]
+    best = appraise_candidates(parse_question(KIDNEYS), found.records)[0]
     assert best.drug == "finerenone"
     assert best.appraisal.supporting == ["nct:NCT01874431", "nct:NCT02540993", "nct:NCT02545049"]
 
@@ -85,6 +86,6 @@ async def test_a_retracted_article_is_excluded() -> None:
     async with recorded() as way:
         found = await PubMed(way).find("valsartan AND microalbuminuria", 20)
 
-    candidates = {c.drug: c.appraisal for c in appraise_candidates(KIDNEYS, found.records)}
+    candidates = {c.drug: c.appraisal for c in appraise_candidates(parse_question(KIDNEYS), found.records)}
     assert candidates["valsartan"].excluded == ["pmid:18716365"]
     assert candidates["valsartan"].supporting == []

@@ -141,7 +141,7 @@ async def test_an_answer_that_was_cut_off_is_asked_for_again_in_halves() -> None
 def test_the_models_reading_counts_first_and_the_disagreement_shows() -> None:
     reading = one(drafted(effect="no_difference"))
     assert isinstance(reading, Reading)
-    [candidate] = appraise_candidates(QUESTION, [TRIAL], Readings(given=[reading]))
+    [candidate] = appraise_candidates(parse_question(QUESTION), [TRIAL], Readings(given=[reading]))
     [appraised] = candidate.records
     assert appraised.item.direction == "contradicts"
     assert appraised.item.disputed == "model: contradicts; learned: supports"
@@ -153,7 +153,7 @@ def test_a_reading_stays_with_its_record_when_that_is_united_with_a_copy_under_a
     reading = one(drafted(evidence_key=copy.key), copy)
     assert isinstance(reading, Reading)
     united = TRIAL.model_copy(update={"metadata": {"pmid": "11111111", "doi": "10.1234/x", "has_abstract": True}})
-    [candidate] = appraise_candidates(QUESTION, [united], Readings(given=[reading]))
+    [candidate] = appraise_candidates(parse_question(QUESTION), [united], Readings(given=[reading]))
     assert [each.reader for each in candidate.records[0].readings] == ["model", "learned"]
 
 
@@ -161,7 +161,7 @@ def test_a_reading_whose_sentence_is_no_longer_in_the_record_does_not_count() ->
     reading = one(drafted())
     assert isinstance(reading, Reading)
     changed = record("11111111", TRIAL.citation.title, "Propranolol did not reduce migraine attacks in 500 patients.")
-    [candidate] = appraise_candidates(QUESTION, [changed], Readings(given=[reading]))
+    [candidate] = appraise_candidates(parse_question(QUESTION), [changed], Readings(given=[reading]))
     assert [each.reader for each in candidate.records[0].readings] == ["learned"]
 
 

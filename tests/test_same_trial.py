@@ -13,6 +13,7 @@ from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign, ap
 from willowbark.tools.appraisal.appraised import Readings, design_of, trial_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.questions import parse_question
 from willowbark.tools.works.linking import link
 
 NUMBER = "NCT99999901"
@@ -41,7 +42,9 @@ def paper(pmid: str, text: str, **more: object) -> Evidence:
 
 def topiramate(*pool: Evidence) -> Candidate:
     readings = Readings(ScriptedReader({FEWER: "better", NO_FEWER: "no_difference"}))
-    (found,) = [c for c in appraise_candidates(QUESTION, link(pool), readings) if c.drug == "topiramate"]
+    (found,) = [
+        c for c in appraise_candidates(parse_question(QUESTION), link(pool), readings) if c.drug == "topiramate"
+    ]
     return found
 
 
