@@ -1,4 +1,4 @@
-"""The examples run as their users run them, each in a process of its own, over the bundled library."""
+"""The examples run as their users run them, each in a process of its own, on the bundled library."""
 
 import os
 import signal
@@ -23,6 +23,14 @@ PRINTED = {
     "tracing.py": ("invoke_agent judge", "execute_tool search_pubmed", "round 1"),
 }
 NEEDS = {"tracing.py": "opentelemetry.sdk"}
+AT = """
+import runpy, sys
+from willowbark.tools.http.endpoints import Endpoints
+endpoints = Endpoints.at(sys.argv[1])
+Endpoints.public = staticmethod(lambda *_: endpoints)
+runpy.run_path(sys.argv[2], run_name="__main__")
+"""
+"""An example with a server in the public sources' place."""
 
 
 def run(name: str, folder: Path, stdin: str = "") -> "subprocess.CompletedProcess[str]":
@@ -64,19 +72,20 @@ def test_an_example_prints_what_it_promises(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["console.py", "minimal.py", "resume.py"])
 def test_an_interrupted_example_ends_at_once_without_a_traceback(name: str, tmp_path: Path) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have it ignored in what runs in the background
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # a proxy that takes connections and never answers
-        proxy = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        process = subprocess.Popen(
-            [sys.executable, str(EXAMPLES / name)],
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WILLOWBARK_")}
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes requests, and never answers
+        silent.settimeout(60)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with subprocess.Popen(
+            [sys.executable, "-c", AT, url, str(EXAMPLES / name)],
             cwd=tmp_path,
-            env={**os.environ, "HTTPS_PROXY": proxy, "NO_PROXY": "", "PYTHONWARNINGS": "ignore"},
+            env={**environment, "PYTHONWARNINGS": "ignore"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-        )
-        silent.settimeout(60)
-        with silent.accept()[0]:
+        ) as process:
+            silent.accept()[0].close()
             process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=60)[1].decode()
+            said = process.communicate(timeout=20)[1].decode()
 
     assert "Traceback" not in said
     assert process.returncode == 0
