@@ -22,6 +22,7 @@ from willowbark.tools.appraisal import addressed_to_machines
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.library.rows import PublicationRow
+from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.text import sentences
 
 from .bundled import bundled_publications
@@ -84,7 +85,7 @@ def reading(publication: PublicationRow, text: str = "", place: Place = "end") -
     )
     return [
         (c.drug, c.appraisal.quality, c.appraisal.certainty.level, c.appraisal.supporting, c.appraisal.contradicting)
-        for c in appraise_candidates(QUESTIONS[publication.topic], [record])
+        for c in appraise_candidates(parse_question(QUESTIONS[publication.topic]), [record])
     ]
 
 

@@ -104,7 +104,9 @@ def test_threads_that_read_at_once_cut_each_record_once() -> None:
     reader = Counting()
     readings = Readings(reader)
     threads = [threading.Thread(target=read_ahead, args=(parse_question(QUESTION), POOL, readings))]
-    threads += [threading.Thread(target=appraise_candidates, args=(QUESTION, POOL, readings)) for _ in range(3)]
+    threads += [
+        threading.Thread(target=appraise_candidates, args=(parse_question(QUESTION), POOL, readings)) for _ in range(3)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

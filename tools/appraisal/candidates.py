@@ -18,7 +18,7 @@ from ..evidence import Evidence
 from ..lexicon import canonical_drug
 from ..lexicon.drug_classes import belongs_to_class
 from ..lexicon.stemming import content_words, stem, stems, stems_among
-from ..questions import Question, parse_question
+from ..questions import Question
 from ..reading.design import RANDOMISED
 from ..reading.document import Document
 from ..reading.screening import readable
@@ -90,9 +90,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
         return [record.item for record in self.records if record.key in self.appraisal.supporting]
 
 
-def appraise_candidates(
-    question: str | Question, pool: Sequence[Evidence], readings: Readings | None = None
-) -> list[Candidate]:
+def appraise_candidates(asked: Question, pool: Sequence[Evidence], readings: Readings | None = None) -> list[Candidate]:
     """Find the drugs that the pool speaks of and appraise each; those asked about first, then by support.
 
     A drug is a candidate when a publication or trial on the condition names it, by a name that is known or that a model
@@ -100,12 +98,11 @@ def appraise_candidates(
     as a cause of the condition, as what is measured, or as no drug.
 
     Args:
-        question: as it was asked.
+        asked: the question.
         pool: all records found.
         readings: of the run; None reads anew.
     """
     readings = readings or Readings()
-    asked = parse_question(question) if isinstance(question, str) else question
     drug_records: dict[str, list[tuple[str, Drug]]] = {}
     found: dict[str, list[AppraisedRecord]] = {}
     for record in pool:
@@ -195,9 +192,8 @@ def is_condition(name: str, asked: Question) -> bool:
     return any(wanted and wanted <= words for wanted in (frozenset(stems(n)) for n in condition_names(asked)))
 
 
-def known_drugs(question: str | Question, pool: Sequence[Evidence]) -> list[str]:
+def known_drugs(asked: Question, pool: Sequence[Evidence]) -> list[str]:
     """Drugs that the drug databases list for the condition asked about, furthest developed first; generic names."""
-    asked = parse_question(question) if isinstance(question, str) else question
     listed: list[tuple[str | None, Any]] = []
     for data in (record.record for record in pool):
         if isinstance(data, Drug):
