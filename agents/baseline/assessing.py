@@ -21,7 +21,7 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
 from willowbark.tools.lexicon.drug_classes import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
-from willowbark.tools.reading.text import sentence_spans, sentences
+from willowbark.tools.reading.document import Document
 from willowbark.tools.records import Disease
 from willowbark.tools.registry import gives
 from willowbark.tools.search import Status
@@ -240,18 +240,18 @@ def _quotes(record: Evidence, drug: str, appraised: AppraisedRecord, stance: Sta
     yield appraised.sentence, stance
     yield _passage(record, drug, appraised.sentence), stance
     yield from ((passage.text, stance) for reading in appraised.readings[:1] for passage in reading.passages)
-    for quote in reversed(sentences(record.content)):
-        if any(mention.name == drug for mention in find_drugs(quote)):
-            yield quote, "neutral"
+    for said in reversed(Document.of(record).sentences):
+        if drug in said.drugs:
+            yield said.text, "neutral"
 
 
 def _of_full_text(record: Evidence, drug: str, direction: Direction) -> Iterator[Claim]:
     """What the results of the full text say of the drug in figures: the first sentence, quoted without a verdict."""
     for place in places(record, "results"):
-        for quote in sentences(place.text):
-            if not tells_figures(quote) or all(mention.name != drug for mention in find_drugs(quote)):
+        for said in Document.cut("", place.text).sentences:
+            if drug not in said.drugs or not tells_figures(said.text):
                 continue
-            claim = Claim(text=quote, drug=drug, evidence_key=record.key, quote=quote)
+            claim = Claim(text=said.text, drug=drug, evidence_key=record.key, quote=said.text)
             if objection(claim, record, direction) is None:
                 yield claim
                 return
@@ -259,12 +259,13 @@ def _of_full_text(record: Evidence, drug: str, direction: Direction) -> Iterator
 
 def _passage(record: Evidence, drug: str, sentence: str) -> str:
     """The sentence with those before it, from the nearest one that names the drug; else the sentence."""
-    text = record.content
-    end = text.find(sentence) + len(sentence)
-    before = [start for start, _ in sentence_spans(text) if start < end - len(sentence)]
-    for start in reversed(before):
-        if any(mention.name == drug for mention in find_drugs(text[start:end])):
-            return text[start:end] if end - start <= MAX_PASSAGE else sentence
+    document = Document.of(record)
+    at = document.whole.find(sentence)
+    end = at + len(sentence)
+    named = [start for name, start, _ in document.drugs if name == drug]
+    for before in reversed([each for each in document.sentences if each.headed != "title" and each.start < at]):
+        if any(before.start <= start < end for start in named):
+            return document.whole[before.start : end] if end - before.start <= MAX_PASSAGE else sentence
     return sentence
 
 

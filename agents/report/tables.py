@@ -158,7 +158,7 @@ def _effects(appraised: AppraisedRecord, study: _Study) -> tuple[list[EffectSize
     drug = appraised.readings[0].drug if appraised.readings else ""
     read = appraised.readings[:1]
     passages = [passage.text for reading in read for passage in (*reading.passages, reading.in_figures) if passage]
-    found = [size for passage in passages for size in effect_sizes_of(passage, drug)]
+    found = [size for passage in passages for size in effect_sizes_of(Document.cut("", passage).lines, drug)]
     if not found and study.has_effects and (outcomes := _conditions(" ".join(passages))):
         every = (size for size in effect_sizes_of(study.body, drug) if _names(size.sentence, drug))
         found = [size for size in every if outcomes & _conditions(size.sentence) and not _on_harm(size.sentence)]

@@ -31,10 +31,9 @@ from willowbark.tools.registry import kind_of
 
 from ..appraisal.appraised import condition_names
 from ..evidence import Evidence
-from ..lexicon import find_drugs
 from ..lexicon.stemming import content_words, stems, stems_among
 from ..questions import Question
-from ..reading.document import Document
+from ..reading.document import Document, Sentence
 from ..reading.text import says
 
 NodeKind = Literal["drug", "target", "process", "disease"]
@@ -194,15 +193,15 @@ class SentenceIndex:
     def __init__(self, pool: Iterable[Evidence], asked: Question, named: Iterable[Names]) -> None:
         condition = [frozenset(stems(name)) for name in condition_names(asked)]
         wanted = frozenset[str]().union(*condition, *(words for names in named for words in names.words))
-        self._sentences: list[tuple[Evidence, str]] = [
-            (record, sentence.quote)
+        self._sentences: list[tuple[Evidence, Sentence]] = [
+            (record, sentence)
             for record in pool
             if kind_of(record) == "publication" and not (record.paper and record.paper.retracted)
             for sentence in Document.of(record).sentences
         ]
         self._holding = defaultdict[str, set[int]](set)
-        for at, (_, text) in enumerate(self._sentences):
-            for word in (*_SYMBOL.findall(text), *stems_among(content_words(text), wanted)):
+        for at, (_, said) in enumerate(self._sentences):
+            for word in (*_SYMBOL.findall(said.quote), *stems_among(content_words(said.quote), wanted)):
                 self._holding[word].add(at)
         self._on_condition = self._places_of(condition)
 
@@ -218,16 +217,16 @@ class SentenceIndex:
             places.append(self._on_condition)
         found: dict[str, Backing] = {}
         for at in sorted(set.intersection(*places)):
-            record, text = self._sentences[at]
-            if record.key in found or (on_condition and (says("treats", text) or find_drugs(text))):
+            record, said = self._sentences[at]
+            if record.key in found or (on_condition and (says("treats", said.text) or said.drugs)):
                 continue
             found[record.key] = Backing(
                 key=record.key,
                 source=record.citation.source,
                 basis="sentence",
-                quote=" ".join(text.split()),
-                denies=bool(says("denies", text)),
-                hedged=bool(says("supposes", text)),
+                quote=" ".join(said.quote.split()),
+                denies=bool(says("denies", said.text)),
+                hedged=bool(says("supposes", said.text)),
             )
         return list(found.values())
 
