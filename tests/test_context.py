@@ -64,25 +64,17 @@ def test_agents_that_heard_the_same_share_one_pool_and_what_one_alone_heard_is_n
     assert [record.key for record in run.pool(judge)] == [record.key for record in shared]
 
 
-def test_what_was_read_ahead_is_not_read_again_and_says_the_same() -> None:
-    reader = Counting()
+def test_what_is_read_ahead_by_one_thread_or_several_is_read_once_and_says_the_same() -> None:
+    reader, asked = Counting(), parse_question(QUESTION)
     readings = Readings(reader)
-    read_ahead(parse_question(QUESTION), POOL, readings)
-    ahead = list(reader.read)
-
-    found = appraise_candidates(parse_question(QUESTION), POOL, readings)
-
-    assert sorted(ahead) == ["amitriptyline", "propranolol", "timolol", "topiramate"]
-    assert reader.read == ahead
-    assert found == appraise_candidates(parse_question(QUESTION), POOL)
-
-
-def test_a_copy_of_a_record_is_not_read_ahead_of_being_united_with_it() -> None:
-    reader = Counting()
-    readings = Readings(reader)
-    copy = record("1", "Propranolol in migraine prophylaxis", "Propranolol reduced attacks of migraine.")
-    read_ahead(parse_question(QUESTION), [*POOL[:1], copy], readings)
-    assert reader.read == ["propranolol"]
+    threads = [threading.Thread(target=read_ahead, args=(asked, POOL, readings))]
+    threads += [threading.Thread(target=appraise_candidates, args=(asked, POOL, readings)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(reader.read) == ["amitriptyline", "propranolol", "timolol", "topiramate"]
+    assert appraise_candidates(asked, POOL, readings) == appraise_candidates(asked, POOL)
 
 
 async def test_a_run_that_ends_reads_no_further_record() -> None:
@@ -100,38 +92,7 @@ async def test_a_run_that_ends_reads_no_further_record() -> None:
     assert reader.read == ["propranolol"]
 
 
-def test_threads_that_read_at_once_cut_each_record_once() -> None:
-    reader = Counting()
-    readings = Readings(reader)
-    threads = [threading.Thread(target=read_ahead, args=(parse_question(QUESTION), POOL, readings))]
-    threads += [
-        threading.Thread(target=appraise_candidates, args=(parse_question(QUESTION), POOL, readings)) for _ in range(3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert sorted(reader.read) == ["amitriptyline", "propranolol", "timolol", "topiramate"]
-
-
-async def test_nobody_waits_for_what_is_looked_up_ahead() -> None:
-    run, known, looked_up = RunContext(), list[str](), asyncio.Event()
-
-    async def look_up(drugs: Sequence[str]) -> None:
-        await asyncio.sleep(0.01)
-        known.extend(drugs)
-        looked_up.set()
-
-    run.looks_up["mechanism"] = look_up
-    run.look_ahead([])
-    run.look_ahead(["propranolol"])
-    assert known == []
-    await asyncio.wait_for(looked_up.wait(), 5)
-    assert known == ["propranolol"]
-    await run.leave()
-
-
-async def test_a_run_that_ends_leaves_nothing_under_way() -> None:
+async def test_nobody_waits_for_what_is_looked_up_ahead_and_a_run_that_ends_leaves_nothing_under_way() -> None:
     run, ended = RunContext(), asyncio.Event()
 
     async def look_up(_: Sequence[str]) -> None:
@@ -162,18 +123,6 @@ async def test_what_was_checked_ahead_is_not_asked_again_and_says_the_same() -> 
     assert asked_once
     asked_again = [exchange.request for exchange in log.exchanges[len(asked_once) :]]
     assert sorted(asked_again) == sorted(asked_once)  # several go out at once: their order is the scheduler's
-
-
-async def test_another_pool_is_checked_anew() -> None:
-    log = ExchangeLog()
-    with SourceServer() as server:
-        async with Transport(Endpoints.at(server.url), recorder=log) as transport:
-            run = RunContext(transport)
-            run.check_ahead(parse_question(QUESTION), POOL[:1])
-            pool, _ = await run.checked(parse_question(QUESTION), POOL)
-            await run.leave()
-
-    assert all("trust_state" in each.metadata for each in pool)
 
 
 async def test_a_check_that_was_cut_short_is_made_anew() -> None:

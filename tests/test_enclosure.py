@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from willowbark.tools.enclosure import blocks, embed, enclose, extract, new_marker, visible, without_embedded
+from willowbark.tools.enclosure import blocks, embed, enclose, extract, visible, without_embedded
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import SourceTool, ToolReply, replies_in
@@ -168,18 +168,6 @@ def test_data_comes_out_of_words_as_it_went_in_and_leaves_the_words(queries: lis
     assert extract(said, Wanted) == Wanted(queries=[visible(query) for query in queries])
     assert extract(said, Other) is None
     assert without_embedded(said) == "Next query: all of these"
-
-
-@pytest.mark.parametrize("head", [{}, {"pool": 3}, {"source": "pubmed"}])
-def test_a_block_of_no_record_is_no_statement(head: dict[str, object]) -> None:
-    said = f"Found:\n{enclose([], MARKER, head=head)}"
-
-    assert extract(said, Wanted) is None
-    assert without_embedded(said) == said
-
-
-def test_marks_are_never_the_same() -> None:
-    assert len({new_marker() for _ in range(1000)}) == 1000
 
 
 @pytest.mark.parametrize(

@@ -61,20 +61,18 @@ def without_clock(report: ResearchReport) -> dict[str, Any]:
     return dumped
 
 
-async def test_a_question_ends_in_a_cited_report() -> None:
-    messages = await ran(team(max_iterations=2))
+async def test_a_question_ends_in_a_cited_report_the_same_each_time_with_text_for_every_step() -> None:
+    messages, again = [await ran(team(max_iterations=2)) for _ in range(2)]
     report = report_of(messages)
+    assert without_clock(report) == without_clock(report_of(again))
+    shown = {m.source for m in messages if isinstance(m, TextMessage)}
+    assert shown == {"user", "literature", "trials", "mechanism", "judge", "report"}
     assert isinstance(messages[-1], TaskResult)
     assert report.drug_candidates
     assert report.references
     assert all(
         claim.evidence_key in {r["key"] for r in report.references} for c in report.candidates for claim in c.claims
     )
-
-
-async def test_two_runs_give_the_same_report() -> None:
-    first, second = [report_of(await ran(team(max_iterations=2))) for _ in range(2)]
-    assert without_clock(first) == without_clock(second)
 
 
 class Slow(BaseChatAgent):
@@ -117,28 +115,17 @@ UNDECIDED = """
 """
 
 
-async def test_the_model_chooses_only_where_the_judge_names_nobody() -> None:
+@pytest.mark.parametrize(("said", "called"), [(["two"], ["two"]), ([], ["one", "two"])], ids=["chooses", "fails"])
+async def test_a_model_chooses_only_where_the_judge_names_nobody_and_all_search_where_it_fails(
+    said: list[str], called: list[str]
+) -> None:
     moments: list[tuple[str, str]] = []
-    selector = scripted("two")
+    selector = scripted(*said)
     own = [Slow(name, moments) for name in ("one", "two")]
     judge = JudgeAgent("judge", scripted(UNDECIDED, UNDECIDED), limits=JudgeLimits(max_iterations=2))
     await ran(ResearchTeam([*own, judge, ReportAgent("report", BaselineChatCompletionClient())], selector))
-    assert [name for name, what in moments if what == "ended"][2:] == ["two"]
-    assert len(selector.create_calls) == 1
-
-
-async def test_a_selector_that_fails_calls_everybody() -> None:
-    moments: list[tuple[str, str]] = []
-    own = [Slow(name, moments) for name in ("one", "two")]
-    judge = JudgeAgent("judge", scripted(UNDECIDED, UNDECIDED), limits=JudgeLimits(max_iterations=2))
-    await ran(ResearchTeam([*own, judge, ReportAgent("report", BaselineChatCompletionClient())], scripted()))
-    assert len(moments) == 8
-
-
-def test_dump_and_load_give_an_equal_team() -> None:
-    dumped = team(max_iterations=3).dump_component()
-    assert Team.load_component(dumped).dump_component() == dumped
-    assert dumped.provider == "willowbark.teams.research_team.ResearchTeam"
+    assert sorted(name for name, what in moments[4:] if what == "ended") == called
+    assert len(selector.create_calls) == len(said)
 
 
 FRESH = """
@@ -155,7 +142,9 @@ asyncio.run(main())
 
 async def test_a_loaded_team_runs_in_a_fresh_process(sources: SourceServer) -> None:
     here = team(max_iterations=1)
-    dumped = here.dump_component().model_dump_json()
+    component = here.dump_component()
+    assert Team.load_component(component).dump_component() == component
+    dumped = component.model_dump_json()
     report = report_of(await ran(here))
     done = await asyncio.to_thread(
         subprocess.run,
@@ -204,12 +193,6 @@ def test_a_team_without_judge_reporter_or_specialist_is_refused() -> None:
         ResearchTeam([judge], client)
     with pytest.raises(UsageError, match="no specialist"):
         ResearchTeam([judge, reporter], client)
-
-
-async def test_the_user_sees_text_for_every_step() -> None:
-    messages = await ran(team(max_iterations=1))
-    shown = {m.source for m in messages if isinstance(m, TextMessage)}
-    assert shown == {"user", "literature", "trials", "mechanism", "judge", "report"}
 
 
 async def test_without_a_network_the_user_is_told_so_and_not_that_nothing_was_left_to_find() -> None:

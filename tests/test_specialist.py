@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import httpx
@@ -121,16 +120,6 @@ async def test_a_record_is_read_once_also_by_an_agent_that_goes_on_elsewhere() -
     assert len(client.create_calls) == 4
 
 
-async def test_a_later_prompt_holds_counts_and_keys_of_what_came_before_and_no_text() -> None:
-    client = scripted(calls("migraine"), READ, "Nothing more to ask.")
-    agent = specialist(client)
-    await found(agent)
-    await found(agent, verdict(iteration=1))
-    said = str(client.create_calls[2]["messages"])
-    assert "pmid:11111111" in said
-    assert "Propranolol reduced" not in said
-
-
 async def test_what_the_judge_asks_for_is_asked_as_it_stands_and_by_whom_it_names() -> None:
     client = scripted(calls("migraine"), READ)
     agent = specialist(client, fallback=BaselineChatCompletionClient(estimates_tokens=False))
@@ -208,12 +197,6 @@ async def test_a_turn_ends_in_time_with_what_came() -> None:
     response = await asyncio.wait_for(agent.on_messages([asked()], CancellationToken()), 20)
     assert isinstance(response.chat_message, FindingsMessage)
     assert response.chat_message.content.notes == ["literature: stopped after 0.2 s; what came until then is used"]
-
-
-@pytest.mark.parametrize(("messages", "expected"), [([], 1), ([verdict(iteration=1)], 2), ([verdict(iteration=4)], 5)])
-async def test_the_round_is_read_from_the_messages(messages: Sequence[Any], expected: int) -> None:
-    findings = await found(specialist(scripted("Nothing to do.")), asked(), *messages)
-    assert findings.iteration == expected
 
 
 @pytest.mark.parametrize("build", [literature_agent, trials_agent, mechanism_agent])
