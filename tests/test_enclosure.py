@@ -115,10 +115,6 @@ def test_odd_metadata_do_not_break_a_block(odd: object) -> None:
     assert contents_of(enclose([record("Seen.", odd=odd)], MARKER, head={"odd": "\ud800"})) == ["Seen."]
 
 
-def test_texts_are_cut_to_the_limit() -> None:
-    assert contents_of(enclose([record("x" * 100)], MARKER, text_limit=10)) == ["x" * 10 + "…"]
-
-
 def test_each_of_several_blocks_is_read_even_under_one_mark() -> None:
     text = "\n".join(enclose([record(word)], MARKER, head={"n": n}) for n, word in enumerate(["a", "b"]))
 

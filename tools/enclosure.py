@@ -52,7 +52,10 @@ def visible(text: str) -> str:
     >>> visible("did\u200b not\u202e reduce")
     'did not reduce'
     """
-    return text if _shows_all(text) else "".join(filter(_is_visible, text))
+    printable = text.isprintable() or text.translate(_NO_KEPT).isprintable()
+    if printable and (text.isascii() or _IGNORABLE.isdisjoint(text)):
+        return text
+    return "".join(filter(_is_visible, text))
 
 
 def one_line(text: str, most: int = LONGEST_LINE) -> str:
@@ -63,12 +66,6 @@ def one_line(text: str, most: int = LONGEST_LINE) -> str:
     """
     line = " ".join(visible(text.replace("\n", " ")).split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-def _shows_all(text: str) -> bool:
-    """Whether nothing in a text is out of sight, by what is quickest to tell."""
-    printable = text.isprintable() or text.translate(_NO_KEPT).isprintable()
-    return printable and (text.isascii() or _IGNORABLE.isdisjoint(text))
 
 
 @lru_cache(maxsize=4096)
@@ -107,23 +104,19 @@ class Block:
         return head, records
 
 
-def enclose(
-    records: Sequence[Evidence], marker: str, *, head: Mapping[str, Any] | None = None, text_limit: int | None = None
-) -> str:
+def enclose(records: Sequence[Evidence], marker: str, *, head: Mapping[str, Any] | None = None) -> str:
     """Write records as a block for a prompt.
 
     Args:
         records: what the sources said.
         marker: from `new_marker`.
         head: what is known of the records as a whole, JSON-safe: their source, query, count.
-        text_limit: characters of content to keep of each record; None keeps all.
     """
     lines = []
     for record in records:
         line = _clean({"key": record.key, **record.model_dump()})
-        content = line["content"] or _NOTHING_VISIBLE
         line["citation"]["title"] = line["citation"]["title"].strip() or _NOTHING_VISIBLE
-        line["content"] = content if text_limit is None or len(content) <= text_limit else f"{content[:text_limit]}…"
+        line["content"] = line["content"] or _NOTHING_VISIBLE
         lines.append(line)
     return _block([_clean(head or {}), *lines], marker)
 
