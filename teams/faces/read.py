@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, get_args
 from xml.etree.ElementTree import ParseError, tostring
@@ -141,7 +141,7 @@ def read_file(
                 count.unread += 1
                 complain(f"{name}, {record.place}: {record.why}; left out")
             elif count.records >= output.last:
-                rows = [_row(count.records, record, reading) for reading in _read(record, condition, reader)]
+                rows = list(_read(count.records, record, condition, reader))
                 count.silent += not rows
                 count.readings += output.write(count.records, rows)
             if (now := time.monotonic()) - shown_at > _PROGRESS_EVERY_S:
@@ -331,32 +331,27 @@ def _open(path: Path, mode: str, verb: str) -> BinaryIO:
         raise UsageError(f"{path} can't be {verb} ({error.strerror})") from None
 
 
-def _read(record: InputRecord, asked_about: str | None, reader: DocumentReader) -> Iterator[Reading]:
-    """A reading for each drug and condition of a record."""
+def _read(order: int, record: InputRecord, asked_about: str | None, reader: DocumentReader) -> Iterator[dict[str, Any]]:
+    """A reading for each drug and condition of a record, as it is written."""
     document = Document(record.title, record.text, record.publication_types)
     drugs = [record.drug] if record.drug else list(dict.fromkeys(name for name, _, _ in document.drugs))
     condition = record.condition or asked_about
     named = dict.fromkeys(name for name, _, _ in document.conditions if not is_generic(name))
-    for drug in drugs:
-        for each in [condition] if condition else named:
-            yield reader.read_document(document, drug, each, str(record.id))
-
-
-def _row(order: int, record: InputRecord, reading: Reading) -> dict[str, Any]:
-    """A reading as it is written."""
-    passages = [passage for passage in (*reading.passages, reading.in_figures) if passage]
-    figures = reading.statistics or tuple(one for passage in passages for one in statistics_of(passage))
-    return {
-        "record": order,
-        "id": record.id,
-        **{name: getattr(reading, name) for name in COLUMNS[2:14]},
-        "probability": round(reading.probability, 4),
-        "passages": [passage.model_dump() for passage in reading.passages],
-        "in_figures": reading.in_figures and reading.in_figures.model_dump(),
-        "statistics": [figure.model_dump() for figure in figures],
-        "reader": reading.reader,
-        "version": reading.version,
-    }
+    for drug, each in product(drugs, [condition] if condition else named):
+        reading = reader.read_document(document, drug, each, str(record.id))
+        passages = [passage for passage in (*reading.passages, reading.in_figures) if passage]
+        figures = reading.statistics or tuple(one for passage in passages for one in statistics_of(passage))
+        yield {
+            "record": order,
+            "id": record.id,
+            **{name: getattr(reading, name) for name in COLUMNS[2:14]},
+            "probability": round(reading.probability, 4),
+            "passages": [passage.model_dump() for passage in reading.passages],
+            "in_figures": reading.in_figures and reading.in_figures.model_dump(),
+            "statistics": [figure.model_dump() for figure in figures],
+            "reader": reading.reader,
+            "version": reading.version,
+        }
 
 
 def _csv_line(cells: Sequence[Any]) -> bytes:
@@ -425,10 +420,17 @@ class _Output:
         Raises:
             UsageError: the output holds other lines of this record.
         """
-        if self._to == "jsonl":
-            lines = [json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows]
-        else:
-            lines = [_csv_line([_cells(row)[name] for name in COLUMNS]) for row in rows]
+        lines = []
+        for row in rows:
+            if self._to == "jsonl":
+                lines.append(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+                continue
+            quotes = {
+                "quote": " … ".join(passage["text"] for passage in row["passages"]),
+                "in_figures": row["in_figures"] and row["in_figures"]["text"],
+                "statistics": "; ".join(figure["written"] for figure in row["statistics"]),
+            }
+            lines.append(_csv_line([{**row, **quotes}[name] for name in COLUMNS]))
         there = self._there if record == self.last else []
         if lines[: len(there)] != there:
             raise UsageError(f"{self._path} holds readings of other input, options or reader; name another file")
@@ -436,13 +438,3 @@ class _Output:
         if self._path is None:
             self._file.flush()
         return len(lines) - len(there)
-
-
-def _cells(row: dict[str, Any]) -> dict[str, Any]:
-    """A reading for a table: passages as one quote, figures and statistics as written."""
-    return {
-        **row,
-        "quote": " … ".join(passage["text"] for passage in row["passages"]),
-        "in_figures": row["in_figures"] and row["in_figures"]["text"],
-        "statistics": "; ".join(figure["written"] for figure in row["statistics"]),
-    }
