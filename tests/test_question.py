@@ -13,7 +13,7 @@ from willowbark.tools.appraisal.candidates import appraise_candidates, known_dru
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions
 from willowbark.tools.lexicon.matching import phrase_key, read_table
-from willowbark.tools.questions import QuestionError, parse_question, plain_query, preprocess_query, validate_question
+from willowbark.tools.questions import QuestionError, parse_question, preprocess_query, validate_question
 from willowbark.tools.questions.question import LONGEST_QUESTION
 
 TABLE = Path(__file__).parent / "cases" / "questions.tsv"
@@ -106,7 +106,7 @@ def test_preparing_a_query_twice_changes_nothing_and_a_plain_query_holds_no_synt
     once = preprocess_query(question)
 
     assert preprocess_query(once) == once
-    assert not set('[]()"') & set(plain_query(question))
+    assert not set('[]()"') & set(parse_question(question).words)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_preparing_a_query_twice_changes_nothing_and_a_plain_query_holds_no_synt
 def test_words_that_say_what_is_asked_are_not_searched_for_unless_nothing_else_is_left(
     question: str, words: str
 ) -> None:
-    assert plain_query(question) == words
+    assert parse_question(question).words == words
 
 
 @pytest.mark.parametrize(

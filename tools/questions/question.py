@@ -115,7 +115,7 @@ def parse_question(question: str) -> Question:
     excluded = _find_excluded(text, names)
     left_out = [each.name for each in excluded]
     kept = [name for name in names if name not in left_out]
-    asked = _edited(text, [_Edit(each.start, each.end, " " * (each.end - each.start)) for each in excluded])
+    asked = _apply(text, [_Edit(each.start, each.end, " " * (each.end - each.start)) for each in excluded])
     kind = kind_of(asked, names)
     population = find_population(text)
 
@@ -126,10 +126,13 @@ def parse_question(question: str) -> Question:
         if token.key in asking_words(kind) and not any(name.start <= token.start < name.end for name in names)
     ]
     focus = _focus(text, kind, names, bool(excluded), population is not None)
-    plain, searched = (
-        " ".join(_edited(text, [*edits, *exclusions, *(asking if _says_more(text, [*edits, *asking]) else ())]).split())
-        for edits in ([], focus)
-    )
+
+    def without_asking(edits: Sequence[_Edit]) -> str:
+        """The text with edits, and without the words that say what is asked where others are left to search for."""
+        says_more = not all(map(is_noise, bare_words(_apply(text, [*edits, *asking]))))
+        return " ".join(_apply(text, [*edits, *exclusions, *(asking if says_more else ())]).split())
+
+    plain, searched = without_asking([]), without_asking(focus)
     intent: Intent = "treatment" if cue_regex("treatment", __package__).search(text) else "unknown"
     if PREVENTION_WORD.search(text):
         intent = "prevention"
@@ -158,15 +161,6 @@ def preprocess_query(question: str) -> str:
     '(prevent OR prevention OR prophylaxis OR prophylactic) AND ("erectile dysfunction" OR impotence)'
     """
     return parse_question(question).query
-
-
-def plain_query(question: str) -> str:
-    """The words of a question that carry meaning, without any query syntax.
-
-    >>> plain_query("Which existing drugs could treat migraine AND aura[tiab]?")
-    'migraine aura'
-    """
-    return parse_question(question).words
 
 
 def read_query(source: str, query: str) -> Question:
@@ -231,7 +225,7 @@ class _Excluded(NamedTuple):
     end: int
 
 
-def _edited(text: str, edits: Iterable[_Edit]) -> str:
+def _apply(text: str, edits: Iterable[_Edit]) -> str:
     """A text with its edits; one that overlaps another before it is passed over."""
     made: list[_Edit] = []
     for edit in edits:
@@ -240,11 +234,6 @@ def _edited(text: str, edits: Iterable[_Edit]) -> str:
     for start, end, instead in sorted(made, reverse=True):
         text = text[:start] + instead + text[end:]
     return text
-
-
-def _says_more(text: str, edits: Iterable[_Edit]) -> bool:
-    """Whether edits leave words that are worth searching for."""
-    return not all(map(is_noise, bare_words(_edited(text, edits))))
 
 
 def _find_names(text: str) -> list[Name]:

@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field
 from ...errors import SourceRefused, UnreadableReply
 from ...evidence import checked_identifier
 from ...http.reply import Reply, at, count, read_each
-from ...questions import plain_query
+from ...questions import parse_question
 from ...search import Filters, Page, Source, SourceReply, request_size
 from ..card import SourceCard
 from ..publications import DatedFilters, without_addresses
@@ -163,7 +163,7 @@ class ClinicalTrials(Source):
 
         page, problems = await self.page(asked.page, max_results, str(params), ask)
         records, unread = read_each(page.hits, parse_study)
-        words = plain_query(query)
+        words = parse_question(query).words
         return self.reply(term, records, words=words, total=page.total, problems=[*unread, *problems], url=page.url)
 
     async def trial(self, nct_id: str) -> SourceReply:
