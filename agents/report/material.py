@@ -206,58 +206,47 @@ class References:
     def listed(self) -> list[dict[str, object]]:
         """The list as a report holds it: number, key, title, authors, source, date, url, journal with volume, issue
         and pages, identifiers, flags, other versions and what was read of the full text."""
-        return [_entry(number, self._records[key]) for key, number in self._numbers.items()]
-
-
-def _entry(number: int, record: Evidence) -> dict[str, object]:
-    citation, said = record.citation, record.record
-    numbers = {"doi": said.doi, "pmid": said.pmid, "pmcid": said.pmcid, "nct_id": said.nct_id}
-    paper = record.paper
-    journal = ("journal", "journal_abbreviation", "volume", "issue", "pages")
-    where = {name: getattr(paper, name) for name in journal} if paper else {}
-    return {
-        "number": number,
-        "key": record.key,
-        "title": citation.title,
-        "authors": list(citation.authors),
-        "source": citation.source,
-        "date": citation.date,
-        "url": citation.url,
-        **{name: value for name, value in {**where, **numbers}.items() if value},
-        "flags": _flags(record),
-        **_origin(record),
-    }
-
-
-def _origin(record: Evidence) -> dict[str, object]:
-    """What a reference says of the way to its record, of other versions, and of the full text that was read."""
-    found, paper = dict[str, object](), record.paper
-    if record.record.found_by:
-        found["found_by"] = record.record.found_by
-    if paper and (paper.preprint_versions or paper.earlier_versions):
-        preprints = [{"relation": "preprint", **each} for each in paper.preprint_versions]
-        found["versions"] = [*preprints, *({"relation": "earlier version", **each} for each in paper.earlier_versions)]
-    if paper and record.is_preprint and paper.published_version:
-        found["published_version"] = paper.published_version
-    if licence := licence_of(record):
-        titles = list(dict.fromkeys(place.title for place in places(record)))
-        found["full_text"] = {"pmcid": record.record.pmcid, "licence": licence, "sections": titles}
-    return found
-
-
-def _flags(record: Evidence) -> list[str]:
-    """What a reader must know before trusting a record."""
-    raised = flags_of(record)
-    marks = {
-        "preprint": record.is_preprint,
-        "retracted": "retracted" in raised,
-        "expression of concern": "expression_of_concern" in raised,
-        "corrected": "corrected" in raised,
-        "retraction not checked": is_unchecked(record),
-        "title only": not record.has_abstract,
-        "contains text addressed to machines": is_addressed_to_machines(record),
-    }
-    return [name for name, is_set in marks.items() if is_set]
+        entries = []
+        for key, number in self._numbers.items():
+            record = self._records[key]
+            citation, data, paper, raised = record.citation, record.record, record.paper, flags_of(record)
+            journal = ("journal", "journal_abbreviation", "volume", "issue", "pages")
+            where = {name: getattr(paper, name) for name in journal} if paper else {}
+            where |= {"doi": data.doi, "pmid": data.pmid, "pmcid": data.pmcid, "nct_id": data.nct_id}
+            flags = {
+                "preprint": record.is_preprint,
+                "retracted": "retracted" in raised,
+                "expression of concern": "expression_of_concern" in raised,
+                "corrected": "corrected" in raised,
+                "retraction not checked": is_unchecked(record),
+                "title only": not record.has_abstract,
+                "contains text addressed to machines": is_addressed_to_machines(record),
+            }
+            entry: dict[str, object] = {
+                "number": number,
+                "key": key,
+                "title": citation.title,
+                "authors": list(citation.authors),
+                "source": citation.source,
+                "date": citation.date,
+                "url": citation.url,
+                **{name: value for name, value in where.items() if value},
+                "flags": [flag for flag, is_raised in flags.items() if is_raised],
+            }
+            if data.found_by:
+                entry["found_by"] = data.found_by
+            if paper and (paper.preprint_versions or paper.earlier_versions):
+                versions = [{"relation": "preprint", **each} for each in paper.preprint_versions]
+                entry["versions"] = versions + [
+                    {"relation": "earlier version", **each} for each in paper.earlier_versions
+                ]
+            if paper and record.is_preprint and paper.published_version:
+                entry["published_version"] = paper.published_version
+            if licence := licence_of(record):
+                titles = list(dict.fromkeys(place.title for place in places(record)))
+                entry["full_text"] = {"pmcid": data.pmcid, "licence": licence, "sections": titles}
+            entries.append(entry)
+        return entries
 
 
 def designs_in_words(designs: Iterable[StudyDesign]) -> str:

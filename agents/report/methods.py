@@ -3,7 +3,6 @@
 import re
 from calendar import month_abbr
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from willowbark.tools.registry import gives, title_of
@@ -77,25 +76,12 @@ def _search_log(report: ReportContent) -> Section:
     for entry in report.search_log:
         by_source.setdefault(entry.source, []).append(entry)
         by_query.setdefault(entry.query, []).append(entry)
-    sources = Table(
-        "Sources searched; one record can be a hit of several searches",
-        ("source", "searches", "hits", "records retrieved", "filters", "searched (UTC)"),
-        (Group(tuple(_source(source, entries) for source, entries in by_source.items())),),
-        "searches",
-        ("searches", "hits", "records retrieved"),
-    )
-    asked = [flow(Text(query, "code"), points(map(_reply, entries))) for query, entries in by_query.items()]
-    queries = Details("Every query as sent, with each reply", (points(asked, "steps"),))
-    return Section("Search log", "log", (sources, queries), counted(len(report.search_log), "search"), "folded")
-
-
-def _source(source: str, entries: Sequence[SearchLogEntry]) -> Row:
-    """One source's share of the search."""
-    times = sorted({_moment(entry.asked_at) for entry in entries if entry.asked_at is not None})
-    failed = sum(entry.status in ("unavailable", "bad_query") for entry in entries)
-    filters = "; ".join(dict.fromkeys(_filters(entry) for entry in entries))
-    return Row(
-        (
+    rows = []
+    for source, entries in by_source.items():
+        times = sorted({f"{entry.asked_at:%Y-%m-%d %H:%M}" for entry in entries if entry.asked_at is not None})
+        failed = sum(entry.status in ("unavailable", "bad_query") for entry in entries)
+        filters = "; ".join(dict.fromkeys(_filters(entry) for entry in entries))
+        cells = (
             flow(title_of(source)),
             flow(str(len(entries)), Text(f" {failed} failed", "small") if failed else ""),
             flow(str(sum(entry.found for entry in entries))),
@@ -103,20 +89,32 @@ def _source(source: str, entries: Sequence[SearchLogEntry]) -> Row:
             flow(filters if filters in ("none", NOT_REPORTED) else Text(filters, "code")),
             flow(" to ".join(dict.fromkeys((times[0], times[-1]))) if times else NOT_REPORTED),
         )
+        rows.append(Row(cells))
+    sources = Table(
+        "Sources searched; one record can be a hit of several searches",
+        ("source", "searches", "hits", "records retrieved", "filters", "searched (UTC)"),
+        (Group(tuple(rows)),),
+        "searches",
+        ("searches", "hits", "records retrieved"),
     )
-
-
-def _reply(entry: SearchLogEntry) -> Flow:
-    failed = entry.status not in ("ok", "empty")
-    when = "" if entry.asked_at is None else _moment(entry.asked_at)
-    details = [when or NOT_REPORTED, f"round {entry.iteration}, {entry.specialist}", f"filters: {_filters(entry)}"]
-    details += [f"understood as {entry.understood}"] if entry.understood not in ("", entry.query) else []
-    return flow(
-        f"{title_of(entry.source)}: ",
-        Text(entry.status.replace("_", " "), "flag") if failed else "",
-        f"{' ' if failed else ''}{counted(entry.found, 'hit')}, {entry.taken} retrieved",
-        Text(f" {' · '.join([*details, *entry.warnings])}", "small"),
-    )
+    asked = []
+    for query, entries in by_query.items():
+        replies = []
+        for entry in entries:
+            failed = entry.status not in ("ok", "empty")
+            when = NOT_REPORTED if entry.asked_at is None else f"{entry.asked_at:%Y-%m-%d %H:%M}"
+            details = [when, f"round {entry.iteration}, {entry.specialist}", f"filters: {_filters(entry)}"]
+            details += [f"understood as {entry.understood}"] if entry.understood not in ("", entry.query) else []
+            reply = flow(
+                f"{title_of(entry.source)}: ",
+                Text(entry.status.replace("_", " "), "flag") if failed else "",
+                f"{' ' if failed else ''}{counted(entry.found, 'hit')}, {entry.taken} retrieved",
+                Text(f" {' · '.join([*details, *entry.warnings])}", "small"),
+            )
+            replies.append(reply)
+        asked.append(flow(Text(query, "code"), points(replies)))
+    queries = Details("Every query as sent, with each reply", (points(asked, "steps"),))
+    return Section("Search log", "log", (sources, queries), counted(len(report.search_log), "search"), "folded")
 
 
 def _filters(entry: SearchLogEntry) -> str:
@@ -124,10 +122,6 @@ def _filters(entry: SearchLogEntry) -> str:
     if entry.filters is None:
         return NOT_REPORTED
     return ", ".join(f"{name}={value}" for name, value in entry.filters.items()) or "none"
-
-
-def _moment(when: datetime) -> str:
-    return f"{when:%Y-%m-%d %H:%M}"
 
 
 def _decision(report: ReportContent) -> Section | None:

@@ -15,7 +15,6 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.lexicon.stemming import content_words
-from willowbark.tools.questions import Question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import effect_sizes_of, figures
 from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
@@ -85,47 +84,40 @@ _RESULTS: Mapping[Effect, str] = {
 
 def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
     """One row for each record appraised for a candidate of the report."""
-    studies = {each.key: _Study(records[each.key]) for candidate in shown for each in candidate.records}
-    return [_evidence_row(c.drug, each, records[each.key], studies[each.key]) for c in shown for each in c.records]
-
-
-class _Study:
-    """What a record reports whatever the drug."""
-
-    def __init__(self, record: Evidence) -> None:
-        self.read = readable(record)
-        self.body = Document.of(record).body
-        self.followup, self.has_effects = followup_months(self.body), bool(effect_sizes(self.body))
-
-
-def _evidence_row(drug: str, appraised: AppraisedRecord, record: Evidence, study: _Study) -> EvidenceRow:
-    item, followup = appraised.item, study.followup
-    effects, effects_section = _effects(appraised, study)
-    passage = appraised.readings[0].in_figures if appraised.readings and appraised.sentence else None
-    in_figures = passage.text if passage else ""
-    return EvidenceRow(
-        key=item.key,
-        drug=drug,
-        direction=item.direction.value,
-        leans=item.leans.value if item.leans else None,
-        design=item.design.label,
-        date=record.citation.date,
-        title=record.citation.title,
-        sentence=appraised.sentence,
-        section=section_of(record, appraised.sentence, plain),
-        sample_size=item.sample_size,
-        followup_months=followup.value if followup and item.design not in _FOLLOWS_NOBODY else None,
-        effects=effects,
-        effects_section=effects_section,
-        figures=[] if effects else figures(" ".join((appraised.sentence, in_figures)))[:MAX_EFFECTS],
-        in_figures=in_figures,
-        in_figures_section=section_of(record, in_figures, plain) if in_figures else None,
-        disputed=item.disputed,
-        is_preprint=item.is_preprint,
-        retracted=item.retracted,
-        concern=item.concern,
-        pico=pico_of(appraised, record) if appraised.readings else None,
-    )
+    rows = []
+    followups = {
+        key: followup_months(Document.of(records[key]).body) for c in shown for key in (r.key for r in c.records)
+    }
+    for drug, appraised in ((candidate.drug, record) for candidate in shown for record in candidate.records):
+        item, record, followup = appraised.item, records[appraised.key], followups[appraised.key]
+        effects, effects_section = _effects(appraised, record)
+        passage = appraised.readings[0].in_figures if appraised.readings and appraised.sentence else None
+        in_figures = passage.text if passage else ""
+        row = EvidenceRow(
+            key=item.key,
+            drug=drug,
+            direction=item.direction.value,
+            leans=item.leans.value if item.leans else None,
+            design=item.design.label,
+            date=record.citation.date,
+            title=record.citation.title,
+            sentence=appraised.sentence,
+            section=section_of(record, appraised.sentence, plain),
+            sample_size=item.sample_size,
+            followup_months=followup.value if followup and item.design not in _FOLLOWS_NOBODY else None,
+            effects=effects,
+            effects_section=effects_section,
+            figures=[] if effects else figures(" ".join((appraised.sentence, in_figures)))[:MAX_EFFECTS],
+            in_figures=in_figures,
+            in_figures_section=section_of(record, in_figures, plain) if in_figures else None,
+            disputed=item.disputed,
+            is_preprint=item.is_preprint,
+            retracted=item.retracted,
+            concern=item.concern,
+            pico=pico_of(appraised, record) if appraised.readings else None,
+        )
+        rows.append(row)
+    return rows
 
 
 def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
@@ -149,34 +141,34 @@ def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
     )
 
 
-def _effects(appraised: AppraisedRecord, study: _Study) -> tuple[list[EffectSize], str | None]:
+def _effects(appraised: AppraisedRecord, record: Evidence) -> tuple[list[EffectSize], str | None]:
     """A drug's effect estimates on the outcome that its verdict rests on: those of the passages.
 
     Where these have none, those of sentences that name the drug and a condition of a passage, without a word of harm;
     only where the whole abstract has none, those of the full text that name the drug: results, then tables.
     """
     drug = appraised.readings[0].drug if appraised.readings else ""
-    read = appraised.readings[:1]
-    passages = [passage.text for reading in read for passage in (*reading.passages, reading.in_figures) if passage]
+    body, read = Document.of(record).body, readable(record)
+    passages = [p.text for reading in appraised.readings[:1] for p in (*reading.passages, reading.in_figures) if p]
     found = [size for passage in passages for size in effect_sizes_of(Document.cut("", passage).lines, drug)]
-    if not found and study.has_effects and (outcomes := _conditions(" ".join(passages))):
-        every = (size for size in effect_sizes_of(study.body, drug) if _names(size.sentence, drug))
-        found = [size for size in every if outcomes & _conditions(size.sentence) and not _on_harm(size.sentence)]
-    if found or study.has_effects or not passages:
-        return found, section_of(study.read, found[0].sentence, plain) if found else None
-    for place in (*places(study.read, "results"), *places(study.read, "table")):
+    has_effects = bool(effect_sizes(body))
+
+    def is_on_outcome(sentence: str) -> bool:
+        named = {name for name, *_ in find_known_conditions(sentence)}
+        tells_harm = any("harm" in groups().get(word, ()) for word in content_words(sentence))
+        return not outcomes.isdisjoint(named) and not tells_harm
+
+    outcomes = {name for name, *_ in find_known_conditions(" ".join(passages))}
+    if not found and has_effects and outcomes:
+        sizes = (size for size in effect_sizes_of(body, drug) if _names(size.sentence, drug))
+        found = [size for size in sizes if is_on_outcome(size.sentence)]
+    if found or has_effects or not passages:
+        return found, section_of(read, found[0].sentence, plain) if found else None
+    for place in (*places(read, "results"), *places(read, "table")):
         on_drug = [size for size in effect_sizes_of(place.text, drug) if _names(size.sentence, drug)]
         if on_drug:
             return on_drug[:MAX_EFFECTS], place.title
     return [], None
-
-
-def _conditions(text: str) -> set[str]:
-    return {name for name, *_ in find_known_conditions(text)}
-
-
-def _on_harm(sentence: str) -> bool:
-    return any("harm" in groups().get(word, ()) for word in content_words(sentence))
 
 
 def _names(sentence: str, drug: str) -> bool:
@@ -277,11 +269,20 @@ def flow(material: Material) -> Flow:
         identified[record.citation.source] += record.record.fetched_as is not None
     appraised = {record.key for candidate in (*material.candidates, *material.aside) for record in candidate.records}
     aside = {record.key for candidate in material.aside for record in candidate.records}
-    reasons = [
-        SET_ASIDE if record.key in aside - appraised else _reason(record, appraised, material.asked)
-        for record in material.pool
-    ]
-    excluded = Counter(reason for reason in reasons if reason)
+    asked, excluded = material.asked, Counter[str]()
+    for record in material.pool:
+        kind = kind_of(record)
+        if record.key in aside - appraised:
+            excluded[SET_ASIDE] += 1
+        elif record.key in appraised:
+            excluded[RETRACTED] += bool(record.paper and record.paper.retracted)
+        elif kind in ENTRIES or kind == "notice":
+            excluded[{"label": LABEL, "notice": NOTICE}.get(kind, BACKGROUND)] += 1
+        elif not on_condition(record, asked):
+            excluded[OFF_TOPIC] += 1
+        else:
+            asks_some = asked.names_all or asked.excluded_drugs or asked.excluded_classes
+            excluded[NO_ASKED_DRUG if asks_some else NO_DRUG] += 1
     screened = len(material.pool)
     if united := sum(len(p.preprint_versions) + len(p.earlier_versions) for r in material.pool if (p := r.paper)):
         excluded[VERSION] = united
@@ -290,17 +291,6 @@ def flow(material: Material) -> Flow:
         identified={source: number for source, number in sorted(identified.items()) if number},
         duplicates=identified.total() - screened,
         screened=screened,
-        excluded=dict(sorted(excluded.items())),
+        excluded={reason: number for reason, number in sorted(excluded.items()) if number},
         included=screened - excluded.total(),
     )
-
-
-def _reason(record: Evidence, appraised: set[str], asked: Question) -> str | None:
-    """Why a record was left out; None where it was appraised for a candidate."""
-    if record.key in appraised:
-        return RETRACTED if record.paper and record.paper.retracted else None
-    if (kind := kind_of(record)) in ENTRIES or kind == "notice":
-        return {"label": LABEL, "notice": NOTICE}.get(kind, BACKGROUND)
-    if not on_condition(record, asked):
-        return OFF_TOPIC
-    return NO_ASKED_DRUG if asked.names_all or asked.excluded_drugs or asked.excluded_classes else NO_DRUG
