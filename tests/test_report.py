@@ -154,13 +154,6 @@ async def test_drugs_beyond_those_shown_are_named_as_what_they_are() -> None:
     assert "without an extractable result" not in report.to_markdown()
 
 
-async def test_a_claim_under_a_brand_name_is_one_on_the_drug() -> None:
-    branded = CLAIM.model_copy(update={"drug": "Inderal"})
-    report = await written(answers=(drafted(branded), BORNE_OUT))
-    assert report.drug_candidates == ["propranolol"]
-    assert [claim.drug for claim in report.candidates[0].claims] == ["propranolol"]
-
-
 async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_counted_as_shown() -> None:
     quote = "Timolol was given to 40 patients with asthma and migraine."
     other = record("44444444", "Timolol and migraine", quote)
@@ -184,50 +177,51 @@ async def test_references_are_the_cited_records_as_they_are() -> None:
     assert "pmid:33333333" not in by_key
 
 
-async def test_an_entry_of_a_database_is_cited_by_its_name_without_an_empty_date() -> None:
-    report = await written(answers=(drafted(CLAIM),))
-    (entry,) = (line for line in report.to_markdown().splitlines() if "ChEMBL, database entry" in line)
-    assert "[Propranolol](https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL27). ChEMBL, database entry." in entry
-    assert "Unknown" not in entry
-    assert "url:" not in entry
-
-
-async def test_an_invented_claim_is_mended_once() -> None:
-    report = await written(answers=(drafted(INVENTED), drafted(CLAIM)))
-    assert (report.claims_kept, report.claims_repaired, report.claims_dropped) == (1, 1, 0)
-
-
-async def test_a_claim_that_stays_invented_is_dropped_and_counted() -> None:
-    report = await written(answers=(drafted(CLAIM, INVENTED), drafted(INVENTED)))
-    assert (report.claims_kept, report.claims_dropped) == (1, 1)
-    assert any(line.startswith("1 claim dropped") for line in report.limitations)
-    assert "900" not in report.to_markdown()
+BRANDED = CLAIM.model_copy(update={"drug": "Inderal"})
+TURNED = CLAIM.model_copy(update={"text": CLAIM.quote, "stance": "contradicts"})
+COPIED = CLAIM.model_copy(update={"text": CLAIM.quote})
+NOTHING_BORNE_OUT = '{"borne_out": []}'
 
 
 @pytest.mark.parametrize(
-    ("claim", "second"),
-    [(BEYOND, BORNE_OUT), (CLAIM, '{"borne_out": []}'), (CLAIM, "no idea"), (CLAIM, None)],
-    ids=["the code objects", "the model that sees the quote alone objects", "it says nothing usable", "it is silent"],
+    ("answers", "counts", "line"),
+    [
+        ((drafted(BRANDED), BORNE_OUT), (1, 0, 0, 0, 0), ""),
+        ((drafted(COPIED),), (1, 0, 0, 0, 0), ""),
+        ((drafted(INVENTED), drafted(CLAIM)), (1, 1, 0, 1, 0), ""),
+        ((drafted(CLAIM, INVENTED), drafted(INVENTED)), (1, 0, 1, 1, 0), "1 claim dropped"),
+        ((drafted(BEYOND), BORNE_OUT), (1, 0, 0, 1, 0), "1 claim shown as the record's own sentence only"),
+        ((drafted(CLAIM), NOTHING_BORNE_OUT), (1, 0, 0, 1, 0), "1 claim shown as the record's own sentence only"),
+        ((drafted(CLAIM), "no idea", "no idea", "no idea"), (1, 0, 0, 1, 0), "1 claim shown as the record's own"),
+        ((drafted(CLAIM),), (1, 0, 0, 1, 0), "1 claim shown as the record's own sentence only"),
+        ((drafted(TURNED),), (1, 0, 0, 0, 1), "Given another verdict by the model than by the reader"),
+    ],
+    ids=[
+        "under a brand name",
+        "in its quote's words",
+        "invented, then mended",
+        "invented to the end",
+        "worded beyond its quote",
+        "not found in its quote by the second look",
+        "second look unusable",
+        "second look silent",
+        "turned round",
+    ],
 )
-async def test_a_quote_stands_alone_where_its_wording_fails_either_look(claim: Claim, second: str | None) -> None:
-    report = await written(answers=(drafted(claim), *([second] * 3 if second else [])))
-    assert [each.text for each in report.candidates[0].claims] == [CLAIM.quote]
-    assert (report.claims_kept, report.claims_unworded) == (1, 1)
-    assert "1 claim shown as the record's own sentence only: the wording went beyond it." in report.limitations
+async def test_what_becomes_of_a_claim_is_counted_and_told(
+    answers: tuple[str, ...], counts: tuple[int, ...], line: str
+) -> None:
+    report = await written(answers=answers)
+
+    names = ("kept", "repaired", "dropped", "unworded", "turned")
+    assert tuple(getattr(report, f"claims_{name}") for name in names) == counts
+    assert report.drug_candidates == ["propranolol"]
+    assert {each.text for each in report.candidates[0].claims} <= {CLAIM.text, CLAIM.quote}
+    assert [each.drug for each in report.candidates[0].claims] == ["propranolol"]
+    assert not line or any(each.startswith(line) for each in report.limitations)
     assert "900" not in report.to_markdown()
-
-
-async def test_a_quote_in_its_own_words_is_asked_about_no_more() -> None:
-    report = await written(answers=(drafted(CLAIM.model_copy(update={"text": CLAIM.quote})),))
-    assert (report.claims_kept, report.claims_unworded) == (1, 0)
-
-
-async def test_a_stance_that_the_readings_do_not_share_is_shown_as_none_and_said() -> None:
-    turned = CLAIM.model_copy(update={"text": CLAIM.quote, "stance": "contradicts"})
-    report = await written(answers=(drafted(turned),))
-    assert [each.stance for each in report.candidates[0].claims] == ["neutral"]
-    assert report.claims_turned == 1
-    assert any("Given another verdict" in line and "pmid:11111111" in line for line in report.limitations)
+    if counts[4]:
+        assert report.candidates[0].claims[0].stance == "neutral"
 
 
 LIES = [
@@ -284,20 +278,6 @@ async def test_a_models_own_words_stand_where_they_claim_nothing_or_what_a_claim
     assert all(kept not in shown for kept in (*found[1:3], "Cyclandelate is superior"))
 
 
-async def test_what_the_second_look_does_not_find_is_no_finding() -> None:
-    judged = verdict("synthesize", stop_reason="sufficient_evidence")
-    judged.content.details.key_findings[:] = ["Propranolol reduced migraine attacks compared with placebo."]
-    report = await written(*THREAD[:-1], judged, answers=(drafted(CLAIM), BORNE_OUT))
-    assert report.key_findings == []
-    assert any("in the model's own words not shown" in line for line in report.limitations)
-
-
-async def test_a_model_that_says_nothing_leaves_no_candidate() -> None:
-    report = await written(answers=(drafted(),))
-    assert report.candidates == []
-    assert "no candidate" in report.executive_summary
-
-
 async def test_no_evidence_makes_an_honest_report() -> None:
     report = await written(
         asked(),
@@ -309,13 +289,6 @@ async def test_no_evidence_makes_an_honest_report() -> None:
     assert 100 <= len(report.executive_summary) <= 1000
 
 
-async def test_each_failed_source_is_in_the_limitations_by_name_and_reason() -> None:
-    down = reply(source="europepmc", status=Status.UNAVAILABLE, warnings=["is not available (500)"])
-    report = await written(asked(), findings("literature", reply(TRIAL), down), answers=(drafted(CLAIM),))
-    assert "Not available: europepmc: is not available (500)." in report.limitations
-    assert report.sources_searched == ["pubmed"]
-
-
 async def test_a_silent_source_lowers_confidence() -> None:
     down = reply(source="europepmc", status=Status.UNAVAILABLE, warnings=["down"])
     whole = await written(asked(), findings("literature", reply(TRIAL)), answers=(drafted(CLAIM),))
@@ -323,66 +296,63 @@ async def test_a_silent_source_lowers_confidence() -> None:
     assert part.confidence_score == pytest.approx(whole.confidence_score - 0.1)
 
 
-async def test_preprints_bare_and_retracted_records_are_said() -> None:
-    preprint = record("3", "Propranolol in migraine", "Propranolol reduced attacks.", is_preprint=True)
-    bare = record("4", "Propranolol and migraine: a letter")
-    pulled = record("5", "Propranolol cures migraine", "Propranolol reduced all attacks.", retracted=True)
-    report = await written(
-        asked(), findings("literature", reply(TRIAL, preprint, bare, pulled)), answers=(drafted(CLAIM),)
-    )
-    text = "\n".join(report.limitations)
-    assert "1 record not peer-reviewed" in text
-    assert "1 record without an abstract" in text
-    assert "Retracted, therefore excluded from the appraisal: pmid:5" in text
-    assert report.flow.excluded["retracted"] == 1
+PREPRINT = record("3", "Propranolol in migraine", "Propranolol reduced attacks.", is_preprint=True)
+BARE = record("4", "Propranolol and migraine: a letter")
+PULLED = record("5", "Propranolol cures migraine", "Propranolol reduced all attacks.", retracted=True)
+SECOND = record("2", "Topiramate in migraine", "Topiramate reduced attacks.")
+DOWN = reply(source="europepmc", status=Status.UNAVAILABLE, warnings=["is not available (500)"])
 
 
-async def test_hits_that_were_not_read_are_counted_in_the_limitations() -> None:
-    wide = reply(TRIAL).model_copy(update={"total": 59})
-    report = await written(asked(), findings("literature", wide), answers=(drafted(CLAIM),))
-    assert "Of the widest search only the most relevant hits were read: PubMed 1 of 59." in report.limitations
+@pytest.mark.parametrize(
+    ("replies", "line"),
+    [
+        ([reply(TRIAL), DOWN], "Not available: europepmc: is not available (500)."),
+        ([reply(TRIAL, PREPRINT)], "1 record not peer-reviewed (preprint)."),
+        ([reply(TRIAL, BARE)], "1 record without an abstract: only the title could be read."),
+        ([reply(TRIAL, PULLED)], "Retracted, therefore excluded from the appraisal: pmid:5"),
+        (
+            [reply(TRIAL).model_copy(update={"total": 59})],
+            "Of the widest search only the most relevant hits were read: PubMed 1 of 59.",
+        ),
+    ],
+    ids=["a source down", "a preprint", "a title alone", "retracted", "hits not read"],
+)
+async def test_what_a_report_cannot_say_stands_in_its_limitations(replies: list[Any], line: str) -> None:
+    report = await written(asked(), findings("literature", *replies), answers=(drafted(CLAIM),))
+
+    assert any(each.startswith(line) for each in report.limitations)
+    assert report.sources_searched == ["pubmed"]
 
 
 async def test_pages_of_a_search_are_counted_together() -> None:
-    first = reply(TRIAL).model_copy(update={"total": 2})
-    second = reply(record("2", "Topiramate in migraine", "Topiramate reduced attacks.")).model_copy(update={"total": 2})
-    report = await written(asked(), findings("literature", first, second), answers=(drafted(CLAIM),))
+    pages = [reply(each).model_copy(update={"total": 2}) for each in (TRIAL, SECOND)]
+    report = await written(asked(), findings("literature", *pages), answers=(drafted(CLAIM),))
     assert not any("most relevant hits" in line for line in report.limitations)
 
 
-async def test_a_claim_is_not_repeated_in_the_findings() -> None:
-    report = await written(answers=(drafted(CLAIM),))
-    assert CLAIM.quote not in report.clinical_findings.content
-    assert "supported by 1 blinded randomised trial, 500 participants [1]" in report.clinical_findings.content
-
-
-async def test_the_filters_that_were_sent_stand_in_the_search_log() -> None:
+async def test_counts_and_tables_hold_what_was_read() -> None:
     sent = reply(TRIAL, url="https://eutils.ncbi.nlm.nih.gov/entrez/eutils/esearch.fcgi?term=migraine&retmax=10")
-    report = await written(asked(), findings("literature", sent), answers=(drafted(CLAIM),))
+    found = (findings("literature", sent, reply(AGAINST)), findings("mechanism", reply(DRUG, source="chembl")))
+    report = await written(asked(), *found, answers=(drafted(CLAIM),))
+    row, markdown = report.evidence_table[0], report.to_markdown()
+
+    assert (report.total_papers_reviewed, report.search_iterations, report.stop_reason) == (2, 1, "sufficient_evidence")
+    assert report.tokens_used > 220
+    assert (report.flow.identified, report.flow.included) == ({"chembl": 1, "pubmed": 2}, 2)
+    assert (row.key, row.drug, row.direction, row.sample_size) == ("pmid:11111111", "propranolol", "supports", 500)
+    assert [entry.source for entry in report.search_log] == ["pubmed", "pubmed", "chembl"]
     assert report.search_log[0].filters == {"retmax": "10"}
+    assert "supported by 1 blinded randomised trial, 500 participants [1]" in report.clinical_findings.content
+    assert CLAIM.quote not in report.clinical_findings.content
+    (entry,) = (line for line in markdown.splitlines() if "ChEMBL, database entry" in line)
+    assert "[Propranolol](https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL27). ChEMBL, database entry." in entry
+    assert "Unknown" not in entry
 
 
 async def test_a_model_that_fails_is_replaced_and_named() -> None:
     report = await written(agent=ReportAgent("report", scripted(), fallback=BaselineChatCompletionClient()))
     assert report.drug_candidates[0] == "propranolol"
     assert any("report: the model did not answer (ValueError); baseline" in line for line in report.limitations)
-
-
-async def test_counts_are_computed() -> None:
-    report = await written(answers=(drafted(CLAIM),))
-    assert report.total_papers_reviewed == 2
-    assert report.search_iterations == 1
-    assert report.tokens_used > 220
-    assert report.stop_reason == "sufficient_evidence"
-    assert report.flow.identified == {"chembl": 1, "pubmed": 2}
-    assert report.flow.included == 2
-
-
-async def test_the_tables_hold_what_was_read() -> None:
-    report = await written(answers=(drafted(CLAIM),))
-    row = report.evidence_table[0]
-    assert (row.key, row.drug, row.direction, row.sample_size) == ("pmid:11111111", "propranolol", "supports", 500)
-    assert {entry.source for entry in report.search_log} == {"pubmed", "chembl"}
 
 
 async def test_a_proposed_mechanism_comes_from_the_draft() -> None:
