@@ -23,6 +23,7 @@ from .errors import UsageError
 from .evidence import Evidence, merge
 from .lexicon import common_drug_names, find_drugs
 from .lexicon.stemming import content_words
+from .questions.kinds import question_words
 from .reading.screening import readable
 from .reading.text import sentence_spans
 from .records import Kind
@@ -42,12 +43,6 @@ _MAX_DRUGS = 8  # of a question that are looked for by other names too
 _WIDE = 4  # characters between two sentences: wider gaps are what screening left
 _BUSY_TIMEOUT_S = 60.0
 _SPACE = 1000  # numbers of windows set apart for each record
-_ASKING = frozenset(
-    "any associated been better between cause caused causes common currently define describe does effect effects"
-    " function give has involved known list main most name play plays please record records role roles said say says"
-    " tell than there use used work".split()
-)
-"""Words of questions that say nothing of what is asked about, beside the stop words of ranking."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS collected (id INTEGER PRIMARY KEY, evidence TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS identifier (name TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
@@ -273,7 +268,8 @@ def _match_expression(query: str) -> str:
     >>> _match_expression("What is known of Inderal?")
     '"inderal" OR "propranolol"'
     """
-    words = [word for word in content_words(query) if word not in _ASKING][:_MAX_WORDS]
+    asking = question_words("asks the records")
+    words = [word for word in content_words(query) if word not in asking][:_MAX_WORDS]
     names = [name for drug in find_drugs(query)[:_MAX_DRUGS] for name in common_drug_names(drug.name)]
     terms = dict.fromkeys([*words, *(" ".join(content_words(name)) for name in names)])
     if not terms:
