@@ -279,7 +279,7 @@ def test_the_way_stands_in_the_list_of_references() -> None:
     references = References({came.key: came})
     references.cite([came.key])
 
-    assert references.listed()[0]["found_by"] == ["cites PMID 11"]
+    assert references.entries()[0]["found_by"] == ["cites PMID 11"]
 
 
 def test_the_way_outlives_uniting_with_a_copy_that_a_search_found() -> None:

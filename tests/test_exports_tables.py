@@ -16,7 +16,7 @@ from openpyxl import Workbook, load_workbook
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import FORMATS, render
 from willowbark.teams.exports.docx import TEXT_WIDTH
-from willowbark.teams.exports.evidence import COLUMNS, REVIEWER, VERDICTS, cell
+from willowbark.teams.exports.evidence import COLUMNS, REVIEWER, VERDICTS, safe_cell
 
 FORMULAS = [
     "=1+1",
@@ -102,7 +102,7 @@ def test_no_cell_is_a_formula(formula: str) -> None:
 
 @given(st.text())
 def test_no_text_becomes_a_formula_or_a_second_line(text: str) -> None:
-    made = cell(text)
+    made = safe_cell(text)
     assert not made.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
     assert "\n" not in made
 

@@ -14,7 +14,7 @@ from click.testing import Result
 from test_judge import TRIAL
 from typer.testing import CliRunner
 
-from willowbark.agents.report.forms.links import named
+from willowbark.agents.report.forms.links import record_name
 from willowbark.teams import Ledger, ask_within
 from willowbark.teams.config import Settings
 from willowbark.teams.faces.cli import app
@@ -78,7 +78,7 @@ async def test_passages_come_with_key_citation_and_link(ledger: Ledger) -> None:
     text = said.to_markdown()
     for passage in said.passages:
         assert passage.text in text
-        assert named(passage.key) in text
+        assert record_name(passage.key) in text
         assert passage.url in text
 
 

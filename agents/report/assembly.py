@@ -76,7 +76,7 @@ def assemble(material: Material, mechanisms: MechanismFindings, own: OwnWords) -
         key_findings=own.findings,
         model_summary=own.summary,
         conclusion=concluded,
-        references=references.listed(),
+        references=references.entries(),
         sources_searched=material.dossier.answered,
         total_papers_reviewed=len(material.pool) - material.counts["other"],
         search_iterations=material.dossier.iteration,

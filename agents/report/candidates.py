@@ -27,7 +27,7 @@ from .forms.blocks import (
     paragraph,
     points,
 )
-from .forms.links import named, url_of
+from .forms.links import record_name, url_of
 
 _STANCES: Mapping[Stance, tuple[str, str]] = {
     "supports": ("supporting", "for"),
@@ -59,7 +59,7 @@ def candidate_card(report: ReportContent, candidate: DrugCandidate, place: int) 
     counts = ", ".join(f"{stances[stance]} {side}" for stance, (_, side) in _STANCES.items() if stances[stance])
     blocks.append(Section("Evidence for and against", f"evidence-{place}", evidence, counts, "folded"))
     if candidate.study_limits:
-        limits = (Quote(x.quote, f"{named(x.key)}, {_place(x.section)}") for x in candidate.study_limits)
+        limits = (Quote(x.quote, f"{record_name(x.key)}, {_place(x.section)}") for x in candidate.study_limits)
         blocks.append(Section("Limitations stated by its studies", f"limits-{place}", tuple(limits), "", "folded"))
     if candidate.argument:
         argument = tuple(candidate.argument.blocks)
@@ -141,7 +141,7 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow) ->
     link = Link(row.title, url_of(row.key, str(reference.get("url") or "")))
     return Row(
         (
-            flow(link, number, Text(f" {by} · {named(row.key)}", "small"), *flags),
+            flow(link, number, Text(f" {by} · {record_name(row.key)}", "small"), *flags),
             flow(row.design, follow_up),
             flow(NOT_REPORTED if row.sample_size is None else str(row.sample_size)),
             flow(
@@ -182,7 +182,7 @@ def _forest_plots(report: ReportContent, drug: str, place: int, rows: Sequence[E
         year = row.date[:4] if row.date[:4].isdigit() else "no date"
         first = next(iter(authors.get(row.key, ())), None)
         author = surname(str(first)) if first and not row.key.startswith("nct:") else ""
-        study = f"{label(author, 18)} {year}" if author else named(row.key)
+        study = f"{label(author, 18)} {year}" if author else record_name(row.key)
         sizes = dict.fromkeys(row.effects) if not row.retracted else ()
         effects += [StudyEffect(study, row.title, row.direction, size) for size in sizes]
     return map(figure_of, forest_plots(drug, place, effects))

@@ -51,11 +51,11 @@ def clinical_section(material: Material, trials: Sequence[TrialRow], references:
     data: dict[str, Any] = {"trials": list(map(_trial, trials[:MAX_TRIALS])), "total_trials": len(trials)}
     if not material.asked.asks_what_helps:
         blocks = write_blocks("findings", "not_asked", references.cite, **data)
-        return ReportSection.of("Clinical findings", blocks, references.cited)
+        return ReportSection.of("Clinical findings", blocks, references.keys)
     data |= {"topic": material.topic, "sides": _further_drugs(material)}
     data["verdicts"] = [_verdict(candidate, material) for candidate in material.shown]
     blocks = write_blocks("findings", "clinical", references.cite, **data)
-    return ReportSection.of("Clinical findings", blocks, references.cited)
+    return ReportSection.of("Clinical findings", blocks, references.keys)
 
 
 def _verdict(candidate: Candidate, material: Material) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _further_drugs(material: Material) -> dict[str, Any]:
 
 def mechanistic_section(material: Material, references: References) -> ReportSection:
     """How each candidate acts, as the drug databases have it."""
-    start, known = len(references.cited), []
+    start, known = len(references.keys), []
     for candidate in material.shown:
         if how := mechanism_of(candidate):
             pathways = ", ".join(candidate.pathways[:MAX_PATHWAYS])
@@ -145,7 +145,7 @@ def mechanistic_section(material: Material, references: References) -> ReportSec
     blocks = write_blocks(
         "findings", "mechanistic", references.cite, known=known, missing=listed(missing, most=len(missing))
     )
-    return ReportSection.of("Mechanistic findings", blocks, references.cited[start:])
+    return ReportSection.of("Mechanistic findings", blocks, references.keys[start:])
 
 
 def mechanism_of(candidate: Candidate) -> str:
@@ -157,7 +157,7 @@ def mechanism_of(candidate: Candidate) -> str:
 
 def disease_section(mechanisms: MechanismFindings, references: References) -> ReportSection:
     """What the records say of the condition's targets and processes, the surest first, with the drugs acting there."""
-    start, graph = len(references.cited), mechanisms.graph
+    start, graph = len(references.keys), mechanisms.graph
     found = graph.involved
     nodes = [
         {
@@ -173,7 +173,7 @@ def disease_section(mechanisms: MechanismFindings, references: References) -> Re
     hidden = max(0, len(found) - MAX_INVOLVED)
     name = graph.disease.name
     blocks = write_blocks("mechanism", "disease", references.cite, name=name, involved=nodes, hidden=hidden)
-    return ReportSection.of("Disease mechanism", blocks, references.cited[start:])
+    return ReportSection.of("Disease mechanism", blocks, references.keys[start:])
 
 
 def argument_section(chain: Chain, graph: MechanismGraph, references: References) -> ReportSection | None:
@@ -181,7 +181,7 @@ def argument_section(chain: Chain, graph: MechanismGraph, references: References
 
     None where no record says what it acts on; the mechanistic findings name such drugs.
     """
-    start, first = len(references.cited), chain.steps[0]
+    start, first = len(references.keys), chain.steps[0]
     if chain.node("target") is None:
         return None
     process, partner = chain.node("process"), first.end != chain.steps[-1].start
@@ -217,7 +217,7 @@ def argument_section(chain: Chain, graph: MechanismGraph, references: References
         caption = f"Each step from {chain.drug} to {graph.disease.name}, and its source"
         blocks.append(table(caption, ("step", "relation", "source", "in its words"), rows))
     blocks += write_blocks("mechanism", "confidence", chain=chain)
-    return ReportSection.of("From drug to disease", blocks, references.cited[start:])
+    return ReportSection.of("From drug to disease", blocks, references.keys[start:])
 
 
 def link_to_condition(chain: Chain) -> dict[str, Any]:

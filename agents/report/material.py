@@ -199,14 +199,14 @@ class References:
         return Cite(tuple(sorted(numbers))) if numbers else ""
 
     @property
-    def cited(self) -> list[str]:
+    def keys(self) -> list[str]:
         """Keys of the records cited so far, in their order."""
         return list(self._numbers)
 
-    def listed(self) -> list[dict[str, object]]:
+    def entries(self) -> list[dict[str, object]]:
         """The list as a report holds it: number, key, title, authors, source, date, url, journal with volume, issue
         and pages, identifiers, flags, other versions and what was read of the full text."""
-        entries = []
+        found = []
         for key, number in self._numbers.items():
             record = self._records[key]
             citation, data, paper, raised = record.citation, record.record, record.paper, flags_of(record)
@@ -245,8 +245,8 @@ class References:
             if licence := licence_of(record):
                 titles = list(dict.fromkeys(place.title for place in places(record)))
                 entry["full_text"] = {"pmcid": data.pmcid, "licence": licence, "sections": titles}
-            entries.append(entry)
-        return entries
+            found.append(entry)
+        return found
 
 
 def designs_in_words(designs: Iterable[StudyDesign]) -> str:

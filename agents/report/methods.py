@@ -22,12 +22,12 @@ from .forms.blocks import (
     Table,
     Text,
     flow,
-    joined,
+    join_flows,
     paragraph,
     points,
     table,
 )
-from .forms.links import named, safe_url, url_of
+from .forms.links import record_name, safe_url, url_of
 
 _MAX_AUTHORS = 6  # of a reference; further ones are `et al.`
 _NO_AGENT = {
@@ -148,9 +148,9 @@ def _account(report: ReportContent) -> Section | None:
     for agent in dict.fromkeys(turn.agent for turn in report.usage):
         own = [turn for turn in report.usage if turn.agent == agent]
         name = _NO_AGENT.get(agent, agent)
-        rows += [_spent(Text(name), str(turn.iteration or "all"), [turn]) for turn in own]
-        rows += [_spent(Text(name), "all", own)] if len(own) > 1 else []
-    rows.append(_spent(Text("total", "strong"), "all", report.usage))
+        rows += [_usage_row(Text(name), str(turn.iteration or "all"), [turn]) for turn in own]
+        rows += [_usage_row(Text(name), "all", own)] if len(own) > 1 else []
+    rows.append(_usage_row(Text("total", "strong"), "all", report.usage))
     columns = ("agent", "round", "tokens in", "tokens out", "cost (US$)")
     spent = table("Tokens and cost by agent and round", columns, rows, columns[1:])
     unknown = any(turn.cost_usd is None for turn in report.usage)
@@ -158,7 +158,7 @@ def _account(report: ReportContent) -> Section | None:
     return Section("Use of the language model", "usage", (spent, *note), "", "folded")
 
 
-def _spent(name: Text, which: str, turns: Sequence[TurnUsage]) -> tuple[Flow, ...]:
+def _usage_row(name: Text, which: str, turns: Sequence[TurnUsage]) -> tuple[Flow, ...]:
     costs = [turn.cost_usd for turn in turns if turn.cost_usd is not None]
     return (
         flow(name),
@@ -186,15 +186,15 @@ def _reference(reference: Mapping[str, Any], report: ReportContent) -> Flow:
     authors = [str(author) for author in reference.get("authors") or ()]
     more = ", et al" if len(authors) > _MAX_AUTHORS else ""
     by = f"{', '.join(authors[:_MAX_AUTHORS])}{more}. " if authors else ""
-    told = f"{title_of(str(reference['source']))}, {named(key)}"
-    return flow(by, link, f"{stop} {_appeared(reference)}. {told}.", *marks, *_origin(reference))
+    source = f"{title_of(str(reference['source']))}, {record_name(key)}"
+    return flow(by, link, f"{stop} {_where_published(reference)}. {source}.", *marks, *_origin(reference))
 
 
-def _appeared(reference: Mapping[str, Any]) -> str:
+def _where_published(reference: Mapping[str, Any]) -> str:
     """Where and when: `N Engl J Med. 2001 Sep 20;345(12):851-60`, as far as it is known."""
     journal, volume, issue, pages = (str(reference.get(name) or "") for name in ("journal", "volume", "issue", "pages"))
     journal = str(reference.get("journal_abbreviation") or journal).rstrip(".")
-    place = f"{volume}{f'({issue})' if issue else ''}" + (f":{_shortened(pages)}" if pages else "")
+    place = f"{volume}{f'({issue})' if issue else ''}" + (f":{_shorten_pages(pages)}" if pages else "")
     return f"{f'{journal}. ' if journal else ''}{_day(str(reference.get('date')))}{f';{place}' if place else ''}"
 
 
@@ -211,10 +211,10 @@ def _day(date: str) -> str:
     return " ".join(filter(None, (year, name, day.lstrip("0") if name else "")))
 
 
-def _shortened(pages: str) -> str:
+def _shorten_pages(pages: str) -> str:
     """Pages without what the second number repeats of the first.
 
-    >>> _shortened("851-860"), _shortened("e157-e161"), _shortened("99-101"), _shortened("e5807")
+    >>> _shorten_pages("851-860"), _shorten_pages("e157-e161"), _shorten_pages("99-101"), _shorten_pages("e5807")
     ('851-60', 'e157-61', '99-101', 'e5807')
     """
     found = re.fullmatch(r"([A-Za-z]*\d*)(\d+)-\1(\d+)", pages)
@@ -247,4 +247,4 @@ def _origin(reference: Mapping[str, Any]) -> Flow:
         said.append(flow(f" Since published as {reference['published_version']}, which was not read."))
     if read := reference.get("full_text"):
         said.append(flow(f" Full text read ({read['pmcid']}, {read['licence']}): {', '.join(read['sections'])}."))
-    return joined(said, "")
+    return join_flows(said, "")

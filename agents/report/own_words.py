@@ -7,7 +7,7 @@ from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.reading.text import sentences
 
 from ..asking.grounding import prose, room_of
-from .forms.links import named
+from .forms.links import record_name
 from .material import Material
 
 MAX_GAPS = 10  # of a judge; as many of its findings
@@ -75,5 +75,5 @@ def _shown(text: str, material: Material, held_back: list[str], quotes: Sequence
             held_back.append(sentence)
             continue
         room -= len(sentence) + 1
-        said.append(sentence if claim is None else f"{sentence.rstrip('.')} ({named(claim.evidence_key)}).")
+        said.append(sentence if claim is None else f"{sentence.rstrip('.')} ({record_name(claim.evidence_key)}).")
     return " ".join(said)

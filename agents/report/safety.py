@@ -47,7 +47,7 @@ def safety_section(material: Material, references: References) -> ReportSection 
     """What is said of each candidate's status and harms; None where there is no candidate."""
     if not material.shown:
         return None
-    start, entries = len(references.cited), dict[str, list[Evidence]]()
+    start, entries = len(references.keys), dict[str, list[Evidence]]()
     for record in material.pool:
         entry = record.record
         if isinstance(entry, Drug | Label | Approval) and entry.drug:
@@ -78,7 +78,7 @@ def safety_section(material: Material, references: References) -> ReportSection 
         blocks.append(
             Section(drug, f"safety-{place}", write_blocks("safety", "drug", references.cite, d=data), note, "folded")
         )
-    return ReportSection.of("Safety and regulation", blocks, references.cited[start:])
+    return ReportSection.of("Safety and regulation", blocks, references.keys[start:])
 
 
 def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:

@@ -57,9 +57,9 @@ def executive_summary(
             break
         parts.append(("", short(sentence, SUMMARY_LIMIT - ROOM)))
     if helps:
-        parts.append(("", write_line("summary", "answer", a=_answer(material, candidates))))
+        parts.append(("", write_line("summary", "answer", a=_answer_data(material, candidates))))
     if helps and candidates:
-        parts += [("Why", _why(material)), ("Against", _against(material, candidates))]
+        parts += [("Why", _best_support(material)), ("Against", _contradicting(material, candidates))]
         if material.aside:
             parts.append(("", f"{_held_back(material)}."))
     publications = material.counts["peer_reviewed"] + material.counts["preprints"]
@@ -67,7 +67,7 @@ def executive_summary(
     read = write_line(
         "summary", "read", publications=publications, trials=trials, is_offline=offline, ending=material.ending
     )
-    parts += [("Not known", _unknown(material, candidates, helps)), ("Read", read), ("", ADVICE)]
+    parts += [("Not known", _not_known(material, candidates, helps)), ("Read", read), ("", ADVICE)]
     kept = [SummaryPart(label=label, text=text) for label, text in parts if text]
     while len(" ".join(part.line for part in kept)) > SUMMARY_LIMIT and len(kept) > 2:
         del kept[-2]  # the answer and the advice stay
@@ -82,20 +82,20 @@ def executive_summary(
     return joined
 
 
-def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> dict[str, Any]:
+def _answer_data(material: Material, candidates: Sequence[DrugCandidate]) -> dict[str, Any]:
     """What the answer's sentences are written from."""
     asked = material.asked
     by_name = [c for c in candidates if c.name in asked.drugs]
     outside = [c for c in candidates if c not in by_name and c.in_asked_class is False]
     others = [c for c in candidates if c not in by_name and c not in outside]
     known = {*(c.name for c in by_name), *(c.drug for c in material.aside)}
-    beside = [f"{_named(c)} ({c.certainty} certainty)" for c in outside if _is_supported(c)]
+    beside = [f"{_display_name(c)} ({c.certainty} certainty)" for c in outside if _is_supported(c)]
     return {
         "purpose": material.purpose,
         "aim": f"{'to prevent' if asked.intent == 'prevention' else 'in'} {short(material.topic)}",
         "none_supported": bool(candidates) and not any(map(_is_supported, candidates)),
         "asked": _by_level(by_name),
-        "asked_refuted": _refuted(by_name, 4),
+        "asked_refuted": _tally_refuted(by_name, 4),
         "unsupported": [
             (short(c.name), len(c.contradicting_citations))
             for c in by_name
@@ -110,23 +110,25 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> dict[str
         "classes": listed(asked.drug_classes),
         "class_missing": bool(candidates and asked.drug_classes) and not others,
         "others": _by_level(others),
-        "refuted": _refuted(others, 3),
+        "refuted": _tally_refuted(others, 3),
         "outside": listed(beside, most=3),
     }
 
 
 def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str]]]:
-    levels = [(level, [_named(c) for c in candidates if _is_supported(c) and c.certainty == level]) for level in LEVELS]
+    levels = [
+        (level, [_display_name(c) for c in candidates if _is_supported(c) and c.certainty == level]) for level in LEVELS
+    ]
     return [(level, names) for level, names in levels if names]
 
 
-def _refuted(candidates: Sequence[DrugCandidate], most: int) -> str:
+def _tally_refuted(candidates: Sequence[DrugCandidate], most: int) -> str:
     refuted = [c for c in candidates if c.evidence_quality == "refuted"]
     sides = [(short(c.name), len(c.contradicting_citations), len(c.supporting_citations)) for c in refuted]
     return listed([f"{name} ({against} against, {support} for)" for name, against, support in sides], most=most)
 
 
-def _named(candidate: DrugCandidate) -> str:
+def _display_name(candidate: DrugCandidate) -> str:
     """A drug's name, and that it was withdrawn from a market: nobody should miss that."""
     return f"{short(candidate.name)}{' (withdrawn)' if withdrawal_of(candidate.name) else ''}"
 
@@ -158,17 +160,17 @@ def conclusion(material: Material, candidates: Sequence[DrugCandidate], answered
         data |= {"against": len(best.contradicting_citations), "support": len(best.supporting_citations)}
         if best.in_asked_class is False:
             case = "class missing"
-            data["others"] = listed([_named(c) for c in supported], most=3)
+            data["others"] = listed([_display_name(c) for c in supported], most=3)
         elif not best.supporting_citations:
             case = "unsupported"
         else:
             case = "best"
             others = [c for c in supported[1:] if c.in_asked_class is not False and c.evidence_quality != "refuted"]
             data |= {
-                "best": _named(best),
+                "best": _display_name(best),
                 "certainty": best.certainty,
                 "status": best.clinical_status[:1].lower() + best.clinical_status[1:],
-                "others": listed([_named(c) for c in others], most=3),
+                "others": listed([_display_name(c) for c in others], most=3),
                 "weak": best.evidence_quality not in ("strong", "moderate"),
             }
     return write_line("summary", "conclusion", c={**data, "case": case})
@@ -187,7 +189,7 @@ def confidence(material: Material, answered: Answer | None = None) -> float:
     return round(max(0.0, best - CONFIDENCE_LOST * len(material.silent_sources)), 2)
 
 
-def _why(material: Material) -> str:
+def _best_support(material: Material) -> str:
     """What the best candidate rests on, or the best of those asked about by name."""
     shown = material.shown
     best = next((c for c in shown if c.drug in material.asked.drugs and c.appraisal.supporting), shown[0])
@@ -201,7 +203,7 @@ def _why(material: Material) -> str:
     return write_line("summary", "why", drug=best.drug, designs=designs, number=len(items), size=size, which=which)
 
 
-def _against(material: Material, candidates: Sequence[DrugCandidate]) -> str:
+def _contradicting(material: Material, candidates: Sequence[DrugCandidate]) -> str:
     if any(c.evidence_quality == "refuted" for c in candidates) and not any(
         c.contradicting_citations and c.evidence_quality != "refuted" for c in candidates
     ):
@@ -214,7 +216,7 @@ def _against(material: Material, candidates: Sequence[DrugCandidate]) -> str:
     return write_line("summary", "contradicting", opposed=names, doubted=doubted)
 
 
-def _unknown(material: Material, candidates: Sequence[DrugCandidate], helps: bool) -> str:
+def _not_known(material: Material, candidates: Sequence[DrugCandidate], helps: bool) -> str:
     named = {c.name for c in candidates}
     others = [c for c in material.candidates if helps and c.drug not in named]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]

@@ -101,14 +101,14 @@ def _blocks(rendered: str, inserted: list[Flow]) -> Iterator[Block]:
             yield Items(tuple(_flow(item, inserted) for item in items), _MARKS[mark])
         elif " :: " in lines[0]:
             pairs = [part.partition(" :: ") for part in re.split(r"\n(?=.* :: )", "\n".join(lines))]
-            yield Pairs(tuple((_plain(name, inserted), _flow(text, inserted)) for name, _, text in pairs))
+            yield Pairs(tuple((_plain_text(name, inserted), _flow(text, inserted)) for name, _, text in pairs))
         elif lines[0].startswith("~ "):
             yield Paragraph(_flow(" ".join(lines)[2:], inserted), "small")
         else:
             yield Paragraph(_flow(" ".join(lines), inserted))
 
 
-def _plain(marked: str, inserted: list[Flow]) -> str:
+def _plain_text(marked: str, inserted: list[Flow]) -> str:
     return "".join(node.text for node in _flow(marked, inserted) if isinstance(node, Text))
 
 

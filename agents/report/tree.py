@@ -98,7 +98,9 @@ def candidates(report: ReportContent) -> Section:
     return Section(title, "candidates", (overview, paragraph(note, look="small"), *cards))
 
 
-def written(section_id: str, field: Callable[[ReportContent], ReportSection | None]) -> Callable[..., Section | None]:
+def stored_section(
+    section_id: str, field: Callable[[ReportContent], ReportSection | None]
+) -> Callable[..., Section | None]:
     """The builder of a section that the report holds as blocks."""
 
     def build(report: ReportContent) -> Section | None:
@@ -145,11 +147,11 @@ def _trial(trial: TrialRow) -> Row:
         flow(trial.completion_date or NOT_REPORTED),
         flow("posted" if trial.has_results else "none posted"),
     )
-    below = flow(Details("Posted results and serious adverse events", tuple(posted(trial.posted))))
+    below = flow(Details("Posted results and serious adverse events", tuple(posted_results(trial.posted))))
     return Row(cells, below if trial.posted else ())
 
 
-def posted(results: Sequence[PostedResult]) -> Iterator[Block]:
+def posted_results(results: Sequence[PostedResult]) -> Iterator[Block]:
     """What a trial posted on each of its drugs, and serious adverse events by group."""
     for result in results:
         yield paragraph(f"{result.drug} ", Text(result.direction, "mark"), f" {result.reason}")
@@ -209,12 +211,12 @@ def limitations(report: ReportContent) -> Section:
 
 SECTIONS: tuple[Callable[[ReportContent], Section | None], ...] = (
     summary,
-    written("answer", lambda report: report.answer),
+    stored_section("answer", lambda report: report.answer),
     candidates,
-    written("clinical", lambda report: report.clinical_findings),
-    written("disease-mechanism", lambda report: report.disease_mechanism),
-    written("mechanistic", lambda report: report.mechanistic_findings),
-    written("safety", lambda report: report.safety),
+    stored_section("clinical", lambda report: report.clinical_findings),
+    stored_section("disease-mechanism", lambda report: report.disease_mechanism),
+    stored_section("mechanistic", lambda report: report.mechanistic_findings),
+    stored_section("safety", lambda report: report.safety),
     trials,
     conclusion,
     limitations,

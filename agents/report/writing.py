@@ -298,7 +298,7 @@ class Writing:
         if self.failure or reads_requests(client):
             return
         worded = [claim for claim in self.verdicts.kept if claim.text != quoted(claim).text]
-        told = list(self._told(findings))
+        told = list(self._claims_in_own_words(findings))
         copied = [claim for claim in told if plain(claim.text).rstrip(".") == plain(claim.quote).rstrip(".")]
         pairs = dict.fromkeys((claim.quote, claim.text) for claim in (*worded, *told) if claim not in copied)
         found = await self._borne_out(client, list(pairs), cancellation_token) if pairs else set()
@@ -328,7 +328,7 @@ class Writing:
         said = answer.given.borne_out if answer.given is not None else []
         return {pair for number, pair in enumerate(pairs, 1) if number in said}
 
-    def _told(self, findings: Sequence[str]) -> Iterator[Claim]:
+    def _claims_in_own_words(self, findings: Sequence[str]) -> Iterator[Claim]:
         """Claims that stand, worded as a sentence of a model's own words that only such a claim may say."""
         records = {record.key: record for record in self._pool}
         held_back = [one for text in (*findings, *self.summaries) for one in prose(text, self._pool).held_back]

@@ -67,7 +67,7 @@ def as_csv(report: ResearchReport) -> bytes:
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    writer.writerows(map(cell, row) for row in _rows(report))
+    writer.writerows(map(safe_cell, row) for row in _rows(report))
     return file.getvalue().encode("utf-8-sig", errors="replace")
 
 
@@ -128,11 +128,11 @@ def _write(sheet: "Worksheet", row: int, column: int, value: object, text: Any) 
     """Write a number as a number and anything else as a text; nothing for None."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         sheet.write_number(row, column, value, text)
-    elif said := plain(value):
+    elif said := plain_text(value):
         sheet.write_string(row, column, said, text)
 
 
-def plain(value: object) -> str:
+def plain_text(value: object) -> str:
     """A value in a line: empty for None, `yes` or `no`, a number without needless digits."""
     if value is None or isinstance(value, bool):
         return {None: "", True: "yes", False: "no"}[value]
@@ -140,13 +140,13 @@ def plain(value: object) -> str:
     return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
 
 
-def cell(value: object) -> str:
+def safe_cell(value: object) -> str:
     """A value as a cell's text that no spreadsheet runs.
 
-    >>> cell("=1+1"), cell("@SUM(A1)"), cell("p = 0.05"), cell(None), cell(12)
+    >>> safe_cell("=1+1"), safe_cell("@SUM(A1)"), safe_cell("p = 0.05"), safe_cell(None), safe_cell(12)
     ("'=1+1", "'@SUM(A1)", 'p = 0.05', '', '12')
     """
-    said = plain(value)
+    said = plain_text(value)
     if not isinstance(value, str):
         return said
     danger = value.startswith(FORMULA_STARTS) or value.lstrip().startswith(FORMULA_STARTS)

@@ -30,7 +30,7 @@ from willowbark.tools.reading.numbers import statistics_of
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.sources.studies.pubmed_record import parse_articles
 
-from ..exports.evidence import cell
+from ..exports.evidence import safe_cell
 from .terminal import Progress, complain
 
 Format = Literal["jsonl", "xml", "nbib", "ris", "csv"]
@@ -356,7 +356,7 @@ def _read(order: int, record: InputRecord, asked_about: str | None, reader: Docu
 
 def _csv_line(cells: Sequence[Any]) -> bytes:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow([cell("" if value is None else value) for value in cells])
+    csv.writer(text, lineterminator="\n").writerow([safe_cell("" if value is None else value) for value in cells])
     return text.getvalue().encode()
 
 

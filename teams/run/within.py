@@ -8,7 +8,7 @@ from itertools import islice
 from pydantic import BaseModel, ConfigDict, Field
 
 from willowbark.agents.findings import Findings
-from willowbark.agents.report.forms.links import named, url_of
+from willowbark.agents.report.forms.links import record_name, url_of
 from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.harms import harms, warnings
@@ -213,7 +213,7 @@ def _drug(drug: str, candidate: Candidate | None, condition: str) -> DrugRead:
 
 
 def _quote(quoted: Quoted) -> str:
-    return f"- {named(quoted.key)}, {quoted.drug}, {quoted.says}: “{quoted.sentence}”"
+    return f"- {record_name(quoted.key)}, {quoted.drug}, {quoted.says}: “{quoted.sentence}”"
 
 
 def _source(passage: Passage) -> str:
@@ -223,4 +223,4 @@ def _source(passage: Passage) -> str:
         ["RETRACTED"] * passage.retracted + ["preprint"] * passage.is_preprint,
     )
     cited = passage.citation.removesuffix(passage.url).strip()
-    return " · ".join([named(passage.key), *flags, passage.section, f"{cited} {link or ''}".strip()])
+    return " · ".join([record_name(passage.key), *flags, passage.section, f"{cited} {link or ''}".strip()])

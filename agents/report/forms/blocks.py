@@ -114,7 +114,7 @@ class Table:
     def details(self, row: Row) -> "Flow":
         """A line's cells after the first, each with the name of its column: for lists."""
         cells = zip(self.columns[1:], row.cells[1:], strict=True)
-        return joined((flow(Text(f"{name}: ", "emphasis"), *cell) for name, cell in cells), " · ")
+        return join_flows((flow(Text(f"{name}: ", "emphasis"), *cell) for name, cell in cells), " · ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ def flow(*parts: "str | Node") -> Flow:
     return tuple(Text(part) if isinstance(part, str) else part for part in parts if part != "")
 
 
-def joined(parts: "Iterable[Flow]", by: str = "; ") -> Flow:
+def join_flows(parts: "Iterable[Flow]", by: str = "; ") -> Flow:
     """Pieces of content with words between them."""
     found: list[Node] = []
     for part in parts:
@@ -247,14 +247,14 @@ def spans(content: Flow) -> Iterator[Span]:
             case Paragraph():
                 yield from spans((*node.content, Text(" ")))
             case Items():
-                yield from spans(joined(node.items))
+                yield from spans(join_flows(node.items))
             case Pairs():
-                yield from spans(joined((Text(f"{name}: ", "strong"), *pair) for name, pair in node.pairs))
+                yield from spans(join_flows((Text(f"{name}: ", "strong"), *pair) for name, pair in node.pairs))
             case Details() | Section():
                 yield from spans(node.blocks)
             case Table() | Stages():
                 table = node if isinstance(node, Table) else node.table
-                yield from spans(joined(joined((*row.cells, row.below), ", ") for row in table.rows))
+                yield from spans(join_flows(join_flows((*row.cells, row.below), ", ") for row in table.rows))
             case Figure():
                 yield Text(f" {node.description} ")
 

@@ -56,10 +56,10 @@ def url_of(key: str, url: str = "") -> str | None:
     return safe_url(url) or (safe_url(_PAGES[kind].format(quote(known))) if known else None)
 
 
-def named(key: str) -> str:
+def record_name(key: str) -> str:
     """A record's key as people write it.
 
-    >>> named("pmid:123"), named("nct:NCT02188459"), named("url:example.org/a")
+    >>> record_name("pmid:123"), record_name("nct:NCT02188459"), record_name("url:example.org/a")
     ('PMID 123', 'NCT02188459', 'example.org/a')
     """
     kind, _, value = key.partition(":")

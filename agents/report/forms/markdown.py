@@ -29,27 +29,21 @@ _SPECIAL = re.compile(r"([\\`*\[\]|]|<(?=[A-Za-z/!?])|:(?=//)|(?<!\w)_|_(?!\w)|^
 _AROUND = {"strong": "**", "emphasis": "*", "flag": "**", "mark": "**"}
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """A record's text in one line, without live markup.
 
-    >>> escaped("p<0.001 | <b>bold</b> [x](y)")
+    >>> escape("p<0.001 | <b>bold</b> [x](y)")
     'p<0.001 \\\\| \\\\<b>bold\\\\</b> \\\\[x\\\\](y)'
     """
     return _SPECIAL.sub(r"\\\1", " ".join(visible(text).split()))
 
 
-def linked(text: str, url: str) -> str:
-    """A link to one of the sources' pages; the bare text where the address is anything else."""
-    address = safe_url(url)
-    return f"[{text}]({address})" if address else text
-
-
 def as_markdown(document: Document) -> str:
     """The whole report."""
     parts = [
-        f"# {escaped(document.title)}",
+        f"# {escape(document.title)}",
         *(f"> {inline(paragraph.content)}" for paragraph in document.opening),
-        f"**Question.** {escaped(document.question)}",
+        f"**Question.** {escape(document.question)}",
         *_blocks(document.sections, 2),
         *(f"*{inline(paragraph.content)}*" for paragraph in document.closing),
     ]
@@ -65,18 +59,18 @@ def _blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
     for block in blocks:
         match block:
             case Section():
-                note = f" ({escaped(block.note)})" if block.note else ""
-                yield f"{'#' * level} {escaped(block.title)}{note}"
+                note = f" ({escape(block.note)})" if block.note else ""
+                yield f"{'#' * level} {escape(block.title)}{note}"
                 yield from _blocks(block.blocks, min(level + 1, 6))
             case Details():
-                yield f"**{escaped(block.summary)}**"
+                yield f"**{escape(block.summary)}**"
                 yield from _blocks(block.blocks, level)
             case Paragraph():
                 yield inline(block.content)
             case Items():
                 yield "\n".join(_list_lines(block, ""))
             case Pairs():
-                yield "\n".join(f"- **{escaped(name)}:** {inline(content)}" for name, content in block.pairs)
+                yield "\n".join(f"- **{escape(name)}:** {inline(content)}" for name, content in block.pairs)
             case Table():
                 yield table(block)
             case Stages():
@@ -84,7 +78,7 @@ def _blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
             case Quote():
                 yield f"> {inline((block,))}"
             case Figure():
-                yield f"*Figure: {escaped(block.caption.rstrip('.'))}.* {escaped(block.description)}"
+                yield f"*Figure: {escape(block.caption.rstrip('.'))}.* {escape(block.description)}"
 
 
 def _list_lines(block: Items, indent: str) -> Iterator[str]:
@@ -98,9 +92,9 @@ def _list_lines(block: Items, indent: str) -> Iterator[str]:
 
 def table(block: Table) -> str:
     """A table with its caption above it; a wide one as a list, a point a line."""
-    parts = [f"*{escaped(block.caption)}*"] if block.caption else []
+    parts = [f"*{escape(block.caption)}*"] if block.caption else []
     if not block.is_wide:
-        head = f"| {' | '.join(map(escaped, block.columns))} |\n{'|---' * len(block.columns)}|"
+        head = f"| {' | '.join(map(escape, block.columns))} |\n{'|---' * len(block.columns)}|"
         rows = [f"| {' | '.join(map(inline, row.cells))} |" for row in block.rows]
         return "\n\n".join([*parts, "\n".join([head, *rows])])
     for group in block.groups:
@@ -122,9 +116,10 @@ def inline(content: Flow) -> str:
 def _span(node: Span) -> str:
     if isinstance(node, Cite):
         return f" {node.text}"
-    core = escaped(node.text)
+    core = escape(node.text)
     if not isinstance(node, Text):
-        return linked(core, node.url or "")
+        address = safe_url(node.url or "")
+        return f"[{core}]({address})" if address else core
     if node.style == "code":
         core = f"`{' '.join(visible(node.text).replace('|', ' ').replace('`', chr(39)).split())}`"
     if not core:
