@@ -12,7 +12,6 @@ team by itself goes into `with interruptible():`, so that it ends with a line, n
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from html import escape
@@ -25,14 +24,13 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 from willowbark.tools.registry import title_of
-from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.wording import counted
 
 from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH
 from ..run.options import Choices, RunOptions
 from ..run.research import RunFailed, approver_for, research_stream
-from .terminal import DOING
+from .terminal import DOING, Board, SourceRow
 
 GRACE_S = 10.0  # for a report of what was found, after an interruption
 _LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis;line-height:1.6"
@@ -130,19 +128,16 @@ class LiveView:
         self.problem: str | None = None
         self._question = question
         self._latest: AgentEvent | None = None
-        self._records = Counter(dict.fromkeys(sources, 0))
-        self._failures: dict[str, str] = {}
+        self._board = Board()
+        self._board.rows = {source: SourceRow() for source in sources}
         self._shown_at = time.monotonic()
         self._handle: Any = display(self, display_id=True)  # type: ignore[no-untyped-call]
 
     def show(self, event: AgentEvent) -> None:
         """Take in one event, and show it unless another was shown a moment ago."""
         self._latest = event
-        if event.type == "search_complete" and isinstance(reply := event.data, SourceReply):
-            self._records[reply.source] += len(reply.records)
-            failed = reply.status in (Status.UNAVAILABLE, Status.BAD_QUERY)
-            self._failures[reply.source] = one_line("; ".join(reply.warnings)) if failed else ""
-        elif event.type == "complete":
+        self._board.note(event)
+        if event.type == "complete":
             self.report = event.report
         elif event.type == "error":
             self.problem = one_line(event.message)
@@ -158,9 +153,9 @@ class LiveView:
 
     def _repr_html_(self) -> str:
         lines = [f"<strong>{escape(one_line(self._question))}</strong>", escape(self._status())]
-        for source, number in self._records.items():
-            failure = f" · {escape(self._failures[source])}" if self._failures.get(source) else ""
-            lines.append(f"{escape(title_of(source))} · {counted(number, 'record')}{failure}")
+        for source, row in self._board.rows.items():
+            problem = f" · {escape(row.problem)}" if row.problem else ""
+            lines.append(f"{escape(title_of(source))} · {counted(row.kept, 'record')}{problem}")
         return "".join(f'<div style="{_LINE}">{line}</div>' for line in lines)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -171,7 +166,7 @@ class LiveView:
         event = self._latest
         if self.report is not None:
             problem = f"{self.problem}. " if self.problem else ""
-            records, candidates = self._records.total(), len(self.report.candidates)
+            records, candidates = sum(row.kept for row in self._board.rows.values()), len(self.report.candidates)
             sizes = {"round": self.report.search_iterations, "record": records, "candidate": candidates}
             counts = ", ".join(counted(number, noun) for noun, number in sizes.items())
             return f"{problem}{counts}; stopped: {self.report.stop_reason.replace('_', ' ')}"
