@@ -270,12 +270,15 @@ def start(folder: Path, options: RunOptions, port: int, live: bool, say: Callabl
             while not server.started:
                 time.sleep(0.1)
             if not (folder / _IMPORTED).exists():
-                with httpx.Client(base_url=f"{url}/api", timeout=30, trust_env=False) as client:
-                    client.get("/gallery/", params={"user_id": USER})  # Studio adds its own gallery first
-                    for path, name, file in (("gallery", "config", files[-1]), ("teams", "component", files[0])):
-                        content = json.loads(file.read_text(encoding="utf-8"))
-                        client.post(f"/{path}/", json={"user_id": USER, name: content}).raise_for_status()
-                (folder / _IMPORTED).touch()
+                try:
+                    with httpx.Client(base_url=f"{url}/api", timeout=30, trust_env=False) as client:
+                        client.get("/gallery/", params={"user_id": USER})  # Studio adds its own gallery first
+                        for path, name, file in (("gallery", "config", files[-1]), ("teams", "component", files[0])):
+                            content = json.loads(file.read_text(encoding="utf-8"))
+                            client.post(f"/{path}/", json={"user_id": USER, name: content}).raise_for_status()
+                    (folder / _IMPORTED).touch()
+                except httpx.HTTPError as error:
+                    say(f"Studio did not take gallery and team ({error}); import the files below by hand")
             say(f"AutoGen Studio at {url} (Ctrl-C ends it)")
             say(f"Sources: {'the public ones' if live else f'the library {library}'}")
             say(f"Files for other Studios: {files[0].parent}")
