@@ -3,7 +3,7 @@
 import pytest
 
 from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign
-from willowbark.tools.appraisal.soundness import Body, faults, left_out, soundest
+from willowbark.tools.appraisal.soundness import Body, describe_left_out, faults, soundest_body
 
 
 def trial(key: int = 1, size: int | None = 900, design: str = "rct_blinded", **more: object) -> AppraisedItem:
@@ -12,7 +12,7 @@ def trial(key: int = 1, size: int | None = 900, design: str = "rct_blinded", **m
 
 
 def body(*items: AppraisedItem, start: int = 3, randomised: bool = True) -> Body:
-    found = soundest(items, start, randomised=randomised)
+    found = soundest_body(items, start, randomised=randomised)
     assert found is not None
     return found
 
@@ -119,8 +119,8 @@ def test_records_with_more_faults_are_left_out_where_the_rest_is_sounder() -> No
     items = [sound, preprint, far]
     found = body(*items)
     assert found.items == (sound,)
-    assert left_out(items, found, randomised=True) == "2 not peer-reviewed"
-    assert left_out([sound], found, randomised=True) == ""
+    assert describe_left_out(items, found, randomised=True) == "2 not peer-reviewed"
+    assert describe_left_out([sound], found, randomised=True) == ""
 
 
 @pytest.mark.parametrize(("rank", "ceiling", "down", "level"), [(3, 3, 0, 3), (3, 2, 0, 2), (3, 2, 2, 1), (1, 3, 2, 0)])

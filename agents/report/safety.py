@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from willowbark.tools.appraisal.appraised import condition_names
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.appraisal.harms import NOT_PATIENTS, told_of_harm
+from willowbark.tools.appraisal.harms import NOT_PATIENTS, harm_sentences
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, withdrawal_of
@@ -179,7 +179,7 @@ def _harms_of(candidate: Candidate, material: Material, quoted: Mapping[str, str
     size = {each.key: each.item.sample_size or 0 for each, _ in read}
     quotes = list[tuple[str, str]]()
     for key in sorted(size, key=lambda key: (key not in reporting, -size[key])):
-        every = told_of_harm(material.records[key], candidate.drug)
+        every = harm_sentences(material.records[key], candidate.drug)
         if every and len(quotes) < MOST_QUOTED:
             quotes.append((next((sentence for sentence in every if sentence not in quoted), every[0]), key))
     return _Harms(reporting, quotes)

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel
 
 from ..reading.design import RANDOMISED, StudyDesign
-from .soundness import ALONE, DOWN, Body, left_out, soundest
+from .soundness import ALONE, DOWN, Body, describe_left_out, soundest_body
 from .trials_once import AppraisedItem, Direction, one_per_trial, weight
 
 Quality = Literal["strong", "moderate", "weak", "refuted"]
@@ -86,7 +86,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     """Appraise all evidence on a candidate; the order of the items does not matter."""
     every = sorted((i for i in items if not i.retracted), key=repr)
     kept, folded, same = one_per_trial(every)
-    borne_out, adding_up = corroborated(kept)
+    borne_out, adding_up = add_probable_support(kept)
     items = [*borne_out, *(i for i in items if i.retracted)]
     notes = [
         f"{i.key} was stopped ({(i.trial_status or 'status not reported').lower()}): "
@@ -119,7 +119,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     )
 
 
-def corroborated(items: Sequence[AppraisedItem]) -> tuple[list[AppraisedItem], list[str]]:
+def add_probable_support(items: Sequence[AppraisedItem]) -> tuple[list[AppraisedItem], list[str]]:
     """Let uncertain readings in support bear out what sure ones say, as many as are right with a probability of .85.
 
     One of 70 % may well be wrong, six of them hardly all. How many of them are right follows the Poisson binomial
@@ -196,7 +196,7 @@ def appraise(items: Sequence[AppraisedItem]) -> Certainty:
     rated = [
         (names, start, kind, body)
         for names, start, kind in _kinds(supporting)
-        if (body := soundest(kind, start, randomised=start == _RANDOMISED_START))
+        if (body := soundest_body(kind, start, randomised=start == _RANDOMISED_START))
     ]
     if not rated:
         return Certainty(level=CertaintyLevel.very_low, steps=["Very low: no evidence supports it.", *excluded])
@@ -204,7 +204,7 @@ def appraise(items: Sequence[AppraisedItem]) -> Certainty:
     down, reasons = _inconsistency(supporting, against, [i for i in kept if i.leans])
     if body.level(down) < max(0, body.rank - down):
         reasons = [_alone(body), *reasons]
-    of, others = len(kind), left_out(kind, body, randomised=start == _RANDOMISED_START)
+    of, others = len(kind), describe_left_out(kind, body, randomised=start == _RANDOMISED_START)
     share = f"the soundest {len(body.items)} of {of}" if len(body.items) < of else str(of)
     rest = f" (of the rest, {others})" if others else ""
     started = f"Start at {_LEVELS[start].said}: {share} {names[of > 1]} in support{rest}."

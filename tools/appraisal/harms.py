@@ -101,7 +101,7 @@ def harms(pool: Sequence[Evidence], asked: Question, readings: Readings) -> list
             elif asked.kind == "harm":
                 shown = next((each.text for each in (sentence, *results) if each in results), "")
             else:
-                told = told_of_harm(record, drug)
+                told = harm_sentences(record, drug)
                 decided = sentence.zone in "RC" and reading.verdict in ("contradicts", "neutral")
                 shown = told[0] if told else sentence.text if decided else ""
             if asked.drugs or asked.drug_classes or (stance == "reports" and _is_harm(reading, asked.kind)):
@@ -128,7 +128,7 @@ def _caused(record: Evidence, asked: Question, readings: Readings) -> Iterator[H
             yield Harm(record.key, drug, "reports", text, condition)
 
 
-def told_of_harm(record: Evidence, drug: str) -> list[str]:
+def harm_sentences(record: Evidence, drug: str) -> list[str]:
     """The results and conclusions of a record that name a drug and speak of adverse events or of how it was tolerated.
 
     Those that name the fewest drugs come first, and of these those with figures.

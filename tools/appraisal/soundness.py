@@ -60,7 +60,7 @@ class Body(NamedTuple):
         return min(self.ceiling, max(0, self.rank - down))
 
 
-def soundest(items: Sequence[AppraisedItem], start: int, *, randomised: bool) -> Body | None:
+def soundest_body(items: Sequence[AppraisedItem], start: int, *, randomised: bool) -> Body | None:
     """Rate the soundest part of the records in support; None where there are none.
 
     Args:
@@ -79,7 +79,7 @@ def soundest(items: Sequence[AppraisedItem], start: int, *, randomised: bool) ->
     return max(bodies, key=lambda b: (b.level(), b.rank, len(b.items)), default=None)
 
 
-def left_out(items: Sequence[AppraisedItem], body: Body, *, randomised: bool) -> str:
+def describe_left_out(items: Sequence[AppraisedItem], body: Body, *, randomised: bool) -> str:
     """What is worst about each record that is not in a body, by number; empty where all are in it."""
     rest = [faults(item, randomised=randomised) for item in items if item not in body.items]
     shared = {kind for item in body.items for kind in faults(item, randomised=randomised)}

@@ -14,7 +14,7 @@ from willowbark.tools.evidence import Evidence
 from ..lexicon import find_drug_classes, find_drugs
 from ..lexicon.conditions import find_known_conditions
 from ..lexicon.matching import tokens
-from .screening import is_prose, screened
+from .screening import is_prose, screen
 from .text import ZONES, SentenceRole, Token, groups, heading_role, plain, sentence_spans, tokens_of, zone_features
 
 if TYPE_CHECKING:  # a run begins without the weights and their numpy
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a run begins without the weights and their numpy
 
 Made = TypeVar("Made")
 KEPT = 512
-"""Documents that are remembered: more records than a run appraises in a round, in some 100 MB."""
+"""Documents that are remembered: more records than most runs appraise in a round, in some 50 MB."""
 _PEOPLE = frozenset("patient patients people those woman women man men child children adults subjects".split())
 _TREATED = frozenset("treatment therapy treat treating treated treats".split())
 _SKIPPED = frozenset("; : , ( ) = ±".split())
@@ -120,7 +120,7 @@ class Document:
         """The document of a record, screened; the same one as long as the record says the same."""
         title, content = record.citation.title, record.content
         if is_prose(record):
-            title, content = screened(title, content)
+            title, content = screen(title, content)
         types = record.paper.publication_types if record.paper else ()
         return _cut(title, content.removeprefix(title).lstrip(" .\n"), tuple(map(str, types or ())))
 

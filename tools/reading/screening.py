@@ -150,7 +150,7 @@ def readable(record: Evidence) -> Evidence:
     """
     if not is_prose(record):
         return record
-    title, content = screened(record.citation.title, record.content)
+    title, content = screen(record.citation.title, record.content)
     reason = record.trial and record.trial.why_stopped
     if reason and (clean := set_aside(visible(reason)).strip() or None) != reason:
         record = record.noting(why_stopped=clean)
@@ -161,7 +161,7 @@ def readable(record: Evidence) -> Evidence:
 
 
 @lru_cache(maxsize=1024)
-def screened(title: str, content: str) -> tuple[str, str]:
+def screen(title: str, content: str) -> tuple[str, str]:
     """Title and text of a record as they are read; the same where nothing is set aside.
 
     A title that goes on with "Question: …" imitates a prompt; abstracts have such headings of their own.
