@@ -32,7 +32,6 @@ from .rows import EntryRow, PublicationRow, TrialRow, digest_of, read_rows, reco
 
 _TEXTS = ("title", "abstract", "heading", "author", "journal", "type", "number")
 _EVERYWHERE = ("title", "abstract", "heading", "number")
-_TITLE_WEIGHT = 2.0
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("ti", "title"), ("title",)),
     **dict.fromkeys(("ab", "abstract"), ("abstract",)),
@@ -324,7 +323,7 @@ class QueryReader:
                 query = Query.phrase_query(self._schema, field, [*words])
             else:
                 query = Query.term_query(self._schema, field, words[0])
-            found.append(Query.boost_query(query, _TITLE_WEIGHT) if field == "title" else query)
+            found.append(query)  # a title is a field of its own, so its words count for more; a boost ranked worse
         return Query.boolean_query([(Occur.Should, query) for query in found])
 
 
