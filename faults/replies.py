@@ -177,20 +177,22 @@ def _chembl(asked: Asked, root: Path, table: str) -> Reply:
     [key] = data.keys() - {"page_meta"}
     limit, start = int(asked.params.get("limit", "20")), int(asked.params.get("offset", "0"))
     filters = {name: value for name, value in asked.params.items() if name not in ("limit", "offset", "format")}
-    found = [row for row in data[key] if all(_fits(row, *each) for each in filters.items())]
+    found = [row for row in data[key] if all(row_fits(row, *each) for each in filters.items())]
     meta = {"total_count": len(found), "next": "more" if start + limit < len(found) else None}
     return Reply.json({key: found[start : start + limit], "page_meta": {**data["page_meta"], **meta}})
 
 
-def _fits(row: Row, name: str, wanted: str) -> bool:
+def row_fits(row: Row, name: str, wanted: str) -> bool:
+    """Whether a row passes a filter of ChEMBL, such as `pref_name__in=ASPIRIN,TIMOLOL`."""
     field, *_, test = name.split("__") if "__" in name else (name, "exact")
+    if name == "q":
+        return wanted.lower() in json.dumps([row.get("pref_name"), row.get("molecule_synonyms")]).lower()
     given = row.get(field)
     held = [str(each.get("molecule_synonym")) for each in given] if isinstance(given, list) else [str(given or "")]
     if test == "icontains":
         return any(wanted.lower() in each.lower() for each in held)
-    return not {each.lower() for each in held}.isdisjoint(
-        wanted.lower().split(",") if test == "in" else [wanted.lower()]
-    )
+    due = wanted.lower().split(",") if test == "in" else [wanted.lower()]
+    return not {each.lower() for each in held}.isdisjoint(due)
 
 
 def _graphql(asked: Asked, root: Path) -> Reply:

@@ -192,7 +192,7 @@ async def test_without_a_price_the_account_says_tokens_only(sources: SourceServe
     report = (await followed(sources, Dear(), settings(**{"research.max_iterations": 1})))[-1].data
 
     assert {turn.cost_usd for turn in report.usage} == {None}
-    assert "The model's price is not known: tokens only." in report.to_markdown()
+    assert "The model's price is unknown: tokens only." in report.to_markdown()
 
 
 async def test_the_baseline_analyst_has_no_account(sources: SourceServer) -> None:

@@ -1,20 +1,16 @@
 """ChEMBL: what is asked, what is read, and what every known form of failure turns into."""
 
-import doctest
 from collections.abc import Sequence
 from typing import Any
 
 import httpx
 import pytest
+from faults.replies import row_fits
+from recorded import answering
 
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
-from willowbark.tools.http.endpoints import Endpoint, Endpoints
-from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.transport import Transport
-from willowbark.tools.http.wire import HttpxWire
-from willowbark.tools.questions import question
+from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.search import Status
-from willowbark.tools.sources.drugs import chembl, chembl_record
 from willowbark.tools.sources.drugs.chembl import ChEMBL, by_phase, names_it
 from willowbark.tools.sources.drugs.chembl_record import parse_drug, parse_indications, parse_mechanisms, parse_phase
 
@@ -92,46 +88,17 @@ class Server:
         params = dict(request.url.params)
         self.asked.append((path, params))
         assert params.pop("format") == "json"
-        reply = self.replies.get(path) or self.page(path.partition("/")[0], params)
-        return httpx.Response(reply.status_code, headers=reply.headers, stream=httpx.ByteStream(reply.content))
+        return self.replies.get(path) or self.page(path.partition("/")[0], params)
 
     def page(self, name: str, params: dict[str, str]) -> httpx.Response:
         limit, offset = int(params.pop("limit")), int(params.pop("offset", 0))
-        rows = [row for row in self.lists[name] if all(fits(row, key, value) for key, value in params.items())]
+        rows = [row for row in self.lists[name] if all(row_fits(row, key, value) for key, value in params.items())]
         meta = {"total_count": len(rows), "next": "more" if offset + limit < len(rows) else None}
         plural = {"drug_indication": "drug_indications"}.get(name, f"{name}s")
         return httpx.Response(200, json={plural: rows[offset : offset + limit], "page_meta": meta})
 
     def source(self) -> ChEMBL:
-        endpoint = Endpoint(base_url="http://127.0.0.1:1/chembl")
-        return ChEMBL(
-            Transport(
-                Endpoints(by_source={"chembl": endpoint}, is_public=False),
-                wires={"httpx": HttpxWire(httpx.MockTransport(self))},
-                limiter=RateLimiter(None),
-                sleep=no_wait,
-            )
-        )
-
-
-def fits(row: dict[str, Any], key: str, value: str) -> bool:
-    names = [each["molecule_synonym"] for each in row.get("molecule_synonyms", ())]
-    match key.split("__"):
-        case ["q"]:
-            return any(value.casefold() in name.casefold() for name in [row["pref_name"], *names])
-        case ["molecule_synonyms", *_]:
-            return not {*value.split(",")}.isdisjoint(names)
-        case [field, "in"]:
-            return row.get(field) in value.split(",")
-        case [field, "iexact"]:
-            return str(row.get(field)).casefold() == value.casefold()
-        case [field, "icontains"]:
-            return value.casefold() in str(row.get(field) or "").casefold()
-    raise AssertionError(key)
-
-
-async def no_wait(_: float) -> None:
-    """Retries at once."""
+        return answering(ChEMBL, self, policy=RetryPolicy(attempts=3, first_wait_s=0.001, longest_wait_s=0.002))
 
 
 @pytest.mark.parametrize(
@@ -280,7 +247,7 @@ async def test_a_server_error_as_a_web_page_is_retried() -> None:
         def __call__(self, request: httpx.Request) -> httpx.Response:
             if len(self.asked) < 2:
                 self.asked.append(("", {}))
-                return httpx.Response(500, stream=httpx.ByteStream(b"<!DOCTYPE html><title>Error</title>"))
+                return httpx.Response(500, content=b"<!DOCTYPE html><title>Error</title>")
             return super().__call__(request)
 
     reply = await Recovering([PARENT]).source().look_up("propranolol")
@@ -339,9 +306,3 @@ def test_the_very_condition_comes_before_its_relations() -> None:
 def test_a_salt_bears_the_name_of_its_drug() -> None:
     assert names_it(SALT, "Propranolol")
     assert not names_it(SALT, "pranolol")
-
-
-def test_the_examples_in_the_docstrings_hold() -> None:
-    assert doctest.testmod(chembl).failed == 0
-    assert doctest.testmod(chembl_record).failed == 0
-    assert doctest.testmod(question).failed == 0

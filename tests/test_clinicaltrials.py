@@ -1,26 +1,20 @@
 """ClinicalTrials.gov: what is asked, what is read, and what every known form of failure turns into."""
 
-import doctest
-from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recorded import Answer, answering
 
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.http.endpoints import Endpoint, Endpoints
-from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.transport import Transport
-from willowbark.tools.http.wire import HttpxWire
+from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.search import SourceReply, Status
-from willowbark.tools.sources.studies import clinicaltrials, clinicaltrials_record
 from willowbark.tools.sources.studies.clinicaltrials import FIELDS, ClinicalTrials, TrialFilters, clean_term
 from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
 
-Answer = Callable[[httpx.Request], httpx.Response]
 JsonValues = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -28,33 +22,15 @@ JsonValues = st.recursive(
 )
 
 
-async def no_wait(_: float) -> None:
-    """Retries at once."""
+PATIENT = RetryPolicy(first_wait_s=0.001, longest_wait_s=0.002)
 
 
 async def ask(answer: Answer, query: str = "migraine", **kwargs: Any) -> SourceReply:
-    async with transport_to(answer) as transport:
-        return await ClinicalTrials(transport).find(query, **kwargs)
+    return await answering(ClinicalTrials, answer, policy=PATIENT).find(query, **kwargs)
 
 
 async def look_up(answer: Answer, nct_id: str) -> SourceReply:
-    async with transport_to(answer) as transport:
-        return await ClinicalTrials(transport).trial(nct_id)
-
-
-def transport_to(answer: Answer) -> Transport:
-    def streamed(request: httpx.Request) -> httpx.Response:
-        reply = answer(request)
-        return httpx.Response(reply.status_code, headers=reply.headers, stream=httpx.ByteStream(reply.content))
-
-    wire = HttpxWire(httpx.MockTransport(streamed))
-    endpoint = Endpoint(base_url="http://127.0.0.1:1/clinicaltrials", wire="requests")
-    return Transport(
-        Endpoints(by_source={"clinicaltrials": endpoint}, is_public=False),
-        wires={"httpx": wire, "requests": wire},
-        limiter=RateLimiter(None),
-        sleep=no_wait,
-    )
+    return await answering(ClinicalTrials, answer, policy=PATIENT).trial(nct_id)
 
 
 def study(number: int = 1, **modules: Any) -> dict[str, Any]:
@@ -190,7 +166,7 @@ async def test_a_refused_query_names_the_reason_without_addresses() -> None:
 )
 async def test_a_failure_is_never_zero_trials(reply: httpx.Response, error: type[SearchError]) -> None:
     with pytest.raises(error):
-        await ask(lambda _: httpx.Response(reply.status_code, content=reply.content))
+        await ask(reply)
 
 
 async def test_a_trial_is_looked_up_by_its_number() -> None:
@@ -375,9 +351,8 @@ async def test_a_later_page_is_asked_for_by_its_token_and_keeps_the_count() -> N
         count = {} if tokens[-1] else {"totalCount": 9}
         return page(study(len(tokens)), nextPageToken=f"t{len(tokens)}", **count)
 
-    async with transport_to(answer) as transport:
-        source = ClinicalTrials(transport)
-        replies = [await source.find("migraine", 1, {"page": number}) for number in (3, 4, 2)]
+    source = answering(ClinicalTrials, answer)
+    replies = [await source.find("migraine", 1, {"page": number}) for number in (3, 4, 2)]
 
     assert tokens == [None, "t1", "t2", "t3", "t1"]
     assert [reply.total for reply in replies] == [9, 9, 9]
@@ -404,8 +379,3 @@ def test_no_shape_of_a_module_breaks_the_reading(value: Any) -> None:
     ).split()
     made = study(**dict.fromkeys(names, value))
     assert parse_study({**made, "resultsSection": value, "derivedSection": value, "hasResults": value})
-
-
-def test_the_examples_in_the_docstrings_hold() -> None:
-    assert doctest.testmod(clinicaltrials).failed == 0
-    assert doctest.testmod(clinicaltrials_record).failed == 0

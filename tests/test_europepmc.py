@@ -7,18 +7,14 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recorded import answering
 
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
-from willowbark.tools.http.endpoints import Endpoint, Endpoints
-from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.reply import read_each
-from willowbark.tools.http.transport import RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire
+from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.search import Status
 from willowbark.tools.sources.publications import without_markup
 from willowbark.tools.sources.studies.europepmc import EuropePMC, parse_page, parse_record, translated
-
-SANDBOX = Endpoints(by_source={"europepmc": Endpoint(base_url="http://127.0.0.1:1/europepmc")}, is_public=False)
 
 
 def hit(number: str = "1", source: str = "MED", **more: Any) -> dict[str, Any]:
@@ -41,17 +37,11 @@ class Server:
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(request.url.params)
         place = len(self.asked) - 1
-        reply = self.pages[place] if place < len(self.pages) or not self.otherwise else self.otherwise()
-        return httpx.Response(reply.status_code, headers=reply.headers, stream=httpx.ByteStream(reply.content))
+        return self.pages[place] if place < len(self.pages) or not self.otherwise else self.otherwise()
 
     def source(self) -> EuropePMC:
-        transport = Transport(
-            SANDBOX,
-            wires={"httpx": HttpxWire(httpx.MockTransport(self))},
-            policy=RetryPolicy(attempts=3, first_wait_s=0.001, longest_wait_s=0.001),
-            limiter=RateLimiter(None),
-        )
-        return EuropePMC(transport)
+        policy = RetryPolicy(attempts=3, first_wait_s=0.001, longest_wait_s=0.001)
+        return answering(EuropePMC, self, policy=policy)
 
 
 async def test_a_search_asks_for_full_records_with_synonyms() -> None:

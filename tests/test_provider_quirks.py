@@ -104,7 +104,7 @@ def judged(said: Any) -> Callable[[Body], Said]:
 def written(tool: Body) -> str:
     """A search as text, as a model writes it whose server takes no calls out of what it says."""
     name = tool["function"]["name"]
-    call = {"name": name, "arguments": {"query": "migraine"}}
+    call = {"name": name, "arguments": {"query": "propranolol AND migraine"}}
     return f"<tool_call>{json.dumps(call)}</tool_call>\n" if name.startswith("search_") else ""
 
 
@@ -229,7 +229,7 @@ async def ran(answer: Callable[[Body], Said], sources: SourceServer) -> tuple[Re
 async def test_what_can_be_read_is_taken_as_an_answer(answer: Callable[[Body], Said], sources: SourceServer) -> None:
     report, tokens = await ran(answer, sources)
     assert report.total_papers_reviewed
-    assert not any("judge: " in line or NO_SOURCE in line for line in report.limitations)
+    assert [line for line in report.limitations if "judge: " in line or NO_SOURCE in line] == []
     assert report.tokens_used == tokens
 
 

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
+from recorded import answering
 
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoint, Endpoints
-from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.transport import RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire
+from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.records import Notice
 from willowbark.tools.search import Status
 from willowbark.tools.sources.studies.pubmed import IDS_PER_FETCH, PubMed
@@ -74,17 +73,11 @@ class Server:
         fields = {name: values[0] for name, values in parse_qs(raw).items()}
         self.asked.append((request, fields))
         answer = self.answers[request.url.path.rpartition("/")[2]]
-        reply = answer if isinstance(answer, httpx.Response) else answer(request.url.path, fields)
-        return httpx.Response(reply.status_code, headers=reply.headers, stream=httpx.ByteStream(reply.content))
+        return answer if isinstance(answer, httpx.Response) else answer(request.url.path, fields)
 
     def source(self, endpoints: Endpoints = SANDBOX) -> PubMed:
-        transport = Transport(
-            endpoints,
-            wires={"httpx": HttpxWire(httpx.MockTransport(self))},
-            policy=RetryPolicy(attempts=3, first_wait_s=0.001, longest_wait_s=0.001),
-            limiter=RateLimiter(None),
-        )
-        return PubMed(transport)
+        policy = RetryPolicy(attempts=3, first_wait_s=0.001, longest_wait_s=0.001)
+        return answering(PubMed, self, endpoints=endpoints, policy=policy)
 
 
 async def test_a_search_names_its_tool_and_asks_for_the_most_relevant() -> None:
