@@ -1,8 +1,7 @@
-"""A report in other forms: `render(report, "html")` gives one, `write(report, folder, names)` leaves them in a folder.
+"""A report in other forms: `render(report, "html")` gives one, `write(report, folder, names)` writes them to a folder.
 
-An export is a function from a report to bytes, and one line in `FORMATS`. Each is a function of the
-report alone: the same report gives the same bytes. What a format needs beyond Willowbark itself comes with
-`pip install 'willowbark[report]'` and is imported when that format is asked for.
+An export is a function from a report to bytes, and one line in `FORMATS`; the same report gives the same bytes. What a
+format needs beyond Willowbark comes with `pip install 'willowbark[report]'` and is imported when it is asked for.
 """
 
 import json

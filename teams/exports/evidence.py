@@ -10,6 +10,7 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from willowbark.agents.pictures.figures import estimate
 from willowbark.agents.report.content import Pico
 from willowbark.agents.report.forms.links import url_of
 from willowbark.agents.report.model import ResearchReport
@@ -20,31 +21,12 @@ if TYPE_CHECKING:
     from xlsxwriter.worksheet import Worksheet
 
 WIDTHS = {
-    "drug": 14,
-    "stance": 12,
-    "verdict": 12,
-    "key": 16,
-    "title": 44,
-    "date": 11,
-    "population": 22,
-    "intervention": 18,
-    "comparator": 18,
-    "outcome": 24,
-    "result": 18,
-    "effects": 26,
-    "figures": 18,
-    "sample_size": 9,
-    "followup_months": 9,
-    "design": 16,
-    "passage": 60,
-    "in_figures": 60,
-    "section": 14,
-    "disputed": 16,
-    "is_preprint": 9,
-    "retracted": 9,
-    "expression_of_concern": 11,
-    "url": 30,
-}
+    "drug": 14, "stance": 12, "verdict": 12, "key": 16, "title": 44, "date": 11,
+    "population": 22, "intervention": 18, "comparator": 18, "outcome": 24, "result": 18,
+    "effects": 26, "figures": 18, "sample_size": 9, "followup_months": 9, "design": 16,
+    "passage": 60, "in_figures": 60, "section": 14, "disputed": 16,
+    "is_preprint": 9, "retracted": 9, "expression_of_concern": 11, "url": 30,
+}  # fmt: skip
 COLUMNS = tuple(WIDTHS)
 """In their order; the workbook's widths are in letters."""
 REVIEWER = ("reviewer_verdict", "reviewer_note")
@@ -53,11 +35,11 @@ VERDICTS = ("supports", "contradicts", "neutral", "unclear", "exclude")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _LONGEST = 32_000  # characters; Excel's cells hold 32,767
 _ABOUT = (
-    "One row a candidate drug and record. An empty cell means: not reported; for flags: could not be checked.",
-    "verdict: what the record says of the drug. stance: where it stands in the appraisal; retracted ones are excluded.",
-    "population, intervention, comparator, outcome, result: as read from the record, in words of the reader's own.",
-    "effects, figures and passage: the record's, to the letter; section is where the passage stands; in_figures is a "
-    "further sentence, which tells the result in figures where the passage does not.",
+    "One row per candidate drug and record. An empty cell means not reported; for flags, could not be checked.",
+    "verdict: what the record says of the drug. stance: how it counts in the appraisal; retracted ones are excluded.",
+    "population, intervention, comparator, outcome, result: as read from the record, in the reader's own words.",
+    "effects, figures and passage: verbatim from the record; section is where the passage stands; in_figures is "
+    "another sentence, which gives the result in figures where the passage does not.",
     "reviewer_verdict and reviewer_note are for you.",
 )
 
@@ -111,11 +93,7 @@ def _rows(report: ResearchReport) -> Iterator[tuple[object, ...]]:
             **asked.model_dump(),
             "stance": candidate.stance_of(row) if candidate else row.direction,
             "verdict": row.direction,
-            "effects": "; ".join(
-                f"{size.measure} {size.value:g}"
-                + (f" [{size.ci_low:g}, {size.ci_high:g}]" if None not in (size.ci_low, size.ci_high) else "")
-                for size in row.effects
-            ),
+            "effects": "; ".join(map(estimate, row.effects)),
             "figures": "; ".join(row.figures),
             "passage": row.sentence,
             "expression_of_concern": row.concern,
