@@ -148,23 +148,19 @@ class Library:
 
     def _entries(self, source: str, names: Sequence[str]) -> tuple[list[Evidence], list[str]]:
         """A source's entries on things, those on most of them first; and the things on which there is none."""
-        spelled = {
-            name: {
-                f"{source}:{each}"
-                for each in (name.strip().casefold(), canonical_drug(name), canonical_condition(name))
-                if each
-            }
-            for name in names
-        }
-        every = [row_of(line) for line in self._index.named(*(each for group in spelled.values() for each in group))]
-        rows = [row for row in every if isinstance(row, EntryRow)]
-        answered = {
-            id(row): [n for n, (_, group) in enumerate(spelled.items()) if group.intersection(row.names())]
-            for row in rows
-        }
-        rows.sort(key=lambda row: (-len(answered[id(row)]), answered[id(row)], row.evidence.key))
-        lacking = [name for name, group in spelled.items() if not any(group.intersection(row.names()) for row in rows)]
-        return [row.evidence for row in rows], lacking
+        wanted: dict[str, list[int]] = {}  # names in the index -> places among the things asked for
+        for place, name in enumerate(names):
+            for each in {name.strip().casefold(), canonical_drug(name), canonical_condition(name)} - {None}:
+                wanted.setdefault(f"{source}:{each}", []).append(place)
+        found = list[tuple[int, list[int], str, Evidence]]()
+        for line in self._index.named(*wanted):
+            row = row_of(line)
+            if isinstance(row, EntryRow):
+                places = sorted({place for name in row.indexed()["name"] for place in wanted.get(name, ())})
+                found.append((-len(places), places, row.evidence.key, row.evidence))
+        answered = {place for _, places, _, _ in found for place in places}
+        lacking = [name for place, name in enumerate(names) if place not in answered]
+        return [each[-1] for each in sorted(found, key=lambda each: each[:3])], lacking
 
     def papers(self, source: Source, pmids: Sequence[str]) -> SourceReply:
         """Give publications by their PMIDs, in that order; those that it does not hold are named."""

@@ -192,15 +192,14 @@ def _write_index(index: Index, files: Sequence[Path], digest: str) -> LibraryCon
     writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
     kinds, topics, sources = Counter[type](), Counter[str](), set[str]()
     for row, line in read_rows(files):
-        document = Document(name=row.names(), tag=row.tags(), record=line.encode())
-        for field, texts in row.texts().items():
-            for text in filter(None, texts):
-                document.add_text(field, text)
-        if (day := row.day()) is not None:
-            document.add_integer("day", day)
+        document = Document(record=line.encode())
+        found_by = row.indexed()
+        for field, values in found_by.items():
+            for value in filter(None, values):
+                (document.add_integer if field == "day" else document.add_text)(field, value)
         writer.add_document(document)
         kinds[type(row)] += 1
-        sources.update(tag.removeprefix("source:") for tag in row.tags() if tag.startswith("source:"))
+        sources.update(tag.removeprefix("source:") for tag in found_by.get("tag", ()) if tag.startswith("source:"))
         if isinstance(row, PublicationRow | TrialRow) and row.topic != "other":
             topics[row.topic.replace("_", " ")] += 1
     writer.commit()

@@ -35,21 +35,13 @@ class LibraryRow(BaseModel, frozen=True, extra="ignore"):
     KIND: ClassVar[str]
     provenance: str = ""
 
-    def names(self) -> list[str]:
-        """What it is looked up by, such as `pmid:1`."""
+    def indexed(self) -> dict[str, list[Any]]:
+        """What it is found by, by field of the index.
+
+        `name` holds what it is looked up by (`pmid:1`), `tag` the sources that give it and the filters that it passes
+        (`source:pubmed`, `phase:phase3`), `day` the first day that its date can mean (20190301); the others its words.
+        """
         raise NotImplementedError
-
-    def tags(self) -> list[str]:
-        """The sources that give it, as `source:pubmed`; and the filters that it passes, as `phase:phase3`."""
-        return []
-
-    def texts(self) -> dict[str, list[str]]:
-        """What is searched of it, by field of the index."""
-        return {}
-
-    def day(self) -> int | None:
-        """The first day that its date can mean, as `20190301`; None where it has no date."""
-        return None
 
 
 class PublicationRow(LibraryRow, frozen=True):
@@ -87,37 +79,27 @@ class PublicationRow(LibraryRow, frozen=True):
     full_text: str | None = Field(default=None, repr=False)
     """JATS XML of an open-access article."""
 
-    def names(self) -> list[str]:
-        """Its PMID, DOI and PMCID, and Europe PMC's number of a preprint."""
-        numbers = {"pmid": self.pmid, "doi": self.doi and self.doi.lower(), "pmcid": self.pmcid, "ppr": self.ppr_id}
-        return [f"{kind}:{number}" for kind, number in numbers.items() if number]
-
-    def tags(self) -> list[str]:
-        """PubMed's and Europe PMC's, its publication types, whether it is a preprint."""
+    def indexed(self) -> dict[str, list[Any]]:
+        """PubMed and Europe PMC give it, a preprint Europe PMC alone."""
         types = [*self.publication_types, *(BROADER[each] for each in self.publication_types if each in BROADER)]
+        numbers = {"pmid": self.pmid, "doi": self.doi and self.doi.lower(), "pmcid": self.pmcid, "ppr": self.ppr_id}
         sources = ["pubmed", "europepmc"] if self.pmid else ["europepmc"] if self.ppr_id else []
-        preprints = "none" if self.pmid else "only"
-        return [
-            *(f"source:{each}" for each in sources),
-            *(f"publication_types:{each.lower()}" for each in types),
-            f"preprints:{preprints}",
-        ]
-
-    def texts(self) -> dict[str, list[str]]:
-        """Title, abstract, headings, authors, journal, types and numbers."""
         return {
+            "name": [f"{kind}:{number}" for kind, number in numbers.items() if number],
+            "tag": [
+                *(f"source:{each}" for each in sources),
+                *(f"publication_types:{each.lower()}" for each in types),
+                f"preprints:{'none' if self.pmid else 'only'}",
+            ],
+            "day": _first_day(self.date),
             "title": [self.title],
-            "abstract": [self.abstract or ""],
+            "abstract": [self.abstract],
             "heading": self.mesh_terms,
             "author": self.authors,
-            "journal": [self.journal or "", self.journal_abbreviation or ""],
-            "type": [*self.publication_types, *(BROADER[each] for each in self.publication_types if each in BROADER)],
-            "number": [self.pmid or self.ppr_id or "", *self.nct_ids],
+            "journal": [self.journal, self.journal_abbreviation],
+            "type": types,
+            "number": [self.pmid or self.ppr_id, *self.nct_ids],
         }
-
-    def day(self) -> int | None:
-        """See `LibraryRow.day`."""
-        return _first_day(self.date) if self.date else None
 
     def read_full_text(self) -> FullText | None:
         """Read its full text; None where there is none.
@@ -176,52 +158,38 @@ class TrialRow(LibraryRow, frozen=True):
     study: dict[str, Any] = Field(repr=False)
     topic: str = "other"
 
-    @property
-    def protocol(self) -> dict[str, Any]:
-        """The study's `protocolSection`."""
-        section: dict[str, Any] = self.study["protocolSection"]
-        return section
-
-    def names(self) -> list[str]:
-        """Its NCT number."""
-        return [f"nct:{self.protocol['identificationModule']['nctId']}"]
-
-    def tags(self) -> list[str]:
-        """ClinicalTrials.gov's, and the filters of a search of it."""
-        design = self.protocol.get("designModule", {})
-        return [
-            "source:clinicaltrials",
-            f"status:{self.protocol.get('statusModule', {}).get('overallStatus')}".lower(),
-            f"study_type:{design.get('studyType')}".lower(),
-            f"has_results:{self.study.get('hasResults', False)}".lower(),
-            *(f"phase:{phase}".lower() for phase in design.get("phases", ())),
-        ]
-
-    def texts(self) -> dict[str, list[str]]:
-        """Title, summary, and as headings what the registry searches beside them."""
-        part, arms = self.protocol, self.protocol.get("armsInterventionsModule", {})
-        named, conditions = part["identificationModule"], part.get("conditionsModule", {})
+    def indexed(self) -> dict[str, list[Any]]:
+        """ClinicalTrials.gov gives it; its headings are what the registry searches beside title and summary."""
+        part: dict[str, Any] = self.study["protocolSection"]
+        identity, conditions = part["identificationModule"], part.get("conditionsModule", {})
+        design, status = part.get("designModule", {}), part.get("statusModule", {})
+        arms = part.get("armsInterventionsModule", {})
         interventions = arms.get("interventions", [])
         derived = self.study.get("derivedSection", {}).values()
+        filters = {
+            "source": ["clinicaltrials"],
+            "status": [status.get("overallStatus")],
+            "study_type": [design.get("studyType")],
+            "phase": design.get("phases", ()),
+            "has_results": [self.study.get("hasResults", False)],
+        }
         return {
-            "title": [named.get(name) or "" for name in ("briefTitle", "officialTitle", "acronym")],
-            "abstract": [part.get("descriptionModule", {}).get("briefSummary") or ""],
+            "name": [f"nct:{identity['nctId']}"],
+            "tag": [f"{name}:{value}".lower() for name, values in filters.items() for value in values],
+            "day": _first_day(status.get("startDateStruct", {}).get("date")),
+            "title": [identity.get(name) for name in ("briefTitle", "officialTitle", "acronym")],
+            "abstract": [part.get("descriptionModule", {}).get("briefSummary")],
             "heading": [
                 *conditions.get("conditions", ()),
                 *conditions.get("keywords", ()),
-                *(name for each in interventions for name in (each.get("name"), *each.get("otherNames", ())) if name),
-                *(each["label"] for each in arms.get("armGroups", ()) if each.get("label")),
+                *(name for each in interventions for name in (each.get("name"), *each.get("otherNames", ()))),
+                *(each.get("label") for each in arms.get("armGroups", ())),
                 *(mesh["term"] for module in derived for mesh in module.get("meshes", ())),
-                *(each["measure"] for each in part.get("outcomesModule", {}).get("primaryOutcomes", ())),
-                part.get("sponsorCollaboratorsModule", {}).get("leadSponsor", {}).get("name") or "",
+                *(each.get("measure") for each in part.get("outcomesModule", {}).get("primaryOutcomes", ())),
+                part.get("sponsorCollaboratorsModule", {}).get("leadSponsor", {}).get("name"),
             ],
-            "number": [named["nctId"]],
+            "number": [identity["nctId"]],
         }
-
-    def day(self) -> int | None:
-        """Of its start."""
-        start = self.protocol.get("statusModule", {}).get("startDateStruct", {}).get("date")
-        return _first_day(start) if start else None
 
     def evidence(self) -> Evidence:
         """The record as ClinicalTrials.gov would give it.
@@ -230,7 +198,7 @@ class TrialRow(LibraryRow, frozen=True):
             UsageError: the study lacks what a record needs.
         """
         if (found := parse_study(self.study)) is None:
-            raise UsageError(f"{self.names()[0]}: the library's record of this trial cannot be read")
+            raise UsageError(f"{self.indexed()['name'][0]}: the library's record of this trial cannot be read")
         return found
 
 
@@ -243,17 +211,14 @@ class EntryRow(LibraryRow, frozen=True):
     """The names of the drugs and conditions that it answers, in lower case."""
     evidence: Evidence
 
-    def names(self) -> list[str]:
-        """What it answers, within its source."""
-        return [f"{self.source}:{name}" for name in self.asked_by]
-
-    def tags(self) -> list[str]:
-        """Its source's."""
-        return [f"source:{self.source}"]
-
-    def texts(self) -> dict[str, list[str]]:
-        """Its title and what stands below it."""
-        return {"title": [self.evidence.citation.title], "abstract": [self.evidence.content]}
+    def indexed(self) -> dict[str, list[Any]]:
+        """Its source gives it."""
+        return {
+            "name": [f"{self.source}:{name}" for name in self.asked_by],
+            "tag": [f"source:{self.source}"],
+            "title": [self.evidence.citation.title],
+            "abstract": [self.evidence.content],
+        }
 
 
 class CitationRow(LibraryRow, frozen=True):
@@ -263,9 +228,9 @@ class CitationRow(LibraryRow, frozen=True):
     citing: str = Field(pattern=r"^\d{1,8}$")
     cited: str = Field(pattern=r"^\d{1,8}$")
 
-    def names(self) -> list[str]:
-        """Either side."""
-        return [f"citing:{self.citing}", f"cited:{self.cited}"]
+    def indexed(self) -> dict[str, list[Any]]:
+        """Either side leads to it."""
+        return {"name": [f"citing:{self.citing}", f"cited:{self.cited}"]}
 
 
 def record_files(folder: Path) -> list[Path]:
@@ -318,7 +283,7 @@ def read_rows(files: Sequence[Path]) -> Iterator[tuple[LibraryRow, str]]:
                     if not line.strip():
                         continue
                     row = row_of(line)
-                    for name in row.names() if isinstance(row, PublicationRow | TrialRow) else ():
+                    for name in row.indexed()["name"]:
                         here = f"{file.name}, line {number}"
                         if name.startswith(("pmid:", "nct:")) and (there := seen.setdefault(name, here)) != here:
                             raise ValueError(f"{name} stands in {there} already")
@@ -349,7 +314,7 @@ def row_of(line: str) -> LibraryRow:
     if "protocolSection" in fields:
         about = fields.pop("willowbark", {})
         row = TrialRow.model_validate({"study": fields, **about})
-        row.names()
+        row.indexed()  # raises where the study lacks what it is found by
         return row
     for form, marks in ((EntryRow, "asked_by"), (CitationRow, "citing")):
         if marks in fields:
@@ -359,11 +324,10 @@ def row_of(line: str) -> LibraryRow:
     raise ValueError(f"is no record that a library knows (fields: {', '.join(list(fields)[:5]) or 'none'})")
 
 
-def _first_day(date: str) -> int:
-    """The first day that a date can mean.
+def _first_day(date: str | None) -> list[int]:
+    """The first day that a date can mean; none for no date.
 
-    >>> _first_day("2019"), _first_day("2019-03"), _first_day("2019-03-14")
-    (20190101, 20190301, 20190314)
+    >>> _first_day("2019"), _first_day("2019-03"), _first_day("2019-03-14"), _first_day(None)
+    ([20190101], [20190301], [20190314], [])
     """
-    parts = [*date.split("-"), *("01", "01")][:3]
-    return int("".join(parts))
+    return [int("".join([*date.split("-"), "01", "01"][:3]))] if date else []
