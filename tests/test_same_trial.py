@@ -10,7 +10,7 @@ from posted_study import analysis, outcome, trial
 from test_appraisal_certainty import QUALITIES, item, items
 
 from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign, appraise_candidate
-from willowbark.tools.appraisal.appraised import Readings, design_of, trial_of
+from willowbark.tools.appraisal.appraised import Readings, trial_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
@@ -159,11 +159,9 @@ def test_a_paper_on_several_trials_and_a_review_stand_for_none_of_them() -> None
         nct_ids=[NUMBER],
     )
 
-    assert [trial_of(each, design_of(each)) for each in (both, review, POSTED)] == [
-        None,
-        None,
-        NUMBER,
-    ]
+    assert trial_of(both, StudyDesign.rct_blinded) is None
+    assert trial_of(review, StudyDesign.systematic_review) is None
+    assert trial_of(POSTED, StudyDesign.registry_entry) == NUMBER
 
 
 def test_the_posted_primary_outcome_decides_against_a_paper_and_it_is_said() -> None:

@@ -22,7 +22,7 @@ from ..questions.question import speaks_of
 from ..reading.design import RANDOMISED, StudyDesign, purpose_of, study_design
 from ..reading.document import Document
 from ..reading.numbers import figures
-from ..reading.reading import Comparator, Design, ReaderName, Reading
+from ..reading.reading import Comparator, ReaderName, Reading
 from ..reading.registry_entries import why_stopped_kind
 from ..sources.publications import trial_acronyms
 from ..works.linking import named_trials, trial_number
@@ -208,7 +208,10 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     else:
         found = readings.of(record, drug, condition)
         if found[0].verdict in ("none", "neutral") and found[0].effect == "not_reported":
-            found = _in_full_text(record, drug, condition, readings) or found
+            results = "\n".join(place.text for place in places(record, "results"))
+            text = Document.cut(document.title, results, document.types)
+            again = readings.of(record, drug, condition, text) if results else found
+            found = again if again[0].verdict in ("supports", "contradicts") else found
     item = _item(record, found)
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else replace(item, unnamed=who)
@@ -226,40 +229,14 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     return AppraisedRecord(item=item, sentence=rests_on if decides else "", posted=posted, readings=found)
 
 
-def _in_full_text(record: Evidence, drug: str, condition: str, readings: Readings) -> tuple[Reading, ...] | None:
-    """What readers say of the results of a full text, where these decide what the abstract leaves open."""
-    results = "\n".join(place.text for place in places(record, "results"))
-    if not results:
-        return None
-    own = Document.of(record)
-    found = readings.of(record, drug, condition, Document.cut(own.title, results, own.types))
-    return found if found[0].verdict in ("supports", "contradicts") else None
-
-
-def design_of(record: Evidence) -> StudyDesign:
-    """The study design of a record; a record of a trial registry is a registry entry."""
-    if kind_of(record) == "trial":
-        return StudyDesign.registry_entry
-    from ..reading.facts import facts_of  # noqa: PLC0415
-
-    document = Document.of(record)
-    facts = document.once(facts_of, document)
-    return _design(record, facts.design, facts.participants)
-
-
-def _design(record: Evidence, design: Design, participants: int | None) -> StudyDesign:
-    return study_design(design, Document.of(record).whole, record.metadata.get("mesh_terms") or (), participants)
-
-
 def _item(record: Evidence, readings: Sequence[Reading]) -> AppraisedItem:
     """The item that stands for a record: its direction, directness and comparison are those of the first reading."""
     reading, data = readings[0], record.metadata
     stop = why_stopped_kind(data.get("why_stopped"))
-    design = (
-        StudyDesign.registry_entry
-        if kind_of(record) == "trial"
-        else _design(record, reading.design, reading.participants)
-    )
+    design = StudyDesign.registry_entry
+    if kind_of(record) != "trial":
+        text, terms = Document.of(record).whole, data.get("mesh_terms") or ()
+        design = study_design(reading.design, text, terms, reading.participants)
     direction = direction_of(reading.verdict)
     if stop in _FOR_CAUSE:
         direction = Direction.contradicts

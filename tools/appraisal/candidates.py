@@ -209,11 +209,6 @@ def known_drugs(asked: Question, pool: Sequence[Evidence]) -> list[str]:
     return sorted(wanted, key=lambda name: (-phases[name], name))
 
 
-def _note_phase(phases: dict[str, float], name: Any, phase: Any) -> None:
-    if drug := canonical_drug(str(name or "")):
-        phases[drug] = max(phases.get(drug, 0.0), _phase(phase) or 0.0)
-
-
 def on_condition(record: Evidence, asked: Question) -> bool:
     """Whether a record speaks of a condition asked about; every record does where the question names none.
 
