@@ -107,7 +107,7 @@ def test_a_refuted_drug_is_never_said_to_help() -> None:
     told = summary(candidate("cyclandelate", "very low", 1, 5, "refuted"))
 
     assert told.startswith("No existing drug has evidence in its favour to prevent migraine.")
-    assert "The evidence speaks against cyclandelate (5 against, 1 for)." in told
+    assert "The evidence contradicts a benefit of cyclandelate (5 against, 1 for)." in told
     assert "helps" not in told
     assert "may help" not in told
 

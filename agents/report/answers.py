@@ -239,7 +239,7 @@ def _on_comparison(material: Material, references: References) -> Answer:
 
 
 def _on_mechanism(material: Material, mechanisms: MechanismFindings, references: References) -> Answer:
-    """How drugs act, and where a condition is asked about how that bears on it."""
+    """How drugs act, and how that is linked to the condition asked about."""
     known = list[tuple[str, str, list[str]]]()
     for drug in dict.fromkeys([*material.asked.drugs, *material.drug_entries]):
         entries = material.drug_entries.get(drug, [])
@@ -268,7 +268,7 @@ def _on_mechanism(material: Material, mechanisms: MechanismFindings, references:
 
 
 def _on_no_help(material: Material, references: References) -> Answer:
-    """What does not help: the records that speak against a drug."""
+    """What does not help: the records that contradict a benefit."""
     drugs, named = _drugs_asked(material), _asked_names(material)
     against = sorted((c for c in drugs if c.appraisal.contradicting), key=lambda c: -len(c.appraisal.contradicting))
     tallies = [

@@ -53,11 +53,11 @@ def assemble(material: Material, mechanisms: MechanismFindings, own: OwnWords) -
     candidates = [_drug_candidate(candidate, material, mechanisms, references, own) for candidate in material.shown]
     safety = safety_section(material, references)
     verdicts = {candidate.name: candidate.evidence_quality for candidate in candidates}
-    named, sure = title(material), confidence(material, answered)
+    heading, certainty = title(material), confidence(material, answered)
     parts = executive_summary(material, candidates, answered)
     concluded = conclusion(material, candidates, answered)
     return ResearchReport(
-        title=named,
+        title=heading,
         executive_summary=" ".join(part.line for part in parts),
         summary_parts=parts,
         research_question=material.dossier.question,
@@ -86,7 +86,7 @@ def assemble(material: Material, mechanisms: MechanismFindings, own: OwnWords) -
         model_failed=material.model_failed,
         approval=material.approval,
         stop_reason=material.reason,
-        confidence_score=sure,
+        confidence_score=certainty,
         claims_kept=sum(claim.drug.casefold() in verdicts for claim in material.verdicts.kept),
         claims_repaired=material.repaired,
         claims_dropped=len(material.verdicts.dropped),

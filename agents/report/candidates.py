@@ -145,7 +145,8 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow) ->
             flow(row.design, follow_up),
             flow(NOT_REPORTED if row.sample_size is None else str(row.sample_size)),
             flow(
-                points(given, "lines") if given else missing, Text(f" {row.effects_section}" * bool(elsewhere), "small")
+                points(given, "lines") if given else missing,
+                Text(f" {row.effects_section}", "small") if elsewhere else "",
             ),
         ),
         _passages(candidate, row),

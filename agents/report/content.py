@@ -108,11 +108,11 @@ class DrugCandidate(BaseModel, extra="forbid"):
     """Why certainty was lowered, a reason a step."""
     clinical_status: str = NOT_REPORTED
     supporting_citations: list[str] = []
-    """Keys of the records that speak for it."""
+    """Keys of the supporting records."""
     contradicting_citations: list[str] = []
-    """Keys of the records that speak against it."""
+    """Keys of the contradicting records."""
     undecided_citations: list[str] = []
-    """Keys of the records that name it without a verdict."""
+    """Keys of the inconclusive records."""
     claims: list[Claim] = []
     """Verified claims, each with the passage it rests on and the section that this stands in."""
     study_limits: list[StudyLimit] = []

@@ -51,7 +51,7 @@ def evidence_frame(report: ReportContent) -> "pd.DataFrame":
 
 
 def candidates_frame(report: ReportContent) -> "pd.DataFrame":
-    """One row for each candidate, best supported first; records for, against and undecided are counted.
+    """One row for each candidate, best supported first; supporting, contradicting and inconclusive records are counted.
 
     Raises:
         UsageError: pandas is not installed.

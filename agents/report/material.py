@@ -87,7 +87,7 @@ class Material:
     borne_out: Mapping[str, Claim] = field(default_factory=dict)
     """Sentences of the model's own that say what the quote of a claim says."""
     by_model: bool = False
-    """Whether a language model wrote: what is held back of its own words is told then."""
+    """Whether a language model wrote; the report then says what of its own words is not shown."""
     usage: Sequence[TurnUsage] = ()
     readings: Readings = field(default_factory=Readings)
     """Of the run."""

@@ -129,7 +129,7 @@ def _author(name: str, *, is_group: bool) -> Author:
 
 
 def citation_key(name: str) -> str:
-    """A record's key in letters, digits and dashes; what loses characters on the way is told apart by a checksum.
+    """A record's key in letters, digits and dashes; a checksum keeps keys apart that lose characters.
 
     >>> citation_key("pmid:12859700"), citation_key("nct:NCT02188459"), citation_key("doi:10.1000/abc")
     ('pmid12859700', 'nct02188459', 'doi-10-1000-abc-91b32f')

@@ -88,7 +88,7 @@ def _rows(report: ResearchReport) -> Iterator[tuple[object, ...]]:
     urls = {str(reference["key"]): str(reference.get("url") or "") for reference in report.references}
     for row in report.evidence_table:
         candidate, asked = candidates.get(row.drug), row.pico or Pico()
-        told: dict[str, object] = {
+        values: dict[str, object] = {
             **row.model_dump(include=set(COLUMNS)),
             **asked.model_dump(),
             "stance": candidate.stance_of(row) if candidate else row.direction,
@@ -99,7 +99,7 @@ def _rows(report: ResearchReport) -> Iterator[tuple[object, ...]]:
             "expression_of_concern": row.concern,
             "url": url_of(row.key, urls.get(row.key, "")),
         }
-        yield tuple(told[name] for name in COLUMNS)
+        yield tuple(values[name] for name in COLUMNS)
 
 
 def _write(sheet: "Worksheet", row: int, column: int, value: object, text: Any) -> None:

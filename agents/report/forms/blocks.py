@@ -128,7 +128,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture, drawn where a form can hold one and told in words everywhere else."""
+    """A picture, drawn where a form can hold one and described in words everywhere else."""
 
     name: str
     """Unique in a report: letters, digits and dashes."""
