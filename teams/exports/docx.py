@@ -122,9 +122,7 @@ def _write_table(word: WordDocument, block: Table) -> None:
         return
     lines = [[flow(name) for name in block.columns], *(row.cells for row in block.rows)]
     made = word.add_table(rows=len(lines), cols=len(block.columns), style="Light Grid Accent 1")
-    made.rows[0]._tr.get_or_add_trPr().append(
-        OxmlElement("w:tblHeader")
-    )  # repeated on every page
+    made.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))  # repeated on every page
     lengths = [sum(len(node.text) for cells in lines for node in spans(cells[at])) for at in range(len(block.columns))]
     shares = [max(length, sum(lengths) / 12, 1) for length in lengths]
     for row, cells in zip(made.rows, lines, strict=True):
