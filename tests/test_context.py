@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from autogen_agentchat.messages import TextMessage
 from builders import QUESTION, record
 from faults.server import SourceServer
+from recorded import recorded
 
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Dossier, Findings, FindingsMessage
@@ -110,15 +111,14 @@ async def test_nobody_waits_for_what_is_looked_up_ahead_and_a_run_that_ends_leav
 
 async def test_what_was_checked_ahead_is_not_asked_again_and_says_the_same() -> None:
     log = ExchangeLog()
-    with SourceServer() as server:
-        async with Transport(Endpoints.at(server.url), recorder=log) as transport:
-            run, alone = RunContext(transport), RunContext(transport)
-            run.check_ahead(parse_question(QUESTION), POOL)
-            found = await run.checked(parse_question(QUESTION), POOL)
-            asked_once = [exchange.request for exchange in log.exchanges]
-            await run.leave()
-            assert found == await alone.checked(parse_question(QUESTION), POOL)
-            await alone.leave()
+    async with recorded(recorder=log) as transport:
+        run, alone = RunContext(transport), RunContext(transport)
+        run.check_ahead(parse_question(QUESTION), POOL)
+        found = await run.checked(parse_question(QUESTION), POOL)
+        asked_once = [exchange.request for exchange in log.exchanges]
+        await run.leave()
+        assert found == await alone.checked(parse_question(QUESTION), POOL)
+        await alone.leave()
 
     assert asked_once
     asked_again = [exchange.request for exchange in log.exchanges[len(asked_once) :]]

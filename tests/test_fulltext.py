@@ -8,6 +8,7 @@ from builders import record
 from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
 from faults.server import SourceServer
+from recorded import recorded
 from trust_sample import transport
 
 from willowbark.tools.errors import UnreadableReply
@@ -35,9 +36,8 @@ def section(title: str, *paragraphs: str, kind: str = "") -> str:
 
 
 async def test_results_and_limitations_stand_beside_the_abstract_with_place_and_licence() -> None:
-    with SourceServer() as server:
-        async with transport(server) as way:
-            [read] = await read_full_texts([paper()], way)
+    async with recorded() as way:
+        [read] = await read_full_texts([paper()], way)
 
     assert read.content == paper().content
     known = read.metadata["full_text"]
@@ -52,9 +52,8 @@ async def test_results_and_limitations_stand_beside_the_abstract_with_place_and_
 
 
 async def test_a_quote_is_told_by_the_section_it_stands_in() -> None:
-    with SourceServer() as server:
-        async with transport(server) as way:
-            [read] = await read_full_texts([paper()], way)
+    async with recorded() as way:
+        [read] = await read_full_texts([paper()], way)
 
     assert section_of(read, "The trial  was small.") == "Discussion > Limitations"
     assert section_of(read, "in not all") == "Results"

@@ -9,7 +9,7 @@ from faults.plan import FaultPlan
 from faults.server import SourceServer
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import publish
+from recorded import publish, recorded
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI, transport
 
 from willowbark.tools.evidence import Citation, Evidence
@@ -86,9 +86,8 @@ def test_a_proposal_needs_title_and_author(title: str, authors: tuple[str, ...],
 
 async def test_what_biorxiv_says_settles_it() -> None:
     pool = [preprint(doi=PREPRINT_DOI), article(doi=PUBLISHED_DOI)]
-    with SourceServer() as server:
-        async with transport(server) as way:
-            resolved = await resolve(pool, way)
+    async with recorded() as way:
+        resolved = await resolve(pool, way)
 
     assert resolved[0].metadata["published_version"] == PUBLISHED_DOI
     assert [record.key for record in settle(resolved)] == ["pmid:99999901"]

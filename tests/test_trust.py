@@ -9,6 +9,7 @@ from builders import drug_record, record
 from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
 from faults.server import SourceServer
+from recorded import recorded
 from trust_sample import CLEAN_DOI, RETRACTED_DOI, RETRACTED_PMID, SILENT_DOI, transport
 
 from willowbark.tools.evidence import Citation, Evidence
@@ -213,10 +214,9 @@ async def test_the_summary_says_what_was_checked_what_was_found_and_what_was_not
 
 
 async def test_the_bundled_library_says_nothing_of_what_crossref_would_say() -> None:
-    with SourceServer() as server:
-        async with transport(server) as way:
-            known = record("1", "A paper", doi="10.1101/2021.03.23.21254186", retracted=False)
-            [found] = await check_trust([known], way)
+    async with recorded() as way:
+        known = record("1", "A paper", doi="10.1101/2021.03.23.21254186", retracted=False)
+        [found] = await check_trust([known], way)
 
     assert "crossref" not in found.metadata["trust_checked"]
     assert "crossref: does not list it" in found.metadata["trust_unanswered"]
