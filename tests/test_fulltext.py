@@ -3,11 +3,11 @@
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 from builders import record
 from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
-from faults.server import SourceServer
 from recorded import recorded
 from trust_sample import transport
 
@@ -119,30 +119,30 @@ def test_what_a_full_text_says_to_machines_is_left_out_and_noted() -> None:
 
 
 async def test_retracted_papers_are_not_asked_for() -> None:
-    with SourceServer() as server:
-        async with transport(server) as way:
-            [read] = await read_full_texts([paper(retracted=True)], way)
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as way:
+        [read] = await read_full_texts([paper(retracted=True)], way)
 
-        assert not server.requests
+    assert not seen
     assert not places(read)
 
 
 async def test_reading_twice_asks_once_and_changes_nothing() -> None:
-    with SourceServer() as server:
-        async with transport(server) as way:
-            once = await read_full_texts([paper()], way)
-            assert await read_full_texts(once, way) == once
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as way:
+        once = await read_full_texts([paper()], way)
+        assert await read_full_texts(once, way) == once
 
-        assert len(server.requests) == 1
+    assert len(seen) == 1
 
 
 async def test_no_more_than_the_limit_are_asked_for_and_closed_ones_not_at_all() -> None:
     pool = [paper(None), paper(is_open_access=False), paper(), paper("PMC99999952")]
-    with SourceServer() as server:
-        async with transport(server) as way:
-            read = await read_full_texts(pool, way, 1)
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as way:
+        read = await read_full_texts(pool, way, 1)
 
-        assert [request.path for request in server.requests] == ["PMC99999951/fullTextXML"]
+    assert [request.url.path for request in seen] == ["/europepmc/PMC99999951/fullTextXML"]
     assert [bool(places(each)) for each in read] == [False, False, True, False]
 
 

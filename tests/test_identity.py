@@ -3,14 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-from faults.breakage import FaultyServer
-from faults.plan import FaultPlan
-from faults.server import SourceServer
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import publish, recorded
-from trust_sample import PREPRINT_DOI, PUBLISHED_DOI, transport
+from recorded import DOWN, publish, recorded
+from trust_sample import PREPRINT_DOI, PUBLISHED_DOI
 
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.works.identity import propose, published_articles, resolve, title_score
@@ -96,19 +94,18 @@ async def test_what_biorxiv_says_settles_it() -> None:
 async def test_likely_preprints_are_asked_about_first_and_no_more_than_the_limit() -> None:
     other = preprint(2, "On something else", doi="10.1101/2021.03.23.21254186")
     pool = [other, preprint(doi=PREPRINT_DOI), article()]
-    with SourceServer() as server:
-        async with transport(server) as way:
-            resolved = await resolve(pool, way, 1)
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as way:
+        resolved = await resolve(pool, way, 1)
 
-        assert all(PREPRINT_DOI in request.path for request in server.requests)
+    assert all(PREPRINT_DOI in request.url.path for request in seen)
     assert "published_version" in resolved[1].metadata
 
 
 async def test_a_failure_is_kept_as_such_and_the_pool_stays_whole() -> None:
     pool = [preprint(doi=PREPRINT_DOI), article(doi=PUBLISHED_DOI)]
-    with FaultyServer(FaultPlan(dead={"biorxiv": "status"})) as server:
-        async with transport(server) as way:
-            resolved = await resolve(pool, way)
+    async with recorded({"biorxiv/*": DOWN}) as way:
+        resolved = await resolve(pool, way)
 
     assert "no answer" in resolved[0].metadata["published_version_unknown"]
     assert settle(resolved) == resolved
@@ -131,21 +128,20 @@ def test_notices_and_trials_are_proposed_with_nothing() -> None:
 async def test_the_article_that_a_preprint_became_is_fetched_where_the_pool_lacks_it(tmp_path: Path) -> None:
     replies = publish(tmp_path, {"pmid": "99999977", "doi": PUBLISHED_DOI, "title": "Placebinol, published"})
     waiting = preprint(doi=PREPRINT_DOI, published_version=PUBLISHED_DOI).model_copy(update={"relevance": 0.5})
-    with SourceServer(replies=replies) as server:
-        async with transport(server) as way:
-            [found] = await published_articles([waiting], [waiting], way)
-            assert await published_articles([waiting], [waiting, found], way) == []
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen, replies=replies) as way:
+        [found] = await published_articles([waiting], [waiting], way)
+        assert await published_articles([waiting], [waiting, found], way) == []
 
-        assert len(server.requests) == 1
+    assert len(seen) == 1
     assert (found.metadata["pmid"], found.relevance) == ("99999977", 0.5)
     assert [record.key for record in settle([waiting, found])] == ["pmid:99999977"]
 
 
 async def test_an_article_that_can_not_be_fetched_leaves_the_preprint_as_it_is() -> None:
     waiting = preprint(doi=PREPRINT_DOI, published_version=PUBLISHED_DOI)
-    with FaultyServer(FaultPlan(dead={"europepmc": "status"})) as server:
-        async with transport(server) as way:
-            assert await published_articles([waiting], [waiting], way) == []
+    async with recorded({"europepmc/*": DOWN}) as way:
+        assert await published_articles([waiting], [waiting], way) == []
 
 
 NUMBERS = st.integers(1, 4)

@@ -1,6 +1,7 @@
 """Trust: any source is enough to flag a record, and no answer is no clean record."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -8,8 +9,7 @@ import pytest
 from builders import drug_record, record
 from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
-from faults.server import SourceServer
-from recorded import recorded
+from recorded import DOWN, PAGE, Answer, recorded
 from trust_sample import CLEAN_DOI, RETRACTED_DOI, RETRACTED_PMID, SILENT_DOI, transport
 
 from willowbark.tools.evidence import Citation, Evidence
@@ -28,16 +28,13 @@ def bare(pmid: str | None = None, doi: str | None = None, **more: Any) -> Eviden
     return Evidence(content="A paper", citation=citation, metadata={**known, **more})
 
 
-async def checked(*records: Evidence, faults: FaultPlan | None = None, **more: Any) -> list[Evidence]:
-    with FaultyServer(faults) as server:
-        async with transport(server) as way:
-            return await check_trust(records, way, **more)
+async def checked(*records: Evidence, others: Mapping[str, Answer] | None = None, **more: Any) -> list[Evidence]:
+    async with recorded(others) as way:
+        return await check_trust(records, way, **more)
 
 
 async def test_a_retraction_that_only_crossref_knows_of_is_found() -> None:
-    [found] = await checked(
-        bare(RETRACTED_PMID, RETRACTED_DOI), faults=FaultPlan(dead={"openalex": "status"}), deadline_s=60
-    )
+    [found] = await checked(bare(RETRACTED_PMID, RETRACTED_DOI), others={"openalex/*": DOWN}, deadline_s=60)
 
     assert found.metadata["trust_state"] == TrustState.RETRACTED
     assert found.metadata["retracted"] is True
@@ -80,9 +77,13 @@ async def test_a_record_that_no_source_knows_could_not_be_checked() -> None:
     assert not set(FLAGS) & set(found.metadata)
 
 
-@pytest.mark.parametrize("how", ["status", "reset", "html"])
-async def test_all_sources_down_is_could_not_check_and_never_an_error(how: Any) -> None:
-    [found] = await checked(bare("99999951", CLEAN_DOI), faults=FaultPlan(dead=dict.fromkeys(EVERY_SOURCE, how)))
+def reset(_: httpx.Request) -> httpx.Response:
+    raise httpx.ReadError("reset")
+
+
+@pytest.mark.parametrize("how", [DOWN, PAGE, reset], ids=["down", "web page", "reset"])
+async def test_all_sources_down_is_could_not_check_and_never_an_error(how: Answer) -> None:
+    [found] = await checked(bare("99999951", CLEAN_DOI), others={"*": how})
 
     assert found.metadata["trust_state"] == TrustState.UNCHECKED
     assert found.metadata["trust_checked"] == []
@@ -92,7 +93,9 @@ async def test_all_sources_down_is_could_not_check_and_never_an_error(how: Any) 
 async def test_sources_that_hang_are_left_at_the_deadline() -> None:
     """Each source has the time for itself: the others are asked at once and answer long before."""
     slow = FaultPlan(faults=tuple(Fault(kind="hang", source=name) for name in ("crossref", "openalex")))
-    [found] = await checked(bare("99999951", CLEAN_DOI), faults=slow, deadline_s=10)
+    with FaultyServer(slow) as server:
+        async with transport(server) as way:
+            [found] = await check_trust([bare("99999951", CLEAN_DOI)], way, deadline_s=10)
 
     assert found.metadata["trust_state"] == "checked-clean"
     assert found.metadata["trust_checked"] == ["europepmc", "pubmed"]
@@ -101,11 +104,11 @@ async def test_sources_that_hang_are_left_at_the_deadline() -> None:
 
 async def test_what_a_source_has_just_given_is_not_asked_for_again() -> None:
     fresh = record("99999952", "Record 2", retracted=False, expression_of_concern=True)
-    with SourceServer() as server:
-        async with transport(server) as way:
-            [found] = await check_trust([fresh], way)
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as way:
+        [found] = await check_trust([fresh], way)
 
-        assert {request.source for request in server.requests} == {"europepmc"}
+    assert {request.url.path.split("/")[1] for request in seen} == {"europepmc"}
     assert found.metadata["trust_state"] == TrustState.CONCERN
     assert found.metadata["trust_checked"] == ["europepmc", "pubmed"]
 
@@ -127,11 +130,11 @@ async def test_trials_and_drugs_come_back_as_they_are_and_the_order_is_kept() ->
 
 async def test_many_records_take_few_requests() -> None:
     pool = [bare(str(99990000 + i), f"10.5555/many.{i}") for i in range(30)]
-    with SourceServer() as server:
-        async with transport(server) as way:
-            await check_trust(pool, way)
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as way:
+        await check_trust(pool, way)
 
-        asked = [request.source for request in server.requests]
+    asked = [request.url.path.split("/")[1] for request in seen]
     assert {name: asked.count(name) for name in EVERY_SOURCE} == {
         "pubmed": 1,
         "europepmc": 1,
@@ -181,7 +184,7 @@ async def test_a_retraction_is_told_with_those_who_say_so_and_its_notice() -> No
 
 async def test_who_raised_a_flag_is_kept_when_it_is_checked_again_with_all_sources_down() -> None:
     once = await checked(bare(RETRACTED_PMID, RETRACTED_DOI), deadline_s=60)
-    [again] = await checked(*once, faults=FaultPlan(dead=dict.fromkeys(EVERY_SOURCE, "status")))
+    [again] = await checked(*once, others={"*": DOWN})
 
     assert again.metadata["trust_flagged"] == once[0].metadata["trust_flagged"]
 
