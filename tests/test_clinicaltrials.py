@@ -265,24 +265,24 @@ def test_why_a_trial_was_stopped_is_kept() -> None:
     assert "WHY STOPPED: Lack of efficacy & slow accrual." in record.content
 
 
-def test_an_unknown_enrollment_is_not_a_number() -> None:
-    record = read(designModule={"enrollmentInfo": {"count": 99999999}})
-    assert "enrollment" not in record.metadata
+@pytest.mark.parametrize(
+    ("design", "told"),
+    [
+        (None, {}),
+        ({"enrollmentInfo": {"count": 99999999}}, {}),  # the registry's way to say that it is unknown
+        ({"enrollmentInfo": {"count": 0}}, {"enrollment": 0}),
+        (
+            {"studyType": "OBSERVATIONAL", "designInfo": {"observationalModel": "COHORT"}},
+            {"study_type": "OBSERVATIONAL"},
+        ),
+    ],
+    ids=["nothing", "unknown enrollment", "nobody enrolled", "observational"],
+)
+def test_a_design_is_told_as_it_is_and_what_is_not_reported_is_left_out(design: Any, told: dict[str, Any]) -> None:
+    record = read(**({"designModule": design} if design else {}))
+
+    assert record.metadata == {"nct_id": "NCT00000001", "has_abstract": True, **told}
     assert "99999999" not in record.content
-
-
-def test_an_enrollment_of_none_is_kept() -> None:
-    assert read(designModule={"enrollmentInfo": {"count": 0}}).metadata["enrollment"] == 0
-
-
-def test_what_is_not_reported_is_left_out() -> None:
-    assert read().metadata == {"nct_id": "NCT00000001", "has_abstract": True}
-
-
-def test_an_observational_study_is_read_without_phases() -> None:
-    record = read(designModule={"studyType": "OBSERVATIONAL", "designInfo": {"observationalModel": "COHORT"}})
-    assert record.metadata["study_type"] == "OBSERVATIONAL"
-    assert "phases" not in record.metadata
 
 
 def test_posted_results_are_kept_and_told() -> None:

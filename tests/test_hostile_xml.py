@@ -32,6 +32,7 @@ XML = {
     "one long name": b"<PubmedArticleSet><" + b"a" * 3_000_000,
     "repeated attributes": b"<PubmedArticleSet><a" + b' x="1"' * 200_000 + b"/></PubmedArticleSet>",
     "null bytes": b"\x00" * 1_000_000,
+    "undeclared entity": b"<PubmedArticleSet>&nbsp;</PubmedArticleSet>",
 }
 JATS = {
     name: xml.replace(b"PubmedArticleSet", b"article").replace(b"PubmedArticle", b"body") for name, xml in XML.items()
