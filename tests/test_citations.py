@@ -12,7 +12,7 @@ from autogen_core.models import SystemMessage, UserMessage
 from builders import asked, record, scripted, verdict
 from faults.breakage import FaultyServer
 from faults.plan import FaultPlan
-from recorded import publish
+from recorded import publish, recorded
 from test_baseline import to_assess
 from test_europepmc import hit, page
 from test_pubmed import article, article_set
@@ -25,20 +25,13 @@ from willowbark.agents.report.material import References
 from willowbark.agents.specialists import literature_agent
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.evidence import Evidence, merge
-from willowbark.tools.http.endpoints import Endpoint, Endpoints
-from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import Status
 from willowbark.tools.sources.publications import MAX_CITATIONS
 from willowbark.tools.sources.studies.europepmc import EuropePMC
 from willowbark.tools.sources.studies.pubmed import PubMed
 from willowbark.tools.toolbox import GetCitations, SourceTool, citations_query
-
-PLACES = Endpoints(
-    by_source={name: Endpoint(base_url=f"http://127.0.0.1:1/{name}") for name in ("pubmed", "europepmc")},
-    is_public=False,
-)
 
 
 def links(citing: list[int] | None = None, cited: list[int] | None = None, similar: tuple[int, ...] = (77,)) -> bytes:
@@ -65,16 +58,10 @@ class Server:
     def __call__(self, request: httpx.Request) -> httpx.Response:
         last, fields = request.url.path.rpartition("/")[2], dict(request.url.params)
         self.asked.append((last, fields))
-        reply = self.answers[last](fields)
-        return httpx.Response(reply.status_code, headers=reply.headers, stream=httpx.ByteStream(reply.content))
+        return self.answers[last](fields)
 
     def transport(self) -> Transport:
-        return Transport(
-            PLACES,
-            wires={"httpx": HttpxWire(httpx.MockTransport(self))},
-            policy=RetryPolicy(attempts=2, first_wait_s=0.001, longest_wait_s=0.001),
-            limiter=RateLimiter(None),
-        )
+        return recorded({"*": self}, policy=RetryPolicy(attempts=2, first_wait_s=0.001, longest_wait_s=0.001))
 
 
 def pubmed(reply: bytes | httpx.Response) -> tuple[PubMed, Server]:
@@ -308,7 +295,7 @@ def test_it_asks_no_source_that_is_not_wanted_also_when_loaded(sources: tuple[st
     args = tool.args_type()(citations_of="11")
 
     for each in (tool, loaded):
-        assert set(each._questions(args, Transport(PLACES))) == set(sources) & {"pubmed", "europepmc"}  # type: ignore[arg-type]
+        assert set(each._questions(args, recorded())) == set(sources) & {"pubmed", "europepmc"}  # type: ignore[arg-type]
 
 
 def trial(number: int, effect: str = "reduced") -> Evidence:

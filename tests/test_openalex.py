@@ -4,59 +4,48 @@ from typing import Any
 
 import httpx
 import pytest
+from recorded import recorded
 
 from willowbark.tools.errors import SearchError, UnreadableReply
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.transport import RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.sources.studies.openalex import Work, parse_work, work
 
 FLAGGED = {"id": "https://openalex.org/W1", "doi": "https://doi.org/10.5555/A", "is_retracted": True}
 
 
-def answering(answer: httpx.Response, seen: list[httpx.Request]) -> Transport:
-    def send(request: httpx.Request) -> httpx.Response:
-        seen.append(request)
-        return httpx.Response(answer.status_code, headers=answer.headers, stream=httpx.ByteStream(answer.content))
-
-    wires = {"httpx": HttpxWire(httpx.MockTransport(send))}
-    policy = RetryPolicy(attempts=1)
-    return Transport(Endpoints.public({}), policy=policy, limiter=RateLimiter(None), wires=wires)
-
-
 async def test_a_work_is_asked_about_by_its_doi_with_flag_and_count() -> None:
     seen = list[httpx.Request]()
     body = FLAGGED | {"cited_by_count": 3, "ids": {"pmid": "https://pubmed.ncbi.nlm.nih.gov/9500320"}}
-    async with answering(httpx.Response(200, json=body), seen) as way:
+    async with recorded({"*": httpx.Response(200, json=body)}, seen) as way:
         found = await work("10.5555/a", way)
         none = [await work(each, way) for each in ("no doi", "10.5555/../w")]
 
     assert found == Work("10.5555/a", is_retracted=True, cited_by_count=3, pmid="9500320")
     assert none == [None, None]
-    assert [request.url.path for request in seen] == ["/works/doi:10.5555/a"]
+    assert [request.url.path for request in seen] == ["/openalex/works/doi:10.5555/a"]
     assert seen[0].url.params["select"] == "id,doi,ids,is_retracted,cited_by_count"
 
 
 async def test_a_work_that_it_does_not_know_is_none() -> None:
-    async with answering(httpx.Response(404, json={"error": "Not Found"}), []) as way:
+    async with recorded({"*": httpx.Response(404, json={"error": "Not Found"})}) as way:
         assert await work("10.5555/a", way) is None
 
 
 @pytest.mark.parametrize("status", [401, 429, 500])
 async def test_a_failure_is_no_clean_record(status: int) -> None:
-    async with answering(httpx.Response(status), []) as way:
+    async with recorded({"*": httpx.Response(status)}) as way:
         with pytest.raises(SearchError):
             await work("10.5555/a", way)
 
 
 async def test_a_redirect_to_a_host_that_is_no_source_is_not_followed() -> None:
     seen = list[httpx.Request]()
-    async with answering(httpx.Response(301, headers={"location": "https://elsewhere.example/works/1"}), seen) as way:
+    async with recorded(
+        {"*": httpx.Response(301, headers={"location": "https://elsewhere.example/works/1"})}, seen
+    ) as way:
         with pytest.raises(SearchError):
             await work("10.5555/a", way)
 
-    assert {request.url.host for request in seen} == {"api.openalex.org"}
+    assert {request.url.host for request in seen} == {"127.0.0.1"}
 
 
 def test_a_flag_or_count_that_is_not_given_or_odd_is_not_reported() -> None:
