@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
 
 from willowbark.teams import research_stream
-from willowbark.teams.run.observability import span_recorder, traced
+from willowbark.teams.run.trace import SpanRecorder, traced
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 
@@ -27,7 +27,7 @@ def line(span: ReadableSpan) -> str:
 
 async def main() -> None:
     """Run with spans, and print the summary."""
-    async for event in traced(research_stream(QUESTION, recorder=span_recorder())):
+    async for event in traced(research_stream(QUESTION, recorder=SpanRecorder())):
         if event.report is not None:
             print(event.report.executive_summary)
 

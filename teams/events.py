@@ -1,7 +1,7 @@
 """What a run tells while it goes on."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast, get_args
 
 from pydantic import AwareDatetime, BaseModel, Field, field_serializer
 from pydantic_core import to_jsonable_python
@@ -31,23 +31,9 @@ EventType = Literal[
     "progress",
 ]
 
-ICONS: dict[EventType, str] = {
-    "started": "🚀",
-    "thinking": "🤔",
-    "searching": "🔍",
-    "search_complete": "📚",
-    "judging": "⚖️",
-    "judge_complete": "✅",
-    "looping": "🔄",
-    "synthesizing": "📝",
-    "complete": "🎉",
-    "error": "❌",
-    "streaming": "📡",
-    "hypothesizing": "🔬",
-    "analyzing": "📊",
-    "analysis_complete": "📈",
-    "progress": "⏳",
-}
+ICONS: dict[EventType, str] = dict(
+    zip(get_args(EventType), "🚀 🤔 🔍 📚 ⚖️ ✅ 🔄 📝 🎉 ❌ 📡 🔬 📊 📈 ⏳".split(), strict=True)
+)
 
 
 class ToolRequest(TypedDict):
@@ -81,6 +67,10 @@ class AgentEvent(BaseModel, frozen=True, extra="forbid"):
     """The round this happened in, from 1; 0 before the first."""
     agent: str | None = None
     """Who did it, by the name that the team knows; None where it is nobody's in particular."""
+    tokens: int | None = Field(default=None, ge=0)
+    """Prompt and completion tokens of the turn that this ends; None where it ends none."""
+    cost_usd: float | None = None
+    """US dollars of that turn; None where it ends none, or the price is not known."""
 
     @property
     def icon(self) -> str:
@@ -112,10 +102,10 @@ class AgentEvent(BaseModel, frozen=True, extra="forbid"):
     def _data_as_json(self, data: Any) -> Any:
         """The data where JSON can hold it, else the names of the types in its place: dumping an event never fails."""
         try:
-            return to_jsonable_python(data, inf_nan_mode="null", fallback=_summary)
+            return to_jsonable_python(data, inf_nan_mode="null", fallback=_type_name)
         except Exception:  # noqa: BLE001  the data is anyone's: cycles, properties that raise
-            return _summary(data)
+            return _type_name(data)
 
 
-def _summary(value: Any) -> str:
+def _type_name(value: Any) -> str:
     return f"<{type(value).__name__}>"

@@ -14,7 +14,6 @@ from autogen_core import FunctionCall
 from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage, UserMessage
 from autogen_ext.models.cache import ChatCompletionCache
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from benchmarks.estimates import measured as estimated
 from benchmarks.prompt_tokens import measured
 from builders import QUESTION
 from openai_server import Answer, OpenAIServer, refusal
@@ -173,16 +172,8 @@ async def test_two_rounds_cost_no_more_than_is_said_and_no_prompt_holds_a_record
     assert client.calls["choice of searches"] == 3
     assert len(client.steps) <= 6
     told = estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 300)
-    least, most = (int(each.replace(",", "")) for each in re.findall(r"(\d+,\d+)", told))
-    assert least <= report.tokens_used <= most
-
-
-async def test_what_a_run_takes_is_told_from_to_at_first_and_closely_when_the_first_searches_are_back() -> None:
-    (at_first, (told,)), used = await estimated(
-        "Which existing drugs might slow diabetic kidney disease?", {"max_iterations": 2}
-    )
-    assert at_first[0] <= used <= at_first[1]
-    assert told == pytest.approx(used, rel=0.25)
+    (most,) = (int(each.replace(",", "")) for each in re.findall(r"(\d+,\d+)", told))
+    assert most / 2 <= report.tokens_used <= most
 
 
 async def test_a_run_that_its_time_ended_says_which_model_did_not_write_and_counts_what_it_answered() -> None:

@@ -1,7 +1,6 @@
 """One record of options: what a run is asked with, checked before anything starts."""
 
 from pathlib import Path
-from typing import get_type_hints
 
 import pytest
 from builders import QUESTION, scripted
@@ -10,7 +9,6 @@ from pydantic import ValidationError
 from willowbark.teams import RunOptions, research
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.run.options import Choices
 from willowbark.teams.run.resume import resume
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
@@ -19,12 +17,6 @@ from willowbark.tools.http.endpoints import Endpoints
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def test_the_keywords_are_the_record() -> None:
-    """What type checkers are told of the keywords is what the record holds."""
-    fields = {name: field.annotation for name, field in RunOptions.model_fields.items() if name != "question"}
-    assert get_type_hints(Choices) == fields
 
 
 def test_what_is_chosen_stands_over_the_settings() -> None:
@@ -77,7 +69,7 @@ async def test_an_option_that_does_not_hold_is_one_line_before_anything_starts(
     choices: dict[str, object], said: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        await research(QUESTION, **choices)  # type: ignore[arg-type]
+        await research(QUESTION, **choices)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -85,9 +77,9 @@ async def test_an_option_that_does_not_hold_is_one_line_before_anything_starts(
 async def test_a_resumed_run_keeps_what_it_was_started_with() -> None:
     with Ledger(None) as ledger:
         with pytest.raises(UsageError, match="max_iterations: a resumed run keeps"):
-            await resume("one", ledger, max_iterations=3)  # type: ignore[call-arg]
+            await resume("one", ledger, max_iterations=3)
         with pytest.raises(UsageError, match="no such option"):
-            await resume("one", ledger, modle="x")  # type: ignore[call-arg]
+            await resume("one", ledger, modle="x")
 
 
 async def test_a_question_in_the_record_is_answered_offline() -> None:

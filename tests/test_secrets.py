@@ -114,11 +114,11 @@ async def test_keys_are_found_nowhere_they_do_not_belong(
 
 async def test_a_trace_of_requests_with_keys_holds_none(tmp_path: Path) -> None:
     pytest.importorskip("opentelemetry.sdk", reason="traces need the extra `trace`")
-    from willowbark.teams.run.observability import span_recorder, trace_file, traced
+    from willowbark.teams.run.trace import SpanRecorder, trace_file, traced
 
     settings = Settings(research=ResearchSettings(max_iterations=1, max_results_per_tool=3))
     with SourceServer() as server, trace_file(tmp_path / "t.jsonl"):
-        events = research_stream(QUESTION, settings=settings, endpoints=keyed(server), recorder=span_recorder())
+        events = research_stream(QUESTION, settings=settings, endpoints=keyed(server), recorder=SpanRecorder())
         async for _ in traced(events):
             pass
     text = (tmp_path / "t.jsonl").read_text(encoding="utf-8")

@@ -334,11 +334,11 @@ def _tracing(path: Path | None, stack: ExitStack) -> "tuple[Recorder | None, Cal
     if path is None:
         return None, lambda events: events
     try:
-        from ..run.observability import span_recorder, trace_file, traced  # noqa: PLC0415  an extra
+        from ..run.trace import SpanRecorder, trace_file, traced  # noqa: PLC0415  an extra
     except ModuleNotFoundError:
         raise UsageError("--trace needs an extra: pip install 'willowbark[trace]'") from None
     stack.enter_context(trace_file(path))
-    return span_recorder(), traced
+    return SpanRecorder(), traced
 
 
 def _terminal_approver(settings: Settings, progress: Progress) -> "Asked | None":

@@ -1,6 +1,6 @@
 """Print or write what a run left: its report in other forms, one of its rounds, its costs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ from .terminal import write_lines, write_out
 
 if TYPE_CHECKING:
     from willowbark.agents.report.content import TurnUsage
+
+    from ..run.budget import Prices
 
 
 def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
@@ -55,9 +57,9 @@ def show_round(run_id: str, iteration: int) -> None:
         last = max((turn.iteration for turn in turns), default=0)
         raise LedgerError(f"run {run_id} has no round {iteration}; its last one is {last}")
     lines = [f"# {one_line(run.question)}", "", f"Run {run_id}, {run.status}; round {iteration} of {run.rounds}"]
-    price = _pricing(run)
+    prices = _prices_of(run)
     for turn in chosen:
-        usage = price(_usage_of(turn))
+        usage = prices.account(_usage_of(turn))
         cost = format_price([each.cost_usd for each in usage])
         lines += ["", f"## {turn.source} ({sum(each.tokens for each in usage):,} tokens, {cost})", ""]
         content = turn.message["content"]
@@ -85,13 +87,10 @@ def show_costs(run_id: str) -> None:
     Raises:
         LedgerError: no such run, or damaged content.
     """
-    from ..run.budget import beside, saved  # noqa: PLC0415  agents take most of a second
-
     with Ledger.existing() as ledger:
         run, total = ledger.run(run_id), ledger.usage(run_id)
         used = [each for turn in ledger.turns(run_id) for each in _usage_of(turn)]
-    turns = _pricing(run)([*used, *beside(used, total)])
-    turns = [*turns, *saved(turns, run.cost_usd)]
+    turns = _prices_of(run).account(used, total, run.cost_usd)
 
     def row(agent: str, iteration: str, turns: "Sequence[TurnUsage]") -> tuple[str, ...]:
         counts = (sum(turn.prompt_tokens for turn in turns), sum(turn.completion_tokens for turn in turns))
@@ -123,11 +122,10 @@ def format_price(costs: Sequence[float | None]) -> str:
     return f"${sum(known):.4f}" if len(known) == len(costs) else "price not known"
 
 
-def _pricing(run: Run) -> "Callable[[Sequence[TurnUsage]], list[TurnUsage]]":
-    """A function that adds the model's prices to turns of a run."""
-    from ..run.budget import account_of, prices_of  # noqa: PLC0415  agents take most of a second
+def _prices_of(run: Run) -> "Prices":
+    from ..run.budget import Prices  # noqa: PLC0415  agents take most of a second
 
-    return account_of(prices_of(run.model, Settings.restored(run.settings).llm))
+    return Prices.of_run(run.model, Settings.restored(run.settings).llm)
 
 
 def _usage_of(turn: Turn) -> "list[TurnUsage]":

@@ -49,7 +49,7 @@ from ..events import AgentEvent
 from ..ledger import Ledger, LedgerError, Run
 from ..page.guard import Guarded, Tokened, listening_at, tell_token, token_from
 from ..research_team import participants_of
-from ..run.options import LifeChoices, RunOptions
+from ..run.options import RunOptions
 from ..run.research import research_stream
 from ..run.resume import resume_stream
 from ..run.workspace import new_run_id
@@ -313,7 +313,7 @@ class Server(FastMCP[Any]):
         self, args: ResearchArgs, run_id: str, token: CancellationToken
     ) -> AsyncGenerator[AgentEvent, None]:
         """A new run, a resumed one, or the end of a complete one."""
-        given: LifeChoices = {"endpoints": self._transport.endpoints, "cancellation_token": token}
+        given: dict[str, Any] = {"endpoints": self._transport.endpoints, "cancellation_token": token}
         with Ledger(self._ledger) if args.run_id is None else Ledger.existing(self._ledger) as ledger:
             if args.run_id is None:
                 new = RunOptions(settings=self._settings, **args.model_dump(exclude={"run_id"}))

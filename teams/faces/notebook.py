@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from html import escape
-from typing import Any, Unpack
+from typing import Any
 
 from autogen_core import CancellationToken
 
@@ -28,7 +28,7 @@ from willowbark.tools.wording import counted
 
 from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH
-from ..run.options import Choices, RunOptions
+from ..run.options import RunOptions
 from ..run.research import RunFailed, approver_for, research_stream
 from .terminal import DOING, Board, SourceRow
 
@@ -39,7 +39,7 @@ _PAUSE_S = 0.1  # between updates: a browser gains nothing from more
 _log = logging.getLogger(__name__)
 
 
-async def ask(question: str | RunOptions, **choices: Unpack[Choices]) -> ResearchReport:
+async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
     """Answer a question, showing the run's progress in one display.
 
     Args:

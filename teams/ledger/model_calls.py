@@ -131,7 +131,7 @@ class JournaledClient(ChatCompletionCache):
             KEPT.reset(noting)
         answer = Answer.model_construct(**dict(_with_calls(result, arguments)), kept=kept)
         if journal is not None:
-            cost = self._budget.cost_usd(answer.usage, self._model, kept)
+            cost = self._budget.prices.cost_usd(answer.usage, self._model, kept)
             journal.keep_answer(key, self._model, answer, answer.usage, cost)
         self._budget.used(answer.usage, self._model, kept)
         return answer

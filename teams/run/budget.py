@@ -5,39 +5,31 @@ from what is there. When the time is up, the run is cancelled. Rounds are kept b
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import NamedTuple
+from typing import Self
 
 from autogen_core import CancellationToken
 from autogen_core.models import RequestUsage
 
 from willowbark.agents.asking import add_usage
-from willowbark.agents.asking.reader import prompts_for, to_read
-from willowbark.agents.assessment import SHOWN_CANDIDATES, SHOWN_READINGS
+from willowbark.agents.asking.reader import prompts_for
 from willowbark.agents.autogen import Kept
 from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.content import KEPT, OTHER_CALLS, READING, ModelCalls, TurnUsage
-from willowbark.tools.appraisal.candidates import studies
 from willowbark.tools.errors import WillowbarkError
-from willowbark.tools.evidence import merge
-from willowbark.tools.questions import parse_question
-from willowbark.tools.search import SourceReply
 
 from ..config import LLMSettings, Price, RoleSettings
 
 WARN_SHARE = 0.8
-CENT_FRACTION = 1e-7  # US dollars: less is what adding in another order comes to
-# Measured by benchmarks/estimates.py, prompts and answers:
-CHOICE_TOKENS = 3_300  # of the first round's searches
+SMALLEST_USD = 1e-7  # less is what adding in another order comes to
+# Of a run on a common disease, measured by benchmarks/prompt_tokens.py, prompts and answers:
+PUBLICATIONS, NEWS = 60, 6  # that the first round finds and reads, and that a later round adds
 BATCH_TOKENS = 1_400  # of instructions and schema, said once for each batch of publications
 RECORD_TOKENS = 330  # of a publication, and of what is read in it
-ROUND_TOKENS, SHOWN_TOKENS = 1_500, 58  # of the judge, and of each reading that is shown to it
-REPORT_TOKENS, WRITTEN_TOKENS = 1_200, 135  # of the report with its second look, and of each of these readings
-NEWS = 6  # publications that a later round brings where the first has read all hits of its searches
+CHOICE_TOKENS, JUDGE_TOKENS, REPORT_TOKENS = 3_300, 5_600, 10_700  # of the searches, a round's verdict, the report
 
 
 PRICES: Mapping[str, Price] = {
@@ -91,24 +83,67 @@ class Prices:
     """By name, of the models of roles."""
     roles: RoleSettings = field(default_factory=RoleSettings)
 
-    def of(self, model: str | None) -> Price | None:
-        """The price of a model by its name; None, and a name of no role, is the main one."""
-        return self.others.get(model or "", self.main)
-
-    def of_agent(self, agent: str) -> Price | None:
-        """The price of the model that an agent speaks with, as accounts name it."""
-        return self.of(self.roles.of(agent))
+    @classmethod
+    def of_run(cls, model: str, llm: LLMSettings) -> Self:
+        """What the models of a run cost, its main one and those that the settings name for roles."""
+        names = [name for name in llm.roles.model_dump().values() if name]
+        return cls(price_of(model, llm.prices), {name: price_of(name, llm.prices) for name in names}, llm.roles)
 
     @property
     def known(self) -> bool:
         """Whether all of them are."""
         return self.main is not None and None not in self.others.values()
 
+    def cost_usd(self, usage: RequestUsage, model: str | None = None, kept: Kept | None = None) -> float | None:
+        """US dollars of calls of a model; None where its price is not known.
 
-def prices_of(model: str, llm: LLMSettings) -> Prices:
-    """What the models of a run cost."""
-    named = [name for name in llm.roles.model_dump().values() if name]
-    return Prices(price_of(model, llm.prices), {name: price_of(name, llm.prices) for name in named}, llm.roles)
+        Args:
+            usage: tokens of prompts and answers.
+            model: by its name; None, and a name of no role, is the main one.
+            kept: of the prompts, what the provider charges at prices of their own.
+        """
+        price = self.others.get(model or "", self.main)
+        if price is None:
+            return None
+        cost = usage.prompt_tokens * price.input + usage.completion_tokens * price.output
+        if kept is not None and price.cached is not None:
+            cost -= kept.read * (price.input - price.cached)
+        if kept is not None and price.kept is not None:
+            cost -= kept.written * (price.input - price.kept)
+        return cost / 1e6
+
+    def cost_of(self, turns: Sequence[TurnUsage]) -> float | None:
+        """US dollars of turns; None where a price is not known."""
+        costs = [turn.cost_usd for turn in self.account(turns)]
+        return None if None in costs else sum(cost or 0.0 for cost in costs)
+
+    def account(
+        self, turns: Sequence[TurnUsage], total: RequestUsage | None = None, spent_usd: float | None = None
+    ) -> list[TurnUsage]:
+        """A report's account: turns by round and agent, with US dollars where the price is known.
+
+        Args:
+            turns: what each used up.
+            total: of the whole run: what was used beside the turns comes as an entry of its own. None adds none.
+            spent_usd: of the whole run: what providers' caches took off the price comes last. None adds none.
+        """
+        entries = sorted(turns, key=lambda turn: (turn.iteration is None, turn.iteration or 0, turn.agent))
+        if total is not None:
+            beside = TurnUsage(
+                agent=OTHER_CALLS,
+                prompt_tokens=max(0, total.prompt_tokens - sum(turn.prompt_tokens for turn in turns)),
+                completion_tokens=max(0, total.completion_tokens - sum(turn.completion_tokens for turn in turns)),
+            )
+            entries += [beside] if beside.tokens else []
+        priced = []
+        for entry in entries:
+            usage = RequestUsage(entry.prompt_tokens, entry.completion_tokens)
+            cost = self.cost_usd(usage, self.roles.of(entry.agent))
+            priced.append(entry.model_copy(update={"cost_usd": cost}))
+        if spent_usd is not None and all(entry.cost_usd is not None for entry in priced):
+            saved = spent_usd - sum(entry.cost_usd or 0.0 for entry in priced)
+            priced += [TurnUsage(agent=KEPT, cost_usd=saved)] if abs(saved) > SMALLEST_USD else []
+        return priced
 
 
 class Budget:
@@ -119,6 +154,9 @@ class Budget:
         max_tokens: of the whole run; None sets no limit.
         max_cost_usd: of the whole run; None sets no limit.
         warn: called once with a line, at 80 % of a limit.
+
+    Attributes:
+        calls: how many calls there were, and how many of them failed.
     """
 
     def __init__(
@@ -129,7 +167,7 @@ class Budget:
         max_cost_usd: float | None = None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._prices = price if isinstance(price, Prices) else Prices(price)
+        self.prices = price if isinstance(price, Prices) else Prices(price)
         self._max_tokens = max_tokens
         self._max_cost_usd = max_cost_usd
         self._warn = warn
@@ -137,7 +175,6 @@ class Budget:
         self._used = RequestUsage(prompt_tokens=0, completion_tokens=0)
         self._cost_usd = 0.0
         self.calls = ModelCalls()
-        """How many calls there were, and how many of them failed."""
 
     @property
     def tokens(self) -> int:
@@ -147,7 +184,7 @@ class Budget:
     @property
     def spent_usd(self) -> float | None:
         """US dollars so far; None where the price is not known."""
-        return self._cost_usd if self._prices.known else None
+        return self._cost_usd if self.prices.known else None
 
     @property
     def share(self) -> float:
@@ -155,7 +192,7 @@ class Budget:
         shares = [0.0]
         if self._max_tokens is not None:
             shares.append(self.tokens / self._max_tokens)
-        if self._max_cost_usd is not None and self._prices.known:
+        if self._max_cost_usd is not None and self.prices.known:
             shares.append(self._cost_usd / self._max_cost_usd)
         return max(shares)
 
@@ -163,15 +200,6 @@ class Budget:
     def is_low(self) -> bool:
         """Whether what is left belongs to the report."""
         return self.share > 1 - BUDGET_RESERVE
-
-    def cost_usd(self, usage: RequestUsage, model: str | None = None, kept: Kept | None = None) -> float | None:
-        """US dollars of one call of a model, None the main one; None where its price is not known."""
-        return _cost_usd(self._prices.of(model), usage.prompt_tokens, usage.completion_tokens, kept)
-
-    def cost_of(self, turns: Sequence[TurnUsage]) -> float | None:
-        """US dollars of turns; None where a price is not known."""
-        costs = [turn.cost_usd for turn in account_of(self._prices)(turns)]
-        return None if None in costs else sum(cost or 0.0 for cost in costs)
 
     def check(self) -> None:
         """Let another call pass.
@@ -186,7 +214,7 @@ class Budget:
         """Count one call that a model answered; None is the main one. What was kept of its prompt has its own price."""
         self.calls = self.calls.model_copy(update={"made": self.calls.made + 1})
         add_usage(self._used, usage)
-        self._cost_usd += self.cost_usd(usage, model, kept) or 0.0
+        self._cost_usd += self.prices.cost_usd(usage, model, kept) or 0.0
         if self.share >= WARN_SHARE and not self._warned:
             self._warned = True
             self._warn(f"{self.share:.0%} of the budget is used up: {self}")
@@ -199,66 +227,14 @@ class Budget:
 
     def account(self, turns: Sequence[TurnUsage]) -> list[TurnUsage]:
         """The turns with what they cost, by round and agent; what was used beside them, and saved, comes last."""
-        told = account_of(self._prices)([*turns, *beside(turns, self._used)])
-        return [*told, *saved(told, self.spent_usd)]
+        return self.prices.account(turns, self._used, self.spent_usd)
 
     def __str__(self) -> str:
         tokens = f"{self.tokens:,} tokens" + (f" of {self._max_tokens:,}" if self._max_tokens is not None else "")
-        if not self._prices.known:
+        if not self.prices.known:
             return f"{tokens}, at a price that is not known"
         money = f"${self._cost_usd:.4f}" + (f" of ${self._max_cost_usd:g}" if self._max_cost_usd is not None else "")
         return f"{tokens}, {money}"
-
-
-def beside(turns: Sequence[TurnUsage], total: RequestUsage) -> list[TurnUsage]:
-    """What was used beside the turns, as one entry; empty where nothing was."""
-    rest = {
-        "prompt_tokens": max(0, total.prompt_tokens - sum(turn.prompt_tokens for turn in turns)),
-        "completion_tokens": max(0, total.completion_tokens - sum(turn.completion_tokens for turn in turns)),
-    }
-    return [TurnUsage(agent=OTHER_CALLS, **rest)] if any(rest.values()) else []
-
-
-def saved(turns: Sequence[TurnUsage], cost_usd: float | None) -> list[TurnUsage]:
-    """What providers' caches took off the price of turns, as one entry; empty where nothing, or no price is known.
-
-    Args:
-        turns: all of a run, and what was used beside them.
-        cost_usd: of the run.
-    """
-    costs = [turn.cost_usd for turn in turns]
-    if cost_usd is None or None in costs:
-        return []
-    less = cost_usd - sum(cost or 0.0 for cost in costs)
-    return [TurnUsage(agent=KEPT, cost_usd=less)] if abs(less) > CENT_FRACTION else []
-
-
-def account_of(prices: Prices) -> Callable[[Sequence[TurnUsage]], list[TurnUsage]]:
-    """What turns tokens into a report's account: by round and agent, with US dollars where the price is known."""
-
-    def account(turns: Sequence[TurnUsage]) -> list[TurnUsage]:
-        ordered = sorted(turns, key=lambda turn: (turn.iteration is None, turn.iteration or 0, turn.agent))
-        return [
-            turn.model_copy(
-                update={"cost_usd": _cost_usd(prices.of_agent(turn.agent), turn.prompt_tokens, turn.completion_tokens)}
-            )
-            for turn in ordered
-        ]
-
-    return account
-
-
-def _cost_usd(
-    price: Price | None, prompt_tokens: int, completion_tokens: int, kept: Kept | None = None
-) -> float | None:
-    if price is None:
-        return None
-    whole = prompt_tokens * price.input + completion_tokens * price.output
-    if kept is not None and price.cached is not None:
-        whole -= kept.read * (price.input - price.cached)
-    if kept is not None and price.kept is not None:
-        whole -= kept.written * (price.input - price.kept)
-    return whole / 1e6
 
 
 def rounds_warning(iteration: int, most: int) -> list[str]:
@@ -271,69 +247,29 @@ def rounds_warning(iteration: int, most: int) -> list[str]:
     return [f"{iteration} of at most {most} rounds are used up"] if crossed else []
 
 
-class Haul(NamedTuple):
-    """What a first round's searches bring, as far as it tells what a run takes."""
-
-    publications: int
-    """Those that tell of drugs, and are read."""
-    unread: int
-    """Hits beyond them that further rounds may read."""
-    shown: int
-    """Readings of the leading drugs, of which judge and report are told."""
-
-
-SCARCE, COMMON = Haul(publications=9, unread=0, shown=14), Haul(publications=60, unread=0, shown=70)
-"""Of questions on which little is found, and as much as on common diseases: nobody knows before which it is."""
-
-
-def haul_of(question: str, replies: Sequence[SourceReply]) -> Haul:
-    """What searches for publications brought."""
-    asked = parse_question(question)
-    records = merge(record for reply in replies for record in reply.records)
-    named = Counter(drug for _, drugs in studies(records, asked) for drug in drugs)
-    return Haul(
-        publications=len(to_read(records, asked)),
-        unread=max(0, max((reply.total for reply in replies), default=0) - len(records)),
-        shown=sum(min(SHOWN_READINGS, number) for _, number in named.most_common(SHOWN_CANDIDATES)),
-    )
-
-
-def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: int, haul: Haul | None = None) -> str:
-    """One line on what a run takes, if it takes all of its rounds: from little to much found where `haul` is None.
+def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: int) -> str:
+    """One line on what a run takes on a common disease, if it takes all of its rounds; on a rare one it takes less.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 19,000 to 56,000 tokens by what is found, $0.01 to $0.04'
-    >>> estimate("openai/something-new", 2, LLMSettings(), 60, Haul(publications=9, unread=0, shown=20))
-    'up to about 20,000 tokens, at a price that is not known'
+    'up to about 53,000 tokens, $0.03'
+    >>> estimate("openai/something-new", 2, LLMSettings(), 60)
+    'up to about 53,000 tokens, at a price that is not known'
     """
-    hauls = (SCARCE, COMMON) if haul is None else (haul,)
-    parts = [_reckoned(each, max_iterations, most_records) for each in hauls]
-    tokens = " to ".join(f"{round(sum(each.values()), -3):,}" for each in parts)
-    told = f"up to about {tokens} tokens{' by what is found' if haul is None else ''}"
-    costs = [_cost_of(prices_of(model, llm), each) for each in parts]
-    money = " to ".join(f"${cost:.2f}" for cost in costs if cost is not None)
-    return f"{told}, {money}" if money else f"{told}, at a price that is not known"
-
-
-def _reckoned(haul: Haul, max_iterations: int, most_records: int) -> dict[str, int]:
-    """Tokens by agent."""
-    first = min(haul.publications, most_records)
-    rounds = max_iterations - 1
-    later = min(max(haul.unread, rounds * NEWS), most_records - first, rounds * max(first, NEWS))
-    return {
-        READING: BATCH_TOKENS * (prompts_for(first) + prompts_for(later)) + RECORD_TOKENS * (first + later),
-        "judge": (ROUND_TOKENS + SHOWN_TOKENS * haul.shown) * max_iterations,
-        "report": REPORT_TOKENS + WRITTEN_TOKENS * haul.shown,
+    publications = min(PUBLICATIONS + NEWS * (max_iterations - 1), most_records)
+    tokens = {
+        READING: BATCH_TOKENS * prompts_for(publications) + RECORD_TOKENS * publications,
+        "judge": JUDGE_TOKENS * max_iterations,
+        "report": REPORT_TOKENS,
         "literature": CHOICE_TOKENS,
     }
-
-
-def _cost_of(prices: Prices, tokens: Mapping[str, int]) -> float | None:
-    turns = [
-        TurnUsage(agent=agent, prompt_tokens=number * 4 // 5, completion_tokens=number - number * 4 // 5)
-        for agent, number in tokens.items()
-    ]
-    return Budget(prices).cost_of(turns)
+    cost = Prices.of_run(model, llm).cost_of(
+        [
+            TurnUsage(agent=agent, prompt_tokens=number * 4 // 5, completion_tokens=number - number * 4 // 5)
+            for agent, number in tokens.items()
+        ]
+    )
+    money = "at a price that is not known" if cost is None else f"${cost:.2f}"
+    return f"up to about {round(sum(tokens.values()), -3):,} tokens, {money}"
 
 
 class Alarm:

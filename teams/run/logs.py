@@ -16,21 +16,26 @@ from willowbark.tools.enclosure import one_line
 
 from ..events import AgentEvent
 
-_LEVELS = {1: logging.INFO, 2: logging.DEBUG}
 _OURS = ("willowbark", "autogen_core.events", "autogen_agentchat.events")
 _MORE = ("httpx", "urllib3", "asyncio")  # with -vv
-_EXTRAS = (
-    *("round", "told", "records", "source"),
-    *("agent", "tool", "status", "tokens", "cost_usd", "candidates", "stop_reason"),
-)
+_EXTRAS = ("round", "told", "records", "source", "agent", "tool", "status", "tokens", "cost_usd", "stop_reason")
 _ID = re.compile(r"_[0-9a-f-]{36}/[0-9a-f-]{36}$")  # what AutoGen adds to an agent's name
 _SHOWN_OF_AN_EVENT = ("agent_id", "tool_name", "prompt_tokens", "completion_tokens")
 _SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHORTEST_SECRET = 6  # characters; masking shorter values would garble ordinary words
-
 _log = logging.getLogger("willowbark.run")
 
-EventDict = MutableMapping[str, Any]
+
+class _StderrHandler(logging.StreamHandler[TextIO]):
+    """Writes to what stderr is at that moment: a live progress line redirects it."""
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _: TextIO) -> None:
+        """Nothing to keep."""
 
 
 @contextmanager
@@ -45,14 +50,48 @@ def logged(verbosity: int, *, as_json: bool = False, environ: Mapping[str, str] 
     if verbosity <= 0:
         yield
         return
-    level = _LEVELS.get(verbosity, logging.DEBUG)
-    handler = _ToStderr()
-    handler.addFilter(_worth_a_line)
-    handler.setFormatter(_formatter(as_json, [v for n, v in environ.items() if n.upper().endswith(_SECRET_ENDINGS)]))
+    import structlog  # noqa: PLC0415  runs without -v need no log
+
+    values = [value.strip() for name, value in environ.items() if name.upper().endswith(_SECRET_ENDINGS)]
+    secrets = [value for value in values if len(value) >= _SHORTEST_SECRET]
+
+    def without_texts(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        """Keep kind and numbers of AutoGen's event objects, and the names of exceptions; mask secrets."""
+        record: logging.LogRecord = event["_record"]
+        if not isinstance(record.msg, str):
+            fields = getattr(record.msg, "kwargs", {})
+            event["event"] = str(fields.get("type") or type(record.msg).__name__)
+            shown = {name: fields[name] for name in _SHOWN_OF_AN_EVENT if fields.get(name)}
+            event.update({n: _ID.sub("", value) if isinstance(value, str) else value for n, value in shown.items()})
+        if record.exc_info and record.exc_info[0] is not None:
+            event["exception_type"] = record.exc_info[0].__name__
+        event.pop("exc_info", None)
+        for name, value in event.items():
+            for secret in secrets if isinstance(value, str) else ():
+                event[name] = event[name].replace(secret, "[key]")
+        return event
+
+    lines: Any = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.stdlib.ExtraAdder(_EXTRAS),
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+        ],
+        processors=[
+            without_texts,
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.JSONRenderer(ensure_ascii=False) if as_json else lines,
+        ],
+    )
+    handler = _StderrHandler()
+    handler.addFilter(lambda record: type(record.msg).__name__ != "MessageEvent")  # of which nothing could be shown
+    handler.setFormatter(formatter)
     loggers = [logging.getLogger(name) for name in (_OURS if verbosity == 1 else (*_OURS, *_MORE))]
     before = [(each, each.level, each.propagate) for each in loggers]
     for each in loggers:
-        each.setLevel(level)
+        each.setLevel(logging.INFO if verbosity == 1 else logging.DEBUG)
         each.propagate = False
         each.addHandler(handler)
     try:
@@ -67,83 +106,6 @@ def logged(verbosity: int, *, as_json: bool = False, environ: Mapping[str, str] 
 def log_event(event: AgentEvent) -> None:
     """Log what a run told; pieces of an answer are details."""
     level = logging.DEBUG if event.type == "streaming" else logging.INFO
-    _log.log(level, event.type, extra={"round": event.iteration, "told": one_line(event.message)})
-
-
-def _worth_a_line(record: logging.LogRecord) -> bool:
-    """AutoGen logs every message between agents, as objects of which nothing but the kind could be shown."""
-    return isinstance(record.msg, str) or type(record.msg).__name__ != "MessageEvent"
-
-
-class _ToStderr(logging.StreamHandler[TextIO]):
-    """Writes to what stderr is at that moment: a live progress line redirects it."""
-
-    def __init__(self) -> None:
-        super().__init__(sys.stderr)
-
-    @property
-    def stream(self) -> TextIO:
-        return sys.stderr
-
-    @stream.setter
-    def stream(self, _: TextIO) -> None:
-        """Nothing to keep."""
-
-
-def _formatter(as_json: bool, secrets: list[str]) -> logging.Formatter:
-    import structlog  # noqa: PLC0415  runs without -v need no log
-
-    shared: list[Any] = [
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.stdlib.ExtraAdder(_EXTRAS),
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    render: Any = (
-        structlog.processors.JSONRenderer(ensure_ascii=False)
-        if as_json
-        else structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)
-    )
-    return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=shared,
-        processors=[
-            _without_texts,
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            _Masked(secrets),
-            render,
-        ],
-    )
-
-
-def _without_texts(_: Any, __: str, event: EventDict) -> EventDict:
-    """Keep kind and numbers of an event object of AutoGen's, and the names of exceptions."""
-    record = event.get("_record")
-    said = record.msg if isinstance(record, logging.LogRecord) else None
-    if said is not None and not isinstance(said, str):
-        fields = getattr(said, "kwargs", {})
-        event["event"] = str(fields.get("type") or type(said).__name__)
-        event.update({name: _plain(fields[name]) for name in _SHOWN_OF_AN_EVENT if fields.get(name)})
-    if isinstance(record, logging.LogRecord) and record.exc_info and record.exc_info[0] is not None:
-        event["exception_type"] = record.exc_info[0].__name__
-    event.pop("exc_info", None)
-    return event
-
-
-def _plain(value: Any) -> Any:
-    return _ID.sub("", value) if isinstance(value, str) else value
-
-
-class _Masked:
-    """Replaces secrets in every text of a log line."""
-
-    def __init__(self, secrets: list[str]) -> None:
-        self._secrets = [secret.strip() for secret in secrets if len(secret.strip()) >= _SHORTEST_SECRET]
-
-    def __call__(self, _: Any, __: str, event: EventDict) -> EventDict:
-        return {name: self._masked(value) for name, value in event.items()}
-
-    def _masked(self, value: Any) -> Any:
-        if isinstance(value, str):
-            for secret in self._secrets:
-                value = value.replace(secret, "[key]")
-        return value
+    known = {"agent": event.agent, "tokens": event.tokens, "cost_usd": event.cost_usd}
+    extra = {name: value for name, value in known.items() if value is not None}
+    _log.log(level, event.type, extra={"round": event.iteration, "told": one_line(event.message), **extra})

@@ -1,10 +1,11 @@
-"""What a run's messages come to: events while it goes on, and a report by the baseline analyst where it stopped."""
+"""Turns the team's messages into events while a run goes on, and writes the report of a run that stopped."""
 
 import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import (
@@ -33,10 +34,10 @@ from willowbark.tools.questions import parse_question
 from willowbark.tools.toolbox import replies_in
 
 from ..config import Settings
-from ..events import AgentEvent, EventData, EventType, ToolRequest
+from ..events import AgentEvent, EventType, ToolRequest
 from ..ledger import Turn
 from ..model_clients import BASELINE
-from .budget import account_of, prices_of
+from .budget import Prices
 
 _log = logging.getLogger("willowbark.run")
 
@@ -45,89 +46,72 @@ _log = logging.getLogger("willowbark.run")
 class Narrator:
     """Turns the team's messages into events, keeping count of the rounds."""
 
+    asks: bool = False
+    """Whether the candidates are put before a person before the report."""
     iteration: int = 1
     messages: list[BaseChatMessage] = field(default_factory=list)
     """The chat messages so far, the question first."""
     report: ResearchReport | None = None
     stop_reason: str = "error"
     """How a report of a run that stopped now should name it."""
-    asks: bool = False
-    """Whether the candidates are put before a person before the report."""
 
-    def event(self, kind: EventType, message: str, data: EventData = None, agent: str | None = None) -> AgentEvent:
+    def event(self, kind: EventType, message: str, data: Any = None, agent: str | None = None) -> AgentEvent:
         """An event of the present round."""
         return AgentEvent(type=kind, message=message, data=data, iteration=self.iteration, agent=agent)
 
-    def tell(self, message: BaseAgentEvent | BaseChatMessage) -> Iterator[AgentEvent]:
+    def narrate(self, message: BaseAgentEvent | BaseChatMessage) -> Iterator[AgentEvent]:  # noqa: PLR0912
         """The events that a message of the team stands for."""
+        agent = message.source
+        is_question = isinstance(message, TextMessage) and agent == "user"
+        if isinstance(message, FindingsMessage | AssessmentMessage | ApprovalMessage) or is_question:
+            self.messages.append(message)  # type: ignore[arg-type]
         if isinstance(message, ToolCallRequestEvent):
             self._log_choice(message)
             for call in message.content:
                 data = ToolRequest(tool=call.name, arguments=call.arguments)
-                yield self.event("searching", f"{message.source}: {call.name} {call.arguments}", data, message.source)
+                yield self.event("searching", f"{agent}: {call.name} {call.arguments}", data, agent)
         elif isinstance(message, ToolCallExecutionEvent):
-            yield from self._results(message)
+            for reply in (reply for result in message.content for reply in replies_in(result.content)):
+                warnings = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
+                yield self.event("search_complete", reply.line + warnings, reply, agent)
         elif isinstance(message, FindingsMessage):
-            self.messages.append(message)
-            yield self.event("progress", message.to_text(), message.content, message.source)
+            yield self.event("progress", message.to_text(), message.content, agent)
         elif isinstance(message, AssessmentMessage):
-            self.messages.append(message)
-            yield from self._verdict(message)
-        elif isinstance(message, UserInputRequestedEvent):
-            yield self.event("progress", "Waiting for a person's word on the candidates", agent=message.source)
-        elif isinstance(message, ApprovalMessage):
-            self.messages.append(message)
-            yield self.event("progress", message.to_text(), message.content, message.source)
-            yield self.event("synthesizing", "Writing the report")
-        elif isinstance(message, ReportMessage):
-            self.report = message.content
-        elif isinstance(message, TextMessage):
-            yield from self._text(message)
-
-    def _log_choice(self, message: ToolCallRequestEvent) -> None:
-        """Log whom this round asks, which tools it takes, and why."""
-        calls = Counter(call.name for call in message.content)
-        tools = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in calls.items())
-        extra = {"round": self.iteration, "agent": message.source, "tool": tools, "told": self._why(message.source)}
-        _log.info("chosen", extra=extra)
-
-    def _why(self, agent: str) -> str:
-        """Why a specialist searches in this round: by the kind of question, and by what the judge asks of it."""
-        question = next((each.content for each in self.messages if isinstance(each, TextMessage)), "")
-        kind = f"a question of kind {parse_question(question).kind}"
-        verdicts = [each.content for each in self.messages if isinstance(each, AssessmentMessage)]
-        if not verdicts:
-            return f"{kind}: in the first round every specialist searches"
-        own = [each.closes for each in verdicts[-1].next_searches if each.specialist == agent]
-        gaps = "; ".join(dict.fromkeys(own or verdicts[-1].gaps)) or "the judge names no gap"
-        return f"{kind}: {one_line(gaps)}"
-
-    def _results(self, message: ToolCallExecutionEvent) -> Iterator[AgentEvent]:
-        for result in message.content:
-            for reply in replies_in(result.content):
-                warned = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
-                yield self.event("search_complete", reply.line + warned, reply, message.source)
-
-    def _verdict(self, message: AssessmentMessage) -> Iterator[AgentEvent]:
-        verdict = message.content
-        yield self.event("judge_complete", message.to_text(), verdict, message.source)
-        if verdict.recommendation == "synthesize":
+            verdict = message.content
+            yield self.event("judge_complete", message.to_text(), verdict, agent)
             why = (verdict.stop_reason or "").replace("_", " ")
-            if self.asks:
+            if verdict.recommendation != "synthesize":
+                self.iteration = verdict.iteration + 1
+                yield self.event("looping", "; ".join(verdict.gaps) or "another round")
+            elif self.asks:
                 yield self.event("progress", f"The search is over: {why}")
             else:
                 yield self.event("synthesizing", f"Writing the report: {why}")
-        else:
-            self.iteration = verdict.iteration + 1
-            yield self.event("looping", "; ".join(verdict.gaps) or "another round")
+        elif isinstance(message, UserInputRequestedEvent):
+            yield self.event("progress", "Waiting for a person's word on the candidates", agent=agent)
+        elif isinstance(message, ApprovalMessage):
+            yield self.event("progress", message.to_text(), message.content, agent)
+            yield self.event("synthesizing", "Writing the report")
+        elif isinstance(message, ReportMessage):
+            self.report = message.content
+        elif isinstance(message, TextMessage) and message.metadata.get("role") == "specialist":
+            yield self.event("thinking", message.content, agent=agent)
+        elif isinstance(message, TextMessage) and message.metadata.get("role") == "judge":
+            yield self.event("judging", message.content, agent=agent)
 
-    def _text(self, message: TextMessage) -> Iterator[AgentEvent]:
-        if message.source == "user":
-            self.messages.append(message)
-        elif message.metadata.get("role") == "specialist":
-            yield self.event("thinking", message.content, agent=message.source)
-        elif message.metadata.get("role") == "judge":
-            yield self.event("judging", message.content, agent=message.source)
+    def _log_choice(self, message: ToolCallRequestEvent) -> None:
+        """Log who searches in this round, by which tools, and why: the kind of question, and the gap to be closed."""
+        calls = Counter(call.name for call in message.content)
+        tools = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in calls.items())
+        question = next((each.content for each in self.messages if isinstance(each, TextMessage)), "")
+        verdicts = [each.content for each in self.messages if isinstance(each, AssessmentMessage)]
+        why = "in the first round every specialist searches"
+        if verdicts:
+            own = [each.closes for each in verdicts[-1].next_searches if each.specialist == message.source]
+            why = one_line("; ".join(dict.fromkeys(own or verdicts[-1].gaps)) or "the judge names no gap")
+        told = f"a question of kind {parse_question(question).kind}: {why}"
+        extra = {"round": self.iteration, "agent": message.source, "tool": tools, "told": told}
+        _log.info("chosen", extra=extra)
 
     def stopped(self, error: BaseException) -> AgentEvent:
         """The event of a team that was stopped, or failed."""
@@ -169,11 +153,12 @@ async def partial_report(
         because = f"the run ended before anybody decided: {stop_reason.replace('_', ' ')}"
         messages = [*messages, await undecided(messages, asked.approval_default, because)]
     analyst = BaselineChatCompletionClient(estimates_tokens=model == BASELINE)
-    if model != BASELINE:
+    if model == BASELINE:
+        account = None
+    else:
         analyst.display_name += f", since the run ended before {model} wrote"
+        account = account or Prices.of_run(model, settings.llm).account
     agent = ReportAgent("report", analyst)
-    account = account or account_of(prices_of(model, settings.llm))
-    account = None if model == BASELINE else account
     agent.join(RunContext(account=account, readings=readings or Readings(asked.reader), stopped=stop_reason))
     async for event in agent.on_messages_stream(messages, CancellationToken()):
         if isinstance(event, Response) and isinstance(event.chat_message, ReportMessage):
@@ -192,23 +177,24 @@ def report_of(turns: Sequence[Turn]) -> ResearchReport | None:
     return ReportMessage.load(written[-1]).content if written else None
 
 
-def together(turns: Sequence[Turn], now: Sequence[BaseChatMessage]) -> list[BaseChatMessage]:
+def merge_earlier_messages(turns: Sequence[Turn], now: Sequence[BaseChatMessage]) -> list[BaseChatMessage]:
     """The messages of an earlier life and of this one, each once.
 
     Args:
         turns: of the earlier life.
         now: what was said in this one, the question first.
     """
-    known = Counter(_identity(message) for message in messages_of(turns))
+
+    def identity(message: BaseChatMessage) -> tuple[object, ...]:
+        iteration = message.content.iteration if isinstance(message, FindingsMessage | AssessmentMessage) else None
+        return type(message).__name__, message.source, iteration
+
+    earlier = messages_of(turns)
+    known = Counter(map(identity, earlier))
     new = []
     for message in now[1:]:
-        if known[_identity(message)] > 0:
-            known[_identity(message)] -= 1
+        if known[identity(message)] > 0:
+            known[identity(message)] -= 1
         else:
             new.append(message)
-    return [*now[:1], *messages_of(turns), *new]
-
-
-def _identity(message: BaseChatMessage) -> tuple[object, ...]:
-    iteration = message.content.iteration if isinstance(message, FindingsMessage | AssessmentMessage) else None
-    return type(message).__name__, message.source, iteration
+    return [*now[:1], *earlier, *new]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
@@ -45,6 +45,12 @@ def _of_autogen(name: str) -> BeforeValidator:
         return value
 
     return BeforeValidator(check)
+
+
+_CHOSEN_ANEW = frozenset(
+    {"approve", "model_client", "endpoints", "recorder", "cancellation_token", "hooks", "raise_unreachable", "shown"}
+)
+"""What can be chosen whenever a run is gone on with; the rest it keeps from its start."""
 
 
 class Shown(BaseModel):
@@ -157,7 +163,7 @@ class RunOptions(BaseModel):
             UsageError: one that does not exist or hold, or that the run brings with it; one line.
         """
         for name in choices:
-            if name in cls.model_fields and name not in LifeChoices.__annotations__:
+            if name in cls.model_fields and name not in _CHOSEN_ANEW:
                 raise UsageError(f"{name}: a resumed run keeps what it was started with")
         return cls.of(cls(), choices)
 
@@ -219,38 +225,3 @@ def library_of(asked: LibrarySettings) -> "Library":
     if asked.digest not in (None, library.contents.digest):
         raise UsageError(f"the library {library.path} does not hold the records any more that it held for this run")
     return library
-
-
-class LifeChoices(TypedDict, total=False):
-    """What can be chosen anew whenever a run is gone on with; `RunOptions` says what each means."""
-
-    approve: Asked | bool | None
-    model_client: ChatCompletionClient | None
-    endpoints: Endpoints | None
-    recorder: Recorder | None
-    cancellation_token: CancellationToken | None
-    hooks: AllHooks
-    raise_unreachable: bool
-    shown: Shown
-
-
-class Choices(LifeChoices, total=False):
-    """What can be chosen when a run begins, beside the question; `RunOptions` says what each means."""
-
-    settings: Settings | Path | None
-    model: str | None
-    fallback: bool | None
-    max_iterations: int | None
-    depth: Depth | None
-    reader: ReaderName | None
-    max_results: int | None
-    sources: Sequence[str] | None
-    include_rag: bool | None
-    max_tokens: int | None
-    max_seconds: float | None
-    max_cost_usd: float | None
-    ledger: "Ledger | Path | None"
-    run_id: str | None
-    fresh: bool
-    offline: bool
-    library: str | Path | None

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any
 
 from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.questions import validate_question
@@ -18,7 +18,7 @@ from ..ledger import Ledger
 from ..model_clients import clients_of_roles, model_of, preflight
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
-from .options import Asked, Choices, RunOptions
+from .options import Asked, RunOptions
 
 if TYPE_CHECKING:
     from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest
@@ -48,7 +48,7 @@ class SourcesUnreachable(RunFailed):
         self.report = report
 
 
-async def research(question: str | RunOptions, **choices: Unpack[Choices]) -> "ResearchReport":
+async def research(question: str | RunOptions, **choices: Any) -> "ResearchReport":
     """Answer a question with a report.
 
     Args:
@@ -64,7 +64,7 @@ async def research(question: str | RunOptions, **choices: Unpack[Choices]) -> "R
     return await report_of(research_stream(options), options)
 
 
-def ask(question: str | RunOptions, **choices: Unpack[Choices]) -> "ResearchReport":
+def ask(question: str | RunOptions, **choices: Any) -> "ResearchReport":
     """Answer a question with a report, and wait for it: `research` for scripts that have no event loop.
 
     Takes and raises what `research` does.
@@ -103,7 +103,7 @@ async def report_of(stream: AsyncGenerator[AgentEvent, None], options: RunOption
     return report
 
 
-async def research_stream(question: str | RunOptions, **choices: Unpack[Choices]) -> AsyncGenerator[AgentEvent, None]:
+async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question, telling what happens; the last event is `complete`, with the report as its data.
 
     Takes and raises what `research` does. After a failure an `error` event comes first, then `complete` with a report

@@ -6,7 +6,7 @@ A resumed run then goes on; a replayed one meets the end it met before.
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
-from typing import Any, Unpack, cast
+from typing import Any, cast
 
 from autogen_agentchat.messages import TextMessage
 from autogen_core.models import ModelInfo
@@ -22,16 +22,16 @@ from ..ledger import Ledger, LedgerError, Model, Run
 from ..model_clients import BASELINE, READS_REQUESTS, clients_of_roles
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
-from .budget import Budget, prices_of
+from .budget import Budget, Prices
 from .course import Course
 from .narrator import messages_of, partial_report
-from .options import LifeChoices, RunOptions, library_of
+from .options import RunOptions, library_of
 from .research import approver_for, report_of
 
 _NOWHERE = "http://127.0.0.1:9"  # the discard port: a replay sends nothing anywhere
 
 
-async def resume(run_id: str, ledger: Ledger, **choices: Unpack[LifeChoices]) -> ResearchReport:
+async def resume(run_id: str, ledger: Ledger, **choices: Any) -> ResearchReport:
     """Bring an interrupted or cancelled run to its report.
 
     Args:
@@ -49,9 +49,7 @@ async def resume(run_id: str, ledger: Ledger, **choices: Unpack[LifeChoices]) ->
     return await report_of(resume_stream(run_id, ledger, **choices), RunOptions.resuming(choices))
 
 
-async def resume_stream(
-    run_id: str, ledger: Ledger, **choices: Unpack[LifeChoices]
-) -> AsyncGenerator[AgentEvent, None]:
+async def resume_stream(run_id: str, ledger: Ledger, **choices: Any) -> AsyncGenerator[AgentEvent, None]:
     """As `resume`, telling what happens, the earlier part included."""
     options = RunOptions.resuming(choices)
     run = ledger.run(run_id)
@@ -104,7 +102,7 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     journal = ledger.journal(run_id)
     settings = Settings.restored(run.settings)
     question = TextMessage(content=run.question, source="user", created_at=run.created_at)
-    budget = Budget(prices_of(run.model, settings.llm))
+    budget = Budget(Prices.of_run(run.model, settings.llm))
     budget.used(ledger.usage(run_id))
     said = [question, *messages_of(journal.earlier_turns)]
     if all(turn.type != "ReportMessage" for turn in journal.earlier_turns):

@@ -1,0 +1,154 @@
+"""Traces of a run, with OpenTelemetry; off by default, and behind the extra `trace`.
+
+AutoGen makes spans of its own: agents, tools, messages (`gen_ai.*`, https://opentelemetry.io/docs/specs/semconv/gen-ai/).
+Here are those for the run, its rounds, and every request to a source. They hold numbers and names; questions, queries,
+records, answers and keys never enter them.
+
+    async for event in traced(research_stream(question, recorder=SpanRecorder())): …
+"""
+
+import json
+import os
+import time
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+from urllib.parse import urlsplit
+
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import Span, SpanKind, StatusCode
+
+from willowbark.tools.errors import UsageError
+from willowbark.tools.http.transport import Exchange, Recorder
+
+from ..events import AgentEvent
+
+_SHOWN = ("gen_ai.", "http.", "server.", "url.path", "error.type", "willowbark.")
+_NEVER = ("message", "prompt", "completion", "instructions", "arguments", "result", "content", "description")
+_TOKENS = {"gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens"}
+_LONGEST_VALUE = 200  # characters of an attribute in the file
+_RUNTIME_SPANS_OFF = "AUTOGEN_DISABLE_RUNTIME_TRACING"
+_tracer = trace.get_tracer("willowbark")
+
+
+class SpanRecorder:
+    """A recorder that makes a span of every exchange with a source, and hands it on to `inner`, if there is one."""
+
+    def __init__(self, inner: Recorder | None = None) -> None:
+        self._inner = inner
+
+    def exchanged(self, exchange: Exchange) -> None:
+        """Make a span of one exchange."""
+        end, address = time.time_ns(), urlsplit(exchange.url)  # the query stays out: it says what people asked
+        span = _tracer.start_span(
+            f"{exchange.method} {exchange.source}",
+            kind=SpanKind.CLIENT,
+            attributes={
+                "willowbark.source": exchange.source,
+                "http.request.method": exchange.method,
+                "http.request.resend_count": exchange.attempt - 1,
+                "http.response.body.size": exchange.received_bytes,
+                "http.response.status_code": exchange.status or 0,
+                "server.address": address.hostname or "",
+                "url.path": address.path,
+            },
+            start_time=end - int(exchange.elapsed_s * 1e9),
+        )
+        if exchange.error is not None:
+            span.set_attribute("error.type", str(exchange.status or "no_answer"))
+            span.set_status(StatusCode.ERROR)
+        span.end(end)
+        if self._inner is not None:
+            self._inner.exchanged(exchange)
+
+
+async def traced(events: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[AgentEvent, None]:
+    """Pass on a run's events, making a span of the run and of each round; they carry what was judged and reported."""
+    with _tracer.start_as_current_span("research", record_exception=False, set_status_on_exception=False) as run:
+        inside = trace.set_span_in_context(run)
+        a_round: Span = trace.INVALID_SPAN
+        async with aclosing(events):
+            async for event in events:
+                if event.type in ("started", "looping"):
+                    a_round = _tracer.start_span(f"round {event.iteration or 1}", inside)
+                elif event.verdict is not None:
+                    a_round.set_attribute("willowbark.judge.recommendation", event.verdict.recommendation)
+                    a_round.set_attribute("willowbark.judge.confidence", event.verdict.confidence)
+                    a_round.set_attribute("willowbark.judge.gaps", len(event.verdict.gaps))
+                    a_round.set_attribute("willowbark.tokens_used", event.verdict.tokens_used)
+                    a_round.end()
+                elif event.report is not None:
+                    run.set_attribute("willowbark.stop_reason", event.report.stop_reason)
+                    run.set_attribute("willowbark.rounds", event.report.search_iterations)
+                    run.set_attribute("willowbark.tokens_used", event.report.tokens_used)
+                    run.set_attribute("willowbark.report.candidates", len(event.report.candidates))
+                    run.set_attribute("willowbark.report.references", len(event.report.references))
+                elif event.type == "error":
+                    run.set_status(StatusCode.ERROR)
+                yield event
+        if a_round.is_recording():  # stopped before its verdict
+            a_round.end()
+
+
+@contextmanager
+def trace_file(path: Path) -> Iterator[None]:
+    """Have the spans of this process written to a file while this is open: a line of JSON each.
+
+    Args:
+        path: written anew.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    try:
+        file = path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); name another file with --trace") from None
+    with file:
+        provider = trace.get_tracer_provider()
+        if not isinstance(provider, TracerProvider):
+            provider = TracerProvider()
+            trace.set_tracer_provider(provider)
+        lines = _SpanLines(file)
+        provider.add_span_processor(SimpleSpanProcessor(lines))
+        before = os.environ.get(_RUNTIME_SPANS_OFF)
+        os.environ.setdefault(_RUNTIME_SPANS_OFF, "true")  # AutoGen's own switch: hundreds of spans of message passing
+        try:
+            yield
+        finally:
+            lines.file = None
+            if before is None:
+                del os.environ[_RUNTIME_SPANS_OFF]
+
+
+class _SpanLines(SpanExporter):
+    """Writes spans as lines of JSON, without what libraries add of messages, arguments, results or exceptions."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file: TextIO | None = file
+        """None once the file is closed."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        for span in spans if self.file is not None else ():
+            began, ended = span.start_time or 0, span.end_time or 0
+            line = {
+                "name": span.name,
+                "start": datetime.fromtimestamp(began / 1e9, UTC).isoformat(timespec="milliseconds"),
+                "duration_ms": round((ended - began) / 1e6, 1),
+                "status": span.status.status_code.name.lower(),
+                "trace_id": trace.format_trace_id(span.context.trace_id) if span.context else None,
+                "span_id": trace.format_span_id(span.context.span_id) if span.context else None,
+                "parent_id": trace.format_span_id(span.parent.span_id) if span.parent else None,
+                "attributes": {
+                    name: value[:_LONGEST_VALUE] if isinstance(value, str) else value
+                    for name, value in (span.attributes or {}).items()
+                    if name.startswith(_SHOWN) and (name in _TOKENS or not any(word in name for word in _NEVER))
+                },
+            }
+            self.file.write(json.dumps(line, ensure_ascii=False) + "\n")  # type: ignore[union-attr]
+            self.file.flush()  # type: ignore[union-attr]
+        return SpanExportResult.SUCCESS
