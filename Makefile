@@ -56,12 +56,12 @@ soak: install ## Eight runs side by side under faults, for MINUTES (10)
 	$(BIN)/python -m faults.soak --minutes $(or $(MINUTES),10)
 
 .PHONY: check
-check: dev ## Lint, format, types, floors, words with their records
+check: dev ## Lint, format, types, floors, the size of the house against its budget
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m benchmarks.justify
+	$(BIN)/python -m benchmarks.shape --check
 
 .PHONY: format
 format: dev ## Put the code into its form
@@ -69,7 +69,7 @@ format: dev ## Put the code into its form
 	$(BIN)/ruff format .
 
 .PHONY: shape
-shape: ## Count modules, imports, cycles and patterns (ARGS="--against REV" beside another commit, "--names" with names)
+shape: ## Count lines, modules, helpers with one caller and cycles (ARGS="--against REV" beside another commit, "--names")
 	$(PYTHON) -m benchmarks.shape $(ARGS)
 
 MUTANTS := .venvs/mutants
@@ -90,11 +90,11 @@ mutants-lock: ## Renew the locked requirements of the mutants
 	$(LOCK) .ci/mutants.in -c requirements.txt -c requirements-dev.txt -o .ci/mutants.txt
 
 .PHONY: bench-smoke
-bench-smoke: install ## Time, memory and requests of runs over the sandbox
+bench-smoke: install ## Time, memory and requests of runs over the bundled library and recorded replies
 	$(BIN)/python -m benchmarks.smoke
 
 .PHONY: rehearse
-rehearse: install ## Time runs at the real sources' pace, over the sandbox (ARGS="--depth quick --library DIR --times 4")
+rehearse: install ## Time runs at the real sources' pace, over recorded replies (ARGS="--depth quick --times 4")
 	$(BIN)/python -m benchmarks.rehearse $(ARGS)
 
 .PHONY: bench-quality
@@ -225,6 +225,10 @@ docs: $(DOCS)/.ready ## Build the documentation into build/site; any warning fai
 .PHONY: docs-lock
 docs-lock: ## Renew the locked requirements of the documentation
 	$(LOCK) .ci/docs.in -o .ci/docs.txt
+
+.PHONY: excerpt
+excerpt: install ## Write the README's excerpt from the report of `make demo`
+	$(BIN)/python -m benchmarks.readme
 
 .PHONY: notebooks
 notebooks: dev ## Run the notebooks and compare their outputs (RENEW=--renew writes them)

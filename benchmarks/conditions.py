@@ -90,17 +90,18 @@ def leading_in(report: ResearchReport) -> list[DrugCandidate]:
     return [c for c in report.candidates if c.supporting_citations and c.evidence_quality != "refuted"][:LEADING]
 
 
-def told(condition: str, report: ResearchReport, used: set[str]) -> tuple[int, int, list[str]]:
-    """Print a line on a run; how many leading drugs are in use, how many lead, and those lost among them."""
+def told(condition: str, report: ResearchReport, used: set[str]) -> tuple[Counter[str], Counter[str], list[str]]:
+    """Print a run; the leading drugs in use and all that lead, by certainty, and those lost among them."""
     leading = leading_in(report)
-    known = [each.name for each in leading if each.name in used]
-    others = [each.name for each in leading if each.name not in used]
+    known, others = ([c for c in leading if (c.name in used) is is_used] for is_used in (True, False))
     very_low = [said for each in report.candidates if each.name in used and (said := lost(each, report))]
     print(f"{condition}: {report.total_papers_reviewed} records, {len(known)} of {len(leading)} in use", flush=True)
-    for name, drugs in (("in use", known), ("not in the tables", others), ("in use, yet very low", very_low)):
+    for name, drugs in (("in use", known), ("not in the tables", others)):
         if drugs:
-            print(f"    {name}: {', '.join(drugs)}")
-    return len(known), len(leading), very_low
+            print(f"    {name}: {', '.join(f'{each.name} ({each.certainty})' for each in drugs)}")
+    if very_low:
+        print(f"    in use, yet very low: {', '.join(very_low)}")
+    return Counter(c.certainty for c in known), Counter(c.certainty for c in leading), very_low
 
 
 def grown(library: Path, condition: str, size: int, seed: int, folder: Path) -> Path:
@@ -160,9 +161,12 @@ def main() -> None:
         told(name, asked_of(name, library, reader), used[name])
         for name in drawn(library, used, asked.number, asked.seed)
     ]
-    known, leading = sum(each[0] for each in found), sum(each[1] for each in found)
+    known = sum((each[0] for each in found), Counter[str]())
+    leading = sum((each[1] for each in found), Counter[str]())
     very_low = sum(len(each[2]) for each in found)
-    print(f"{len(found)} conditions: {known} of {leading} leading drugs in use ({100 * known / max(1, leading):.0f} %)")
+    for level in ("all", *leading):
+        used_now, lead = (each.total() if level == "all" else each[level] for each in (known, leading))
+        print(f"{len(found)} conditions, {level}: {used_now} of {lead} leading drugs in use ({used_now / lead:.0%})")
     print(f"in use with {ESTABLISHED} or more records in support, yet very low: {very_low}")
 
 

@@ -1,5 +1,6 @@
 """What README and documentation say to type works: Python runs over the bundled library, commands and options exist."""
 
+import asyncio
 import os
 import re
 import shlex
@@ -9,10 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.readme import QUESTION, replace_excerpt, write_excerpt
 from faults.server import SourceServer
 from typer.main import get_command
 
 from willowbark.teams.faces.cli import app
+from willowbark.teams.run.research import research
 
 pytestmark = pytest.mark.whole
 
@@ -123,3 +126,9 @@ def test_every_make_target_that_is_named_exists() -> None:
     named = {name for text in texts for name in re.findall(r"`make ([a-z-]+)`", text)}
 
     assert named <= targets
+
+
+def test_the_excerpt_is_the_demos_own_report() -> None:
+    report = asyncio.run(research(QUESTION, offline=True, ledger=None))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert replace_excerpt(readme, write_excerpt(report)) == readme, "run `make excerpt`"

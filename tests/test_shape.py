@@ -1,24 +1,25 @@
-"""The shape of a house is counted as its imports and patterns stand, wherever they do."""
+"""The shape of a house is counted as its imports and calls stand, wherever they do, and held against a budget."""
 
-import ast
 from pathlib import Path
 
 import pytest
-from benchmarks.shape import Shape, main, patterns, shape_of
+from benchmarks.shape import HELPERS, Shape, find_excess, main, measure_shape
 
 TREE = {
     "agents/__init__.py": "",
     "agents/judge.py": """
-import re
-from ..tools import Drug
-FIND = re.compile("a|b")
-
 def judge():
     from ..tools.search import search
-    return search, Drug
+    return _once(_twice(search) + _twice(search))
+
+def _once(found):
+    return found
+
+def _twice(found):
+    return found
 """,
     "teams/__init__.py": "",
-    "teams/run.py": "from willowbark.agents import judge\nimport willowbark.tools.lonely\n",
+    "teams/run.py": "from willowbark.agents import judge\n",
     "tools/__init__.py": "from .drugs import Drug\n__all__ = ['Drug']\n",
     "tools/drugs.py": """
 from typing import TYPE_CHECKING
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 class Drug: ...
 """,
     "tools/search.py": "from . import drugs\ndef search():\n    return drugs\n",
-    "tools/lonely.py": "",
 }
+BUDGET = {"agents": 10, "teams": 1, "tools": 10, HELPERS: 1}
 
 
 @pytest.fixture(scope="module")
@@ -37,43 +38,37 @@ def shape(tmp_path_factory: pytest.TempPathFactory) -> Shape:
     for name, text in TREE.items():
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
-    return shape_of(root)
+    return measure_shape(root)
 
 
-def test_lines_modules_and_the_fullest_folder_are_counted(shape: Shape) -> None:
-    assert (shape.modules, shape.fullest) == (8, ("tools", 4))
-    assert shape.lines == sum(len(text.splitlines()) for text in TREE.values())
+def test_lines_and_modules_are_counted_by_folder(shape: Shape) -> None:
+    assert shape.modules == {"agents": 2, "teams": 2, "tools": 3}
+    assert shape.lines == {"agents": 10, "teams": 1, "tools": 10}
 
 
 def test_an_import_under_type_checking_closes_a_cycle(shape: Shape) -> None:
     assert shape.cycles == [["willowbark.tools.drugs", "willowbark.tools.search"]]
 
 
-def test_a_package_that_hands_a_name_on_is_no_importer_and_hides_none(shape: Shape) -> None:
-    """`drugs` is used by the judge, through the package, and by the search; the late import of `search` counts."""
-    assert shape.one_importer == ["willowbark.agents.judge", "willowbark.tools.lonely"]
+def test_a_private_helper_that_one_line_calls_is_named(shape: Shape) -> None:
+    assert shape.one_caller == ["agents/judge.py:_once"]
 
 
-def test_functions_are_measured_in_lines(shape: Shape) -> None:
-    assert shape.function_lines == (2, 3, 3)
+def test_a_house_within_its_budget_has_but_its_cycle_to_answer_for(shape: Shape) -> None:
+    assert find_excess(shape, BUDGET) == ["import cycle: willowbark.tools.drugs → willowbark.tools.search"]
 
 
 @pytest.mark.parametrize(
-    ("code", "found"),
+    ("budget", "complaint"),
     [
-        ("re.compile('a' 'b' + 'c')", "abc"),
-        ("re.search(rf'{A}+', text)", "x|y+"),
-        ("re.sub('|'.join(['p', A]), '', text)", "p|x|y"),
-        ("re.match(unknown, text)", ""),
+        ({"agents": 9}, "agents: 10 lines, 9 are budgeted"),
+        ({"teams": 0}, "teams: 1 lines, 0 are budgeted"),
+        ({HELPERS: 0}, f"1 {HELPERS}, 0 are budgeted"),
     ],
-    ids=["a sum", "an f-string with a name", "a join", "what cannot be read"],
+    ids=["a folder too large", "a folder nobody budgeted", "too many helpers"],
 )
-def test_a_pattern_is_put_together_as_far_as_it_can_be_read(code: str, found: str) -> None:
-    assert list(patterns(ast.parse(f"A = 'x|y'\n{code}"))) == [found]
-
-
-def test_the_split_of_a_text_is_no_pattern() -> None:
-    assert list(patterns(ast.parse("text.split('a'); words.index('b')"))) == []
+def test_what_is_over_the_budget_is_named(shape: Shape, budget: dict[str, int], complaint: str) -> None:
+    assert complaint in find_excess(shape, BUDGET | budget)
 
 
 def test_a_folder_without_the_house_is_refused(tmp_path: Path) -> None:
