@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -34,6 +33,7 @@ FILE_NAME = "willowbark.toml"
 ENV_PREFIX = "WILLOWBARK_"
 _DELIMITER = "__"
 _SECRET_WORDS = ("key", "secret", "password", "passwd", "token", "credential", "credentials")
+_KEYS_BELONG = "set OPENAI_API_KEY, ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY or NCBI_API_KEY in the environment"
 _SHOWN_CHARACTERS = 40  # of a wrong value in a message
 
 
@@ -83,10 +83,12 @@ Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class OrchestratorConfig(BaseModel):
-    """How long to search, and how much."""
-
+class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class OrchestratorConfig(_Section):
+    """How long to search, and how much."""
 
     max_iterations: Count = Field(default=10, ge=1, le=20)
     """Rounds of search and judgement."""
@@ -96,10 +98,8 @@ class OrchestratorConfig(BaseModel):
     """Seconds for one search, all its attempts included."""
 
 
-class LimitSettings(BaseModel):
+class LimitSettings(_Section):
     """`[research.limits]`: what a run may use up; the word `"none"` lifts a limit."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_tokens: Annotated[int | None, BeforeValidator(_none_word)] = Field(default=None, gt=0)
     """Tokens of all model calls; None sets no limit."""
@@ -135,19 +135,15 @@ class ResearchSettings(OrchestratorConfig):
         return {"quick": min(most, 30), "standard": most, "exhaustive": 4 * most}[self.depth]
 
 
-class PubMedSettings(BaseModel):
+class PubMedSettings(_Section):
     """`[tools.pubmed]`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     email: Annotated[str, AfterValidator(_email)] | None = None
     """Contact that NCBI asks for; None sends none."""
 
 
-class ToolSettings(BaseModel):
+class ToolSettings(_Section):
     """`[tools]`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sources: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_known_sources)] = Field(
         default_factory=offered
@@ -156,10 +152,8 @@ class ToolSettings(BaseModel):
     pubmed: PubMedSettings = Field(default_factory=PubMedSettings)
 
 
-class Price(BaseModel):
+class Price(_Section):
     """What a model costs, in US dollars for a million tokens."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     input: Number = Field(ge=0)
     output: Number = Field(ge=0)
@@ -169,10 +163,8 @@ class Price(BaseModel):
     """What it keeps from now on; None likewise."""
 
 
-class RoleSettings(BaseModel):
+class RoleSettings(_Section):
     """`[llm.roles]`: who thinks where that is not `llm.model`; a cheaper model may read, a stronger one judge."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     reader: Name | None = None
     """Reads the publications; most of a run's tokens are its."""
@@ -189,10 +181,8 @@ class RoleSettings(BaseModel):
         return named
 
 
-class LLMSettings(BaseModel):
+class LLMSettings(_Section):
     """`[llm]`: who reads the evidence."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: Name = "baseline"
     """`baseline`, or `openai/…`, `anthropic/…`, `ollama/…`, `azure/…`."""
@@ -223,10 +213,8 @@ class LLMSettings(BaseModel):
     """By model name, over the list that comes with Willowbark; `"openai/…" = { input = 2.0, output = 8.0 }`."""
 
 
-class LibrarySettings(BaseModel):
+class LibrarySettings(_Section):
     """`[library]`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str | None = None
     """A local library to search in the sources' place, without network: a folder of records, or `bundled`."""
@@ -234,10 +222,8 @@ class LibrarySettings(BaseModel):
     """What the library must still hold, as runs note it; None takes any content."""
 
 
-class OutputSettings(BaseModel):
+class OutputSettings(_Section):
     """`[output]`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     directory: Path = Path("runs")
     """Where run folders are made."""
@@ -278,37 +264,45 @@ class Settings(BaseSettings):
             path: the file; None takes `willowbark.toml` of the current folder where there is one.
 
         Raises:
-            UsageError: a file that cannot be read, or a setting that does not hold; one line, with the way out. A file
-                that was not named cannot send keys to a server beyond this machine.
+            UsageError: a file that cannot be read, or an invalid setting; one line that names it. A file that was not
+                named cannot send keys to a server beyond this machine.
         """
         file = path or Path(FILE_NAME)
         content = _read(file) if path is not None or os.path.lexists(file) else {}
-        _refuse_secrets(content, str(file))
-        _refuse_misnamed_variables(os.environ)
+        known = list(_variables(Settings))
+        for name in map(str.upper, os.environ):  # pydantic-settings passes over what it does not know
+            is_setting = _DELIMITER in name or name in [each.replace(_DELIMITER, "_") for each in known]
+            if name.startswith(ENV_PREFIX) and is_setting and name not in known:
+                hint = f"; {_KEYS_BELONG}" if _is_secret(name) else nearest(name, known)
+                raise UsageError(f"environment: {name}: no such setting{hint}")
         try:
             settings = cls(**content)
         except ValidationError as error:
-            raise UsageError(_first_problem(error.errors(include_url=False), str(file))) from None
+            raise UsageError(_first_problem(error, str(file))) from None
         except SettingsError as error:
             raise UsageError(
                 f"environment: {one_line(str(error))}; lists are written as JSON: '[\"pubmed\"]'"
             ) from None
-        if path is None:
-            _refuse_foreign_server(content, str(file), os.environ)
+        address, variable = _of_file(content, "llm", "base_url")
+        if path is None and isinstance(address, str) and not on_this_machine(address):
+            raise UsageError(
+                f"{file}: llm.base_url: a server beyond this machine would get your key; set {variable} in the "
+                f"environment, or name the file with --config {file} if you trust it"
+            )
         return settings
 
     @classmethod
-    def restored(cls, content: Mapping[str, Any]) -> Self:
+    def restored(cls, content: Mapping[str, Any], where: str = "the run's settings") -> Self:
         """Settings as they were dumped, whatever file and environment say now.
 
         Raises:
-            UsageError: a value that does not hold.
+            UsageError: an invalid value; the message names `where` it stands.
         """
         try:
             sections = {name: field.annotation for name, field in cls.model_fields.items()}
             return cls.model_construct(**{n: t.model_validate(content.get(n, {})) for n, t in sections.items() if t})
         except ValidationError as error:
-            raise UsageError(_first_problem(error.errors(include_url=False), "the run's settings")) from None
+            raise UsageError(_first_problem(error, where)) from None
 
     def overridden(self, changes: Mapping[str, Any]) -> Self:
         """These settings with some of them changed.
@@ -317,7 +311,7 @@ class Settings(BaseSettings):
             changes: values by dotted name, such as `{"research.max_iterations": 3}`; None changes nothing.
 
         Raises:
-            UsageError: a value that does not hold.
+            UsageError: an invalid value.
         """
         content = self.model_dump()
         for name, value in changes.items():
@@ -327,11 +321,7 @@ class Settings(BaseSettings):
                 for step in sections:
                     section = section[step]
                 section[last] = value
-        try:
-            sections_of = {name: field.annotation for name, field in type(self).model_fields.items()}
-            return self.model_copy(update={n: t.model_validate(content[n]) for n, t in sections_of.items() if t})
-        except ValidationError as error:
-            raise UsageError(_first_problem(error.errors(include_url=False), "options")) from None
+        return self.restored(content, "options")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -340,7 +330,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("pubmd", ["pubmed", "chembl"])
     " (did you mean 'pubmed'?)"
     """
-    close = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
@@ -357,31 +347,10 @@ def _read(file: Path) -> dict[str, Any]:
         raise UsageError(f"{file}: is not valid TOML: {one_line(str(error))}; mend that place") from None
 
 
-def _refuse_secrets(content: Mapping[str, Any], file: str, above: str = "") -> None:
-    for name, value in content.items():
-        if isinstance(value, Mapping):
-            _refuse_secrets(value, file, f"{above}{name}.")
-        elif _is_secret(name) and isinstance(value, str):
-            raise UsageError(f"{file}: {above}{name}: keys never stand in the file; {_KEYS_BELONG}")
-
-
-_KEYS_BELONG = "set OPENAI_API_KEY, ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY or NCBI_API_KEY in the environment"
-
-
-def _refuse_foreign_server(content: Mapping[str, Any], file: str, environ: Mapping[str, str]) -> None:
-    """Refuse a model server of a file that nobody named: the environment's keys would go there."""
-    address, variable = _of_file(content, "llm", "base_url", environ)
-    if isinstance(address, str) and not on_this_machine(address):
-        raise UsageError(
-            f"{file}: llm.base_url: a server beyond this machine would get your key; set {variable} in the "
-            f"environment, or name the file with --config {file} if you trust it"
-        )
-
-
-def _of_file(content: Mapping[str, Any], section: str, name: str, environ: Mapping[str, str]) -> tuple[Any, str]:
+def _of_file(content: Mapping[str, Any], section: str, name: str) -> tuple[Any, str]:
     """What a file sets that no variable overrules, None for nothing; and the variable that would."""
     table, variable = content.get(section), f"{ENV_PREFIX}{section}{_DELIMITER}{name}".upper()
-    overruled = any(given.upper() == variable and value for given, value in environ.items())
+    overruled = any(given.upper() == variable and value for given, value in os.environ.items())
     return (None if overruled or not isinstance(table, Mapping) else table.get(name)), variable
 
 
@@ -391,8 +360,7 @@ def directory_of_stray_file() -> Path | None:
     Nobody named that file, and it may have come with somebody else's: who starts a run there should be told.
     """
     file = Path(FILE_NAME)
-    content = _read(file) if os.path.lexists(file) else {}
-    directory, _ = _of_file(content, "output", "directory", os.environ)
+    directory, _ = _of_file(_read(file) if os.path.lexists(file) else {}, "output", "directory")
     return None if directory is None else Path(directory).absolute()
 
 
@@ -414,23 +382,6 @@ def _is_secret(name: str) -> bool:
     return any(word in _SECRET_WORDS for word in words) or name.lower().endswith(("apikey", "passphrase"))
 
 
-def _refuse_misnamed_variables(environ: Mapping[str, str]) -> None:
-    """Refuse what pydantic-settings passes over in silence: a section that does not exist, one underscore too few."""
-    known = list(_variables(Settings))
-    flat = {name.replace(_DELIMITER, "_"): name for name in known}
-    sections = {name.split(_DELIMITER)[0] for name in known}
-    for name in map(str.upper, environ):
-        if not name.startswith(ENV_PREFIX):
-            continue
-        if name in flat and name not in known:
-            raise UsageError(f"environment: {name}: no such setting (did you mean {flat[name]}?)")
-        if _DELIMITER in name and name.split(_DELIMITER)[0] not in sections:
-            close = difflib.get_close_matches(name, known, n=1)
-            raise UsageError(
-                f"environment: {name}: no such setting" + (f" (did you mean {close[0]}?)" if close else "")
-            )
-
-
 def _variables(model: type[BaseModel], above: str = ENV_PREFIX) -> Iterable[str]:
     for name, field in model.model_fields.items():
         variable = f"{above}{name.upper()}"
@@ -440,48 +391,23 @@ def _variables(model: type[BaseModel], above: str = ENV_PREFIX) -> Iterable[str]
             yield variable
 
 
-def _first_problem(problems: list[ErrorDetails], file: str) -> str:
+def _first_problem(error: ValidationError, file: str) -> str:
+    """A line on what is wrong: where, what is allowed, and how many further faults there are."""
+    problems = error.errors(include_url=False)
     first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
     where = [str(part) for part in first["loc"] if isinstance(part, str)]
     variable = ENV_PREFIX + _DELIMITER.join(where).upper()
     place = f"environment: {variable}" if variable in map(str.upper, os.environ) else f"{file}: {'.'.join(where)}"
+    if first["type"] == "extra_forbidden":
+        model: Any = Settings
+        for section in where[:-1]:
+            model = model.model_fields[section].annotation
+        allowed = f"{nearest(where[-1], model.model_fields)}; there are {', '.join(model.model_fields)}"
+        is_key = _is_secret(where[-1]) and isinstance(first["input"], str)
+        message = f"no such setting{f'; {_KEYS_BELONG}' if is_key else allowed}"
+    else:
+        message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        shown = repr(first["input"])
+        message += f", not {shown[:_SHOWN_CHARACTERS]}" if message.startswith("should") else ""
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{place}: {_said(first, where)}{more}"
-
-
-_PLAIN = {  # pydantic's error types, where its own words speak of Python
-    "model_type": "should be a table",
-    "tuple_type": "should be a list",
-    "too_short": "should hold at least one name",
-    "int_type": "should be a whole number",
-    "int_parsing": "should be a whole number",
-    "float_type": "should be a number",
-    "float_parsing": "should be a number",
-    "path_type": "should be a path",
-    "string_type": "should be text",
-    "bool_parsing": "should be true or false",
-    "bool_type": "should be true or false",
-}
-
-
-def _said(problem: ErrorDetails, where: list[str]) -> str:
-    if problem["type"] == "extra_forbidden":
-        if _is_secret(where[-1]) and isinstance(problem["input"], str):
-            return f"no such setting; {_KEYS_BELONG}"
-        known = _names_in(where[:-1])
-        return f"no such setting{nearest(where[-1], known)}; there are {', '.join(known)}"
-    message = _PLAIN.get(problem["type"]) or problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    if not message.startswith("should"):
-        return one_line(message)
-    value = repr(problem["input"])
-    shown = value if len(value) <= _SHOWN_CHARACTERS else value[:_SHOWN_CHARACTERS] + "…"
-    return one_line(f"{message}, not {shown}")
-
-
-def _names_in(sections: list[str]) -> list[str]:
-    model: type[BaseModel] = Settings
-    for section in sections:
-        annotation = model.model_fields[section].annotation
-        assert isinstance(annotation, type)
-        model = annotation
-    return list(model.model_fields)
+    return f"{place}: {one_line(message)}{more}"
