@@ -26,21 +26,21 @@ class Format(NamedTuple):
     name: str
     """What `--to` takes."""
     file_name: str
-    writer: str
-    """`module:function`, or `:function` for one here; the function takes a report and gives bytes."""
+    module: str
+    """Module of this package whose `as_NAME` takes a report and gives bytes; empty for this one."""
 
 
 FORMATS = (
-    Format("html", "report.html", "html:as_html"),
-    Format("bib", "references.bib", "citations:as_bibtex"),
-    Format("ris", "references.ris", "citations:as_ris"),
-    Format("csl", "references.csl.json", "citations:as_csl_json"),
-    Format("docx", "report.docx", "docx:as_docx"),
-    Format("csv", "evidence.csv", "evidence:as_csv"),
-    Format("xlsx", "evidence.xlsx", "evidence:as_xlsx"),
-    Format("md", "report.md", ":as_markdown"),
-    Format("json", "report.json", ":as_json"),
-    Format("schema", "report.schema.json", ":as_schema"),
+    Format("html", "report.html", "html"),
+    Format("bib", "references.bib", "citations"),
+    Format("ris", "references.ris", "citations"),
+    Format("csl", "references.csl.json", "citations"),
+    Format("docx", "report.docx", "docx"),
+    Format("csv", "evidence.csv", "evidence"),
+    Format("xlsx", "evidence.xlsx", "evidence"),
+    Format("md", "report.md", ""),
+    Format("json", "report.json", ""),
+    Format("schema", "report.schema.json", ""),
 )
 """Every form there is, in the order in which they are shown."""
 
@@ -63,9 +63,10 @@ def render(report: "ResearchReport", name: str) -> bytes:
     Raises:
         UsageError: no such format, or the format needs an extra that is not installed; names what to do.
     """
-    module, _, function = format_of(name).writer.partition(":")
+    module = format_of(name).module
     try:
-        content: bytes = getattr(import_module(f".{module}" if module else __name__, __name__), function)(report)
+        home = import_module(f".{module}" if module else __name__, __name__)
+        content: bytes = getattr(home, f"as_{name}")(report)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in EXTRA_MODULES:
             raise
@@ -105,7 +106,7 @@ def line(text: str) -> str:
     return "".join(c for c in said if not 0xD800 <= ord(c) <= 0xDFFF and ord(c) & 0xFFFE != 0xFFFE)
 
 
-def as_markdown(report: "ResearchReport") -> bytes:
+def as_md(report: "ResearchReport") -> bytes:
     """The report as Markdown."""
     return report.to_markdown().encode()
 

@@ -9,7 +9,7 @@ https://docs.citationstyles.org/en/stable/specification.html.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from willowbark.agents.report.model import ResearchReport
@@ -45,7 +45,6 @@ TYPES = {
 }
 """What RIS and CSL-JSON call a kind."""
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_GENRES = {"preprint": "Preprint", "trial": "Clinical trial registration"}
 _PAGES = re.compile(r"([A-Za-z]*\d+)-([A-Za-z]*\d+)")
 _INITIALS = re.compile(r"(?P<family>.+?) (?P<given>[A-Z](?:-?[A-Z]){0,3})(?: (?P<suffix>Jr|Sr|2nd|3rd|4th|II|III))?")
 _LATEX = str.maketrans(
@@ -79,53 +78,51 @@ class Entry(NamedTuple):
 
 def entries(report: ResearchReport) -> list[Entry]:
     """The references in the report's order."""
-    return [_entry(reference) for reference in report.references]
-
-
-def _entry(reference: Mapping[str, Any]) -> Entry:
-    source, name = str(reference.get("source") or ""), str(reference["key"])
-    prefix, _, value = name.partition(":")
-    fields = {field: line(str(reference.get(field) or "")) for field, *_ in FIELDS[:5]}
-    for identifier in ("doi", "pmid", "pmcid", "nct_id"):
-        given = reference.get(identifier) or (value if prefix == identifier.removesuffix("_id") else None)
-        found = checked_identifier(identifier, given) or ""
-        fields[identifier] = found if set("{}\\").isdisjoint(found) else ""
-    flags = [str(flag) for flag in reference.get("flags") or []]
-    kind: Kind = "article"
-    if gives(source) == "trial" or (fields["nct_id"] and not source):
-        kind = "trial"
-    elif source == "preprint" or "preprint" in flags:
-        kind = "preprint"
-    elif gives(source) in ENTRIES:
-        kind = "entry"
-    elif gives(source) == "page":
-        kind = "page"
-    url = str(reference.get("url") or "")
-    is_web = url.startswith(("http://", "https://")) and url.isascii() and url.split() == [url]
-    database = given_by(source)
-    fields |= {
-        "genre": _GENRES.get(kind, ""),
-        "database": cards()[database].title if database in cards() else "",
-        "url": url if is_web and set('{}\\"<>^`|').isdisjoint(url) else "",
-        "flags": "; ".join(flags),
-    }
-    names = (line(str(author)) for author in reference.get("authors") or [])
-    return Entry(
-        key=citation_key(name),
-        kind=kind,
-        title=line(str(reference["title"])),
-        authors=tuple(_author(each, is_group=kind in ("trial", "entry")) for each in names if each),
-        date=date_parts(str(reference.get("date") or "")),
-        fields={field: text for field, text in fields.items() if text},
-    )
-
-
-def _author(name: str, *, is_group: bool) -> Author:
-    found = None if is_group else _INITIALS.fullmatch(name)
-    if found is None:
-        return Author(name)
-    given = re.sub(r"([A-Z])(-?)(?=[A-Z-]|$)", r"\1. \2", found["given"]).replace(" -", "-").strip()
-    return Author(found["family"], given, found["suffix"] or "")
+    found = []
+    for reference in report.references:
+        source, name = str(reference.get("source") or ""), str(reference["key"])
+        prefix, _, value = name.partition(":")
+        fields = {field: line(str(reference.get(field) or "")) for field, *_ in FIELDS[:5]}
+        for identifier in ("doi", "pmid", "pmcid", "nct_id"):
+            given = reference.get(identifier) or (value if prefix == identifier.removesuffix("_id") else None)
+            checked = checked_identifier(identifier, given) or ""
+            fields[identifier] = checked if set("{}\\").isdisjoint(checked) else ""
+        flags = [str(flag) for flag in reference.get("flags") or []]
+        kind: Kind = "article"
+        if gives(source) == "trial" or (fields["nct_id"] and not source):
+            kind = "trial"
+        elif source == "preprint" or "preprint" in flags:
+            kind = "preprint"
+        elif gives(source) in ENTRIES:
+            kind = "entry"
+        elif gives(source) == "page":
+            kind = "page"
+        url = str(reference.get("url") or "")
+        is_web = url.startswith(("http://", "https://")) and url.isascii() and url.split() == [url]
+        database = given_by(source)
+        fields |= {
+            "genre": {"preprint": "Preprint", "trial": "Clinical trial registration"}.get(kind, ""),
+            "database": cards()[database].title if database in cards() else "",
+            "url": url if is_web and set('{}\\"<>^`|').isdisjoint(url) else "",
+            "flags": "; ".join(flags),
+        }
+        authors = []
+        for author in filter(None, (line(str(each)) for each in reference.get("authors") or [])):
+            person = None if kind in ("trial", "entry") else _INITIALS.fullmatch(author)
+            initials = re.sub(r"([A-Z])(-?)(?=[A-Z-]|$)", r"\1. \2", person["given"]) if person else ""
+            initials = initials.replace(" -", "-").strip()
+            authors.append(Author(person["family"], initials, person["suffix"] or "") if person else Author(author))
+        found.append(
+            Entry(
+                key=citation_key(name),
+                kind=kind,
+                title=line(str(reference["title"])),
+                authors=tuple(authors),
+                date=date_parts(str(reference.get("date") or "")),
+                fields={field: text for field, text in fields.items() if text},
+            )
+        )
+    return found
 
 
 def citation_key(name: str) -> str:
@@ -151,78 +148,70 @@ def escape_latex(text: str) -> str:
     return text.translate(_LATEX)
 
 
-def as_bibtex(report: ResearchReport) -> bytes:
+def as_bib(report: ResearchReport) -> bytes:
     """BibTeX in UTF-8; `@article` only where a journal is known."""
-    return "\n".join(map(_bibtex, entries(report))).encode(errors="replace")
-
-
-def _bibtex(entry: Entry) -> str:
-    fields = {"title": f"{{{{{escape_latex(entry.title)}}}}}"}  # inner braces keep capitals: drugs, abbreviations
-    authors = []
-    for author in entry.authors:
-        parts = (author.family, author.suffix, author.given)
-        person = ", ".join(escape_latex(part) for part in parts if part)
-        authors.append(person if author.given else f"{{{escape_latex(author.family)}}}")
-    values = {"author": " and ".join(authors)}
-    verbatim = ("doi", "pmid", "pmcid", "url")
-    for name, bibtex, _, _ in FIELDS:
-        if bibtex and (value := entry.fields.get(name)):
-            values[bibtex] = value if name in verbatim else escape_latex(value)
-    values["pages"] = _PAGES.sub(r"\1--\2", values.get("pages", ""))
-    if entry.kind in ("trial", "entry"):
-        values["howpublished"] = escape_latex(entry.fields.get("database", ""))
-    notes = (entry.fields.get(name) for name in ("genre", "nct_id", "flags"))
-    values["note"] = escape_latex("; ".join(filter(None, notes)))
-    fields |= {name: f"{{{value}}}" for name, value in values.items() if value}
-    for name, number in zip(("year", "month", "day"), entry.date, strict=False):
-        fields[name] = _MONTHS[number - 1] if name == "month" and 1 <= number <= 12 else f"{{{number}}}"
-    kind = "article" if "journal" in entry.fields and entry.kind == "article" else "misc"
-    lines = [f"  {name} = {value}," for name, value in fields.items()]
-    return "\n".join([f"@{kind}{{{entry.key},", *lines, "}", ""])
+    written = []
+    for entry in entries(report):
+        authors = []
+        for family, given, suffix in entry.authors:
+            person = ", ".join(escape_latex(part) for part in (family, suffix, given) if part)
+            authors.append(person if given else f"{{{escape_latex(family)}}}")
+        values = {"title": f"{{{escape_latex(entry.title)}}}"}  # inner braces keep capitals: drugs, abbreviations
+        values["author"] = " and ".join(authors)
+        for name, bibtex, *_ in FIELDS:
+            if bibtex and (value := entry.fields.get(name)):
+                values[bibtex] = value if name in ("doi", "pmid", "pmcid", "url") else escape_latex(value)
+        values["pages"] = _PAGES.sub(r"\1--\2", values.get("pages", ""))
+        if entry.kind in ("trial", "entry"):
+            values["howpublished"] = escape_latex(entry.fields.get("database", ""))
+        notes = (entry.fields.get(name) for name in ("genre", "nct_id", "flags"))
+        values["note"] = escape_latex("; ".join(filter(None, notes)))
+        fields = {name: f"{{{value}}}" for name, value in values.items() if value}
+        for name, number in zip(("year", "month", "day"), entry.date, strict=False):
+            fields[name] = _MONTHS[number - 1] if name == "month" and 1 <= number <= 12 else f"{{{number}}}"
+        kind = "article" if "journal" in entry.fields and entry.kind == "article" else "misc"
+        lines = [f"  {name} = {value}," for name, value in fields.items()]
+        written.append("\n".join([f"@{kind}{{{entry.key},", *lines, "}", ""]))
+    return "\n".join(written).encode(errors="replace")
 
 
 def as_ris(report: ResearchReport) -> bytes:
     """RIS in UTF-8."""
-    blocks = ("".join(f"{tag}  - {value}\r\n" for tag, value in _ris(entry)) for entry in entries(report))
-    return "".join(f"{block}ER  - \r\n\r\n" for block in blocks).encode(errors="replace")
+    written = []
+    for entry in entries(report):
+        tags = [("TY", TYPES[entry.kind][0]), ("ID", entry.key), ("TI", entry.title)]
+        tags += [("AU", ", ".join(filter(None, author))) for author in entry.authors]
+        if entry.date:
+            year, month, day = (*(f"{part:02}" for part in entry.date), "", "")[:3]
+            tags += [("PY", year), ("DA", f"{year}/{month}/{day}/")]
+        if pages := entry.fields.get("pages"):
+            first, last = ends[0] if (ends := _PAGES.findall(pages)) else (pages, "")
+            tags += [("SP", first), ("EP", last)]
+        tags += [("AN", entry.fields[name]) for name in ("nct_id", "pmid", "pmcid") if name in entry.fields][:1]
+        tags += [(ris, entry.fields[name]) for name, _, ris, _ in FIELDS if ris and name in entry.fields]
+        written += [f"{tag}  - {value}\r\n" for tag, value in tags if value]
+        written.append("ER  - \r\n\r\n")
+    return "".join(written).encode(errors="replace")
 
 
-def _ris(entry: Entry) -> Iterator[tuple[str, str]]:
-    yield from (("TY", TYPES[entry.kind][0]), ("ID", entry.key), ("TI", entry.title))
-    for author in entry.authors:
-        yield "AU", ", ".join(part for part in (author.family, author.given, author.suffix) if part)
-    if entry.date:
-        year, month, day = (*(f"{part:02}" for part in entry.date), "", "")[:3]
-        yield from (("PY", year), ("DA", f"{year}/{month}/{day}/"))
-    if pages := entry.fields.get("pages"):
-        first, last = ends[0] if (ends := _PAGES.findall(pages)) else (pages, "")
-        yield from ((tag, value) for tag, value in (("SP", first), ("EP", last)) if value)
-    if number := next((entry.fields[name] for name in ("nct_id", "pmid", "pmcid") if name in entry.fields), None):
-        yield "AN", number
-    yield from ((ris, entry.fields[name]) for name, _, ris, _ in FIELDS if ris and name in entry.fields)
-
-
-def as_csl_json(report: ResearchReport) -> bytes:
+def as_csl(report: ResearchReport) -> bytes:
     """CSL-JSON 1.0.2."""
-    listed = [_csl(entry) for entry in entries(report)]
+    listed = []
+    for entry in entries(report):
+        people = []
+        for author in entry.authors:
+            person = {name: part for name, part in author._asdict().items() if part}
+            people.append(person if author.given else {"literal": author.family})
+        found: dict[str, Any] = {
+            "id": entry.key,
+            "type": TYPES[entry.kind][1],
+            "title": entry.title,
+            "author": people,
+            "issued": {"date-parts": [list(entry.date)]} if entry.date else None,
+            "number": entry.fields.get("nct_id") if entry.kind == "trial" else None,
+            **{csl: entry.fields[name] for name, _, _, csl in FIELDS if name in entry.fields},
+        }
+        if entry.kind in ("trial", "entry"):
+            found.setdefault("container-title", entry.fields.get("database"))
+        listed.append({name: value for name, value in found.items() if value})
     return f"{json.dumps(listed, ensure_ascii=False, indent=2)}\n".encode(errors="replace")
-
-
-def _csl(entry: Entry) -> dict[str, Any]:
-    people = []
-    for author in entry.authors:
-        suffix = {"suffix": author.suffix} if author.suffix else {}
-        person = {"family": author.family, "given": author.given, **suffix}
-        people.append(person if author.given else {"literal": author.family})
-    found = {
-        "id": entry.key,
-        "type": TYPES[entry.kind][1],
-        "title": entry.title,
-        "author": people,
-        "issued": {"date-parts": [list(entry.date)]} if entry.date else None,
-        "number": entry.fields.get("nct_id") if entry.kind == "trial" else None,
-        **{csl: entry.fields[name] for name, _, _, csl in FIELDS if name in entry.fields},
-    }
-    if entry.kind in ("trial", "entry"):
-        found.setdefault("container-title", entry.fields.get("database"))
-    return {name: value for name, value in found.items() if value}

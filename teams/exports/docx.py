@@ -13,23 +13,8 @@ from docx.oxml import OxmlElement
 from docx.shared import Length, Mm, Pt
 from docx.text.paragraph import Paragraph as WordParagraph
 
-from willowbark.agents.report.forms.blocks import (
-    Block,
-    Cite,
-    Details,
-    Figure,
-    Flow,
-    Items,
-    Pairs,
-    Paragraph,
-    Quote,
-    Section,
-    Stages,
-    Table,
-    Text,
-    flow,
-    spans,
-)
+from willowbark.agents.report.forms import blocks as nodes
+from willowbark.agents.report.forms.blocks import Block, Flow, flow, spans
 from willowbark.agents.report.model import ResearchReport
 
 from . import line
@@ -69,45 +54,45 @@ def as_docx(report: ResearchReport) -> bytes:
 def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
     for block in blocks:
         match block:
-            case Section():
+            case nodes.Section():
                 word.add_heading(line(block.title) + (f" ({line(block.note)})" if block.note else ""), min(level, 9))
                 _write(word, block.blocks, level + 1)
-            case Details():
+            case nodes.Details():
                 word.add_paragraph().add_run(line(block.summary)).bold = True
                 _write(word, block.blocks, level)
-            case Paragraph():
+            case nodes.Paragraph():
                 _add_runs(word.add_paragraph(), block.content)
-            case Items():
+            case nodes.Items():
                 _write_list(word, block)
-            case Pairs():
+            case nodes.Pairs():
                 for name, content in block.pairs:
-                    _add_runs(word.add_paragraph(), (Text(f"{name}: ", "strong"), *content))
-            case Quote():
+                    _add_runs(word.add_paragraph(), (nodes.Text(f"{name}: ", "strong"), *content))
+            case nodes.Quote():
                 _add_runs(word.add_paragraph(style="Quote"), flow(block))
-            case Figure():
+            case nodes.Figure():
                 from willowbark.agents.pictures import plots  # noqa: PLC0415  an extra of its own
 
                 shape = word.add_picture(io.BytesIO(plots.draw(block.plot, "png")), TEXT_WIDTH)
                 shape._inline.docPr.set("descr", line(block.description))
                 word.paragraphs[-1].paragraph_format.keep_with_next = True
                 word.add_paragraph(line(block.caption), style="Caption")
-            case Table():
+            case nodes.Table():
                 _write_table(word, block)
-            case Stages():
+            case nodes.Stages():
                 _write_table(word, block.table)
 
 
-def _write_list(word: WordDocument, block: Items, depth: int = 1) -> None:
+def _write_list(word: WordDocument, block: nodes.Items, depth: int = 1) -> None:
     for number, item in enumerate(block.items, 1):
         style = _LISTS[block.look] + (" 2" if depth > 1 and block.look in ("points", "steps") else "")
         paragraph = word.add_paragraph(f"{number}.\t" if block.look in ("steps", "references") else "", style=style)
-        inner = [node for node in item if isinstance(node, Items) and node.look != "lines"]
+        inner = [node for node in item if isinstance(node, nodes.Items) and node.look != "lines"]
         _add_runs(paragraph, tuple(node for node in item if node not in inner))
         for each in inner:
             _write_list(word, each, depth + 1)
 
 
-def _write_table(word: WordDocument, block: Table) -> None:
+def _write_table(word: WordDocument, block: nodes.Table) -> None:
     word.add_paragraph(line(block.caption), style="Caption").paragraph_format.keep_with_next = True
     if block.is_wide:
         for group in block.groups:
@@ -135,11 +120,11 @@ def _write_table(word: WordDocument, block: Table) -> None:
 
 def _add_runs(paragraph: WordParagraph, content: Flow, size: Length | None = None) -> None:
     for node in spans(content):
-        text = f" {node.text}" if isinstance(node, Cite) else node.text
+        text = f" {node.text}" if isinstance(node, nodes.Cite) else node.text
         spaced = f"{' ' * text[:1].isspace()}{line(text)}{' ' * bool(line(text) and text[-1:].isspace())}"
         run = paragraph.add_run(spaced)
         run.font.size = size
-        if isinstance(node, Text):
+        if isinstance(node, nodes.Text):
             run.bold = node.style in ("strong", "flag", "mark") or None
             run.italic = node.style == "emphasis" or None
             if node.style == "code":

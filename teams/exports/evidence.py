@@ -8,7 +8,6 @@ the workbook every text is written as a text, and stays one when it is edited. h
 import csv
 import io
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 from willowbark.agents.pictures.figures import estimate
 from willowbark.agents.report.content import Pico
@@ -16,9 +15,6 @@ from willowbark.agents.report.forms.links import url_of
 from willowbark.agents.report.model import ResearchReport
 
 from . import line
-
-if TYPE_CHECKING:
-    from xlsxwriter.worksheet import Worksheet
 
 WIDTHS = {
     "drug": 14, "stance": 12, "verdict": 12, "key": 16, "title": 44, "date": 11,
@@ -71,14 +67,17 @@ def as_xlsx(report: ResearchReport) -> bytes:
         last = 0
         for last, row in enumerate(_rows(report), 1):
             for column, value in enumerate(row):
-                _write(sheet, last, column, value, text)
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    sheet.write_number(last, column, value, text)
+                elif said := plain_text(value):
+                    sheet.write_string(last, column, said, text)
         sheet.autofilter(0, 0, last, len(COLUMNS) + len(REVIEWER) - 1)
         choice = {"validate": "list", "source": list(VERDICTS), "ignore_blank": True}
         sheet.data_validation(1, len(COLUMNS), max(last, 1), len(COLUMNS), choice)
         about.set_column(0, 0, 110)
         when = f"Generated {report.generated_at:%Y-%m-%d %H:%M} UTC by Willowbark"
         for place, said in enumerate((report.title, report.research_question, when, report.disclaimer, *_ABOUT)):
-            _write(about, place, 0, said, text)
+            about.write_string(place, 0, plain_text(said), text)
     return file.getvalue()
 
 
@@ -100,14 +99,6 @@ def _rows(report: ResearchReport) -> Iterator[tuple[object, ...]]:
             "url": url_of(row.key, urls.get(row.key, "")),
         }
         yield tuple(values[name] for name in COLUMNS)
-
-
-def _write(sheet: "Worksheet", row: int, column: int, value: object, text: Any) -> None:
-    """Write a number as a number and anything else as a text; nothing for None."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        sheet.write_number(row, column, value, text)
-    elif said := plain_text(value):
-        sheet.write_string(row, column, said, text)
 
 
 def plain_text(value: object) -> str:
