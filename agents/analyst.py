@@ -98,15 +98,13 @@ class Analyst(BaseChatAgent, Generic[M]):
         """Who is asked, in turn until one answers."""
         return [client for client in (self._model_client, self._fallback) if client is not None]
 
-    def _aids(self, run: RunContext, pool: Sequence[Evidence], iteration: int) -> Aids | None:
+    def _aids(self, run: RunContext, pool: Sequence[Evidence]) -> Aids | None:
         """The tool that asks a pool; its records are taken in when it is first used. None where it is not wanted."""
         if not self._include_rag:
             return None
         collected = CollectedEvidence()
 
-        async def before(tool: str, args: BaseModel) -> None:
-            if run.before_tool is not None:
-                await run.before_tool(self.name, iteration, tool, args)
+        async def before(_: str, __: BaseModel) -> None:
             if not len(collected):
                 await asyncio.to_thread(collected.ingest, pool)
 

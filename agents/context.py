@@ -1,4 +1,4 @@
-"""What a run hands to each of its agents before the first turn: the way to the sources, its hooks, its budgets.
+"""What a run hands to each of its agents before the first turn: the way to the sources, its budgets.
 
 And what they share of it, looked up once: the evidence as it is checked before a report is written.
 """
@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from autogen_core import CancellationToken
-from pydantic import BaseModel
 
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead
@@ -31,7 +30,6 @@ from .report.content import ModelCalls, TurnUsage
 TEXTS_PER_CANDIDATE = 2  # full texts, of its strongest open records; every candidate's first comes before any second
 Exhausted = Literal["token_budget_exceeded", "timeout"]
 """The budget of which less than the reserve is left."""
-BeforeTool = Callable[[str, int, str, BaseModel], Awaitable[None]]
 Checked = tuple[list[Evidence], list[Candidate]]
 LookedUp = tuple[Sequence[Evidence], Sequence[Evidence], Sequence[Evidence]]
 """Records as they came back: with their standing, with full texts, preprints with what became of them."""
@@ -43,8 +41,6 @@ class RunContext:
 
     Args:
         transport: the way to the sources; None leaves each tool its own, and nothing is looked up.
-        before_tool: awaited before each call of a tool, with the agent's name, the round, the tool's name and its
-            checked arguments; must not raise. None is not called.
         exhausted: tells the judge of a round which of the run's budgets is used up but for the reserve; None is none.
         account: makes the report's account of tokens and money from what each turn used; None keeps no account.
         calls: tells how the calls of the model went so far; nobody counts by default.
@@ -58,7 +54,6 @@ class RunContext:
         self,
         transport: Transport | None = None,
         *,
-        before_tool: BeforeTool | None = None,
         exhausted: Callable[[int], Exhausted | None] = lambda _: None,
         account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None = None,
         calls: Callable[[], ModelCalls] = ModelCalls,
@@ -70,7 +65,6 @@ class RunContext:
         self.transport = transport
         self.marker = new_marker()
         self.readings = readings or Readings()
-        self.before_tool = before_tool
         self.exhausted = exhausted
         self.account = account
         self.calls = calls

@@ -173,7 +173,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
             UserMessage(content=request.text, source=self.name),
         ]
-        aids = self._aids(run, pool, iteration)
+        aids = self._aids(run, pool)
         answer = await ask(self._clients, messages, JudgeDraft, cancellation_token, request=request, aids=aids)
         notes = [f"{self.name}: {note}" for note in answer.notes]
         draft = answer.given or _UNASSESSED

@@ -196,7 +196,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
         candidates = [candidate for candidate in appraised if candidate not in aside]
         writing = Writing(self.name, self._system_message, question.text, pool, candidates, approval)
-        writing.aids = self._aids(self._run, pool, iteration)
+        writing.aids = self._aids(self._run, pool)
         if not aside or any(candidate.has_verdict for candidate in candidates):
             await writing.run(self._clients, cancellation_token)
         return _Drafted(pool, candidates, aside, writing)

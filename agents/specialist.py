@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Self
 
 from autogen_agentchat import EVENT_LOGGER_NAME
@@ -142,10 +142,9 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         for message in messages:
             if isinstance(message, TextMessage) and message.source == "user":
                 run.asked = parse_question(message.content)
-        before = partial(run.before_tool, self.name, turn.iteration) if run.before_tool else None
         for tool in tools_of(self):
             if isinstance(tool, EvidenceTool) and transport is not None:
-                tool.bind(transport, run.marker, before, run.read_ahead)
+                tool.bind(transport, run.marker, run.read_ahead)
         known_context, known = await self._model_context.save_state(), frozenset(self._was_read)
         deadline = time.monotonic() + self._turn_timeout_s
         try:

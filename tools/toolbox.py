@@ -185,14 +185,12 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
     _transport: Transport | None = None
     _schema: ToolSchema | None = None
     _timeout_s: float = SEARCH_TIMEOUT_S
-    _before: Callable[[str, BaseModel], Awaitable[None]] | None = None
     _after: Callable[[Sequence[Evidence]], None] | None = None
 
     def bind(
         self,
         transport: Transport,
         marker: str,
-        before: Callable[[str, BaseModel], Awaitable[None]] | None = None,
         after: Callable[[Sequence[Evidence]], None] | None = None,
     ) -> None:
         """Hand the tool its run.
@@ -200,11 +198,9 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         Args:
             transport: asks the sources; left open.
             marker: of the blocks of records.
-            before: awaited before each call, with the tool's name and its checked arguments; must not raise. None is
-                not called.
             after: called with the records of each source's reply as they come; must not raise. None is not called.
         """
-        self._transport, self._marker, self._before, self._after = transport, marker, before, after
+        self._transport, self._marker, self._after = transport, marker, after
 
     @abstractmethod
     def _questions(self, args: Args, transport: Transport) -> Questions:
@@ -212,8 +208,6 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
 
     async def run(self, args: Args, cancellation_token: CancellationToken) -> ToolReply:
         """Ask the sources in parallel; failures come back as replies that name them."""
-        if self._before is not None:
-            await self._before(self.name, args)
         if self._transport is not None:
             return await self._ask(args, self._transport)
         async with Transport(endpoints_of_environment()) as transport:
