@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ...errors import UnreadableReply
 from ...evidence import checked_identifier
-from ...http.reply import Reply
+from ...http.reply import dicts
 from ...http.transport import Transport
 from ..card import SourceCard
 from ..publications import date_of
@@ -88,14 +88,12 @@ async def published_version(doi: str, transport: Transport) -> Publication | Non
     if (library := transport.endpoints.library) is not None:
         return library.published_version(number)
     for server in SERVERS:
-        found = await transport.get("biorxiv", f"pubs/{server}/{number}/na/json", read=_read)
+        found = await transport.get(
+            "biorxiv", f"pubs/{server}/{number}/na/json", read=lambda reply: parse_publication(reply.json())
+        )
         if found is not None:
             return found
     return None
-
-
-def _read(reply: Reply) -> Publication | None:
-    return parse_publication(reply.json())
 
 
 def parse_publication(data: Any) -> Publication | None:
@@ -107,20 +105,14 @@ def parse_publication(data: Any) -> Publication | None:
     >>> parse_publication({"messages": [{"status": "no posts found"}], "collection": []}) is None
     True
     """
-    listed = data.get("collection") if isinstance(data, dict) else None
-    messages = data.get("messages") if isinstance(data, dict) else None
-    status = (
-        str(messages[0].get("status"))
-        if isinstance(messages, list) and messages and isinstance(messages[0], dict)
-        else ""
-    )
-    for each in (item for item in listed if isinstance(item, dict)) if isinstance(listed, list) else ():
+    for each in dicts(data, "collection"):
         preprint = checked_identifier("doi", each.get("preprint_doi") or each.get("biorxiv_doi"))
         published = checked_identifier("doi", each.get("published_doi"))
         if preprint and published:
             journal = str(each.get("published_journal") or "").strip()
             date = date_of(str(each.get("published_date") or ""))
             return Publication(preprint, published, journal or None, date)
+    status = next((str(each.get("status")) for each in dicts(data, "messages")), "")
     if status == "ok" or status.startswith("no "):
         return None
     raise UnreadableReply("biorxiv", "answered with neither an article nor a reason")

@@ -8,13 +8,13 @@ serious adverse events, deaths) and `hasResults`; every one of them may be absen
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier, date_parts
 from ...http.reply import at, dicts, text
 from ...records import Trial
-from ...records.parts import Arm, PostedResults
+from ...records.parts import PostedResults
 
 UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's word for "not known"
 
@@ -29,61 +29,53 @@ _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # CommonMark: any ASCII punctuati
 
 def parse_study(study: Any) -> Evidence | None:
     """Read one study of any type; None where it has no registry number."""
-    nct_id = checked_identifier("nct_id", at(study, "protocolSection", "identificationModule", "nctId"))
+    protocol = at(study, "protocolSection")
+    names, status, design = (at(protocol, f"{part}Module") for part in ("identification", "status", "design"))
+    nct_id = checked_identifier("nct_id", at(names, "nctId"))
     if nct_id is None:
         return None
-    protocol = at(study, "protocolSection")
-    names = at(protocol, "identificationModule")
-    title = _text(at(names, "briefTitle")) or _text(at(names, "officialTitle")) or nct_id
-    trial = _trial(nct_id, study, protocol)
-    return Evidence(
-        content="\n".join([title, "", *_sentences(protocol, trial)]),
-        citation=Citation(
-            source="clinicaltrials",
-            title=title,
-            url=f"https://clinicaltrials.gov/study/{nct_id}",
-            date=_record_date(at(protocol, "statusModule")),
-            authors=[trial.sponsor] if trial.sponsor else [],
-        ),
-        record=trial,
-    )
-
-
-def _trial(nct_id: str, study: Any, protocol: Any) -> Trial:
-    status, design = at(protocol, "statusModule"), at(protocol, "designModule")
-    arms, info = at(protocol, "armsInterventionsModule"), at(design, "designInfo")
-    count = at(design, "enrollmentInfo", "count")
-    references = dicts(protocol, "referencesModule", "references")
-    results = parse_results(at(study, "resultsSection"))
-    has_results = at(study, "hasResults")
-    return Trial(
+    title = _at(names, "briefTitle") or _at(names, "officialTitle") or nct_id
+    arms, outcomes = at(protocol, "armsInterventionsModule"), at(protocol, "outcomesModule")
+    info, count = at(design, "designInfo"), at(design, "enrollmentInfo", "count")
+    results, has_results = parse_results(at(study, "resultsSection")), at(study, "hasResults")
+    papers = dicts(protocol, "referencesModule", "references")
+    pmids = [  # background reading is none of them
+        checked_identifier("pmid", each.get("pmid")) for each in papers if each.get("type") in ("RESULT", "DERIVED")
+    ]
+    planned = {"measure": "measure", "time_frame": "timeFrame"}
+    trial = Trial(
         nct_id=nct_id,
-        acronym=_text(at(protocol, "identificationModule", "acronym")),
-        overall_status=_text(at(status, "overallStatus")),
-        why_stopped=_text(at(status, "whyStopped")),
+        acronym=_at(names, "acronym"),
+        overall_status=_at(status, "overallStatus"),
+        why_stopped=_at(status, "whyStopped"),
         phases=_texts(at(design, "phases")),
-        study_type=_text(at(design, "studyType")),
+        study_type=_at(design, "studyType"),
         enrollment=count if isinstance(count, int) and count != UNKNOWN_ENROLLMENT else None,
-        start_date=_text(at(status, "startDateStruct", "date")),
-        completion_date=_text(at(status, "completionDateStruct", "date")),
-        sponsor=_text(at(protocol, "sponsorCollaboratorsModule", "leadSponsor", "name")),
+        start_date=_at(status, "startDateStruct", "date"),
+        completion_date=_at(status, "completionDateStruct", "date"),
+        sponsor=_at(protocol, "sponsorCollaboratorsModule", "leadSponsor", "name"),
         conditions=_texts(at(protocol, "conditionsModule", "conditions")),
         interventions=_pairs(dicts(arms, "interventions"), type="type", name="name"),
-        arms=[_arm(arm) for arm in dicts(arms, "armGroups")],
-        primary_outcomes=_pairs(
-            dicts(protocol, "outcomesModule", "primaryOutcomes"), measure="measure", time_frame="timeFrame"
-        ),
-        secondary_outcomes=_pairs(
-            dicts(protocol, "outcomesModule", "secondaryOutcomes")[:_MAX_PLANNED],
-            measure="measure",
-            time_frame="timeFrame",
-        ),
-        allocation=_text(at(info, "allocation")),
-        intervention_model=_text(at(info, "interventionModel")),
-        masking=_text(at(info, "maskingInfo", "masking")),
-        primary_purpose=_text(at(info, "primaryPurpose")),
+        arms=[
+            _reported(
+                {
+                    "label": _at(arm, "label"),
+                    "type": _at(arm, "type"),
+                    "interventions": [  # without their types (`Drug: X`)
+                        name.partition(": ")[2] or name for name in _texts(arm.get("interventionNames"))
+                    ],
+                }
+            )
+            for arm in dicts(arms, "armGroups")
+        ],
+        primary_outcomes=_pairs(dicts(outcomes, "primaryOutcomes"), **planned),
+        secondary_outcomes=_pairs(dicts(outcomes, "secondaryOutcomes")[:_MAX_PLANNED], **planned),
+        allocation=_at(info, "allocation"),
+        intervention_model=_at(info, "interventionModel"),
+        masking=_at(info, "maskingInfo", "masking"),
+        primary_purpose=_at(info, "primaryPurpose"),
         results=results or None,
-        result_pmids=_result_pmids(references),
+        result_pmids=list(dict.fromkeys(filter(None, pmids))),
         mesh_terms=_texts(
             mesh.get("term")
             for module in ("conditionBrowseModule", "interventionBrowseModule")
@@ -92,32 +84,20 @@ def _trial(nct_id: str, study: Any, protocol: Any) -> Trial:
         has_results=has_results if isinstance(has_results, bool) else True if results else None,
         has_abstract=True,
     )
-
-
-def _arm(arm: Mapping[str, Any]) -> Arm:
-    """An arm with the names of what it is given, without their types (`Drug: X`)."""
-    given = [name.partition(": ")[2] or name for name in _texts(arm.get("interventionNames"))]
-    told: Arm = _reported({"label": _text(arm.get("label")), "type": _text(arm.get("type")), "interventions": given})
-    return told
-
-
-def _result_pmids(references: Iterable[Mapping[str, Any]]) -> list[str]:
-    """PMIDs of papers on the trial's own results; background reading is none of them."""
-    pmids = (
-        checked_identifier("pmid", entry.get("pmid"))
-        for entry in references
-        if entry.get("type") in ("RESULT", "DERIVED")
+    # when the record last changed; else when it was first posted, else when the trial began
+    structs = ("lastUpdatePostDateStruct", "studyFirstPostDateStruct", "startDateStruct")
+    dates = (date for struct in structs if (date := _at(status, struct, "date")) and date_parts(date))
+    return Evidence(
+        content="\n".join([title, "", *_sentences(protocol, trial)]),
+        citation=Citation(
+            source="clinicaltrials",
+            title=title,
+            url=f"https://clinicaltrials.gov/study/{nct_id}",
+            date=next(dates, UNKNOWN_DATE),
+            authors=[trial.sponsor] if trial.sponsor else [],
+        ),
+        record=trial,
     )
-    return list(dict.fromkeys(pmid for pmid in pmids if pmid))
-
-
-def _record_date(status: Any) -> str:
-    """When the record last changed; else when it was first posted, else when the trial began."""
-    for name in ("lastUpdatePostDateStruct", "studyFirstPostDateStruct", "startDateStruct"):
-        date = _text(at(status, name, "date"))
-        if date and date_parts(date):
-            return date
-    return UNKNOWN_DATE
 
 
 def parse_results(section: Any) -> PostedResults:
@@ -133,7 +113,7 @@ def parse_results(section: Any) -> PostedResults:
     groups = dicts(section, "adverseEventsModule", "eventGroups")
     for name, field in (("serious_adverse_events", "serious"), ("deaths", "deaths")):
         found[name] = [
-            {"group": _text(group.get("title")), "affected": affected, "at_risk": group.get(f"{field}NumAtRisk")}
+            {"group": _at(group, "title"), "affected": affected, "at_risk": group.get(f"{field}NumAtRisk")}
             for group in groups
             if (affected := group.get(f"{field}NumAffected")) is not None and group.get(f"{field}NumAtRisk") != 0
         ]
@@ -143,105 +123,100 @@ def parse_results(section: Any) -> PostedResults:
 
 def _outcome(measure: Mapping[str, Any]) -> Any:
     described = {str(group.get("id")): group for group in dicts(measure, "groups")}
-    groups = {key: _text(group.get("title")) for key, group in described.items()}
-    title = _text(measure.get("title"))
+    groups, title = {key: _at(group, "title") for key, group in described.items()}, _at(measure, "title")
     sizes = {
-        str(count.get("groupId")): _text(count.get("value"))
+        str(count.get("groupId")): _at(count, "value")
         for denominator in dicts(measure, "denoms")[:1]
         for count in dicts(denominator, "counts")
     }
+    values = [
+        _reported(
+            {
+                "group": groups.get(str(value.get("groupId"))),
+                "category": ", ".join(filter(None, (_at(row, "title"), _at(category, "title")))),
+                "value": _at(value, "value"),
+                "spread": _at(value, "spread"),
+                "lower": _at(value, "lowerLimit"),
+                "upper": _at(value, "upperLimit"),
+            }
+        )
+        for row in dicts(measure, "classes")
+        for category in dicts(row, "categories")
+        for value in dicts(category, "measurements")
+    ]
     return _reported(
         {
             "title": title,
             "description": _words(measure.get("description")),
-            "time_frame": _text(measure.get("timeFrame")),
-            "unit": _text(measure.get("unitOfMeasure")),
-            "statistic": _text(measure.get("paramType")),
-            "dispersion": _text(measure.get("dispersionType")),
+            "time_frame": _at(measure, "timeFrame"),
+            "unit": _at(measure, "unitOfMeasure"),
+            "statistic": _at(measure, "paramType"),
+            "dispersion": _at(measure, "dispersionType"),
             "groups": [
                 _reported({"name": name, "n": sizes.get(key), "description": _words(described[key].get("description"))})
                 for key, name in groups.items()
             ],
-            "values": list(_values(measure, groups))[:_MAX_VALUES],
+            "values": values[:_MAX_VALUES],
             "analyses": [_analysis(analysis, groups, title) for analysis in dicts(measure, "analyses")][:_MAX_ANALYSES],
         }
     )
 
 
-def _values(measure: Mapping[str, Any], groups: Mapping[str, str | None]) -> Iterator[dict[str, Any]]:
-    for row in dicts(measure, "classes"):
-        for category in dicts(row, "categories"):
-            label = ", ".join(filter(None, (_text(row.get("title")), _text(category.get("title")))))
-            for value in dicts(category, "measurements"):
-                yield _reported(
-                    {
-                        "group": groups.get(str(value.get("groupId"))),
-                        "category": label,
-                        "value": _text(value.get("value")),
-                        "spread": _text(value.get("spread")),
-                        "lower": _text(value.get("lowerLimit")),
-                        "upper": _text(value.get("upperLimit")),
-                    }
-                )
-
-
 def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], outcome: str | None) -> dict[str, Any]:
     """An analysis with the `sentence` that stands for it in the record's text."""
-    found = _reported(
+    compared = [groups.get(str(key)) or str(key) for key in analysis.get("groupIds") or ()]
+    found: dict[str, Any] = _reported(
         {
-            "groups": [groups.get(str(key)) or str(key) for key in analysis.get("groupIds") or ()],
-            "p_value": (_text(analysis.get("pValue")) or "").removeprefix("=").strip(),
-            "method": _text(analysis.get("statisticalMethod")),
-            "effect": _text(analysis.get("paramType")),
-            "effect_value": _text(analysis.get("paramValue")),
-            "ci_percent": _text(analysis.get("ciPctValue")),
-            "ci_lower": _text(analysis.get("ciLowerLimit")),
-            "ci_upper": _text(analysis.get("ciUpperLimit")),
-            "non_inferiority": _text(analysis.get("nonInferiorityType")),
+            "groups": compared,
+            "p_value": (_at(analysis, "pValue") or "").removeprefix("=").strip(),
+            "method": _at(analysis, "statisticalMethod"),
+            "effect": _at(analysis, "paramType"),
+            "effect_value": _at(analysis, "paramValue"),
+            "ci_percent": _at(analysis, "ciPctValue"),
+            "ci_lower": _at(analysis, "ciLowerLimit"),
+            "ci_upper": _at(analysis, "ciUpperLimit"),
+            "non_inferiority": _at(analysis, "nonInferiorityType"),
             "one_sided": True if analysis.get("ciNumSides") == "ONE_SIDED" else None,
             "p_comment": _words(analysis.get("pValueComment")),
             "about": _words(analysis.get("groupDescription")),
         }
     )
-    return {**found, "sentence": f"{outcome or 'Primary outcome'}: {_analysed(found)}."}
+    parts = [" versus ".join(compared)]
+    if "effect_value" in found:
+        parts.append(f"{found.get('effect', 'effect')} {found['effect_value']}")
+    if "ci_lower" in found or "ci_upper" in found:
+        level = f"{found['ci_percent']}% " if "ci_percent" in found else ""
+        parts.append(f"{level}CI {found.get('ci_lower', 'not given')} to {found.get('ci_upper', 'not given')}")
+    if p_value := found.get("p_value"):
+        parts.append(f"p {p_value}" if p_value[0] in "<>≤≥" else f"p = {p_value}")
+    parts.append(found.get("method", ""))
+    return {**found, "sentence": f"{outcome or 'Primary outcome'}: {', '.join(filter(None, parts))}."}
 
 
 def _sentences(protocol: Any, trial: Trial) -> Iterator[str]:
     """What a record says, one thing a line; what is not reported is left out."""
-    parts = {
-        "SUMMARY": _text(at(protocol, "descriptionModule", "briefSummary")),
-        "CONDITIONS": "; ".join(trial.conditions),
-        "DESIGN": _design(trial, at(protocol, "designModule", "enrollmentInfo", "type")),
-        "ARMS": _listed((_joined(arm, "type", "label") for arm in trial.arms), "; "),
-        "INTERVENTIONS": _listed((_joined(each, "type", "name") for each in trial.interventions), "; "),
-        "PRIMARY OUTCOMES": _listed(
-            (_joined(each, "measure", "time_frame", " – ") for each in trial.primary_outcomes), "; "
-        ),
-        "SECONDARY OUTCOMES": _listed((each.get("measure", "") for each in trial.secondary_outcomes), "; "),
-        "STATUS": _spoken(trial.overall_status or ""),
-        "WHY STOPPED": trial.why_stopped,
-    }
-    for label, said in parts.items():
-        if said:
-            yield f"{label}: {said}" + ("" if said.endswith((".", "!", "?")) else ".")
-    yield from _result_sentences(trial.results or {})
-
-
-def _design(trial: Trial, kind: Any) -> str:
-    masking = trial.masking
-    parts = [
-        trial.study_type,
-        trial.allocation,
-        "no masking" if masking == "NONE" else f"{_spoken(masking)} masking" if masking else None,
-        f"purpose {_spoken(purpose)}" if (purpose := trial.primary_purpose) else None,
-        *trial.phases,
-    ]
+    design, kind = [trial.study_type, trial.allocation], at(protocol, "designModule", "enrollmentInfo", "type")
+    if trial.masking:
+        design.append("no masking" if trial.masking == "NONE" else f"{_spoken(trial.masking)} masking")
+    design += [f"purpose {_spoken(trial.primary_purpose)}"] if trial.primary_purpose else []
+    design += trial.phases
     if trial.enrollment is not None:
-        parts.append(f"{trial.enrollment} participants" + (f" ({_spoken(kind)})" if _text(kind) else ""))
-    return ", ".join(_spoken(part) for part in parts if part and part != "NA")
-
-
-def _result_sentences(results: PostedResults) -> Iterator[str]:
+        design.append(f"{trial.enrollment} participants" + (f" ({_spoken(kind)})" if _text(kind) else ""))
+    parts: Mapping[str, Sequence[str | None]] = {
+        "SUMMARY": [_at(protocol, "descriptionModule", "briefSummary")],
+        "CONDITIONS": trial.conditions,
+        "DESIGN": [", ".join(_spoken(part) for part in design if part and part != "NA")],
+        "ARMS": [_joined(arm, "type", "label") for arm in trial.arms],
+        "INTERVENTIONS": [_joined(each, "type", "name") for each in trial.interventions],
+        "PRIMARY OUTCOMES": [_joined(each, "measure", "time_frame", " – ") for each in trial.primary_outcomes],
+        "SECONDARY OUTCOMES": [each.get("measure", "") for each in trial.secondary_outcomes],
+        "STATUS": [_spoken(trial.overall_status or "")],
+        "WHY STOPPED": [trial.why_stopped],
+    }
+    for label, listed in parts.items():
+        if said := "; ".join(filter(None, listed)):
+            yield f"{label}: {said}" + ("" if said.endswith((".", "!", "?")) else ".")
+    results = trial.results or {}
     for outcome in results.get("primary_outcomes", ()):
         yield f"RESULT: {_valued(outcome)}."
         yield from (f"ANALYSIS: {analysis['sentence']}" for analysis in outcome.get("analyses", ()))
@@ -271,29 +246,19 @@ def _counted(groups: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
-def _analysed(analysis: Mapping[str, Any]) -> str:
-    parts = [" versus ".join(analysis.get("groups", ()))]
-    if "effect_value" in analysis:
-        parts.append(f"{analysis.get('effect', 'effect')} {analysis['effect_value']}")
-    if "ci_lower" in analysis or "ci_upper" in analysis:
-        level = f"{analysis['ci_percent']}% " if "ci_percent" in analysis else ""
-        parts.append(f"{level}CI {analysis.get('ci_lower', 'not given')} to {analysis.get('ci_upper', 'not given')}")
-    if p_value := analysis.get("p_value"):
-        parts.append(f"p {p_value}" if p_value[0] in "<>≤≥" else f"p = {p_value}")
-    if method := analysis.get("method"):
-        parts.append(method)
-    return ", ".join(filter(None, parts))
-
-
 def _text(value: Any) -> str | None:
     """A text on one line, without HTML entities and Markdown escapes; None where there is none."""
     return text(_ESCAPED.sub(r"\1", html.unescape(value))) if isinstance(value, str) else text(value)
 
 
+def _at(data: Any, *path: str) -> str | None:
+    """The text at a path."""
+    return _text(at(data, *path))
+
+
 def _words(value: Any) -> str | None:
     """The beginning of a longer text."""
-    text = _text(value)
-    return text[:_MAX_WORDS] if text else None
+    return (_text(value) or "")[:_MAX_WORDS] or None
 
 
 def _texts(values: Any) -> list[str]:
@@ -303,7 +268,7 @@ def _texts(values: Any) -> list[str]:
 
 
 def _pairs(entries: Iterable[Mapping[str, Any]], **names: str) -> list[Any]:
-    found = (_reported({ours: _text(entry.get(theirs)) for ours, theirs in names.items()}) for entry in entries)
+    found = (_reported({ours: _at(entry, theirs) for ours, theirs in names.items()}) for entry in entries)
     return [entry for entry in found if entry]
 
 
@@ -328,7 +293,3 @@ def _joined(entry: Mapping[str, Any], first: str, second: str, between: str = ":
     return between.join(
         _spoken(entry[name]) if name == "type" else entry[name] for name in (first, second) if name in entry
     )
-
-
-def _listed(parts: Iterable[str], between: str) -> str:
-    return between.join(filter(None, parts))

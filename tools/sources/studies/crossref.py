@@ -4,7 +4,7 @@
 work is itself a notice of. https://www.crossref.org/documentation/retrieve-metadata/rest-api/
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from string import punctuation
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from ...errors import SourceRefused, UnreadableReply
 from ...evidence import checked_identifier
-from ...http.reply import Reply
+from ...http.reply import Reply, at, dicts
 from ...http.transport import Transport
 from ..card import SourceCard
 from ..publications import iso_date, leads_elsewhere
@@ -141,18 +141,17 @@ async def _several(dois: Sequence[str], transport: Transport) -> dict[str, Updat
 async def _one(doi: str, transport: Transport) -> dict[str, Updates]:
     if leads_elsewhere(doi):
         return {}
+
+    def read(reply: Reply) -> dict[str, Updates]:
+        if reply.status == 404:  # `Resource not found.`, as plain text
+            return {}
+        work = at(reply.json(), "message")
+        if not isinstance(work, dict) or "DOI" not in work:
+            raise UnreadableReply("crossref", "answered without a work")
+        return {each.doi: each for each in [parse_work(work)] if each}
+
     params = {"mailto": transport.endpoints.email}
-    return await transport.get("crossref", f"works/{quote(doi, safe='/')}", params=params, read=_work, also=(404,))
-
-
-def _work(reply: Reply) -> dict[str, Updates]:
-    if reply.status == 404:  # `Resource not found.`, as plain text
-        return {}
-    data = reply.json()
-    work = data.get("message") if isinstance(data, dict) else None
-    if not isinstance(work, dict) or "DOI" not in work:
-        raise UnreadableReply("crossref", "answered without a work")
-    return {each.doi: each for each in [parse_work(work)] if each}
+    return await transport.get("crossref", f"works/{quote(doi, safe='/')}", params=params, read=read, also=(404,))
 
 
 def parse_works(data: Any) -> dict[str, Updates]:
@@ -165,8 +164,7 @@ def parse_works(data: Any) -> dict[str, Updates]:
     >>> parse_works({"message": {"items": [{"DOI": "10.5555/A", "updated-by": [notice]}]}})["10.5555/a"].retracted
     True
     """
-    message = data.get("message") if isinstance(data, dict) else None
-    items = message.get("items") if isinstance(message, dict) else None
+    items = at(data, "message", "items")
     if not isinstance(items, list):
         raise UnreadableReply("crossref", "answered without a list of works")
     works = {work.doi: work for item in items if isinstance(item, dict) and (work := parse_work(item))}
@@ -180,41 +178,23 @@ def parse_work(work: Mapping[str, Any]) -> Updates | None:
     doi = checked_identifier("doi", work.get("DOI"))
     if doi is None:
         return None
-    notices = list(dict.fromkeys(_notices(work.get("updated-by"))))
+    notices: dict[Notice, None] = {}
+    for each in dicts(work, "updated-by"):
+        if kind := _kind(each):
+            parts = at(each, "updated", "date-parts")
+            first = parts[0] if isinstance(parts, list) and parts else None
+            date = iso_date(*map(str, first[:3])) if isinstance(first, list) and first else None
+            said_by = str(each["source"]) if each.get("source") else None
+            notices[Notice(kind, checked_identifier("doi", each.get("DOI")), date, said_by)] = None
     titles = work.get("title")
-    marked = any(map(_is_marked, titles if isinstance(titles, list) else [titles]))
-    if marked and not any(notice.kind == "retraction" for notice in notices):
-        notices.append(Notice("retraction", said_by="publisher"))
-    targets = (checked_identifier("doi", each.get("DOI")) for each in _dicts(work.get("update-to")) if _kind(each))
+    heads = [str(title).partition(":") for title in (titles if isinstance(titles, list) else [titles])]
+    is_marked = any(colon and head.strip(f"{punctuation} \n\t") in _RETRACTED for head, colon, _ in heads)
+    if is_marked and not any(notice.kind == "retraction" for notice in notices):
+        notices[Notice("retraction", said_by="publisher")] = None
+    targets = (checked_identifier("doi", each.get("DOI")) for each in dicts(work, "update-to") if _kind(each))
     notice_of = tuple(dict.fromkeys(target for target in targets if target and target != doi))
     return Updates(doi, tuple(sorted(notices, key=lambda notice: notice.date or "")), notice_of)
 
 
-def _is_marked(title: object) -> bool:
-    """Whether a title begins with a word of retraction and a colon."""
-    head, colon, _ = str(title).partition(":")
-    return bool(colon) and head.strip(f"{punctuation} \n\t") in _RETRACTED
-
-
-def _notices(listed: Any) -> Iterator[Notice]:
-    for each in _dicts(listed):
-        if kind := _kind(each):
-            said_by = each.get("source")
-            yield Notice(
-                kind, checked_identifier("doi", each.get("DOI")), _date(each), str(said_by) if said_by else None
-            )
-
-
 def _kind(update: Mapping[str, Any]) -> NoticeKind | None:
     return _KINDS.get(str(update.get("type")).strip().lower().replace("-", "_").replace(" ", "_"))
-
-
-def _date(update: Mapping[str, Any]) -> str | None:
-    updated = update.get("updated")
-    parts = updated.get("date-parts") if isinstance(updated, dict) else None
-    first = parts[0] if isinstance(parts, list) and parts else None
-    return iso_date(*map(str, first[:3])) if isinstance(first, list) and first else None
-
-
-def _dicts(found: Any) -> list[dict[str, Any]]:
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

@@ -7,7 +7,7 @@ full or its short form, are told at https://europepmc.org/docs/EBI_Europe_PMC_We
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from ...errors import SourceRefused, SourceUnavailable, UnreadableReply
 from ...evidence import Citation, Evidence, checked_identifier
-from ...http.reply import Reply, at, count, dicts, read_each
+from ...http.reply import Reply, at, count, dicts, read_each, text
 from ...http.transport import Transport
 from ...records import Notice, Publication
 from ...records.parts import NoticeOn
@@ -169,7 +169,12 @@ class EuropePMC(Source):
             "cursorMark": mark or "*",
             "synonym": "true",  # as the website searches; the API's default leaves MeSH synonyms out
         }
-        return await self.transport.get(self.name, "search", params=params, read=partial(_page, first=mark is None))
+        return await self.transport.get(
+            self.name,
+            "search",
+            params=params,
+            read=lambda reply: parse_page(reply.json(), reply.url, first=mark is None),
+        )
 
 
 async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidence]:
@@ -208,30 +213,21 @@ def translated(query: str, *, full_text: bool = False) -> str:
     >>> translated("(migraine OR hemicrania) AND timolol")
     '(TITLE_ABS:(migraine OR hemicrania) OR KW:(migraine OR hemicrania)) AND (TITLE_ABS:timolol OR KW:timolol)'
     """
-    put = partial(_in_fields, full_text=full_text)
-    return " ".join(_PIECE.sub(put, " ".join(query.split())).split())
 
+    def in_fields(piece: re.Match[str]) -> str:
+        term, tag = piece["term"] or piece["alternatives"] or "", (piece["tag"] or "").strip(" []").lower()
+        if piece["own"] or term in _OPERATORS:
+            return piece[0]
+        prefix = _FIELDS.get(tag.partition(":")[0].strip())
+        if prefix == "PUB_YEAR" and (years := years_in(term)):
+            return f"PUB_YEAR:[{years[0]} TO {years[-1]}]"
+        if prefix and prefix != "PUB_YEAR":
+            return f"{prefix}:{term}" if term else ""
+        if full_text or not any(map(str.isalnum, term)):
+            return term
+        return f"(TITLE_ABS:{term} OR KW:{term})"
 
-def _in_fields(piece: re.Match[str], *, full_text: bool) -> str:
-    """A piece of a query with its fields; what names one already stays as it is."""
-    term, tag = piece["term"] or piece["alternatives"] or "", (piece["tag"] or "").strip(" []").lower()
-    if piece["own"] or term in _OPERATORS:
-        return piece[0]
-    prefix = _FIELDS.get(tag.partition(":")[0].strip())
-    if prefix == "PUB_YEAR" and (years := years_in(term)):
-        return f"PUB_YEAR:[{years[0]} TO {years[-1]}]"
-    if prefix and prefix != "PUB_YEAR":
-        return f"{prefix}:{term}" if term else ""
-    if full_text or not any(map(str.isalnum, term)):
-        return term
-    return f"(TITLE_ABS:{term} OR KW:{term})"
-
-
-def _page(reply: Reply, *, first: bool) -> Page:
-    page = parse_page(reply.json(), reply.url)
-    if first and page.total and not page.hits:
-        raise UnreadableReply("europepmc", f"counts {page.total} hits and lists none")
-    return page
+    return " ".join(_PIECE.sub(in_fields, " ".join(query.split())).split())
 
 
 def _listed(kind: str, reply: Reply) -> list[str]:
@@ -245,8 +241,8 @@ def _listed(kind: str, reply: Reply) -> list[str]:
     return list(dict.fromkeys(filter(None, numbers)))
 
 
-def parse_page(data: Any, url: str = "") -> Page:
-    """Read a page of search results (`core`, `lite` or `idlist`); `parse_record` reads its hits.
+def parse_page(data: Any, url: str = "", *, first: bool = False) -> Page:
+    """Read a page of search results (`core`, `lite` or `idlist`), the first or another; `parse_record` reads its hits.
 
     Raises:
         SourceRefused: Europe PMC says that the query is at fault, which it does with status 200.
@@ -266,119 +262,93 @@ def parse_page(data: Any, url: str = "") -> Page:
     total, hits = count(data.get("hitCount")), at(data, "resultList", "result")
     if total is None or (total and not isinstance(hits, list)):
         raise UnreadableReply("europepmc", "answered without a count or a list of hits")
+    if first and total and not hits:
+        raise UnreadableReply("europepmc", f"counts {total} hits and lists none")
     mark = data.get("nextCursorMark")
     return Page(hits if isinstance(hits, list) else [], total, mark if isinstance(mark, str) and mark else None, url)
 
 
 def parse_record(hit: Mapping[str, Any]) -> Evidence:
-    """Read one hit.
+    """Read one hit: what it reports of itself, of its standing (unknown where it gives no types), of other versions.
 
     Raises:
         LookupError: it has no source or no number.
     """
     source, number = str(hit["source"]), str(hit["id"])
-    types = _types(hit)
-    preprint = source == "PPR" or "preprint" in {kind.lower() for kind in types}
+    listed = at(hit, "pubTypeList", "pubType") or hit.get("pubType") or []  # of short records one joined text
+    listed = listed.split(";") if isinstance(listed, str) else listed
+    types = list(dict.fromkeys(kind.strip() for kind in listed if isinstance(kind, str) and kind.strip()))
+    lowered = {kind.lower() for kind in types}
+    is_preprint, is_notice = source == "PPR" or "preprint" in lowered, bool(_NOTICE_TYPES & lowered)
     title = without_markup(hit.get("title") or "") or NO_TITLE
     abstract = without_markup(hit.get("abstractText") or "")
-    return Evidence(
-        content=written(title, abstract, preprint=preprint),
-        citation=Citation(
-            source="preprint" if preprint else "europepmc",
-            title=title,
-            url=f"https://europepmc.org/article/{source}/{number}",
-            date=_date(hit, source),
-            authors=list(_authors(hit)),
-        ),
-        record=_record(
-            hit, types, is_preprint=preprint, nct_ids=trial_numbers(title, abstract), has_abstract=bool(abstract)
-        ),
-    )
+    authors = [
+        str(each.get("fullName") or each.get("collectiveName") or "") for each in dicts(hit, "authorList", "author")
+    ]
+    authors = authors or str(hit.get("authorString") or "").rstrip(".").split(", ")
 
+    first = date_of(str(hit.get("firstPublicationDate") or ""))
+    issued = date_of(str(at(hit, "journalInfo", "dateOfPublication") or ""))
+    if source == "PPR" or issued is None:
+        date = publication_date(first, date_of(str(hit.get("pubYear") or "")))
+    else:  # as PubMed would give it: a printed month has no day
+        date = publication_date(issued, date_of(str(hit.get("electronicPublicationDate") or "")))
 
-def _types(hit: Mapping[str, Any]) -> list[str]:
-    """Publication types: a list in full records, one joined text in short ones."""
-    listed = at(hit, "pubTypeList", "pubType") or hit.get("pubType") or []
-    types = listed.split(";") if isinstance(listed, str) else listed
-    return list(dict.fromkeys(kind.strip() for kind in types if isinstance(kind, str) and kind.strip()))
-
-
-def _record(
-    hit: Mapping[str, Any], types: list[str], *, is_preprint: bool, nct_ids: list[str], has_abstract: bool
-) -> Publication | Notice:
-    """What the hit reports: of itself, of its standing (unknown where it gives no types), of its other versions."""
-    source, number = str(hit["source"]), str(hit["id"])
-    notes = dicts(hit, "commentCorrectionList", "commentCorrection")
-    kinds = {str(note.get("type")).lower() for note in notes}
-    lowered = {kind.lower() for kind in types}
-    told = bool(types or notes)
-    said = [(str(note.get("type")).lower(), name) for note in notes if (name := _named(note))]
-    preprint_of = [name for kind, name in said if kind == "preprint of" and name.startswith("pmid:")]
-    is_notice = bool(_NOTICE_TYPES & lowered)
-    on = [NoticeOn(flag=_NOTICES[kind], name=name) for kind, name in said if kind in _NOTICES]
+    kinds, named = set[str](), list[tuple[str, str]]()
+    for note in dicts(hit, "commentCorrectionList", "commentCorrection"):
+        kind = str(note.get("type")).lower()
+        kinds.add(kind)
+        if note.get("source") == "PPR":
+            named.append((kind, f"ppr:{note.get('id')}"))
+        elif note.get("source") == "MED" and (pmid := checked_identifier("pmid", note.get("id"))):
+            named.append((kind, f"pmid:{pmid}"))
+    is_told = bool(types or kinds)
+    article = next((name for kind, name in named if kind == "preprint of" and name.startswith("pmid:")), None)
     issue = at(hit, "journalInfo") or {"volume": hit.get("journalVolume"), "issue": hit.get("issue")}
-    journal = at(issue, "journal", "title") or hit.get("journalTitle")
-    short = at(issue, "journal", "medlineAbbreviation") or at(issue, "journal", "isoabbreviation")
-    cited = hit.get("citedByCount")
-    headings = dicts(hit, "meshHeadingList", "meshHeading")
-    chemicals = dicts(hit, "chemicalList", "chemical")
-    keywords = at(hit, "keywordList", "keyword")
-    return (Notice if is_notice else Publication)(
+    cited, keywords = hit.get("citedByCount"), at(hit, "keywordList", "keyword")
+    headings = [each.get("descriptorName") for each in dicts(hit, "meshHeadingList", "meshHeading")]
+    chemicals = [each.get("name") for each in dicts(hit, "chemicalList", "chemical")]
+    record = (Notice if is_notice else Publication)(
         pmid=checked_identifier("pmid", hit.get("pmid") or (number if source == "MED" else None)),
         pmcid=checked_identifier("pmcid", hit.get("pmcid") or (number if source == "PMC" else None)),
         doi=checked_identifier("doi", hit.get("doi")),
         ppr_id=number if source == "PPR" else None,
-        journal=_said(journal or at(hit, "bookOrReportDetails", "publisher")),
-        journal_abbreviation=_said(short),
-        volume=_said(at(issue, "volume")),
-        issue=_said(at(issue, "issue")),
+        journal=text(
+            at(issue, "journal", "title") or hit.get("journalTitle") or at(hit, "bookOrReportDetails", "publisher")
+        ),
+        journal_abbreviation=text(
+            at(issue, "journal", "medlineAbbreviation") or at(issue, "journal", "isoabbreviation")
+        ),
+        volume=text(at(issue, "volume")),
+        issue=text(at(issue, "issue")),
         pages=page_range(hit.get("pageInfo")),
-        language=_said(hit.get("language")),
-        license=_said(hit.get("license")),
+        language=text(hit.get("language")),
+        license=text(hit.get("license")),
         is_open_access={"Y": True, "N": False}.get(str(hit.get("isOpenAccess"))),
         cited_by_count=cited if isinstance(cited, int) else None,
         publication_types=types,
         is_preprint=is_preprint,
-        retracted="retracted publication" in lowered or "retraction in" in kinds if told else None,
-        expression_of_concern="expression of concern in" in kinds if told else None,
-        corrected=bool(kinds & _CORRECTED) if told else None,
-        published_version=preprint_of[0].partition(":")[2] if preprint_of else None,
-        updated_in=[name for kind, name in said if kind == "update in"],
-        update_of=[name for kind, name in said if kind in ("preprint in", "update of")],
-        notice_on=on if is_notice else [],
-        mesh_terms=[without_markup(str(each["descriptorName"])) for each in headings if each.get("descriptorName")],
-        chemicals=[without_markup(str(chemical["name"])) for chemical in chemicals if chemical.get("name")],
+        retracted="retracted publication" in lowered or "retraction in" in kinds if is_told else None,
+        expression_of_concern="expression of concern in" in kinds if is_told else None,
+        corrected=bool(kinds & _CORRECTED) if is_told else None,
+        published_version=article.partition(":")[2] if article else None,
+        updated_in=[name for kind, name in named if kind == "update in"],
+        update_of=[name for kind, name in named if kind in ("preprint in", "update of")],
+        notice_on=[NoticeOn(flag=_NOTICES[kind], name=name) for kind, name in named if is_notice and kind in _NOTICES],
+        mesh_terms=[without_markup(str(each)) for each in headings if each],
+        chemicals=[without_markup(str(each)) for each in chemicals if each],
         keywords=[without_markup(str(word)) for word in keywords] if isinstance(keywords, list) else [],
-        nct_ids=nct_ids,
-        has_abstract=has_abstract,
+        nct_ids=trial_numbers(title, abstract),
+        has_abstract=bool(abstract),
     )
-
-
-def _said(value: object) -> str | None:
-    return str(value) if value else None
-
-
-def _named(note: Mapping[str, Any]) -> str | None:
-    """The article that a note is on: `pmid:…`, or `ppr:…` for a preprint."""
-    source, number = note.get("source"), str(note.get("id"))
-    if source == "PPR":
-        return f"ppr:{number}"
-    pmid = checked_identifier("pmid", number) if source == "MED" else None
-    return f"pmid:{pmid}" if pmid else None
-
-
-def _date(hit: Mapping[str, Any], source: str) -> str:
-    """A preprint's first day; an article's date as PubMed would give it (a printed month has no day)."""
-    first = date_of(str(hit.get("firstPublicationDate") or ""))
-    issue = date_of(str(at(hit, "journalInfo", "dateOfPublication") or ""))
-    if source == "PPR" or issue is None:
-        return publication_date(first, date_of(str(hit.get("pubYear") or "")))
-    return publication_date(issue, date_of(str(hit.get("electronicPublicationDate") or "")))
-
-
-def _authors(hit: Mapping[str, Any]) -> Iterator[str]:
-    listed = dicts(hit, "authorList", "author")
-    names = [str(author.get("fullName") or author.get("collectiveName") or "") for author in listed]
-    for name in names or str(hit.get("authorString") or "").rstrip(".").split(", "):
-        if shown := without_markup(name):
-            yield shown
+    return Evidence(
+        content=written(title, abstract, preprint=is_preprint),
+        citation=Citation(
+            source="preprint" if is_preprint else "europepmc",
+            title=title,
+            url=f"https://europepmc.org/article/{source}/{number}",
+            date=date,
+            authors=[name for each in authors if (name := without_markup(each))],
+        ),
+        record=record,
+    )

@@ -83,17 +83,16 @@ class WebSearch(Source):
         papers = [name for name in names if name.startswith(("doi:", "pmcid:"))]
         trials = [ClinicalTrials(self.transport).trial(number) for number in of_kind["nct"][:MOST_TRIALS]]
         asked = [PubMed(self.transport).papers(*of_kind["pmid"])] if of_kind["pmid"] else []
-        replies = await asyncio.gather(*asked, *trials, self._by_numbers(papers), return_exceptions=True)
+        others = [by_numbers(papers, self.transport)] if papers else []
+        replies = await asyncio.gather(*asked, *trials, *others, return_exceptions=True)
         problems = [f"leads could not be followed: {each}" for each in replies if isinstance(each, SearchError)]
         for each in replies:
             if isinstance(each, BaseException) and not isinstance(each, SearchError):
                 raise each
-        records = [record for each in replies if isinstance(each, SourceReply) for record in each.records]
+        given = (each.records if isinstance(each, SourceReply) else each for each in replies)
+        records = [record for found in given if isinstance(found, list) for record in found]
         by_name = {name: record for record in reversed(records) for name in record.identifiers}
         return {name: (by_name.get(name), problems) for name in names}
-
-    async def _by_numbers(self, names: Sequence[str]) -> SourceReply:
-        return self.reply("", await by_numbers(names, self.transport) if names else [])
 
 
 def numbers_in(lead: Lead) -> Iterator[str]:

@@ -53,7 +53,11 @@ async def work(doi: str, transport: Transport) -> Work | None:
         return library.openalex_work(checked)
     params = {"select": "id,doi,ids,is_retracted,cited_by_count"}
     path = f"works/doi:{quote(checked, safe='/')}"
-    return await transport.get("openalex", path, params=params, read=_work, also=(404,))
+
+    def read(reply: Reply) -> Work | None:
+        return None if reply.status == 404 else parse_work(reply.json())
+
+    return await transport.get("openalex", path, params=params, read=read, also=(404,))
 
 
 async def small_question(transport: Transport) -> str:
@@ -64,10 +68,6 @@ async def small_question(transport: Transport) -> str:
     """
     found = await work("10.1016/s0140-6736(97)11096-0", transport)
     return "does not know the work asked about" if found is None else f"retracted: {found.is_retracted}"
-
-
-def _work(reply: Reply) -> Work | None:
-    return None if reply.status == 404 else parse_work(reply.json())
 
 
 def parse_work(data: Any) -> Work:
