@@ -30,18 +30,8 @@ MAX_CHARACTERS = 2_000_000  # a team of ours takes about 20,000
 MAX_DEPTH = 60  # a team of ours takes about 12
 
 _RUN_CODE = frozenset(
-    {
-        "FunctionTool",
-        "PythonCodeExecutionTool",
-        "CodeExecutorAgent",
-        "McpWorkbench",
-        "StdioMcpToolAdapter",
-        "DiskCacheStore",
-        "TextCanvasMemory",
-        "FileSurfer",
-        "MultimodalWebSurfer",
-        "HttpTool",
-    }
+    ("FunctionTool PythonCodeExecutionTool CodeExecutorAgent McpWorkbench StdioMcpToolAdapter DiskCacheStore").split()
+    + "TextCanvasMemory FileSurfer MultimodalWebSurfer HttpTool".split()
 )
 """Classes that run source code or programs, unpickle, or fetch any address or file that a config or a model names."""
 _RISKY_MODULES = tuple(
@@ -92,7 +82,7 @@ def load_component(
     """
     content = _content(source)
     own = [*allowed, *(name.strip() for name in environ.get(VARIABLE, "").split(",") if name.strip())]
-    providers = [_checked_provider(found, own) for found in _components(content)]
+    providers = [_checked_provider(found["provider"], own) for found in _mappings(content) if "provider" in found]
     if not providers or not isinstance(content.get("provider"), str):
         raise UsageError("this is no component: it names no provider")
     _check_addresses(content, environ)
@@ -141,11 +131,6 @@ def _mappings(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
             waiting += [(item, depth + 1) for item in value.values()]
         elif isinstance(value, list):
             waiting += [(item, depth + 1) for item in value]
-
-
-def _components(content: dict[str, Any]) -> Iterator[Any]:
-    """The provider of every component within; whatever could be taken for one counts."""
-    return (found["provider"] for found in _mappings(content) if "provider" in found)
 
 
 def _checked_provider(provider: Any, own: Collection[str]) -> str:

@@ -62,7 +62,7 @@ def kept(ledger: Ledger, run_id: str, *records: Evidence) -> None:
     """A run that found these records, and was stopped."""
     with started(ledger, run_id) as journal:
         if records:
-            journal.turn(findings("literature", reply(*records)), 1)
+            journal.keep_turn(findings("literature", reply(*records)), 1)
 
 
 def invoke(*arguments: str) -> Result:
@@ -100,7 +100,9 @@ async def test_what_a_language_model_read_in_the_run_counts_for_the_runs_conditi
     told = reading("pmid:6", "timolol", effect="worse", passages=[passage], reader="a model")
     with started(ledger, "told") as journal:
         found = findings("literature", reply(said))
-        journal.turn(found.model_copy(update={"content": found.content.model_copy(update={"readings": [told]})}), 1)
+        journal.keep_turn(
+            found.model_copy(update={"content": found.content.model_copy(update={"readings": [told]})}), 1
+        )
 
     [own] = (await ask_within("Does timolol work?", "told", ledger)).drugs
     [other] = (await ask_within("Does timolol work in glaucoma?", "told", ledger)).drugs

@@ -1,7 +1,6 @@
 """Asking the evidence of an earlier run: passages from its ledger, and what its readings amount to. No network."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -14,8 +13,8 @@ from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.harms import harms, warnings
 from willowbark.tools.collected import CollectedEvidence, Passage
 from willowbark.tools.errors import UsageError
-from willowbark.tools.evidence import Evidence, merge
-from willowbark.tools.questions import Question, parse_question, validate_question
+from willowbark.tools.evidence import merge
+from willowbark.tools.questions import parse_question, validate_question
 from willowbark.tools.wording import capital, counted
 
 from ..ledger import Ledger
@@ -135,60 +134,40 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
     pool = merge(record for one in found for record in one.records)
     if not pool:
         raise UsageError(f"run {run_id} holds no records: it was stopped before any came, or no source had one")
-    pool = _checked(pool, ledger.report(run_id) or {})
+    retracted = {row["key"] for row in (ledger.report(run_id) or {}).get("evidence_table", []) if row.get("retracted")}
+    pool = [record.noting(retracted=True) if record.key in retracted else record for record in pool]
     with CollectedEvidence(max_records=len(pool)) as collected:
         await asyncio.to_thread(collected.ingest, pool)
         best = await collected.passages(asked, most)
-    meant, readings = _meant(parse_question(asked), parse_question(run.question), found)
-    of_harm = meant.kind in _OF_HARM
+
+    # The run's condition holds where none is named; what a model read, it read for the run's condition.
+    meant, of_run = parse_question(asked), parse_question(run.question)
+    is_own = meant.conditions in ((), of_run.conditions)
+    meant = replace(meant, conditions=meant.conditions or of_run.conditions)
+    if meant.intent == "unknown" and is_own:
+        meant = replace(meant, intent=of_run.intent)
+    readings = Readings(given=(reading for one in found for reading in one.readings if is_own))
+
+    drugs, harmful = list[DrugRead](), list[Quoted]()
+    if meant.kind in _OF_HARM:
+        labels = (Quoted(key=e.key, drug=e.drug, says=e.heading, sentence=e.sentence) for e in warnings(pool, meant))
+        said = sorted(harms(pool, meant, readings), key=lambda each: each.stance == "undecided")
+        records = (Quoted(key=e.key, drug=e.drug, says=e.stance, sentence=e.sentence) for e in said if e.sentence)
+        harmful = [*islice(labels, MAX_HARMS), *islice(records, MAX_HARMS)]
+    elif meant.drugs and meant.conditions:
+        candidates = {each.drug: each for each in appraise_candidates(meant, pool, readings)}
+        drugs = [_drug(drug, candidates.get(drug), condition_of(meant)) for drug in meant.drugs[:MAX_DRUGS]]
     return AnswerWithin(
         question=" ".join(asked.split()),
         run_id=run_id,
         run_question=" ".join(run.question.split()),
         records=len(pool),
-        drugs=[] if of_harm else _read(meant, pool, readings),
-        harms=_harms(meant, pool, readings) if of_harm else [],
+        drugs=drugs,
+        harms=harmful,
         passages=best.passages,
         matching=best.matching,
         truncated=best.truncated,
     )
-
-
-def _checked(pool: Sequence[Evidence], report: dict[str, object]) -> list[Evidence]:
-    """The records with what the run found out before its report: which of them are retracted."""
-    rows = report.get("evidence_table")
-    told = (
-        {row["key"] for row in rows if isinstance(row, dict) and row.get("retracted")} if isinstance(rows, list) else ()
-    )
-    return [record.noting(retracted=True) if record.key in told else record for record in pool]
-
-
-def _meant(asked: Question, run: Question, found: Iterable[Findings]) -> tuple[Question, Readings]:
-    """What is asked, in the run's condition where none is named; and what a model read, which it did for the run's."""
-    is_own = not asked.conditions or asked.conditions == run.conditions
-    meant = replace(asked, conditions=asked.conditions or run.conditions)
-    if meant.intent == "unknown" and is_own:
-        meant = replace(meant, intent=run.intent)
-    return meant, Readings(given=(reading for one in found for reading in one.readings if is_own))
-
-
-def _read(asked: Question, pool: Sequence[Evidence], readings: Readings) -> list[DrugRead]:
-    """What was read of the drugs that a question names."""
-    if not (asked.drugs and asked.conditions):
-        return []
-    candidates = {each.drug: each for each in appraise_candidates(asked, pool, readings)}
-    return [_drug(drug, candidates.get(drug), condition_of(asked)) for drug in asked.drugs[:MAX_DRUGS]]
-
-
-def _harms(asked: Question, pool: Sequence[Evidence], readings: Readings) -> list[Quoted]:
-    """What labels and records say of the harm or the people asked about; labels first."""
-    labelled = (Quoted(key=e.key, drug=e.drug, says=e.heading, sentence=e.sentence) for e in warnings(pool, asked))
-    told = (
-        Quoted(key=each.key, drug=each.drug, says=each.stance, sentence=each.sentence)
-        for each in sorted(harms(pool, asked, readings), key=lambda each: each.stance == "undecided")
-        if each.sentence
-    )
-    return [*islice(labelled, MAX_HARMS), *islice(told, MAX_HARMS)]
 
 
 def _drug(drug: str, candidate: Candidate | None, condition: str) -> DrugRead:

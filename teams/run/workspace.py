@@ -91,11 +91,7 @@ class RunFolder:
         Raises:
             UsageError: not an id (a path, say), no such run, or a folder that cannot be read.
         """
-        if not RUN_ID.fullmatch(run_id):
-            raise UsageError(
-                f"{run_id!r} is no run id: those are up to 64 of a-z, 0-9, - and _; see the names in {root}"
-            )
-        path = root / run_id
+        path = root / _check_id(run_id)
         if path.is_symlink() or not path.is_dir():
             raise UsageError(f"{root}: there is no run {run_id!r}; see the names in that folder")
         try:
@@ -111,9 +107,7 @@ class RunFolder:
         Raises:
             UsageError: not an id, or nothing can be made or written there.
         """
-        if not RUN_ID.fullmatch(run_id):
-            raise UsageError(f"{run_id!r} is no run id: those are up to 64 of a-z, 0-9, - and _")
-        path = root / run_id
+        path = root / _check_id(run_id)
         try:
             path.mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as error:
@@ -162,6 +156,12 @@ class RunFolder:
         except OSError:
             return False
         return True
+
+
+def _check_id(run_id: str) -> str:
+    if not RUN_ID.fullmatch(run_id):
+        raise UsageError(f"{run_id!r} is no run id: those are up to 64 of a-z, 0-9, - and _")
+    return run_id
 
 
 def _unusable(path: Path, error: Exception, verb: str) -> UsageError:
