@@ -138,9 +138,19 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
         yield Response(chat_message=message)
 
     async def _decide(self, request: ApprovalRequest, request_id: str, token: CancellationToken) -> Approval:
+        async def ask_person(request: ApprovalRequest) -> ApprovalAnswer:
+            prompt = "\n".join([*request.lines, request.prompt])
+            for _ in range(MAX_ATTEMPTS):
+                typed = await typed_by(self, prompt, token)
+                try:
+                    return request.read(typed)
+                except ValueError as error:
+                    prompt = f"{error}. {request.prompt}"
+            raise NobodyToAsk(f"no answer of {MAX_ATTEMPTS} could be understood")
+
         try:
             with self._run.waiting(), UserProxyAgent.InputRequestContext.populate_context(request_id):
-                asking = asyncio.ensure_future(self._ask(request, token))
+                asking = asyncio.ensure_future((self._approve or ask_person)(request))
                 token.link_future(asking)
                 answer = await asyncio.wait_for(asking, self.timeout_s)
         except TimeoutError:
@@ -155,18 +165,6 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
         else:
             return Approval.by(self._decided_by, self.via, request.candidates, answer)
         return Approval.by_default(self.default, because, request.candidates, self.via)
-
-    async def _ask(self, request: ApprovalRequest, token: CancellationToken) -> ApprovalAnswer:
-        if self._approve is not None:
-            return await self._approve(request)
-        prompt = "\n".join([*request.lines, request.prompt])
-        for _ in range(MAX_ATTEMPTS):
-            typed = await typed_by(self, prompt, token)
-            try:
-                return request.read(typed)
-            except ValueError as error:
-                prompt = f"{error}. {request.prompt}"
-        raise NobodyToAsk(f"no answer of {MAX_ATTEMPTS} could be understood")
 
     async def on_reset(self, cancellation_token: CancellationToken | None = None) -> None:
         """Forget everything."""

@@ -92,7 +92,6 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
     """
 
     component_config_schema = JudgeAgentConfig
-    component_provider_override = "willowbark.agents.judge.JudgeAgent"
 
     def __init__(
         self,

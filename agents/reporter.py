@@ -78,7 +78,6 @@ class ReportWritten(TerminationCondition, Component[ReportWrittenConfig]):
     """Ends a team's run with the report: a report agent that asks for a verdict ends nothing."""
 
     component_config_schema = ReportWrittenConfig
-    component_provider_override = "willowbark.agents.reporter.ReportWritten"
 
     def __init__(self) -> None:
         self._is_written = False
@@ -125,7 +124,6 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
     """
 
     component_config_schema = ReportAgentConfig
-    component_provider_override = "willowbark.agents.reporter.ReportAgent"
 
     def __init__(
         self,

@@ -173,14 +173,9 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def _block(lines: Sequence[Mapping[str, Any]], marker: str) -> str:
-    body = "".join(f"{_line(line)}\n" for line in lines)
+    body = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+    body = body.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")  # to some readers these end a line
     return f"<records {marker}>\n{body}</records {marker}>"
-
-
-def _line(value: Any) -> str:
-    """JSON on one line, also for readers to whom U+2028 and U+2029 end a line."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _clean(value: Any) -> Any:

@@ -320,7 +320,6 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
     """
 
     component_config_schema = SourceToolConfig
-    component_provider_override = "willowbark.tools.toolbox.SourceTool"
 
     def __init__(self, source: str, max_results: int = 50, timeout_s: float = SEARCH_TIMEOUT_S) -> None:
         self._source = source_class(source)
@@ -385,7 +384,6 @@ class LookupTool(EvidenceTool[Args], Component[LookupConfig]):
 class GetPaper(LookupTool[PaperArgs]):
     """Give one publication of PubMed."""
 
-    component_provider_override = "willowbark.tools.toolbox.GetPaper"
     NAME = "get_paper"
     DESCRIPTION = "One publication of PubMed by its PMID, with its abstract."
     ARGS = PaperArgs
@@ -397,7 +395,6 @@ class GetPaper(LookupTool[PaperArgs]):
 class GetCitations(LookupTool[CitationsArgs]):
     """Give what cites a publication of PubMed, and what it cites."""
 
-    component_provider_override = "willowbark.tools.toolbox.GetCitations"
     NAME = "get_citations"
     DESCRIPTION = "What cites a publication of PubMed, and what it cites."
     ARGS = CitationsArgs
@@ -417,7 +414,6 @@ class GetCitations(LookupTool[CitationsArgs]):
 class GetTrial(LookupTool[TrialArgs]):
     """Give one trial of ClinicalTrials.gov."""
 
-    component_provider_override = "willowbark.tools.toolbox.GetTrial"
     NAME = "get_trial"
     DESCRIPTION = "One registered trial by its NCT number, with its posted results."
     ARGS = TrialArgs
@@ -429,7 +425,6 @@ class GetTrial(LookupTool[TrialArgs]):
 class GetMechanisms(LookupTool[DrugArgs]):
     """Give what databases know of drugs, of the proteins that these act on, and of the pathways of those."""
 
-    component_provider_override = "willowbark.tools.toolbox.GetMechanisms"
     NAME = "get_mechanisms"
     DESCRIPTION = (
         "Mechanisms of action, targets, pathways of the targets and indications of drugs, by their generic names."

@@ -69,7 +69,6 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
 
     component_type = "model"
     component_config_schema = BaselineConfig
-    component_provider_override = "willowbark.agents.baseline.client.BaselineChatCompletionClient"
     display_name = "baseline analyst (rules, no language model)"
     reads_requests = True
 
