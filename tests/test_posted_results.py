@@ -6,8 +6,7 @@ from posted_study import analysis, outcome, trial
 from recorded import recorded
 
 from willowbark.agents.report.content import PostedResult
-from willowbark.agents.report.findings import posted_lines
-from willowbark.agents.report.tables import posted_results, trial_table
+from willowbark.agents.report.tables import trial_table
 from willowbark.teams.exports.html import as_html
 from willowbark.tools.appraisal import SeriousEvents
 from willowbark.tools.appraisal.candidates import appraise_candidates
@@ -39,21 +38,6 @@ def test_a_trials_row_holds_what_it_posted_on_each_drug() -> None:
         SeriousEvents(group="Topiramate", affected=4, at_risk=120),
         SeriousEvents(group="Placebo", affected=3, at_risk=118),
     ]
-
-
-def test_the_lines_below_a_trial_quote_the_analysis_and_claim_no_cause() -> None:
-    result, events = posted_lines(posted_results(CANDIDATES, TRIAL.key))
-
-    assert "topiramate: supports, significantly better than placebo" in result
-    assert "95% CI -1.6 to -0.4, p = 0.003" in result
-    assert events.endswith("do not show that the drug caused them): Topiramate 4 of 120; Placebo 3 of 118")
-
-
-def test_many_groups_are_cut_in_a_line_and_a_size_that_is_not_reported_is_said() -> None:
-    events = [SeriousEvents(group=f"Dose {n}", affected=n) for n in range(12)]
-    told = list(posted_lines([PostedResult(drug="a", direction="unclear", reason="why", serious_events=events)]))[-1]
-
-    assert told.endswith("; Dose 7 7 of ?; …")
 
 
 def test_the_page_shows_posted_results_and_their_text_is_escaped() -> None:

@@ -1,6 +1,6 @@
 """The report's findings in sentences: what the records say, how drugs act, the argument from mechanism; the methods."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from willowbark.tools.appraisal import Direction
@@ -14,17 +14,16 @@ from willowbark.tools.registry import title_of
 from willowbark.tools.wording import as_spelt, counted, listed, short
 
 from ..asking import PROMPTS_VERSION
-from .content import CURATED, EVENTS_NOTE, NOT_REPORTED, PUBLISHED, PostedResult, ReportSection, TrialRow
-from .forms.blocks import flow, points, table
+from .content import CURATED, NOT_REPORTED, PUBLISHED, ReportSection, TrialRow
+from .forms.blocks import flow, table
 from .material import Material, References, designs_in_words
-from .texts import write_blocks, write_flow, write_line
+from .texts import write_blocks, write_flow
 
 MAX_TRIALS = 5  # in sentences; the report's table has all
 MAX_CITED = 4  # records behind one drug or step that are cited
 MAX_OTHERS = 20  # names of drugs without a place among the candidates
 MAX_PATHWAYS = 3
 MAX_TARGETS = 6  # gene symbols in a line; receptor families have dozens
-MAX_GROUPS = 8  # groups with serious adverse events in a sentence; the trial's row has all
 MAX_INVOLVED = 10  # targets and processes of the condition
 LONGEST_QUOTE = 320  # characters of a quoted sentence
 _KINDS = {
@@ -48,7 +47,7 @@ _OUTCOMES: Mapping[Kind, str] = {
 
 def clinical_section(material: Material, trials: Sequence[TrialRow], references: References) -> ReportSection:
     """What supports and contradicts each candidate, by design; the passages themselves stand with the candidates."""
-    data: dict[str, Any] = {"trials": list(map(_trial, trials[:MAX_TRIALS])), "total_trials": len(trials)}
+    data: dict[str, Any] = {"trials": trials[:MAX_TRIALS], "total_trials": len(trials)}
     if not material.asked.asks_what_helps:
         blocks = write_blocks("findings", "not_asked", references.cite, **data)
         return ReportSection.of("Clinical findings", blocks, references.keys)
@@ -73,34 +72,6 @@ def _verdict(candidate: Candidate, material: Material) -> dict[str, Any]:
     if quoted := [claim.evidence_key for claim in claims if claim.evidence_key not in decided]:
         parts.append({"side": "quoted", "records": quoted})
     return {"drug": candidate.drug, "certainty": found.certainty.level.said, "parts": parts}
-
-
-def _trial(trial: TrialRow) -> dict[str, Any]:
-    enrolled = f"enrolment {NOT_REPORTED}" if trial.enrollment is None else counted(trial.enrollment, "participant")
-    below = list(posted_lines(trial.posted))
-    return {
-        "name": f"{trial.nct_id}: {trial.title}",
-        "facts": [
-            trial.status_words if trial.status else f"status {NOT_REPORTED}",
-            trial.phase_words,
-            enrolled,
-            "results posted" if trial.has_results else "no results posted",
-            *([f"stopped: {trial.why_stopped}"] if trial.why_stopped else []),
-        ],
-        "key": trial.key,
-        "posted": (points(below),) if below else (),
-    }
-
-
-def posted_lines(results: Sequence[PostedResult]) -> Iterator[str]:
-    """Posted results of one trial, a sentence a drug, and serious adverse events."""
-    for result in results:
-        fields = result.model_dump(include={"drug", "direction", "reason", "sentence"})
-        yield write_line("findings", "posted_result", **fields)
-    if results and (events := results[0].serious_events):
-        groups = [f"{e.group} {e.affected} of {'?' if e.at_risk is None else e.at_risk}" for e in events[:MAX_GROUPS]]
-        more = len(events) > MAX_GROUPS
-        yield write_line("findings", "serious_events", note=EVENTS_NOTE, groups=groups, more=more)
 
 
 def _further_drugs(material: Material) -> dict[str, Any]:
@@ -149,7 +120,7 @@ def mechanistic_section(material: Material, references: References) -> ReportSec
 
 
 def mechanism_of(candidate: Candidate) -> str:
-    """MechanismFindings of action and targets in a line; empty where none is known."""
+    """Mechanisms of action and targets in a line; empty where none is known."""
     targets = ", ".join(candidate.targets[:MAX_TARGETS])
     how = "; ".join(candidate.mechanisms)
     return f"{how}{f' (targets {targets})' if targets else ''}" if how else ""

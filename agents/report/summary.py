@@ -204,11 +204,9 @@ def _best_support(material: Material) -> str:
 
 
 def _contradicting(material: Material, candidates: Sequence[DrugCandidate]) -> str:
-    if any(c.evidence_quality == "refuted" for c in candidates) and not any(
-        c.contradicting_citations and c.evidence_quality != "refuted" for c in candidates
-    ):
-        return ""
     opposed = [c for c in candidates if c.contradicting_citations and c.evidence_quality != "refuted"]
+    if not opposed and any(c.evidence_quality == "refuted" for c in candidates):
+        return ""
     names = listed([f"{short(c.name)} ({len(c.contradicting_citations)})" for c in opposed])
     shown = {c.name for c in candidates}
     sides = [c.appraisal.leaning.values() for c in material.candidates if c.drug in shown]

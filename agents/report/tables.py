@@ -202,7 +202,19 @@ def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]
                 why_stopped=data.why_stopped,
                 why_stopped_kind=kinds[key],
                 has_results=bool(data.has_results),
-                posted=posted_results(candidates, key),
+                posted=[
+                    PostedResult(
+                        drug=candidate.drug,
+                        direction=record.item.direction.value,
+                        reason=record.posted.reason,
+                        outcome=record.posted.outcome,
+                        sentence=record.posted.sentence,
+                        serious_events=record.posted.serious_events,
+                    )
+                    for candidate in candidates
+                    for record in candidate.records
+                    if record.key == key and record.posted
+                ],
             )
         )
     return rows
@@ -241,23 +253,6 @@ def filters_sent(source: str, url: str) -> dict[str, str] | None:
     if not sent and not takes_names(source):
         return None
     return {name: value for name, value in sent if name in _FILTERS}
-
-
-def posted_results(candidates: Sequence[Candidate], key: str) -> list[PostedResult]:
-    """What a trial's posted results say of each drug that it names; empty where none are posted."""
-    return [
-        PostedResult(
-            drug=candidate.drug,
-            direction=record.item.direction.value,
-            reason=record.posted.reason,
-            outcome=record.posted.outcome,
-            sentence=record.posted.sentence,
-            serious_events=record.posted.serious_events,
-        )
-        for candidate in candidates
-        for record in [each for each in candidate.records if each.key == key][:1]
-        if record.posted
-    ]
 
 
 def flow(material: Material) -> Flow:
