@@ -71,7 +71,7 @@ _FIGURES = re.compile(
     r"\bp(?:[-\s]?values?)?\s*(?:<=|>=|=|<|>|≤|≥)\s*0?\.\d+"
     rf"|(?:9[059]{_SHARE}\s*)?\b(?:CI|confidence intervals?)\b[\s:,=(\[]*-?\d+(?:\.\d+)?\s*%?\s*(?:-|to|,)\s*"
     r"-?\d+(?:\.\d+)?|-?\d+(?:\.\d+)?\s*(?:±|\+/-)\s*\d+(?:\.\d+)?"
-    r"|(?<![A-Z]-)\b\d+\s*/\s*\d+\b(?!\.\d|\s*m[gm])|\b\d+ of (?:the )?\d+\b"
+    r"|(?<![A-Z]-)\b\d+\s*/\s*\d+\b(?!\.\d|\s*m[gm])|(?<![\d.,/])\b\d+(?:,\d{3})* of (?:the )?\d+(?:,\d{3})*\b(?!\.\d)"
     rf"|-?\d+(?:\.\d+)?(?:{_SHARE})?\s*(?:vs\.?|versus|compared (?:with|to))\s*-?\d+(?:\.\d+)?(?:{_SHARE})?"
     rf"|(?:\b\d+(?:\.\d+)?\s*-\s*|-)?\b\d+(?:\.\d+)?{_SHARE}(?!\s*(?:CI|confidence))"
     r"|\b\d+(?:\.\d+)?-fold\b",
