@@ -67,39 +67,32 @@ class ToRead:
         sentences = self.page.sentences
         title = [at for at, each in enumerate(sentences) if each.headed == "title"]
         body = [at for at, each in enumerate(sentences) if each.headed != "title"]
-        told = self._telling(body)
+
+        def weight(at: int) -> tuple[int, int]:
+            """Results and conclusions first, then aim and method."""
+            sentence = sentences[at].quote
+            figures = tells_figures(sentence)
+            of_zone = {"R": 4 + 2 * figures, "C": 5, "A": 1, "B": 0}.get(self.page.zones[at], 1)
+            return -(of_zone + bool(_DESIGN.search(sentence)) + figures), at
+
+        room, told = SHOWN_CHARACTERS, set[int]()
+        for at in sorted(body, key=weight):
+            if len(sentences[at].quote) <= room:
+                told.add(at)
+                room -= len(sentences[at].quote) + 1
         text = "".join(
-            ("" if not at or at - 1 in told or at == body[0] else GAP.lstrip()) + self._written(at) + " " for at in told
+            ("" if not at or at - 1 in told or at == body[0] else GAP.lstrip()) + sentences[at].quote + " "
+            for at in sorted(told)
         )
+        shown = [sentences[at] for at in (*title, *told)]
+        seen = {name for name, start, _ in self.page.drugs if any(each.start <= start < each.end for each in shown)}
         return {
             "key": self.record.key,
-            "title": " ".join(map(self._written, title)),
+            "title": " ".join(sentences[at].quote for at in title),
             "text": text.strip(),
-            "drugs": self._asked_about([*title, *told]),
+            # of the drugs those that the shown sentences name; where they name none, those of the whole record
+            "drugs": [drug for drug in self.drugs if drug in seen or seen.isdisjoint(self.drugs)][:MAX_DRUGS],
         }
-
-    def _telling(self, body: Sequence[int]) -> list[int]:
-        """Results and conclusions first, then aim and method, as far as there is room; in the record's order."""
-        room, kept = SHOWN_CHARACTERS, list[int]()
-        for at in sorted(body, key=lambda at: (-_weight(self.page.zones[at], self._written(at)), at)):
-            if len(self._written(at)) <= room:
-                kept.append(at)
-                room -= len(self._written(at)) + 1
-        return sorted(kept)
-
-    def _asked_about(self, shown: Sequence[int]) -> list[str]:
-        """The drugs that the shown sentences name; where they name none, those of the whole record."""
-        spans = [self.page.sentences[at] for at in shown]
-        seen = {name for name, start, _ in self.page.drugs if any(each.start <= start < each.end for each in spans)}
-        return [drug for drug in self.drugs if drug in seen or seen.isdisjoint(self.drugs)][:MAX_DRUGS]
-
-    def _written(self, at: int) -> str:
-        return self.page.sentences[at].quote
-
-
-def _weight(zone: str, sentence: str) -> int:
-    figures = tells_figures(sentence)
-    return {"R": 4 + 2 * figures, "C": 5, "A": 1, "B": 0}.get(zone, 1) + bool(_DESIGN.search(sentence)) + figures
 
 
 @dataclass

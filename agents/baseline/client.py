@@ -185,16 +185,11 @@ def answer_of(
             return summed_up([reply for each in results for reply in replies_in(each)])
     if tools:
         return tool_calls(messages, tools) or "There is nothing to search for with these tools."
-    return _speaker(messages)
-
-
-def _speaker(messages: Sequence[LLMMessage]) -> str:
-    """Name a speaker where AutoGen offers some: the first of them whose latest turn lies furthest back."""
     prompt = _text_of(messages[-1]) if messages else ""
     found = _PARTICIPANTS.findall(prompt)
     if not found:
         return "The baseline analyst answers research requests; this is none."
-    offered: list[str] = ast.literal_eval(found[-1])
+    offered: list[str] = ast.literal_eval(found[-1])  # of those the first whose latest turn lies furthest back speaks
     return min(offered, key=lambda name: prompt.rfind(f"\n{name}: "))
 
 
