@@ -8,8 +8,6 @@ import logging
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from autogen_agentchat import TRACE_LOGGER_NAME
@@ -43,18 +41,6 @@ __all__ = [
 ]
 
 
-@dataclass
-class Kept:
-    """Tokens of a prompt that its provider charges at prices of their own."""
-
-    read: int = 0
-    """Which it had kept from an earlier prompt."""
-    written: int = 0
-    """Which it keeps from now on, where that has a price."""
-
-
-KEPT: ContextVar[Kept | None] = ContextVar("KEPT", default=None)
-"""Filled in by the call of a patched client; AutoGen's count of tokens has no room for it."""
 REFUSED = "The model refused: "
 """Begins what a model says that answers nothing."""
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
@@ -230,9 +216,9 @@ def patch_provider_client(client: ChatCompletionClient) -> ChatCompletionClient:
     """Add to a provider's client what AutoGen's leaves out; other clients are left as they are.
 
     Anthropic caches only what is marked of a prompt, and counts what it read from the cache apart from the rest:
-    AutoGen marks nothing and counts the rest alone. Here system prompts are marked, and all tokens counted; what came
-    from a cache is noted in `KEPT`, for its price, from OpenAI not where answers are streamed. Both tell of refusals
-    beside an answer's text, which is all that AutoGen takes: here they become the text, after `REFUSED`.
+    AutoGen marks nothing and counts the rest alone. Here system prompts are marked, and all tokens counted. Anthropic
+    and OpenAI tell of refusals beside an answer's text, which is all that AutoGen takes: here they become the text,
+    after `REFUSED`.
     https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
     """
     if type(client).__module__.startswith("autogen_ext.models.anthropic"):
@@ -247,8 +233,6 @@ def patch_provider_client(client: ChatCompletionClient) -> ChatCompletionClient:
 def _of_openai(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def patched(**asked: Any) -> Any:
         said = await create(**asked)
-        details = getattr(getattr(said, "usage", None), "prompt_tokens_details", None)
-        _note_kept(getattr(details, "cached_tokens", None), 0)
         for choice in getattr(said, "choices", None) or ():
             if words := getattr(getattr(choice, "message", None), "refusal", None):
                 choice.message.content = REFUSED + words
@@ -260,7 +244,6 @@ def _of_openai(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
 def _of_anthropic(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     def count(message: Any) -> None:
         read, written = message.usage.cache_read_input_tokens, message.usage.cache_creation_input_tokens
-        _note_kept(read, written)
         message.usage.input_tokens += (read or 0) + (written or 0)
 
     async def counted(pieces: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
@@ -283,11 +266,6 @@ def _of_anthropic(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaita
         return said
 
     return patched
-
-
-def _note_kept(read: int | None, written: int | None) -> None:
-    if (kept := KEPT.get()) is not None:
-        kept.read, kept.written = kept.read + (read or 0), kept.written + (written or 0)
 
 
 async def close_connections(client: ChatCompletionClient) -> None:

@@ -157,10 +157,6 @@ class Price(_Section):
 
     input: Number = Field(ge=0)
     output: Number = Field(ge=0)
-    cached: Number | None = Field(default=None, ge=0)
-    """Of a prompt, what the provider had kept; None prices it as the rest."""
-    kept: Number | None = Field(default=None, ge=0)
-    """What it keeps from now on; None likewise."""
 
 
 class RoleSettings(_Section):

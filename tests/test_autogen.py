@@ -14,9 +14,7 @@ from builders import QUESTION, asked, scripted
 
 from willowbark.agents import autogen
 from willowbark.agents.autogen import (
-    KEPT,
     AbandonableRuntime,
-    Kept,
     PolicyGroupChat,
     model_name,
     patch_provider_client,
@@ -159,27 +157,7 @@ async def test_anthropic_is_told_which_beginnings_to_keep_and_what_it_kept_is_co
     client._client = type("Sdk", (), {"messages": messages})()
     patch_provider_client(client)
     said = [{"role": "user", "content": "Question: migraine?\n<records 1>\n{}\n</records 1>"}]
-    noting = KEPT.set(Kept())
     answered = await messages.create(system="You read.", messages=said)
-    assert KEPT.get() == Kept(read=2000)
-    KEPT.reset(noting)
     assert messages.asked["messages"] == said
     assert "cache_control" in messages.asked["system"][0]
     assert answered.usage.input_tokens == 2001
-
-
-async def test_what_openai_had_kept_is_noted_for_its_price() -> None:
-    async def create(**_: Any) -> Any:
-        details = SimpleNamespace(cached_tokens=1920)
-        return SimpleNamespace(usage=SimpleNamespace(prompt_tokens=2006, prompt_tokens_details=details), choices=[])
-
-    kind = type("Client", (), {"__module__": "autogen_ext.models.openai._openai_client"})
-    client, completions = kind(), SimpleNamespace(create=create)
-    client._client = SimpleNamespace(chat=SimpleNamespace(completions=completions))
-    patch_provider_client(client)
-    noting = KEPT.set(Kept())
-    await asyncio.ensure_future(completions.create())  # AutoGen asks in a task of its own
-    assert KEPT.get() == Kept(read=1920)
-    KEPT.reset(noting)
-    await completions.create()
-    assert KEPT.get() is None

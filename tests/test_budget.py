@@ -14,9 +14,8 @@ from faults.server import SourceServer
 
 from willowbark.agents.asking import ATTEMPTS
 from willowbark.agents.asking.drafts import JudgeDraft
-from willowbark.agents.autogen import Kept
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.report.content import KEPT, OTHER_CALLS
+from willowbark.agents.report.content import OTHER_CALLS
 from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
@@ -276,17 +275,3 @@ async def test_a_stopped_run_asks_no_model_any_more() -> None:
         await client.create([UserMessage(content=QUESTION, source="user")])
 
     assert model.total_usage().prompt_tokens == 0
-
-
-def test_what_a_provider_kept_has_its_own_price() -> None:
-    price = Price(input=1.0, output=5.0, cached=0.1, kept=1.25)
-    counting, plain = Budget(price), Budget(Price(input=1.0, output=5.0))
-    asked = RequestUsage(prompt_tokens=10_000, completion_tokens=1_000)
-    for budget in (counting, plain):
-        budget.used(asked, kept=Kept(read=6_000, written=2_000))
-    assert counting.spent_usd == pytest.approx((2_000 + 600 + 2_500 + 5_000) / 1e6)
-    assert plain.spent_usd == pytest.approx(15_000 / 1e6), "a price that is not known is that of new tokens"
-    account = counting.account([])
-    assert sum(turn.cost_usd or 0.0 for turn in account) == pytest.approx(counting.spent_usd)
-    assert [turn.agent for turn in account] == [OTHER_CALLS, KEPT]
-    assert [turn.agent for turn in plain.account([])] == [OTHER_CALLS]

@@ -29,7 +29,6 @@ EVENTS_NOTE = "counts only; they do not show that the drug caused them"
 READING = "reading"
 """In the account of tokens, stands for what specialists had read, beside what they chose themselves."""
 OTHER_CALLS = "other"
-KEPT = "kept"
 """In the account of tokens, stands for what belongs to no turn: the choice of speakers, answers that were lost."""
 STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
@@ -288,7 +287,7 @@ class TurnUsage(BaseModel, extra="forbid"):
     """What an agent's turn used up of the language model."""
 
     agent: str
-    """Name of the agent, or `OTHER_CALLS`; `KEPT` is what providers' caches took off the price of them all."""
+    """Name of the agent, or `OTHER_CALLS`."""
     iteration: int | None = None
     """The round, from 1; None is all rounds."""
     prompt_tokens: int = Field(default=0, ge=0)

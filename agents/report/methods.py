@@ -9,7 +9,7 @@ from willowbark.tools.registry import gives, title_of
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.wording import counted
 
-from .content import KEPT, NOT_REPORTED, OTHER_CALLS, ReportContent, SearchLogEntry, TurnUsage
+from .content import NOT_REPORTED, OTHER_CALLS, ReportContent, SearchLogEntry, TurnUsage
 from .forms.blocks import (
     Details,
     Flow,
@@ -32,7 +32,6 @@ from .forms.links import record_name, safe_url, url_of
 _MAX_AUTHORS = 6  # of a reference; further ones are `et al.`
 _NO_AGENT = {
     OTHER_CALLS: "choice of speakers, lost answers",
-    KEPT: "discount for cached prompts",
 }
 """Names of what belongs to no agent."""
 

@@ -90,7 +90,7 @@ def show_costs(run_id: str) -> None:
     with Ledger.existing() as ledger:
         run, total = ledger.run(run_id), ledger.usage(run_id)
         used = [each for turn in ledger.turns(run_id) for each in _usage_of(turn)]
-    turns = _prices_of(run).account(used, total, run.cost_usd)
+    turns = _prices_of(run).account(used, total)
 
     def row(agent: str, iteration: str, turns: "Sequence[TurnUsage]") -> tuple[str, ...]:
         counts = (sum(turn.prompt_tokens for turn in turns), sum(turn.completion_tokens for turn in turns))

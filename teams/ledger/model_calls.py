@@ -24,7 +24,7 @@ from willowbark.agents.asking import (
     written_calls,
 )
 from willowbark.agents.asking.drafts import strict
-from willowbark.agents.autogen import KEPT, Kept, openai_server
+from willowbark.agents.autogen import openai_server
 from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN
 from willowbark.teams.run.budget import Budget
 from willowbark.tools.enclosure import without_embedded
@@ -36,12 +36,6 @@ ANSWERS = 4  # part of a context that is left to the answer, as a divisor
 MAX_CALLS = 40  # tools that one answer may call; a model that is lost calls hundreds
 _SANDBOX = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 _MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
-
-
-class Answer(CreateResult):
-    """A model's answer, with what its provider kept of the prompt."""
-
-    kept: Kept = Kept()
 
 
 class JournaledClient(ChatCompletionCache):
@@ -106,7 +100,7 @@ class JournaledClient(ChatCompletionCache):
         key = request_key(messages, tools, json_output, extra)
         if journal is not None and (known := _answer_in(journal, key)) is not None:
             known.cached = True
-            self._budget.used(known.usage, self._model, known.kept)
+            self._budget.used(known.usage, self._model)
             return known
         arguments: dict[str, Any] = {"tools": tools, "json_output": json_output, "extra_create_args": extra}
         arguments |= {"tool_choice": tool_choice, "cancellation_token": cancellation_token}
@@ -117,8 +111,6 @@ class JournaledClient(ChatCompletionCache):
         if journal is not None and (kind := journal.find_model_failure(key)):
             self._budget.failed(kind)
             raise ModelUnavailable(kind)
-        kept = Kept()
-        noting = KEPT.set(kept)
         try:
             self._budget.check()
             result = await self._ask(messages, arguments)
@@ -127,13 +119,11 @@ class JournaledClient(ChatCompletionCache):
             if journal is not None:
                 journal.keep_model_failure(key, provider_error_line(error))
             raise
-        finally:
-            KEPT.reset(noting)
-        answer = Answer.model_construct(**dict(_with_calls(result, arguments)), kept=kept)
+        answer = _with_calls(result, arguments)
         if journal is not None:
-            cost = self._budget.prices.cost_usd(answer.usage, self._model, kept)
+            cost = self._budget.prices.cost_usd(answer.usage, self._model)
             journal.keep_answer(key, self._model, answer, answer.usage, cost)
-        self._budget.used(answer.usage, self._model, kept)
+        self._budget.used(answer.usage, self._model)
         return answer
 
     async def _ask(self, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> CreateResult:
@@ -162,10 +152,10 @@ class JournaledClient(ChatCompletionCache):
         yield result
 
 
-def _answer_in(journal: Journal, key: str) -> Answer | None:
+def _answer_in(journal: Journal, key: str) -> CreateResult | None:
     content = journal.find_answer(key)
     try:
-        return None if content is None else Answer.model_validate(content)
+        return None if content is None else CreateResult.model_validate(content)
     except ValidationError:
         return None
 

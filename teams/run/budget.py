@@ -16,15 +16,13 @@ from autogen_core.models import RequestUsage
 
 from willowbark.agents.asking import add_usage
 from willowbark.agents.asking.reader import prompts_for
-from willowbark.agents.autogen import Kept
 from willowbark.agents.judge import BUDGET_RESERVE
-from willowbark.agents.report.content import KEPT, OTHER_CALLS, READING, ModelCalls, TurnUsage
+from willowbark.agents.report.content import OTHER_CALLS, READING, ModelCalls, TurnUsage
 from willowbark.tools.errors import WillowbarkError
 
 from ..config import LLMSettings, Price, RoleSettings
 
 WARN_SHARE = 0.8
-SMALLEST_USD = 1e-7  # less is what adding in another order comes to
 # Of a run on a common disease, measured by benchmarks/prompt_tokens.py, prompts and answers:
 PUBLICATIONS, NEWS = 60, 6  # that the first round finds and reads, and that a later round adds
 BATCH_TOKENS = 1_400  # of instructions and schema, said once for each batch of publications
@@ -34,24 +32,23 @@ CHOICE_TOKENS, JUDGE_TOKENS, REPORT_TOKENS = 3_300, 5_600, 10_700  # of the sear
 
 PRICES: Mapping[str, Price] = {
     # List prices, US dollars for a million tokens, without batches or priority; newer ones go into `[llm.prices]`. They
-    # change, and a model that is not listed is counted in tokens alone. What is kept of prompts has its own price: with
-    # Anthropic a tenth on reading and a quarter more on keeping it for five minutes, by its documentation; with OpenAI
-    # a quarter for gpt-4.1-mini in those lists, taken for its sisters too, and half for the older gpt-4o.
+    # change, and a model that is not listed is counted in tokens alone. Providers charge less for a prompt that they
+    # have in their cache, and Anthropic a quarter more on taking it in: here every token counts at its list price.
     "baseline": Price(input=0, output=0),
     # OpenAI (https://developers.openai.com/api/docs/pricing): not read there, but the same in several public price
     # lists dated March to November 2026.
-    "openai/gpt-4.1": Price(input=2.0, output=8.0, cached=0.5),
-    "openai/gpt-4.1-mini": Price(input=0.4, output=1.6, cached=0.1),
-    "openai/gpt-4.1-nano": Price(input=0.1, output=0.4, cached=0.025),
-    "openai/gpt-4o": Price(input=2.5, output=10.0, cached=1.25),
-    "openai/gpt-4o-mini": Price(input=0.15, output=0.6, cached=0.075),
+    "openai/gpt-4.1": Price(input=2.0, output=8.0),
+    "openai/gpt-4.1-mini": Price(input=0.4, output=1.6),
+    "openai/gpt-4.1-nano": Price(input=0.1, output=0.4),
+    "openai/gpt-4o": Price(input=2.5, output=10.0),
+    "openai/gpt-4o-mini": Price(input=0.15, output=0.6),
     # Anthropic, from its own pages: the first three https://docs.anthropic.com/en/docs/about-claude/pricing as of late
     # 2025, the others https://platform.claude.com/docs/en/about-claude/pricing as of 2026.
-    "anthropic/claude-opus-4-20250514": Price(input=15.0, output=75.0, cached=1.5, kept=18.75),
-    "anthropic/claude-sonnet-4-20250514": Price(input=3.0, output=15.0, cached=0.3, kept=3.75),
-    "anthropic/claude-3-5-haiku-20241022": Price(input=0.8, output=4.0, cached=0.08, kept=1.0),
-    "anthropic/claude-opus-4-5": Price(input=5.0, output=25.0, cached=0.5, kept=6.25),
-    "anthropic/claude-haiku-4-5": Price(input=1.0, output=5.0, cached=0.1, kept=1.25),
+    "anthropic/claude-opus-4-20250514": Price(input=15.0, output=75.0),
+    "anthropic/claude-sonnet-4-20250514": Price(input=3.0, output=15.0),
+    "anthropic/claude-3-5-haiku-20241022": Price(input=0.8, output=4.0),
+    "anthropic/claude-opus-4-5": Price(input=5.0, output=25.0),
+    "anthropic/claude-haiku-4-5": Price(input=1.0, output=5.0),
 }
 """By the model's name in the settings. A model on one's own machine costs nothing: see `price_of`."""
 
@@ -94,38 +91,29 @@ class Prices:
         """Whether all of them are."""
         return self.main is not None and None not in self.others.values()
 
-    def cost_usd(self, usage: RequestUsage, model: str | None = None, kept: Kept | None = None) -> float | None:
+    def cost_usd(self, usage: RequestUsage, model: str | None = None) -> float | None:
         """US dollars of calls of a model; None where its price is not known.
 
         Args:
             usage: tokens of prompts and answers.
             model: by its name; None, and a name of no role, is the main one.
-            kept: of the prompts, what the provider charges at prices of their own.
         """
         price = self.others.get(model or "", self.main)
         if price is None:
             return None
-        cost = usage.prompt_tokens * price.input + usage.completion_tokens * price.output
-        if kept is not None and price.cached is not None:
-            cost -= kept.read * (price.input - price.cached)
-        if kept is not None and price.kept is not None:
-            cost -= kept.written * (price.input - price.kept)
-        return cost / 1e6
+        return (usage.prompt_tokens * price.input + usage.completion_tokens * price.output) / 1e6
 
     def cost_of(self, turns: Sequence[TurnUsage]) -> float | None:
         """US dollars of turns; None where a price is not known."""
         costs = [turn.cost_usd for turn in self.account(turns)]
         return None if None in costs else sum(cost or 0.0 for cost in costs)
 
-    def account(
-        self, turns: Sequence[TurnUsage], total: RequestUsage | None = None, spent_usd: float | None = None
-    ) -> list[TurnUsage]:
+    def account(self, turns: Sequence[TurnUsage], total: RequestUsage | None = None) -> list[TurnUsage]:
         """A report's account: turns by round and agent, with US dollars where the price is known.
 
         Args:
             turns: what each used up.
             total: of the whole run: what was used beside the turns comes as an entry of its own. None adds none.
-            spent_usd: of the whole run: what providers' caches took off the price comes last. None adds none.
         """
         entries = sorted(turns, key=lambda turn: (turn.iteration is None, turn.iteration or 0, turn.agent))
         if total is not None:
@@ -140,9 +128,6 @@ class Prices:
             usage = RequestUsage(entry.prompt_tokens, entry.completion_tokens)
             cost = self.cost_usd(usage, self.roles.of(entry.agent))
             priced.append(entry.model_copy(update={"cost_usd": cost}))
-        if spent_usd is not None and all(entry.cost_usd is not None for entry in priced):
-            saved = spent_usd - sum(entry.cost_usd or 0.0 for entry in priced)
-            priced += [TurnUsage(agent=KEPT, cost_usd=saved)] if abs(saved) > SMALLEST_USD else []
         return priced
 
 
@@ -210,11 +195,11 @@ class Budget:
         if self.share >= 1:
             raise BudgetExceeded(f"the run's budget is used up: {self}")
 
-    def used(self, usage: RequestUsage, model: str | None = None, kept: Kept | None = None) -> None:
-        """Count one call that a model answered; None is the main one. What was kept of its prompt has its own price."""
+    def used(self, usage: RequestUsage, model: str | None = None) -> None:
+        """Count one call that a model answered; None is the main one."""
         self.calls = self.calls.model_copy(update={"made": self.calls.made + 1})
         add_usage(self._used, usage)
-        self._cost_usd += self.prices.cost_usd(usage, model, kept) or 0.0
+        self._cost_usd += self.prices.cost_usd(usage, model) or 0.0
         if self.share >= WARN_SHARE and not self._warned:
             self._warned = True
             self._warn(f"{self.share:.0%} of the budget is used up: {self}")
@@ -226,8 +211,8 @@ class Budget:
             self.calls = ModelCalls(made=made, failed=failed, reason=reason)
 
     def account(self, turns: Sequence[TurnUsage]) -> list[TurnUsage]:
-        """The turns with what they cost, by round and agent; what was used beside them, and saved, comes last."""
-        return self.prices.account(turns, self._used, self.spent_usd)
+        """The turns with what they cost, by round and agent; what was used beside them comes last."""
+        return self.prices.account(turns, self._used)
 
     def __str__(self) -> str:
         tokens = f"{self.tokens:,} tokens" + (f" of {self._max_tokens:,}" if self._max_tokens is not None else "")
