@@ -72,6 +72,10 @@ class Analyst(BaseChatAgent, Generic[M]):
         self._memory = memory
         self._run = RunContext()
 
+    def join(self, run: RunContext) -> None:
+        """Take part in a run: its budgets count beside the agent's own limits."""
+        self._run = run
+
     async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
         """Answer the messages; the last item of `on_messages_stream`."""
         async for event in self.on_messages_stream(messages, cancellation_token):

@@ -148,7 +148,7 @@ class Dossier(BaseModel, extra="forbid"):
     @property
     def in_order(self) -> list[Findings]:
         """The findings by round and specialist, whoever answered first."""
-        return sorted(self.findings, key=_order)
+        return sorted(self.findings, key=lambda found: (found.iteration, found.specialist))
 
     def pool(self) -> list[Evidence]:
         """The records, united and ranked for the question."""
@@ -225,7 +225,3 @@ def summed_up(replies: Sequence[SourceReply], readings: Sequence[Reading] = ()) 
         each = (f"{drug} {verdict} {count}" for (drug, verdict), count in told.most_common(2 * MAX_NAMED))
         said.append(f"Read as results: {', '.join(each)}.")
     return " ".join([*said, *silent])
-
-
-def _order(found: Findings) -> tuple[int, str]:
-    return found.iteration, found.specialist

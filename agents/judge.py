@@ -36,7 +36,7 @@ from .assessment import (
     shown_records,
     sources_breakdown,
 )
-from .context import Exhausted, RunContext
+from .context import Exhausted
 from .progress import STANDARD, Search, progress, verdicts
 
 __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfig", "JudgeAssessment", "JudgeLimits"]
@@ -107,10 +107,6 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         instructions = system_message or prompt("judge.md")
         super().__init__(name, description, model_client, fallback, instructions, include_rag, JudgeMemory())
         self.limits = limits or JudgeLimits()
-
-    def join(self, run: RunContext) -> None:
-        """Take part in a run: its budgets count beside the judge's own limits."""
-        self._run = run
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
@@ -236,14 +232,19 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         has_news = iteration == 1 or reading.goes_on or looks_up or dossier.has_news(iteration)
         nothing_to_ask = not specialists and (reading.has_ended or not (queries or draft.gaps))
         unreachable = dossier.unreachable(iteration)
+        elapsed_s = (datetime.now(UTC) - dossier.asked_at).total_seconds()
 
         reason: StopReason | None = None
         if is_sufficient:
             reason = "sufficient_evidence"
         elif unreachable and not dossier.answered:
             reason = "sources_unreachable"
-        elif used_up := self._used_up() or exhausted:
-            reason = used_up
+        elif limits.max_tokens is not None and dossier.tokens_used > (1 - BUDGET_RESERVE) * limits.max_tokens:
+            reason = "token_budget_exceeded"
+        elif limits.max_seconds is not None and elapsed_s > (1 - BUDGET_RESERVE) * limits.max_seconds:
+            reason = "timeout"
+        elif exhausted:
+            reason = exhausted
         elif iteration >= limits.max_iterations:
             reason = "max_iterations_reached"
         elif unreachable:
@@ -266,16 +267,6 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             stop_reason=reason,
             progress=reading,
         )
-
-    def _used_up(self) -> Exhausted | None:
-        """Which of the judge's own limits is reached, but for the reserve."""
-        dossier, limits = self._memory.dossier, self.limits
-        elapsed_s = (datetime.now(UTC) - dossier.asked_at).total_seconds()
-        if limits.max_tokens is not None and dossier.tokens_used > (1 - BUDGET_RESERVE) * limits.max_tokens:
-            return "token_budget_exceeded"
-        if limits.max_seconds is not None and elapsed_s > (1 - BUDGET_RESERVE) * limits.max_seconds:
-            return "timeout"
-        return None
 
     def _to_config(self) -> JudgeAgentConfig:
         return JudgeAgentConfig(**self._configured(), limits=self.limits)
