@@ -180,13 +180,16 @@ def _reference(reference: Mapping[str, Any], report: ReportContent) -> Flow:
     link = Link(title, url_of(key, str(reference.get("url") or "")))
     stop = "" if title.endswith((".", "?", "!", "…")) else "."
     marks = [node for flag in reference.get("flags") or () for node in flow(" ", Text(str(flag), "flag"))]
-    if is_database_entry(reference):
-        return flow(link, f"{stop} {_entry(reference, report)}.", *marks, *_origin(reference))
+    source = str(reference["source"])
+    if gives(source) in ENTRIES:  # has no authors, and changes: when it was read counts
+        answered = [each.asked_at for each in report.search_log if each.source == source and each.asked_at is not None]
+        accessed = f", accessed {max(answered):%Y-%m-%d}" if answered else ""
+        return flow(link, f"{stop} {title_of(source)}, database entry{accessed}.", *marks, *_origin(reference))
     authors = [str(author) for author in reference.get("authors") or ()]
     more = ", et al" if len(authors) > _MAX_AUTHORS else ""
     by = f"{', '.join(authors[:_MAX_AUTHORS])}{more}. " if authors else ""
-    source = f"{title_of(str(reference['source']))}, {record_name(key)}"
-    return flow(by, link, f"{stop} {_where_published(reference)}. {source}.", *marks, *_origin(reference))
+    where = f"{_where_published(reference)}. {title_of(source)}, {record_name(key)}"
+    return flow(by, link, f"{stop} {where}.", *marks, *_origin(reference))
 
 
 def _where_published(reference: Mapping[str, Any]) -> str:
@@ -218,18 +221,6 @@ def _shorten_pages(pages: str) -> str:
     """
     found = re.fullmatch(r"([A-Za-z]*\d*)(\d+)-\1(\d+)", pages)
     return f"{found[1]}{found[2]}-{found[3]}" if found and len(found[2]) == len(found[3]) else pages
-
-
-def is_database_entry(reference: Mapping[str, Any]) -> bool:
-    """Whether a reference is an entry of a database, such as a drug, which has no authors."""
-    return gives(str(reference.get("source"))) in ENTRIES
-
-
-def _entry(reference: Mapping[str, Any], report: ReportContent) -> str:
-    """A database's entry, with the day on which the database last answered."""
-    source = str(reference["source"])
-    answered = [each.asked_at for each in report.search_log if each.source == source and each.asked_at is not None]
-    return f"{title_of(source)}, database entry{f', accessed {max(answered):%Y-%m-%d}' if answered else ''}"
 
 
 def _origin(reference: Mapping[str, Any]) -> Flow:
