@@ -89,35 +89,31 @@ def _evidence(report: ReportContent, candidate: DrugCandidate, rows: Sequence[Ev
     name, support = candidate.name, len(candidate.supporting_citations)
     if support and (against := len(candidate.contradicting_citations)):
         yield paragraph(f"Conflicting results ({support} for, {against} against); see inconsistency under Certainty.")
-    if decisive := _groups(report, candidate, rows, ("supports", "contradicts")):
-        yield _table(f"Studies for and against {name}", decisive)
-    else:
-        yield paragraph(f"No study supports or contradicts a benefit of {name}.")
-    if others := _groups(report, candidate, rows, ("undecided", "excluded")):
-        yield _table(f"Inconclusive or excluded studies of {name}", others)
+    decisive = list(_studies(report, candidate, rows, f"Studies for and against {name}", ("supports", "contradicts")))
+    yield from decisive or (paragraph(f"No study supports or contradicts a benefit of {name}."),)
+    others = f"Inconclusive or excluded studies of {name}"
+    yield from _studies(report, candidate, rows, others, ("undecided", "excluded"))
     papers = [row for row in rows if not row.key.startswith("nct:")]  # trials can't be retracted
     if unchecked := sum(row.retracted is None for row in papers):
         of = f"{unchecked} of {len(papers)} publications"
         yield paragraph(f"Retraction could not be checked for {of}.", look="small")
 
 
-def _table(caption: str, groups: tuple[Group, ...]) -> Table:
-    return Table(caption, ("study", "design", "participants", "effect estimate"), groups, "records")
-
-
-def _groups(
-    report: ReportContent, candidate: DrugCandidate, rows: Sequence[EvidenceRow], stances: Sequence[Stance]
-) -> tuple[Group, ...]:
-    """A candidate's studies by stance; stances without any are left out."""
-    found = {stance: [row for row in rows if candidate.stance_of(row) == stance] for stance in stances}
-    return tuple(
-        Group(
-            tuple(_study(report, candidate, row) for row in of),
-            flow(Text(_STANCES[stance][0], "mark"), f" {counted(len(of), 'study')}"),
-        )
-        for stance, of in found.items()
-        if of
-    )
+def _studies(
+    report: ReportContent,
+    candidate: DrugCandidate,
+    rows: Sequence[EvidenceRow],
+    caption: str,
+    stances: Sequence[Stance],
+) -> Iterator[Table]:
+    """A candidate's studies by stance in one table; stances without any are left out, and so is an empty table."""
+    groups = []
+    for stance in stances:
+        if found := [_study(report, candidate, row) for row in rows if candidate.stance_of(row) == stance]:
+            title = flow(Text(_STANCES[stance][0], "mark"), f" {counted(len(found), 'study')}")
+            groups.append(Group(tuple(found), title))
+    if groups:
+        yield Table(caption, ("study", "design", "participants", "effect estimate"), tuple(groups), "records")
 
 
 def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow) -> Row:

@@ -64,7 +64,12 @@ def safety_section(material: Material, references: References) -> ReportSection 
         data: dict[str, Any] = {"approval": _approval(records), "withdrawn": withdrawal_of(drug)}
         data |= _warnings_and_signals(records)
         data["label"] = label = _label(records, drug, material)
-        data |= {"events": _serious_events(candidate), "events_note": EVENTS_NOTE}
+        events = list[tuple[str, str]]()
+        posted = [(r.key, r.posted.serious_events) for r in candidate.records if r.posted and r.posted.serious_events]
+        for key, groups in posted[:MOST_TRIALS]:
+            counts = [f"{e.group} {e.affected} of {NOT_REPORTED if e.at_risk is None else e.at_risk}" for e in groups]
+            events.append((f"{key.removeprefix('nct:')}: {listed(counts, most=MOST_GROUPS)}", key))
+        data |= {"events": events, "events_note": EVENTS_NOTE}
         data["harms"] = {
             "reporting": found.reporting,
             "quotes": [
@@ -159,15 +164,6 @@ def _on_the_asked(
             )
             if on_people or (heading != "Pregnancy" and any(name <= words for name in conditions)):
                 yield sentence, heading
-
-
-def _serious_events(candidate: Candidate) -> list[tuple[str, str]]:
-    found = []
-    posted = [(r.key, r.posted.serious_events) for r in candidate.records if r.posted and r.posted.serious_events]
-    for key, events in posted[:MOST_TRIALS]:
-        groups = [f"{e.group} {e.affected} of {NOT_REPORTED if e.at_risk is None else e.at_risk}" for e in events]
-        found.append((f"{key.removeprefix('nct:')}: {listed(groups, most=MOST_GROUPS)}", key))
-    return found
 
 
 def _harms_of(candidate: Candidate, material: Material, quoted: Mapping[str, str]) -> _Harms:
