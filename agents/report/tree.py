@@ -215,7 +215,7 @@ SECTIONS: tuple[Callable[[ReportContent], Section | None], ...] = (
     candidates,
     stored_section("clinical", lambda report: report.clinical_findings),
     stored_section("disease-mechanism", lambda report: report.disease_mechanism),
-    stored_section("mechanistic", lambda report: report.mechanistic_findings),
+    stored_section("mechanistic", lambda r: r.mechanistic_findings if r.candidates or not r.answer else None),
     stored_section("safety", lambda report: report.safety),
     trials,
     conclusion,
