@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -144,6 +144,33 @@ class SearchTool(Protocol):
         """Say what this tool is."""
 
 
+class Library(Protocol):
+    """What a local library answers in the sources' place."""
+
+    def find(self, source: "Source", query: str, max_results: int, filters: Filters | None) -> SourceReply:
+        """Answer a search; raises `SourceRefused` for filters that the source does not know, or an empty query."""
+
+    def look_up(self, source: "Source", names: Sequence[str]) -> SourceReply:
+        """Answer a look-up of things by their names, mostly drugs."""
+
+    def papers(self, source: "Source", pmids: Sequence[str]) -> SourceReply:
+        """Give publications by their PMIDs."""
+
+    def by_numbers(self, names: Iterable[str]) -> list[Evidence]:
+        """Give the publications of some numbers (`pmid:…`, `pmcid:…`, `doi:…`)."""
+
+    def citations(self, source: "Source", pmid: str) -> SourceReply:
+        """Give what cites a publication and what it cites."""
+
+    def trial(self, source: "Source", nct_id: str) -> SourceReply:
+        """Give one trial by its NCT number."""
+
+
+def local_library(transport: Transport) -> Library | None:
+    """Give the library that answers in the sources' place; None where they are asked themselves."""
+    return cast("Library | None", transport.endpoints.library)
+
+
 class Source:
     """Base of the sources: subclasses name themselves and write `find_online`, with the help of `page` and `reply`.
 
@@ -180,7 +207,7 @@ class Source:
         Raises:
             SearchError: no answer, or no readable one.
         """
-        if (library := self.transport.endpoints.library) is not None:
+        if (library := local_library(self.transport)) is not None:
             return library.find(self, query, max_results, filters)
         return await self.find_online(query, max_results, filters)
 
@@ -291,7 +318,7 @@ class Source:
 
     async def look_up(self, *names: str) -> SourceReply:
         """Give what there is on single things, by their names; raises as `find`."""
-        if (library := self.transport.endpoints.library) is not None:
+        if (library := local_library(self.transport)) is not None:
             return library.look_up(self, names)
         return await self.look_up_online(*names)
 

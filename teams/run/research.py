@@ -120,7 +120,7 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
             stack.push_async_callback(close_client, client)
         where = stack.enter_context(options.sources_at(settings))
         if where.library is not None:  # kept with the run: whoever goes on with it asks the same records
-            held = {"library.path": where.library.path, "library.digest": where.library.contents.digest}
+            held = {"library.path": where.library.path, "library.digest": where.library.digest}
             settings = settings.overridden(held)
         probes = options.model_client is None and settings.llm.structured_output is None
         if await preflight(client, model_of(client).name, probes=probes):  # kept with the run, which may be resumed

@@ -7,7 +7,7 @@ address raise the limits that the cards say they raise.
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, SecretStr
@@ -16,13 +16,30 @@ from ..errors import UsageError
 from ..registry import cards, offered
 from ..sources.card import SourceCard
 
-if TYPE_CHECKING:
-    from ..library import Library
-else:  # a library knows the sources, and these their addresses
-    Library = Any
-
 LIMIT_SHARE = 0.8
 """Share of a published limit that is used: requests bunch up on their way, and others may share the address."""
+
+
+@runtime_checkable
+class LocalLibrary(Protocol):
+    """Records that answer in the sources' place; `search.Library` says what it answers to searches."""
+
+    path: str
+    """`bundled`, or its folder."""
+
+    @property
+    def digest(self) -> str:
+        """Of its files."""
+
+    @property
+    def summary(self) -> str:
+        """What it is and holds, for reports, in one line."""
+
+    def work(self, source: str, doi: str) -> dict[str, Any] | None:
+        """Give what a source says of a work, as the source writes it; None where the library does not hold that."""
+
+    def full_text(self, pmcid: str) -> str:
+        """Give the JATS XML of an article; raises `SourceRefused` where it holds none."""
 
 
 class Endpoint(BaseModel, frozen=True, extra="forbid"):
@@ -68,7 +85,7 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
         return urlsplit(self.base_url).netloc.lower()
 
 
-class Endpoints(BaseModel, frozen=True, extra="forbid"):
+class Endpoints(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True):
     """The addresses of all sources; the hosts named here are the only ones that tools talk to."""
 
     by_source: dict[str, Endpoint] = Field(default_factory=lambda: _public({}))
@@ -76,7 +93,7 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
     """Contact that NCBI and Crossref ask for; None sends none."""
     is_public: bool = True
     """Whether these are the sources themselves; not so where another server or a library answers in their place."""
-    library: Library | None = Field(default=None, repr=False)
+    library: LocalLibrary | None = Field(default=None, repr=False)
     """Answers in the sources' place, and nothing is sent; None asks the sources."""
 
     def model_post_init(self, _: Any) -> None:

@@ -8,10 +8,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
-from ..errors import SourceRefused, SourceUnavailable
+from ..errors import SourceRefused
 from ..evidence import Evidence, checked_identifier
 from ..http.endpoints import Endpoints
 from ..lexicon import canonical_condition, canonical_drug
@@ -20,8 +21,6 @@ from ..questions.question import read_query
 from ..search import Filters, Source, SourceReply
 from ..sources.drugs.reactome import MAX_IDS
 from ..sources.publications import Citations, plain_words
-from ..sources.studies import biorxiv, crossref, openalex
-from ..works.jats import FullText
 from .index import LibraryContents, LibraryIndex
 from .rows import CitationRow, EntryRow, PublicationRow, TrialRow, digest_of, record_files, row_of
 
@@ -78,6 +77,11 @@ class Library:
     def contents(self) -> LibraryContents:
         """What it holds."""
         return self._index.contents
+
+    @property
+    def digest(self) -> str:
+        """Of its files."""
+        return self.contents.digest
 
     @property
     def summary(self) -> str:
@@ -196,8 +200,8 @@ class Library:
         notes = [] if records else [f"{NOT_CHECKED}: the library does not hold {nct_id}"]
         return source.reply(nct_id, records, notes=notes)
 
-    def full_text(self, pmcid: str) -> FullText | None:
-        """Give the full text of an article.
+    def full_text(self, pmcid: str) -> str:
+        """Give the JATS XML of an article.
 
         Raises:
             SourceRefused: it holds none.
@@ -205,39 +209,23 @@ class Library:
         for line in self._index.named(f"pmcid:{pmcid}"):
             row = row_of(line)
             if isinstance(row, PublicationRow) and row.full_text:
-                return row.read_full_text()
+                return row.full_text
         raise SourceRefused("europepmc", f"was {NOT_CHECKED}: the library holds no full text of it")
 
-    def updates(self, dois: Iterable[str]) -> dict[str, crossref.Updates]:
-        """Give Crossref's word on works, by DOI, of those on which it holds one."""
-        found = {}
-        for row in self._works(dois):
-            if row.crossref is not None and (said := crossref.parse_work({"DOI": row.doi, **row.crossref})):
-                found[said.doi] = said
-        return found
-
-    def openalex_work(self, doi: str) -> openalex.Work | None:
-        """Give OpenAlex's word on a work; None where it holds none."""
-        for row in self._works([doi]):
-            if row.openalex is not None:
+    def work(self, source: str, doi: str) -> dict[str, Any] | None:
+        """Give what a source says of a work, as the source writes it; None where it does not hold that."""
+        number = checked_identifier("doi", doi)
+        for row in map(row_of, self._index.named(f"doi:{number}") if number else ()):
+            if not isinstance(row, PublicationRow):
+                continue
+            if source == "crossref" and row.crossref is not None:
+                return {"DOI": row.doi, **row.crossref}
+            if source == "openalex" and row.openalex is not None:
                 ids = {"pmid": f"https://pubmed.ncbi.nlm.nih.gov/{row.pmid}/"} if row.pmid else {}
-                return openalex.parse_work({"doi": f"https://doi.org/{row.doi}", "ids": ids, **row.openalex})
+                return {"doi": f"https://doi.org/{row.doi}", "ids": ids, **row.openalex}
+            if source == "biorxiv" and row.published_doi:
+                return {"collection": [{"preprint_doi": row.doi, "published_doi": row.published_doi}]}
         return None
-
-    def published_version(self, doi: str) -> biorxiv.Publication:
-        """Give what a preprint became.
-
-        Raises:
-            SourceUnavailable: it does not hold that.
-        """
-        for row in self._works([doi]):
-            if row.doi and row.published_doi:
-                return biorxiv.Publication(row.doi.lower(), row.published_doi.lower())
-        raise SourceUnavailable("biorxiv", NOT_CHECKED)
-
-    def _works(self, dois: Iterable[str]) -> list[PublicationRow]:
-        names = [f"doi:{doi}" for each in dois if (doi := checked_identifier("doi", each))]
-        return [row for line in self._index.named(*names) if isinstance(row := row_of(line), PublicationRow)]
 
     def _evidence(self, line: str, source: str) -> Evidence:
         row = row_of(line)

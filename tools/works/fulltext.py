@@ -37,7 +37,7 @@ async def full_text(pmcid: str, transport: Transport) -> FullText | None:
         return None
 
     if (library := transport.endpoints.library) is not None:
-        return library.full_text(number)
+        return parse_full_text(library.full_text(number).encode(), number)
 
     def read(reply: Reply) -> FullText | None:
         return None if reply.status == 404 else parse_full_text(reply.xml(), number)

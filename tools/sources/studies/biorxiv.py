@@ -6,7 +6,7 @@ Their API knows no search; preprints are found through Europe PMC. https://api.b
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ...errors import UnreadableReply
+from ...errors import SourceUnavailable, UnreadableReply
 from ...evidence import checked_identifier
 from ...http.reply import dicts
 from ...http.transport import Transport
@@ -86,7 +86,9 @@ async def published_version(doi: str, transport: Transport) -> Publication | Non
         return None
     number = _without_version(checked)
     if (library := transport.endpoints.library) is not None:
-        return library.published_version(number)
+        if (held := library.work("biorxiv", number)) is None:
+            raise SourceUnavailable("biorxiv", "not checked offline")
+        return parse_publication(held)
     for server in SERVERS:
         found = await transport.get(
             "biorxiv", f"pubs/{server}/{number}/na/json", read=lambda reply: parse_publication(reply.json())

@@ -21,7 +21,7 @@ from ...errors import SourceRefused, UnreadableReply
 from ...evidence import checked_identifier
 from ...http.reply import Reply, at, count, read_each
 from ...questions import parse_question
-from ...search import Filters, Page, Source, SourceReply, request_size
+from ...search import Filters, Page, Source, SourceReply, local_library, request_size
 from ..card import SourceCard
 from ..publications import DatedFilters, without_addresses
 from .clinicaltrials_record import parse_study
@@ -176,7 +176,7 @@ class ClinicalTrials(Source):
         known = checked_identifier("nct_id", nct_id)
         if known is None:
             raise SourceRefused(self.name, f"{nct_id[:40]!r} is not an NCT number (NCT and 8 digits)")
-        if (library := self.transport.endpoints.library) is not None:
+        if (library := local_library(self.transport)) is not None:
             return library.trial(self, known)
         found, url = await self._ask(f"studies/{known}", {})
         records, unread = read_each([found] if found else [], parse_study)

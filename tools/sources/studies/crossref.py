@@ -102,7 +102,8 @@ async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Update
         SearchError: no answer, or no readable one.
     """
     if (library := transport.endpoints.library) is not None:
-        return library.updates(dois)
+        works = (parse_work(held) for doi in dois if (held := library.work("crossref", doi)))
+        return {work.doi: work for work in works if work}
     wanted = list(dict.fromkeys(doi for each in dois if (doi := checked_identifier("doi", each))))
     alone = [doi for doi in wanted if "," in doi]  # the filter's own separator
     together = [doi for doi in wanted if "," not in doi]

@@ -19,7 +19,7 @@ from ...http.reply import Reply, at, count, dicts, read_each, text
 from ...http.transport import Transport
 from ...records import Notice, Publication
 from ...records.parts import NoticeOn
-from ...search import Filters, Page, Source, SourceReply, request_size
+from ...search import Filters, Page, Source, SourceReply, local_library, request_size
 from ..card import SourceCard
 from ..publications import (
     NO_TITLE,
@@ -141,7 +141,7 @@ class EuropePMC(Source):
         number = checked_identifier("pmid", pmid)
         if number is None:
             raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
-        if (library := self.transport.endpoints.library) is not None:
+        if (library := local_library(self.transport)) is not None:
             return library.citations(self, number)
         links = Citations(await self._linked(number, "citation"), await self._linked(number, "reference"))
         records, unread = list[Evidence](), list[str]()
@@ -183,7 +183,7 @@ async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidenc
     Raises:
         SearchError: no answer, or no readable one.
     """
-    if (library := transport.endpoints.library) is not None:
+    if (library := local_library(transport)) is not None:
         return library.by_numbers(names)
     numbers = [(kind, number) for kind, _, number in (name.partition(":") for name in names)]
     pmids = " OR ".join(f"EXT_ID:{number}" for kind, number in numbers if kind == "pmid")

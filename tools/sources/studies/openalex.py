@@ -50,7 +50,8 @@ async def work(doi: str, transport: Transport) -> Work | None:
     if checked is None or leads_elsewhere(checked):
         return None
     if (library := transport.endpoints.library) is not None:
-        return library.openalex_work(checked)
+        held = library.work("openalex", checked)
+        return parse_work(held) if held else None
     params = {"select": "id,doi,ids,is_retracted,cited_by_count"}
     path = f"works/doi:{quote(checked, safe='/')}"
 

@@ -22,7 +22,7 @@ from ...evidence import checked_identifier
 from ...http.reply import Reply, at, count
 from ...lexicon import find_conditions
 from ...lexicon.conditions import is_in_mesh
-from ...search import Filters, Source, SourceReply
+from ...search import Filters, Source, SourceReply, local_library
 from ..card import SourceCard
 from ..publications import Citations, DatedFilters, plain_words, redacted
 from .pubmed_record import Articles, parse_articles
@@ -123,7 +123,7 @@ class PubMed(Source):
 
     async def papers(self, *pmids: str) -> SourceReply:
         """Give publications by their numbers; those that PubMed does not have are named. Raises as `paper`."""
-        if (library := self.transport.endpoints.library) is not None:
+        if (library := local_library(self.transport)) is not None:
             return library.papers(self, pmids)
         articles, asked = await self._fetch(pmids, _articles), ", ".join(pmids)
         return self._reply(asked, asked, Hits(len(articles.records), list(pmids)), articles)
@@ -137,7 +137,7 @@ class PubMed(Source):
         number = checked_identifier("pmid", pmid)
         if number is None:
             raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
-        if (library := self.transport.endpoints.library) is not None:
+        if (library := local_library(self.transport)) is not None:
             return library.citations(self, number)
         with self.transport.shelf.queue(self.name) as place:
             links = await self.transport.get(
