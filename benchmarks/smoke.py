@@ -54,8 +54,7 @@ beyond_s = time.process_time() - cpu_began - autogen_s
 import willowbark.agents.baseline.client
 import willowbark.tools.reading.learned, willowbark.tools.reading.facts
 import willowbark.teams.run.course, willowbark.agents.approver
-from willowbark.tools.http.wire import httpx_alone
-httpx_alone()
+import httpx
 team_s = time.process_time() - cpu_began - autogen_s - beyond_s
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog

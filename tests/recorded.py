@@ -15,7 +15,6 @@ from faults.replies import REPLIES, answer, asked_by
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import Source
 from willowbark.tools.sources.publications import without_markup
 
@@ -54,10 +53,9 @@ def recorded(
         stream = httpx.ByteStream(found.body)
         return httpx.Response(found.status, headers={"content-type": found.kind}, stream=stream)
 
-    wire = HttpxWire(httpx.MockTransport(send))
     policy = RetryPolicy(attempts=1, first_wait_s=0.001, longest_wait_s=0.002)
     given = {"policy": policy, "recorder": ExchangeLog(), "limiter": RateLimiter(None), **more}
-    return Transport(given.pop("endpoints", Endpoints.at(HERE)), wires={"httpx": wire, "requests": wire}, **given)
+    return Transport(given.pop("endpoints", Endpoints.at(HERE)), network=httpx.MockTransport(send), **given)
 
 
 def answering(source: type[S], other: Answer, seen: list[httpx.Request] | None = None, **more: Any) -> S:

@@ -15,7 +15,6 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.registry import cards, offered
 from willowbark.tools.search import Status
 from willowbark.tools.sources.studies import duckduckgo
@@ -49,11 +48,10 @@ def transport(answers: dict[str, httpx.Response], log: ExchangeLog | None = None
         answer = next((each for part, each in answers.items() if part in str(request.url)), httpx.Response(503))
         return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
 
-    wire = HttpxWire(httpx.MockTransport(send))
     endpoints = Endpoints.public({"BRAVE_API_KEY": KEY})
     policy = RetryPolicy(attempts=1)
-    wires = {"httpx": wire, "requests": wire}
-    return Transport(endpoints, policy=policy, limiter=RateLimiter(None), wires=wires, recorder=log)
+    network = httpx.MockTransport(send)
+    return Transport(endpoints, policy=policy, limiter=RateLimiter(None), network=network, recorder=log)
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -143,9 +141,9 @@ async def test_the_key_goes_in_its_header_alone() -> None:
         return httpx.Response(200, json={"type": "search", "query": {}})
 
     log = ExchangeLog()
-    wires = {"httpx": HttpxWire(httpx.MockTransport(send))}
+    network = httpx.MockTransport(send)
     endpoints = Endpoints.public({"BRAVE_API_KEY": KEY})
-    found = await Brave(Transport(endpoints, limiter=RateLimiter(None), wires=wires, recorder=log)).find("migraine")
+    found = await Brave(Transport(endpoints, limiter=RateLimiter(None), network=network, recorder=log)).find("migraine")
 
     assert asked[0].headers["x-subscription-token"] == KEY
     assert (found.status, KEY in f"{asked[0].url} {log.exchanges} {found.url}") == (Status.EMPTY, False)
@@ -261,7 +259,7 @@ async def test_the_engines_are_asked_by_willowbark_and_not_by_a_browser() -> Non
         agents.append(request.headers["user-agent"])
         return httpx.Response(200, html=NOTHING)
 
-    wires = {"httpx": HttpxWire(httpx.MockTransport(send))}
-    await DuckDuckGo(Transport(Endpoints.public({}), limiter=RateLimiter(None), wires=wires)).find("migraine")
+    network = httpx.MockTransport(send)
+    await DuckDuckGo(Transport(Endpoints.public({}), limiter=RateLimiter(None), network=network)).find("migraine")
 
     assert [agent.partition("/")[0] for agent in agents] == ["willowbark"]

@@ -21,8 +21,8 @@ from pathlib import Path
 from willowbark.tools.http.limiter import RateLimiter
 
 class Telling(RateLimiter):
-    async def _next(self, name, interval_s):
-        moment = await super()._next(name, interval_s)
+    def _take(self, name, interval_s):
+        moment = super()._take(name, interval_s)
         print(repr(moment))
         return moment
 
@@ -95,7 +95,7 @@ limiters = [RateLimiter(Path(sys.argv[1]) / f"{number}.sqlite") for number in ra
 while time.time() < float(sys.argv[2]):
     pass
 for limiter in limiters:
-    limiter._shared(limiter._take, "source", 1e-6)
+    limiter._take("source", 1e-6)
 print(sum(limiter.shared for limiter in limiters))
 """
 
@@ -181,7 +181,7 @@ async def test_a_moment_written_under_another_clock_is_forgotten(tmp_path: Path)
     limiter = RateLimiter(tmp_path / "limits.sqlite", sleep=unhurried)
     await limiter.wait("source", 1)
     with sqlite3.connect(tmp_path / "limits.sqlite") as database:
-        database.execute("UPDATE moment SET next = next + 86400")
+        database.execute("UPDATE limits SET number = number + 86400")
     database.close()
 
     assert await limiter.wait("source", 1) < 2
@@ -215,20 +215,20 @@ async def test_a_days_allowance_is_counted_once_for_all_processes(
 ) -> None:
     monkeypatch.setattr(limiter_module, "datetime", Noon)
     first, second = (RateLimiter(tmp_path / "limits.sqlite") for _ in range(2))
-    assert [await each.spend("fda", 3) for each in (first, second, first, second)] == [True, True, True, False]
-    assert await first.spend("other", 3)
+    assert [each.spend("fda", 3) for each in (first, second, first, second)] == [True, True, True, False]
+    assert first.spend("other", 3)
 
 
 async def test_an_allowance_that_cannot_be_shared_is_counted_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limiter_module, "datetime", Noon)
     alone = RateLimiter(None)
-    assert [await alone.spend("fda", 2) for _ in range(3)] == [True, True, False]
+    assert [alone.spend("fda", 2) for _ in range(3)] == [True, True, False]
 
 
 async def test_another_day_has_its_own_allowance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limiter_module, "datetime", Noon)
     limiter = RateLimiter(tmp_path / "limits.sqlite")
-    assert [await limiter.spend("fda", 1) for _ in range(2)] == [True, False]
+    assert [limiter.spend("fda", 1) for _ in range(2)] == [True, False]
 
     class Tomorrow(datetime):
         @classmethod
@@ -236,7 +236,7 @@ async def test_another_day_has_its_own_allowance(tmp_path: Path, monkeypatch: py
             return Noon.now(tz) + timedelta(days=1)
 
     monkeypatch.setattr(limiter_module, "datetime", Tomorrow)
-    assert [await limiter.spend("fda", 1) for _ in range(2)] == [True, False]
+    assert [limiter.spend("fda", 1) for _ in range(2)] == [True, False]
 
 
 def test_the_shared_file_lies_in_the_users_cache() -> None:

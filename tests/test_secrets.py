@@ -29,7 +29,6 @@ from willowbark.tools.errors import SearchError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import Exchange, RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire
 
 
 def team_in_json() -> dict[str, Any]:
@@ -144,9 +143,9 @@ async def test_a_key_that_a_server_says_back_is_not_kept(
 
     keeper, told = Keeper(), ""
     with SourceServer() as server:
-        wires = {"httpx": HttpxWire(httpx.MockTransport(echo))}
+        network = httpx.MockTransport(echo)
         policy = RetryPolicy(attempts=2).scaled(0.02)
-        async with Transport(keyed(server), policy=policy, recorder=keeper, wires=wires) as transport:
+        async with Transport(keyed(server), policy=policy, recorder=keeper, network=network) as transport:
             try:
                 await transport.get(source, "x", read=lambda reply: None, params={"term": "x"})
             except SearchError as error:

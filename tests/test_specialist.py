@@ -21,7 +21,6 @@ from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.search import Status
 from willowbark.tools.toolbox import SourceTool
 
@@ -63,10 +62,9 @@ def pubmed(request: httpx.Request) -> httpx.Response:
 
 
 def transport(handler: Any = pubmed, **policy: Any) -> Transport:
-    wire = HttpxWire(httpx.MockTransport(handler))
     return Transport(
         Endpoints.at("http://127.0.0.1:9"),
-        wires={"httpx": wire, "requests": wire},
+        network=httpx.MockTransport(handler),
         policy=RetryPolicy(**policy).scaled(0.001),
         limiter=RateLimiter(None),
     )

@@ -15,7 +15,6 @@ from trust_sample import CLEAN_DOI, RETRACTED_DOI, RETRACTED_PMID, SILENT_DOI, t
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.http.wire import HttpxWire
 from willowbark.tools.records.parts import FLAGS
 from willowbark.tools.works.trust import TrustState, check_trust, is_unchecked, retraction_note, trust_summary
 
@@ -156,8 +155,7 @@ async def test_batches_are_asked_side_by_side() -> None:
         under_way -= 1
         return httpx.Response(200, json={"hitCount": 0, "resultList": {"result": []}})
 
-    wire = HttpxWire(httpx.MockTransport(answer))
-    async with Transport(Endpoints.at("http://x"), wires={"httpx": wire, "requests": wire}) as way:
+    async with Transport(Endpoints.at("http://x"), network=httpx.MockTransport(answer)) as way:
         await check_trust([bare(str(99990000 + i)) for i in range(100)], way)
     assert most == 3
 

@@ -11,37 +11,26 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import tenacity
 
 from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints
-from .limiter import (
-    AllowanceSpent,
-    Breaker,
-    BreakerOpen,
-    Due,
-    Hopeless,
-    RateLimiter,
-    RetryPolicy,
-    Silence,
-    Wait,
-    default_path,
-    retry_after_s,
-)
+from .limiter import Breaker, RateLimiter, RetryPolicy, default_path, retry_after_s
 from .reply import Reply
 from .shelf import Shelf
-from .wire import HttpxWire, TooSlow, Wire, WireError, WireReply, WireRequest
+from .wire import HttpxWire, TooSlow, WireError, WireReply, WireRequest, send_by_requests
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["Exchange", "ExchangeLog", "Memory", "Recorder", "RetryPolicy", "Transport"]
 
 T = TypeVar("T")
 
 _RETRIED = (SourceUnavailable, UnreadableReply)
-_HOPELESS = (BreakerOpen, AllowanceSpent)
-_WORTH_ANOTHER = tenacity.retry_if_exception_type(_RETRIED) & tenacity.retry_if_not_exception_type(_HOPELESS)
 _RETRIED_STATUS = frozenset({408, 425, 429, *range(500, 600)})
 _MAX_REDIRECTS = 3
 _AT_ONCE = 4  # exchanges with one source: enough for its limit, and few are lost on one that is dead
@@ -104,6 +93,10 @@ class ExchangeLog:
         self.exchanges.append(replace(exchange, body=b""))
 
 
+class _NotAsked(SourceUnavailable):
+    """The source is left alone for a while, or the day's requests are used up: nothing is gained by asking again."""
+
+
 class Transport:
     """Asks the sources, politely and stubbornly.
 
@@ -115,7 +108,7 @@ class Transport:
         policy: how long to go on trying.
         recorder: gets every exchange.
         limiter: keeps the rate limits; by default shared by all processes of the user.
-        wires: HTTP clients by name (`httpx`, `requests`).
+        network: carries every request in the network's place, as `httpx.MockTransport` does in tests.
         sleep: awaited between attempts, seconds.
     """
 
@@ -126,18 +119,19 @@ class Transport:
         policy: RetryPolicy | None = None,
         recorder: Recorder | None = None,
         limiter: RateLimiter | None = None,
-        wires: Mapping[str, Wire] | None = None,
+        network: "httpx.AsyncBaseTransport | None" = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.endpoints = endpoints or Endpoints.public()
         self.policy = policy or RetryPolicy()
         self.recorder: Recorder = recorder or ExchangeLog()
-        self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
-        self._wires = dict(wires) if wires is not None else _wires()
-        self._sleep = sleep
         self.shelf = Shelf()
         self.marks: dict[tuple[str, str, int], dict[int, tuple[str | None, int]]] = {}
         """Where the pages of each search begin, with its hits in all: see `search.Source.page`."""
+        self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
+        self._httpx = HttpxWire(network)
+        self._send_by_requests = send_by_requests if network is None else self._httpx.send
+        self._sleep = sleep
         self._breakers: dict[str, Breaker] = {}
         self._places: dict[str, asyncio.Semaphore] = {}
 
@@ -150,8 +144,7 @@ class Transport:
     async def close(self) -> None:
         """Close every connection; the transport can be used again afterwards."""
         await self.shelf.clear()
-        for wire in self._wires.values():
-            await wire.close()
+        await self._httpx.close()
         self._limiter.close()
 
     def breaker(self, source: str) -> Breaker:
@@ -186,16 +179,10 @@ class Transport:
         """
         clean = {name: str(value) for name, value in (params or {}).items() if value is not None}
         endpoint = self.endpoints[source]
-        url = f"{endpoint.base_url}/{path}"
-        if _in_body(endpoint) or (post_if_long and len(urlencode(clean)) > _LONG_URL_BYTES):
-            request = WireRequest("POST", url, form={**clean, **_secret(endpoint)})
-        else:
-            request = WireRequest(
-                "GET", url, params=clean, secret=_parameter(endpoint), secret_headers=_header(endpoint)
-            )
-        shown = f"{url}?{urlencode(clean)}" if clean else url
-        asked = self._request(source, path, clean)
-        return await self._call(_Call(source, endpoint, request, shown, read, frozenset(also), asked))
+        is_long = post_if_long and len(urlencode(clean)) > _LONG_URL_BYTES
+        request = _request(endpoint, f"{endpoint.base_url}/{path}", clean, is_long)
+        url = f"{endpoint.base_url}/{path}" + (f"?{urlencode(clean)}" if clean else "")
+        return await self._call(_Call(source, endpoint, request, url, "", self._hash(source, path, clean), read, also))
 
     async def post(
         self, source: str, path: str, *, body: Any, read: Callable[[Reply], T], also: Collection[int] = ()
@@ -203,11 +190,12 @@ class Transport:
         """Send JSON, or a text as it is, to a source and read its reply; otherwise as `get`."""
         endpoint = self.endpoints[source]
         url = f"{endpoint.base_url}/{path}"
-        request = WireRequest("POST", url, text=body) if isinstance(body, str) else WireRequest("POST", url, json=body)
-        asked = self._request(source, path, body)
-        return await self._call(_Call(source, endpoint, request, url, read, frozenset(also), asked))
+        sent = body if isinstance(body, str) else json.dumps(body, sort_keys=True)
+        headers = {"Content-Type": "text/plain" if isinstance(body, str) else "application/json"}
+        request = WireRequest("POST", url, sent.encode(), headers)
+        return await self._call(_Call(source, endpoint, request, url, sent, self._hash(source, path, body), read, also))
 
-    def _request(self, source: str, path: str, content: Any) -> str:
+    def _hash(self, source: str, path: str, content: Any) -> str:
         """Hash of a request; what another server says in a source's place never stands for the source's own words."""
         whole = [self.endpoints.is_public, source, path, content]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
@@ -217,46 +205,49 @@ class Transport:
             raise SourceUnavailable(call.source, "not asked offline: the local library does not hold this")
         if not isinstance(self.recorder, Memory):
             return await self._ask(call)
-        known = self.recorder.recall(call.source, call.asked)
+        known = self.recorder.recall(call.source, call.hash)
         if isinstance(known, SearchError):
             raise known
         if known is not None:
-            return call.understood(known)
+            return call.understand(known)
         try:
             return await self._ask(call)
         except SearchError as error:
-            self.recorder.gave_up(call.asked, error)
+            self.recorder.gave_up(call.hash, error)
             raise
 
     async def _ask(self, call: "_Call[T]") -> T:
-        policy, due = self.policy, Due(self.policy.deadline_s)
-        breaker = self.breaker(call.source)
-        last, attempts, failures, silences = "none came", 0, 0, 0
-        retrying = tenacity.AsyncRetrying(
-            sleep=self._sleep,
-            stop=tenacity.stop_any(tenacity.stop_after_attempt(policy.attempts), Hopeless(due)),
-            wait=Wait(policy),
-            retry=_WORTH_ANOTHER,
-            reraise=True,
-        )
+        """Ask until there is an answer, it is hopeless, or the deadline comes; what queues puts the deadline off."""
+        policy, breaker = self.policy, self.breaker(call.source)
+        due = (began := time.monotonic()) + policy.deadline_s
+        attempts, failures, silences, last = 0, 0, 0, "none came"
+        jitter = tenacity.wait_random_exponential(multiplier=policy.first_wait_s, max=policy.longest_wait_s)
 
         async def attempt() -> T:
-            nonlocal last, attempts, failures, silences
-            attempts += 1
-            queued = time.monotonic()
-            clock.reschedule(None)
+            nonlocal began, due, attempts, failures, silences, last
+            attempts, queued = attempts + 1, time.monotonic()
             async with self._places.setdefault(call.source, asyncio.Semaphore(_AT_ONCE)):
-                breaker.check(call.source)
-                await self._spend(call)
-                await self._turn(call)
+                if not breaker.lets_pass():
+                    why = f"left alone after {breaker.failures} failed attempts in a row"
+                    raise _NotAsked(call.source, why)
+                per_day = call.endpoint.per_day
+                if per_day is not None and not self._limiter.spend(call.endpoint.host, per_day):
+                    raise _NotAsked(call.source, f"today's {per_day:,} requests are used up; a key may allow more")
+                await self._wait_turn(call.endpoint)
                 waited_s = time.monotonic() - queued
-                clock.reschedule(asyncio.get_running_loop().time() + due.put_off(waited_s))
+                began, due = began + waited_s, due + waited_s
+                left_s, timeout_s = due - time.monotonic(), policy.timeout_s(silences)
                 try:
-                    found = await self._attempt(call, breaker, attempts, policy.timeout_s(silences), waited_s)
+                    found = await self._exchange(call, attempts, min(left_s, timeout_s), waited_s)
                 except _RETRIED as error:
                     breaker.failed()
-                    last, failures = error.reason, failures + 1
-                    silences += isinstance(error, Silence)
+                    failures += 1
+                    if isinstance(error.__cause__, TooSlow):
+                        silences += 1
+                        if left_s <= timeout_s:
+                            reason = f"no usable answer within {policy.deadline_s:.3g} s; the last: {last}"
+                            raise SourceUnavailable(call.source, reason) from None
+                    last = error.reason
                     raise
                 except SourceRefused:
                     breaker.worked()
@@ -264,116 +255,103 @@ class Transport:
             breaker.worked()
             return found
 
+        def wait_s(state: tenacity.RetryCallState) -> float:
+            error = state.outcome.exception() if state.outcome else None
+            asked_s = error.retry_after_s if isinstance(error, RateLimitError) else None
+            return jitter(state) if asked_s is None else asked_s
+
+        retrying = tenacity.AsyncRetrying(
+            sleep=self._sleep,
+            stop=lambda state: attempts >= policy.attempts or state.upcoming_sleep >= due - time.monotonic(),
+            wait=wait_s,
+            retry=tenacity.retry_if_exception(lambda e: isinstance(e, _RETRIED) and not isinstance(e, _NotAsked)),
+            reraise=True,
+        )
         try:
-            async with asyncio.timeout_at(None) as clock:
-                return await retrying(attempt)
+            return await retrying(attempt)
         except _RETRIED:
-            breaker.gave_up(due.since, failures)
+            if failures > 1 and breaker.heard_at < began:  # it replied to nobody: the next would wait for nothing
+                breaker.leave_alone(policy.breaker_pause_s)
             raise
-        except TimeoutError:
-            if not clock.expired():
-                raise
-            breaker.gave_up(due.since, failures)
-            reason = f"no usable answer within {policy.deadline_s:.3g} s; the last: {last}"
-            raise SourceUnavailable(call.source, reason) from None
         finally:
             retrying.iter_state.reset()  # its actions hold it: a cycle that the collector would have to find
 
-    async def _attempt(self, call: "_Call[T]", breaker: Breaker, number: int, timeout_s: float, waited_s: float) -> T:
+    async def _exchange(self, call: "_Call[T]", attempt: int, timeout_s: float, waited_s: float) -> T:
+        """Send, follow redirects, read what came, and record it in any case."""
         started = time.monotonic()
         reply: WireReply | None = None
         failure: str | None = None
         try:
-            reply = await self._exchange(call, timeout_s)
-            breaker.heard()
-            return call.understood(reply)
+            reply = await self._send(call, started + timeout_s)
+            self.breaker(call.source).heard_at = time.monotonic()
+            return call.understand(reply)
         except SearchError as error:
             failure = error.reason
             raise
         except WireError as error:
             failure = str(error)
-            raise (Silence if isinstance(error, TooSlow) else SourceUnavailable)(call.source, failure) from None
+            raise SourceUnavailable(call.source, failure) from error
         except BaseException as error:  # a cancelled attempt, or a reader that met what nobody foresaw
             failure = f"ended by {type(error).__name__}"
             raise
         finally:
+            body, key = reply.body if reply else b"", call.endpoint.key
             self.recorder.exchanged(
                 Exchange(
                     source=call.source,
                     method=call.request.method,
-                    url=call.shown,
-                    attempt=number,
+                    url=call.url,
+                    attempt=attempt,
                     status=reply.status if reply else None,
                     elapsed_s=time.monotonic() - started,
-                    received_bytes=len(reply.body) if reply else 0,
+                    received_bytes=len(body),
                     error=failure,
-                    body=call.without_key(reply.body) if reply else b"",
+                    body=body.replace(key.get_secret_value().encode(), b"[key]") if key else body,
                     content_type=reply.headers.get("content-type", "") if reply else "",
-                    request=call.asked,
-                    sent=call.request.sent,
+                    request=call.hash,
+                    sent=call.sent,
                     waited_s=waited_s,
                 )
             )
 
-    async def _turn(self, call: "_Call[Any]") -> None:
-        """Wait until the source may be asked once more."""
-        if call.endpoint.per_second is not None:
-            who = call.endpoint.limited_as or call.endpoint.host
-            await self._limiter.wait(who, call.endpoint.per_second * LIMIT_SHARE)
-
-    async def _spend(self, call: "_Call[Any]") -> None:
-        """Count the attempt where the source counts by the day.
-
-        Raises:
-            AllowanceSpent: today's requests are used up.
-        """
-        per_day = call.endpoint.per_day
-        if per_day is not None and not await self._limiter.spend(call.endpoint.host, per_day):
-            raise AllowanceSpent(call.source, f"today's {per_day:,} requests are used up; a key may allow more")
-
-    async def _exchange(self, call: "_Call[Any]", timeout_s: float) -> WireReply:
+    async def _send(self, call: "_Call[Any]", until: float) -> WireReply:
         """Send, follow redirects within the known hosts, and try the other client once where a firewall says 403."""
-        request, wire = replace(call.request, source=call.source), self._wires[call.endpoint.wire]
-        reply = await wire.send(request, timeout_s)
+        request, by_requests = call.request, call.endpoint.wire == "requests"
+        send = self._send_by_requests if by_requests else self._httpx.send
+        reply = await send(request, until - time.monotonic())
         for _ in range(_MAX_REDIRECTS):
             if reply.status not in (301, 302, 307, 308):
                 break
-            request = self._redirected(call, request, reply.headers.get("location", ""))
-            await self._turn(call)
-            reply = await wire.send(request, timeout_s)
-        if reply.status == 403 and call.endpoint.wire == "requests" and (other := self._wires.get("httpx")):
-            await self._turn(call)
-            reply = await other.send(request, timeout_s)
+            try:
+                target = urljoin(request.url, reply.headers.get("location", ""))
+                host, scheme = urlsplit(target).netloc.lower(), urlsplit(target).scheme
+            except ValueError:
+                raise SourceRefused(call.source, "redirected to something that is not an address") from None
+            known = {call.endpoint.host} if call.endpoint.key else self.endpoints.hosts
+            if host not in known or scheme != urlsplit(request.url).scheme:
+                raise SourceRefused(call.source, "redirected to a host that is not one of the sources")
+            request = replace(request, url=target)
+            await self._wait_turn(call.endpoint)
+            reply = await send(request, until - time.monotonic())
+        if reply.status == 403 and by_requests:
+            await self._wait_turn(call.endpoint)
+            reply = await self._httpx.send(request, until - time.monotonic())
         return reply
 
-    def _redirected(self, call: "_Call[Any]", request: WireRequest, location: str) -> WireRequest:
-        try:
-            target = urljoin(request.url, location)
-            here, there = urlsplit(request.url), urlsplit(target)
-        except ValueError:
-            raise SourceRefused(call.source, "redirected to something that is not an address") from None
-        known = {call.endpoint.host} if call.endpoint.key else self.endpoints.hosts
-        if there.netloc.lower() not in known or there.scheme != here.scheme:
-            raise SourceRefused(call.source, "redirected to a host that is not one of the sources")
-        return replace(request, url=target, params={})
+    async def _wait_turn(self, endpoint: Endpoint) -> None:
+        if endpoint.per_second is not None:
+            await self._limiter.wait(endpoint.limited_as or endpoint.host, endpoint.per_second * LIMIT_SHARE)
 
 
-def _in_body(endpoint: Endpoint) -> bool:
-    return endpoint.key is not None and endpoint.key_in == "body"
-
-
-def _secret(endpoint: Endpoint) -> dict[str, str]:
-    return {"api_key": endpoint.key.get_secret_value()} if endpoint.key and endpoint.key_in == "body" else {}
-
-
-def _parameter(endpoint: Endpoint) -> dict[str, str]:
-    in_url = endpoint.key is not None and endpoint.key_in == "parameter"
-    return {"api_key": endpoint.key.get_secret_value()} if in_url and endpoint.key else {}
-
-
-def _header(endpoint: Endpoint) -> dict[str, str]:
-    in_header = endpoint.key is not None and endpoint.key_in == "header"
-    return {endpoint.key_header: endpoint.key.get_secret_value()} if in_header and endpoint.key else {}
+def _request(endpoint: Endpoint, url: str, params: Mapping[str, str], is_long: bool) -> WireRequest:
+    """What to send, with the key where the endpoint takes it: no caller has it at hand."""
+    key = endpoint.key.get_secret_value() if endpoint.key else None
+    in_body = key is not None and endpoint.key_in == "body"
+    query = urlencode({**params, **({"api_key": key} if key and endpoint.key_in != "header" else {})})
+    if in_body or is_long:
+        return WireRequest("POST", url, query.encode(), {"Content-Type": "application/x-www-form-urlencoded"})
+    headers = {endpoint.key_header: key} if key and endpoint.key_in == "header" else {}
+    return WireRequest("GET", f"{url}?{query}" if query else url, None, headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,32 +361,22 @@ class _Call(Generic[T]):
     source: str
     endpoint: Endpoint
     request: WireRequest
-    shown: str
+    url: str
+    sent: str
+    hash: str
     read: Callable[[Reply], T]
-    also: frozenset[int]
-    asked: str
+    also: Collection[int]
 
-    def without_key(self, body: bytes) -> bytes:
-        """The body without the key, which NCBI repeats in its refusals."""
-        key = self.endpoint.key
-        return body.replace(key.get_secret_value().encode(), b"[key]") if key else body
-
-    def understood(self, reply: WireReply) -> T:
+    def understand(self, reply: WireReply) -> T:
         """Turn a reply into what was asked for, or into the error that says what to do."""
         status = reply.status
         if 200 <= status < 300 or status in self.also:
-            return self.read(Reply(self.source, status, reply.headers.get("content-type", ""), reply.body, self.shown))
-        wait = retry_after_s(reply.headers.get("retry-after"))
+            return self.read(Reply(self.source, status, reply.headers.get("content-type", ""), reply.body, self.url))
+        wait_s = retry_after_s(reply.headers.get("retry-after"))
         if status == 429:
-            raise RateLimitError(self.source, "asks for fewer requests (429)", wait)
-        if status in _RETRIED_STATUS and wait is not None:
-            raise RateLimitError(self.source, f"is not available ({status})", wait)
+            raise RateLimitError(self.source, "asks for fewer requests (429)", wait_s)
+        if status in _RETRIED_STATUS and wait_s is not None:
+            raise RateLimitError(self.source, f"is not available ({status})", wait_s)
         if status in _RETRIED_STATUS:
             raise SourceUnavailable(self.source, f"is not available ({status})")
         raise SourceRefused(self.source, f"refused the request ({status})")
-
-
-def _wires() -> dict[str, Wire]:
-    from .requests_wire import RequestsWire  # noqa: PLC0415  requests takes a while, and a run is told before it asks
-
-    return {"httpx": HttpxWire(), "requests": RequestsWire()}
