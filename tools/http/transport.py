@@ -218,6 +218,7 @@ class Transport:
 
     async def _ask(self, call: "_Call[T]") -> T:
         """Ask until there is an answer, it is hopeless, or the deadline comes; what queues puts the deadline off."""
+        self._httpx.open()  # before a turn is taken: what loads meanwhile would make the first requests late
         policy, breaker = self.policy, self.breaker(call.source)
         due = (began := time.monotonic()) + policy.deadline_s
         attempts, failures, silences, last = 0, 0, 0, "none came"

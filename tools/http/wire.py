@@ -82,20 +82,27 @@ class HttpxWire:
         self._network = network
         self._client: httpx.AsyncClient | None = None
 
+    def open(self) -> "httpx.AsyncClient":
+        """The client, made where there is none: httpx and the certificates take a while to load."""
+        if self._client is None:
+            import httpx  # noqa: PLC0415  not needed offline
+
+            self._client = httpx.AsyncClient(transport=self._network, headers=HEADERS, timeout=None)  # noqa: S113
+        return self._client
+
     async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
         """Exchange one request for one whole reply within `timeout_s`, body included.
 
         Raises:
             WireError: no connection, no reply, no whole body.
         """
-        import httpx  # noqa: PLC0415  takes a while, and is not needed offline
+        client = self.open()
+        import httpx  # noqa: PLC0415  loaded by now
 
-        if self._client is None:
-            self._client = httpx.AsyncClient(transport=self._network, headers=HEADERS, timeout=None)  # noqa: S113
         try:
             async with (
                 asyncio.timeout(timeout_s),
-                self._client.stream(
+                client.stream(
                     request.method, request.url, content=request.content, headers=dict(request.headers)
                 ) as reply,
             ):
