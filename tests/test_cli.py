@@ -425,3 +425,10 @@ def test_the_doctor_says_of_each_source_that_is_off_why_and_what_turns_it_on() -
     assert page.endswith("uneven worth; name it under tools.sources)")
     assert keyed.endswith("set BRAVE_API_KEY and name it under tools.sources)")
     assert not any(" chembl: " in line for line in lines)
+
+
+def test_a_library_that_cannot_be_read_is_the_only_thing_reported() -> None:
+    result = invoke("ask", ANSWERED, "--library", "nowhere")
+
+    assert result.exit_code == 2
+    assert "the folder cannot be read" in complaint(result)

@@ -22,7 +22,7 @@ from ..config import FILE_NAME, Settings, directory_of_stray_file
 from ..events import AgentEvent
 from ..model_clients import BASELINE, close, model_client
 from ..run.logs import log_event, logged
-from ..run.options import RunOptions, Shown
+from ..run.options import RunOptions, Shown, library_of
 from ..run.workspace import Report, RunFolder
 from .doctor import addresses_of, reachable, unreachable_advice
 from .terminal import Progress, complain, format_event, show_report
@@ -117,6 +117,8 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
             if not reachable(addresses, enough=1):
                 complain(unreachable_advice(endpoints, addresses))
                 return ExitCode.UNREACHABLE
+        elif options.endpoints is None and settings.library.path != "bundled":
+            library_of(settings.library)  # a bad folder is reported before anything is shown
         folder = RunFolder.create(settings.output.directory, question)
         stack.callback(folder.discard_if_empty)
         progress = stack.enter_context(_progress(shown))

@@ -8,7 +8,7 @@ input and output, or over HTTP on the loopback behind a token. https://modelcont
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +45,6 @@ from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import EvidenceTool, GetPaper, GetTrial, PaperArgs, ToolReply, TrialArgs
 
 from ..config import DEPTHS, Depth, Settings
-from ..events import AgentEvent
 from ..ledger import Ledger, LedgerError, Run
 from ..page.guard import Guarded, Tokened, listening_at, tell_token, token_from
 from ..research_team import participants_of
@@ -300,32 +299,23 @@ class Server(FastMCP[Any]):
         problem, step = "it ended without a report", 0
         await context.info(f"run {run_id}")
         await context.report_progress(step, message=f"run {run_id}")
-        async with aclosing(self._events(args, run_id, token)) as events:
-            async for event in events:
-                if event.report is not None:
-                    return summarise(run_id, event.report)
-                problem, step = event.message if event.type == "error" else problem, step + 1
-                if not token.is_cancelled():
-                    await context.report_progress(step, message=one_line(event.message))
-        raise ToolError(f"run {run_id} failed: {problem}; try again with `research` and this run_id")
-
-    async def _events(
-        self, args: ResearchArgs, run_id: str, token: CancellationToken
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """A new run, a resumed one, or the end of a complete one."""
         given: dict[str, Any] = {"endpoints": self._transport.endpoints, "cancellation_token": token}
         with Ledger(self._ledger) if args.run_id is None else Ledger.existing(self._ledger) as ledger:
             if args.run_id is None:
                 new = RunOptions(settings=self._settings, **args.model_dump(exclude={"run_id"}))
                 stream = research_stream(new, ledger=ledger, run_id=run_id, **given)
             elif ledger.run(run_id).status == "complete":
-                yield AgentEvent(type="complete", message="as it was", data=self._report_of(run_id))
-                return
+                return summarise(run_id, self._report_of(run_id))
             else:
                 stream = resume_stream(run_id, ledger, **given)
             async with aclosing(stream):
                 async for event in stream:
-                    yield event
+                    if event.report is not None:
+                        return summarise(run_id, event.report)
+                    problem, step = event.message if event.type == "error" else problem, step + 1
+                    if not token.is_cancelled():
+                        await context.report_progress(step, message=one_line(event.message))
+        raise ToolError(f"run {run_id} failed: {problem}; try again with `research` and this run_id")
 
     async def settle(self, seconds: float) -> None:
         """Wait for runs whose clients are gone to keep what they found."""

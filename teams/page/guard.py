@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from willowbark.tools.errors import UsageError
@@ -37,21 +37,22 @@ class Guarded:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse one of another site or under another name."""
-        refused = None if scope["type"] == "lifespan" else self._refused(Headers(scope=scope))
-        if refused is None:
+        if scope["type"] == "lifespan":
             await self._inner(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
-        else:
-            await refused(scope, receive, send)
-
-    def _refused(self, headers: Headers) -> Response | None:
+            return
+        headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
         if not self._any_name and urlsplit(f"//{host}").hostname not in LOOPBACK:
-            return PlainTextResponse("refused: this server does not go by that name\n", _MISDIRECTED)
-        if origin not in (None, f"http://{host}", *([f"https://{host}"] if self._any_name else [])):
-            return PlainTextResponse("refused: the request comes from another site\n", _FORBIDDEN)
-        return None
+            refusal = PlainTextResponse("refused: this server does not go by that name\n", _MISDIRECTED)
+        elif origin not in (None, f"http://{host}", *([f"https://{host}"] if self._any_name else [])):
+            refusal = PlainTextResponse("refused: the request comes from another site\n", _FORBIDDEN)
+        else:
+            await self._inner(scope, receive, send)
+            return
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+        else:
+            await refusal(scope, receive, send)
 
 
 class Tokened:

@@ -166,17 +166,9 @@ class LiveRun:
                 self._run_loop.call_soon_threadsafe(job)
 
     def _note(self, event: AgentEvent) -> None:
+        """Take in one event: specialists work from a search to their findings, the judge from the last findings on."""
         self.board.note(event)
-        self._note_work(event, self.board.elapsed_s)
-        if event.verdict is not None:
-            self.rounds.append(event.verdict.model_dump(mode="json"))
-        if event.type != "streaming":
-            self.events.append(event if event.type == "searching" else event.model_copy(update={"data": None}))
-        self._notify()
-
-    def _note_work(self, event: AgentEvent, now: float) -> None:
-        """Note who is at work: specialists from a search to their findings, the judge from the last findings on."""
-        report = self.timelines["report"]
+        now, report = self.board.elapsed_s, self.timelines["report"]
         if event.type == "synthesizing":
             report.begin(now)
             report.status = "writing"
@@ -200,6 +192,11 @@ class LiveRun:
                 timeline.end(now)
                 self._read_at = now
                 timeline.status = event.message.removeprefix(f"{event.agent}, ")
+        if event.verdict is not None:
+            self.rounds.append(event.verdict.model_dump(mode="json"))
+        if event.type != "streaming":
+            self.events.append(event if event.type == "searching" else event.model_copy(update={"data": None}))
+        self._notify()
 
     def _ask(self, request: "ApprovalRequest | None") -> None:
         self.request = request
