@@ -6,8 +6,16 @@ import pytest
 from builders import record
 
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.works.excerpts import GAP, LIMITS_SHOWN, MAX_LIMITS, RESULTS_SHOWN, excerpted, stated_limits
-from willowbark.tools.works.sections import places, section_of
+from willowbark.tools.works.sections import (
+    GAP,
+    LIMITS_SHOWN,
+    MAX_LIMITS,
+    RESULTS_SHOWN,
+    excerpted,
+    places,
+    section_of,
+    stated_limits,
+)
 
 FILLER = "The mean age was the same in the two arms at each of the sites that took part. "
 

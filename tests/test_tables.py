@@ -9,7 +9,6 @@ import pytest
 from builders import record
 from recorded import recorded
 
-from willowbark.tools.works.excerpts import excerpted
 from willowbark.tools.works.fulltext import read_full_texts
 from willowbark.tools.works.jats import (
     MAX_COLUMNS,
@@ -20,7 +19,7 @@ from willowbark.tools.works.jats import (
     parse_full_text,
     read_tables,
 )
-from willowbark.tools.works.sections import is_full_text, places, section_of
+from willowbark.tools.works.sections import excerpted, is_full_text, places, section_of
 
 REPLIES = Path(__file__).resolve().parents[2] / "shared" / "data" / "replies" / "biomcp_ncbi_efetch"
 real = pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies is not beside this clone")

@@ -28,7 +28,7 @@ from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Passage, Reading
 from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import counted, listed
-from willowbark.tools.works.excerpts import GAP, tells_figures
+from willowbark.tools.works.sections import GAP, tells_figures
 
 from . import PROMPTS_VERSION, add_usage, analyst_name, ask, prompt
 from .claims import Claim, objection, plain, quoted_sentences

@@ -28,8 +28,7 @@ from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.toolbox import MAX_DRUGS, Asked, citations_query
 from willowbark.tools.wording import capital, counted
-from willowbark.tools.works.excerpts import tells_figures
-from willowbark.tools.works.sections import places
+from willowbark.tools.works.sections import places, tells_figures
 
 LEADING = 6  # candidates by whose mechanisms the mechanism is scored
 UNTRIED_SCORE = 5  # candidates_score while drugs listed for the condition were not asked for: the search goes on

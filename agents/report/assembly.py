@@ -12,8 +12,7 @@ from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import listed
-from willowbark.tools.works.excerpts import stated_limits
-from willowbark.tools.works.sections import licence_of
+from willowbark.tools.works.sections import licence_of, stated_limits
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
 from .answers import answer_of

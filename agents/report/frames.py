@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import Evidence, SearchResult
-from willowbark.tools.works.trust_lookup import flags_of
+from willowbark.tools.works.trust import flags_of
 
 from .content import ReportContent
 from .forms.blocks import Link, Table, flow, table

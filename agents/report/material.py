@@ -15,8 +15,7 @@ from willowbark.tools.questions import Question
 from willowbark.tools.records import Drug
 from willowbark.tools.wording import as_spelt, counted, listed
 from willowbark.tools.works.sections import licence_of, places
-from willowbark.tools.works.trust import is_unchecked
-from willowbark.tools.works.trust_lookup import flags_of
+from willowbark.tools.works.trust import flags_of, is_unchecked
 
 from ..approval import Approval
 from ..asking.claims import Claim, Verdicts

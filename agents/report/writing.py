@@ -17,8 +17,7 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_drugs
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.registry import kind_of
-from willowbark.tools.works.excerpts import excerpted
-from willowbark.tools.works.sections import places
+from willowbark.tools.works.sections import excerpted, places
 
 from ..approval import Approval
 from ..asking import Aids, add_usage, analyst_name, ask, prompt, reads_requests

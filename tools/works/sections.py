@@ -1,14 +1,30 @@
-"""The parts of a record, by name: title and abstract, and the sections of a full text that was read (`fulltext`)."""
+"""The parts of a record, by name: title and abstract, and the sections of a full text that was read (`fulltext`); and
+what of a full text is shown: the sentences that a model reads beside the abstract, and the limits a study states.
+
+CONSORT 2010 names what a report's limitations are about (items 20 and 21: sources of bias, imprecision,
+generalisability), https://www.equator-network.org/reporting-guidelines/consort/.
+"""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from ..evidence import Evidence
+from ..lexicon import find_drugs
+from ..reading.numbers import P_VALUE, effect_sizes, intervals
+from ..reading.screening import readable
+from ..reading.text import says, sentences
+from ..records.parts import Section
 from ..registry import cards
 
 Kind = Literal["results", "limitations", "table"]
 """What a section of a full text is about."""
 ABSTRACT, TITLE = "Abstract", "Title"
+RESULTS_SHOWN = 2000  # characters of a record's results in a prompt; the abstract beside them has up to 2,500
+LIMITS_SHOWN = 800  # characters of its limitations in a prompt
+ROWS_SHOWN = 600  # characters of its tables' rows in a prompt
+MAX_LIMITS = 2  # quoted of one study
+MIN_LIMIT_CHARACTERS, MAX_LIMIT_CHARACTERS = 30, 400  # shorter ones announce, longer ones discuss
+GAP = "\n[…]\n"  # stands where sentences were left out, so that no quote runs across
 
 
 class Place(NamedTuple):
@@ -80,3 +96,67 @@ def own_part(record: Evidence) -> str:
 def is_full_text(section: str | None) -> bool:
     """Whether a part that `section_of` gave is one of the full text."""
     return section is not None and section not in (ABSTRACT, TITLE, *(card.entries for card in cards().values()))
+
+
+class Passage(NamedTuple):
+    """A passage of a record, and where it stands."""
+
+    section: str
+    quote: str
+
+
+def stated_limits(record: Evidence) -> list[Passage]:
+    """What a study says itself that limits it: at most two sentences of its full text, to the letter.
+
+    Sentences that name a limit and what it is about come first, then those that do one of both in a section of
+    limitations.
+    """
+    found: list[tuple[int, int, Passage]] = []
+    for place in places(readable(record), "limitations"):
+        own = bool(says("limit", place.title))
+        for sentence in sentences(place.text):
+            named, about = bool(says("limit", sentence)), bool(says("about", sentence))
+            fits = MIN_LIMIT_CHARACTERS <= len(sentence) <= MAX_LIMIT_CHARACTERS
+            if fits and about and (named or own) and section_of(record, sentence) == place.title:
+                found.append((not named, len(found), Passage(place.title, sentence)))
+    return [passage for *_, passage in sorted(found)[:MAX_LIMITS]]
+
+
+def excerpted(record: Evidence) -> Evidence:
+    """A record whose full text is cut to what a model should read.
+
+    Results and rows of tables that name a drug or a figure, and limits.
+    """
+    read = record.paper and record.paper.full_text
+    if not read:
+        return record
+    room = {"results": RESULTS_SHOWN, "limitations": LIMITS_SHOWN, "table": ROWS_SHOWN}
+    kept = list[Section]()
+    for place in places(record):
+        text = _telling(place.text, room.get(place.kind, 0))
+        room[place.kind] = room.get(place.kind, 0) - len(text)
+        if text:
+            kept.append(Section(kind=place.kind, title=place.title, text=text))
+    return record.noting(full_text={**read, "sections": kept})
+
+
+def _telling(text: str, room: int) -> str:
+    """The sentences that tell most, in their order, with a mark where others were left out."""
+    if len(text) <= room:
+        return text
+    every = sentences(text)
+    weights = [bool(find_drugs(each)) + tells_figures(each) + bool(says("limit", each)) for each in every]
+    order = sorted(range(len(every)), key=lambda i: (-weights[i], i))
+    chosen: list[int] = []
+    for i in order:
+        if len(every[i]) + len(GAP) <= room:
+            chosen.append(i)
+            room -= len(every[i]) + len(GAP)
+    chosen.sort()
+    joined = [(GAP if i and chosen[at - 1] != i - 1 else " ") + every[i] for at, i in enumerate(chosen)]
+    return "".join(joined).strip()
+
+
+def tells_figures(sentence: str) -> bool:
+    """Whether a sentence states a result in figures: a p value, an interval, an effect size."""
+    return bool(P_VALUE.search(sentence) or intervals(sentence) or effect_sizes(sentence))

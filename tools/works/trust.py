@@ -4,22 +4,30 @@ PubMed, Europe PMC, Crossref (with Retraction Watch) and OpenAlex are asked abou
 them is enough to flag it. A record that nobody could be asked about is not clean: it could not be checked.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal, cast
 
+from ..errors import SearchError
 from ..evidence import Evidence
 from ..http.transport import Transport
 from ..records import Noted, Paper
-from ..records.parts import FLAGS, SaidNotice
+from ..records.parts import FLAGS, Flag, SaidNotice
 from ..registry import given_by, kind_of, title_of
 from ..sources.card import PAPERS
-from ..sources.studies.crossref import Notice
-from .trust_lookup import Answer, Word, answers, flags_of
+from ..sources.studies import crossref, openalex
+from ..sources.studies.europepmc import by_numbers
+from ..sources.studies.pubmed import PubMed
 
 MAX_RECORDS = 200  # a call; a report cites a few dozen
 DEADLINE_S = 20.0  # for each source; all are asked at once
 _ASKED = ("pubmed", "europepmc", "crossref", "openalex")
 _REASONS_SHOWN = 4
+MAX_OPENALEX = 40  # works a call, one request each
+_IDS_PER_QUERY = 40  # keeps Europe PMC's URL below 2,000 bytes
+_KINDS: dict[str, Flag] = {"retraction": "retracted", "concern": "expression_of_concern", "correction": "corrected"}
 
 
 class TrustState(StrEnum):
@@ -42,6 +50,35 @@ _WORDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What one source says of one record."""
+
+    flags: frozenset[Flag] = frozenset()
+    """What it raises."""
+    notices: tuple[crossref.Notice, ...] = ()
+    notice_of: tuple[str, ...] = ()
+    """DOIs of the works that the record is itself a notice on."""
+    cited_by_count: int | None = None
+
+
+@dataclass(slots=True)
+class Answer:
+    """What one source says of the records that it was asked about, and why not of the others."""
+
+    source: str
+    asked: frozenset[str] = frozenset()
+    """Keys of the records."""
+    words: dict[str, Word] = field(default_factory=dict)
+    """By key; records of `asked` that the source does not know are missing."""
+    failure: str | None = None
+    """Why it could not be asked about all; None where it was."""
+
+    def reason(self) -> str:
+        """Why a record has no word of this source."""
+        return f"{self.source}: {self.failure or 'does not list it'}"
+
+
 async def check_trust(
     records: Sequence[Evidence], transport: Transport, *, deadline_s: float = DEADLINE_S
 ) -> list[Evidence]:
@@ -61,7 +98,7 @@ async def check_trust(
     """
     papers = [record for record in records if is_paper(record)]
     checked = papers[:MAX_RECORDS]
-    said = await answers(checked, transport, deadline_s) if checked else []
+    said = await _ask_all(checked, transport, deadline_s) if checked else []
     beyond = {record.key for record in papers[MAX_RECORDS:]} - {record.key for record in checked}
     return [_judged(record, said, record.key in beyond) if is_paper(record) else record for record in records]
 
@@ -80,12 +117,23 @@ def _judged(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
     unanswered = [answer.reason() for answer in said if record.key in answer.asked and answer.source not in words] or (
         [f"more than {MAX_RECORDS} records were to be checked"] if beyond else []
     )
+    flagged = {name: {source for source, word in words.items() if name in word.flags} for name in FLAGS}
+    before = record.paper.trust_flagged if record.paper else None
+    for name in FLAGS:
+        if before is not None:
+            flagged[name].update(before.get(name, ()))
+        elif name in flags_of(record):  # the record came with it
+            flagged[name].add(given_by(record.citation.source))
+    notices = list[SaidNotice]()
+    for notice in (each for word in words.values() for each in word.notices):
+        given = {"kind": notice.kind, "source": notice.said_by, "doi": notice.doi, "date": notice.date}
+        notices.append(cast("SaidNotice", {name: value for name, value in given.items() if value}))
     found: Noted = {
         "trust_state": str(state or (TrustState.CLEAN if words else TrustState.UNCHECKED)),
         "trust_checked": sorted(words),
-        "trust_flagged": _raised_by(record, words),
+        "trust_flagged": {name: sorted(sources) for name, sources in flagged.items() if sources},
         "trust_unanswered": unanswered,
-        "trust_notices": [_told(notice) for word in words.values() for notice in word.notices],
+        "trust_notices": notices,
     }
     for name in FLAGS:
         if words or name in raised:
@@ -96,19 +144,6 @@ def _judged(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
     if known := [count for count in counts if count is not None]:
         found["cited_by_count"] = max(known)
     return record.noting(**found)
-
-
-def _raised_by(record: Evidence, words: Mapping[str, Word]) -> dict[str, list[str]]:
-    """The sources that raise each flag; the record's own source where it came with one."""
-    own = given_by(record.citation.source)
-    found = {name: {source for source, word in words.items() if name in word.flags} for name in FLAGS}
-    before = record.paper.trust_flagged if record.paper else None
-    for name in FLAGS:
-        if before is not None:
-            found[name].update(before.get(name, ()))
-        elif name in flags_of(record):
-            found[name].add(own)
-    return {name: sorted(sources) for name, sources in found.items() if sources}
 
 
 def retraction_note(record: Evidence) -> str:
@@ -132,17 +167,6 @@ def is_unchecked(record: Evidence) -> bool:
     if paper is None or not is_paper(record):
         return False
     return paper.trust_state == TrustState.UNCHECKED if paper.trust_state else paper.retracted is None
-
-
-def _told(notice: Notice) -> SaidNotice:
-    found = SaidNotice(kind=notice.kind)
-    if notice.said_by:
-        found["source"] = notice.said_by
-    if notice.doi:
-        found["doi"] = notice.doi
-    if notice.date:
-        found["date"] = notice.date
-    return found
 
 
 def trust_summary(records: Iterable[Evidence]) -> str:
@@ -179,3 +203,119 @@ def _reasons(papers: Iterable[Paper]) -> list[str]:
 
 def _listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+Ask = Callable[[Sequence[Evidence], Answer, Transport], Awaitable[None]]
+
+
+async def _ask_all(papers: Sequence[Evidence], transport: Transport, deadline_s: float) -> list[Answer]:
+    """Ask every source about publications at once, each within its own time; what it said by then counts."""
+    asks: dict[str, Ask] = {
+        "pubmed": _ask_pubmed,
+        "europepmc": _ask_europepmc,
+        "crossref": _ask_crossref,
+        "openalex": _ask_openalex,
+    }
+    lookups = (_ask(ask, papers, Answer(source), transport, deadline_s) for source, ask in asks.items())
+    return list(await asyncio.gather(*lookups))
+
+
+async def _ask(ask: Ask, papers: Sequence[Evidence], answer: Answer, transport: Transport, deadline_s: float) -> Answer:
+    """Let a source fill in its answer until its time is over."""
+    given = {  # of a merged record, only the first source has just given its flags for sure
+        paper.key: Word(flags_of(paper))
+        for paper in papers
+        if given_by(paper.citation.source) == answer.source and paper.paper and paper.paper.retracted is not None
+    }
+    answer.asked, answer.words = frozenset(given), given
+    try:
+        async with asyncio.timeout(deadline_s) as clock:
+            await ask([paper for paper in papers if paper.key not in given], answer, transport)
+        if transport.endpoints.library is not None:
+            answer.failure = "not checked offline"
+    except TimeoutError:
+        if not clock.expired():
+            raise
+        answer.failure = f"no answer within {deadline_s:.3g} s"
+    except SearchError as error:
+        answer.failure = error.reason
+    return answer
+
+
+def flags_of(record: Evidence) -> frozenset[Flag]:
+    """What is said against a record; nothing of one that is no paper."""
+    return record.paper.flags if record.paper else frozenset()
+
+
+def _keys_by(number: Literal["pmid", "doi"], papers: Iterable[Evidence], answer: Answer) -> dict[str, list[str]]:
+    """The keys of the records of each PMID or DOI, noted as asked about."""
+    found: dict[str, list[str]] = {}
+    for paper in papers:
+        if value := getattr(paper.record, number):
+            found.setdefault(value, []).append(paper.key)
+            answer.asked |= {paper.key}
+    return found
+
+
+async def _ask_pubmed(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
+    keys = _keys_by("pmid", papers, answer)
+    if not keys:
+        return
+    fetched = await PubMed(transport).papers(*keys)
+    for record in fetched.records:
+        for key in keys.get(record.record.pmid or "", ()):
+            answer.words[key] = Word(flags_of(record))
+
+
+async def _ask_europepmc(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
+    by_pmid = _keys_by("pmid", papers, answer)
+    by_doi = _keys_by("doi", [paper for paper in papers if not paper.record.pmid], answer)
+
+    async def one(names: Sequence[str]) -> None:
+        for record in await by_numbers(names, transport):
+            if (said := record.paper) and said.retracted is not None:
+                for key in [*by_pmid.get(said.pmid or "", ()), *by_doi.get(said.doi or "", ())]:
+                    answer.words[key] = Word(said.flags, cited_by_count=said.cited_by_count)
+
+    names = [f"pmid:{pmid}" for pmid in by_pmid] + [f"doi:{doi}" for doi in by_doi]
+    await _all_of(one(names[start : start + _IDS_PER_QUERY]) for start in range(0, len(names), _IDS_PER_QUERY))
+
+
+async def _all_of(asked: Iterable[Awaitable[None]]) -> None:
+    """Have all answered side by side, as fast as the source allows, before the first failure is raised."""
+    failures = await asyncio.gather(*asked, return_exceptions=True)
+    if failure := next((each for each in failures if isinstance(each, BaseException)), None):
+        raise failure
+
+
+async def _ask_crossref(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
+    keys = _keys_by("doi", papers, answer)
+    dois = list(keys)
+
+    async def one(start: int) -> None:
+        found = await crossref.updates(dois[start : start + crossref.DOIS_PER_REQUEST], transport)
+        for doi, said in found.items():
+            flags = {_KINDS[notice.kind] for notice in said.notices if notice.kind in _KINDS}
+            if "retracted" in flags and not said.retracted:  # taken back, which leaves the record corrected
+                flags = flags - {"retracted"} | {"corrected"}
+            for key in keys.get(doi, ()):
+                answer.words[key] = Word(frozenset(flags), said.notices, said.notice_of)
+
+    await _all_of(map(one, range(0, len(dois), crossref.DOIS_PER_REQUEST)))
+
+
+async def _ask_openalex(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
+    keys = _keys_by("doi", papers, answer)
+    turns = asyncio.Semaphore(4)
+
+    async def one(doi: str) -> None:
+        async with turns:
+            said = await openalex.work(doi, transport)
+        if said is not None and said.is_retracted is not None:
+            flags: frozenset[Flag] = frozenset({"retracted"} if said.is_retracted else ())
+            for key in keys[doi]:
+                answer.words[key] = Word(flags, cited_by_count=said.cited_by_count)
+
+    await _all_of(map(one, list(keys)[:MAX_OPENALEX]))
+    if len(keys) > MAX_OPENALEX:
+        answer.failure = f"asked about the first {MAX_OPENALEX} records alone"
