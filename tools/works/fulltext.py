@@ -17,7 +17,6 @@ from ..reading.screening import addressed_to_machines, set_aside
 from ..records.parts import FullText as ReadText
 from ..records.parts import Section
 from .jats import FullText, parse_full_text
-from .jats import Section as ArticleSection
 
 FULL_TEXT_LIMIT = 12  # articles a run, 0.1 to 1 MB each: one or two for every candidate that a report shows
 DEADLINE_S = 15.0  # for all of them; Europe PMC answers one in about a second
@@ -108,10 +107,13 @@ def _unread(record: Evidence, reason: str) -> Evidence:
 
 def extended(record: Evidence, found: FullText) -> Evidence:
     """A record with the sections of its full text, where its licence is open and it has any."""
-    licence = found.licence or _named(record.paper.license if record.paper else None)
+    licence = found.licence or (record.paper and (record.paper.license or "").strip().upper()) or None
     if licence is None or not licence.startswith(_OPEN):
         return _unread(record, "its licence is not open" if licence else "it states no licence")
-    every = [Section(kind=each.kind, title=_clean(each.title), text=_text(each)) for each in found.sections]
+    every = [
+        Section(kind=each.kind, title=_clean(each.title), text="\n".join(filter(None, map(_clean, each.paragraphs))))
+        for each in found.sections
+    ]
     sections = [each for each in every if each["text"]]
     if not sections:
         return _unread(record, "its results have no section of their own")
@@ -121,19 +123,6 @@ def extended(record: Evidence, found: FullText) -> Evidence:
     return record.noting(full_text=read)
 
 
-def _text(section: ArticleSection) -> str:
-    return "\n".join(filter(None, map(_clean, section.paragraphs)))
-
-
 def _clean(text: str) -> str:
     """The text without what can't be seen, and without what speaks to machines rather than of the study."""
     return " ".join(set_aside(visible(text)).split())
-
-
-def _named(licence: str | None) -> str | None:
-    """Europe PMC's short form of a licence in ours.
-
-    >>> _named("cc by-nc"), _named(None)
-    ('CC BY-NC', None)
-    """
-    return licence.upper() if licence and licence.strip() else None

@@ -330,7 +330,12 @@ def _table(wrap: Element, number: int) -> Table | None:
     if table is None:
         return None
     head = [*table.findall("thead/tr")]
-    body = [row for each in table if each.tag in ("tbody", "tfoot", "tr") for row in _rows(each)]
+    body = [
+        row
+        for part in table
+        if part.tag in ("tbody", "tfoot", "tr")
+        for row in ([part] if part.tag == "tr" else part.findall("tr"))
+    ]
     if not head:
         while body and all(cell.tag == "th" for cell in body[0]):
             head.append(body.pop(0))
@@ -338,23 +343,15 @@ def _table(wrap: Element, number: int) -> Table | None:
     if not rows:
         return None
     label, caption = wrap.find("label"), wrap.find("caption")
+    notes = (each for foot in wrap.findall("table-wrap-foot") for each in foot.iter("p"))
     named = " ".join("".join(label.itertext()).split()).rstrip(" .:") if label is not None else ""
     return Table(
         label=named[:_MAX_LABEL_CHARS] or f"Table {number}",
         caption=flat(caption) if caption is not None else "",
         header=tuple(row for row in _grid(head) if any(row)),
         rows=rows,
-        notes=tuple(filter(None, map(flat, _notes(wrap))))[:_MAX_NOTES],
+        notes=tuple(filter(None, map(flat, notes)))[:_MAX_NOTES],
     )
-
-
-def _rows(part: Element) -> Sequence[Element]:
-    return [part] if part.tag == "tr" else part.findall("tr")
-
-
-def _notes(wrap: Element) -> Iterator[Element]:
-    for foot in wrap.findall("table-wrap-foot"):
-        yield from foot.iter("p")
 
 
 def _grid(rows: Sequence[Element]) -> Iterator[tuple[str, ...]]:

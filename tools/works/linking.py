@@ -1,6 +1,6 @@
 """Papers and trials, joined by NCT number: the paper that reports a trial, the trial behind a paper."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ..evidence import Evidence
 from ..registry import kind_of
@@ -37,7 +37,15 @@ def link(pool: Sequence[Evidence]) -> list[Evidence]:
         for pmid, trial in results
         if f"pmid:{pmid}" in record.identifiers
     }
-    return [_with_links(record, pairs) for record in pool]
+    linked = []
+    for record in pool:
+        is_trial = trial_number(record) is not None
+        of_paper = [] if is_trial else sorted({trial for paper, trial in pairs if paper == record.key})
+        of_trial = sorted({paper for paper, trial in pairs if trial == record.key}) if is_trial else []
+        if (of_paper, of_trial) != (record.record.linked_trials, record.record.linked_papers):
+            record = record.noting(linked_trials=of_paper, linked_papers=of_trial)  # noqa: PLW2901
+        linked.append(record)
+    return linked
 
 
 def trial_number(record: Evidence) -> str | None:
@@ -51,12 +59,3 @@ def named_trials(record: Evidence) -> list[str]:
         return []
     listed = record.paper.nct_ids if record.paper else ()
     return list(dict.fromkeys([*trial_numbers(*listed), *trial_numbers(record.content)]))
-
-
-def _with_links(record: Evidence, pairs: Iterable[tuple[str, str]]) -> Evidence:
-    is_trial = trial_number(record) is not None
-    trials = [] if is_trial else sorted({trial for paper, trial in pairs if paper == record.key})
-    papers = sorted({paper for paper, trial in pairs if trial == record.key}) if is_trial else []
-    if (trials, papers) == (record.record.linked_trials, record.record.linked_papers):
-        return record
-    return record.noting(linked_trials=trials, linked_papers=papers)

@@ -25,38 +25,27 @@ def settle(pool: Sequence[Evidence]) -> list[Evidence]:
     """
     known = {name: record.key for record in pool for name in names_of(record)}
     records = {record.key: record for record in pool}
-    later = _later(pool, known, records)
-    last = {key: _last(key, later) for key in later}
+    said = [(record.key, known[name]) for record in pool for name in later_names(record) if name in known]
+    said += [
+        (known[name], record.key)
+        for record in pool
+        for name in (record.paper.update_of if record.paper else ())
+        if name in known
+    ]
+    later: dict[str, str] = {}  # the next version of each record, as either side says it; never a preprint
+    for key, heir in said:
+        if key != heir and not records[heir].is_preprint:
+            later.setdefault(key, heir)
     earlier: dict[str, list[Evidence]] = {}
-    for key, heir in last.items():
-        if heir != key:
-            earlier.setdefault(heir, []).append(records[key])
+    for key in later:
+        chain = [key]
+        while (following := later.get(chain[-1])) is not None and following not in chain:
+            chain.append(following)
+        if following is None:  # a ring, which only broken records give, unites nothing
+            earlier.setdefault(chain[-1], []).append(records[key])
     gone = {record.key for group in earlier.values() for record in group}
     kept = [_with_versions(record, earlier.get(record.key, [])) for record in pool if record.key not in gone]
     return _with_notices(kept, known)
-
-
-def _later(pool: Sequence[Evidence], known: Mapping[str, str], records: Mapping[str, Evidence]) -> dict[str, str]:
-    """The next version of each record that has one in the pool, as either side says it; never a preprint."""
-    said = [(record.key, known[name]) for record in pool for name in later_names(record) if name in known]
-    said += [(known[name], record.key) for record in pool for name in _update_of(record) if name in known]
-    found: dict[str, str] = {}
-    for key, heir in said:
-        if key != heir and not records[heir].is_preprint:
-            found.setdefault(key, heir)
-    return found
-
-
-def _last(key: str, later: Mapping[str, str]) -> str:
-    """The end of a chain of versions; a ring, which only broken records give, unites nothing."""
-    seen = {key}
-    at = key
-    while (following := later.get(at)) is not None:
-        if following in seen:
-            return key
-        seen.add(following)
-        at = following
-    return at
 
 
 def names_of(record: Evidence) -> list[str]:
@@ -72,10 +61,6 @@ def later_names(record: Evidence) -> list[str]:
     version = paper.published_version if paper and record.is_preprint else None
     numbers = ((kind, checked_identifier(kind, version)) for kind in ("pmid", "doi"))
     return [*(f"{kind}:{number}" for kind, number in numbers if number), *(paper.updated_in if paper else ())]
-
-
-def _update_of(record: Evidence) -> list[str]:
-    return record.paper.update_of if record.paper else []
 
 
 def _with_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
@@ -104,17 +89,17 @@ def _with_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Ev
             if (target := known.get(each["name"])) and target != record.key:
                 entry = Reference(flag=each["flag"], key=record.key, url=record.citation.url)
                 said.setdefault(target, []).append(entry)
-    return [_flagged(record, said.get(record.key, [])) for record in pool]
-
-
-def _flagged(record: Evidence, said: Sequence[Reference]) -> Evidence:
-    found: Noted = {}
-    for name in FLAGS:
-        if any(each["flag"] == name for each in said):
-            found[name] = True
-    if not found:
-        return record
-    known = list[Reference](record.paper.notices) if record.paper else []
-    known += [each for each in {each["key"]: each for each in said}.values() if each not in known]
-    found["notices"] = known
-    return record.noting(**found)
+    noted = list[Evidence]()
+    for record in pool:
+        found: Noted = {}
+        for name in FLAGS:
+            if any(each["flag"] == name for each in said.get(record.key, ())):
+                found[name] = True
+        if found:
+            notices = list[Reference](record.paper.notices) if record.paper else []
+            notices += [
+                each for each in {each["key"]: each for each in said[record.key]}.values() if each not in notices
+            ]
+            found["notices"] = notices
+        noted.append(record.noting(**found) if found else record)
+    return noted
