@@ -60,7 +60,7 @@ def test_the_command_line_gives_the_report_of_python(python: ResearchReport) -> 
 async def test_the_page_gives_the_report_of_python(python: ResearchReport) -> None:
     runs = LiveRuns(RunOptions())
     runs.make_ready()
-    run = await runs.ask(runs.options_with({"question": QUESTION}))
+    run = await runs.ask({"question": QUESTION})
     while run.outcome is None:
         await run.changed(60)
     await runs.settle(1)

@@ -212,38 +212,36 @@ async def ask_sources(endpoints: "Endpoints") -> dict[str, tuple[bool, str]]:
     Returns:
         By source: whether it answered, and a line on what it answered or why it did not.
     """
-    from willowbark.tools.questions import parse_question  # noqa: PLC0415
-    from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
-
-    parse_question(ASKED_LIVE)  # loads the lexicon, whose seconds are not the sources'
-    answers = await asyncio.gather(*(_ask_source(name, endpoints) for name in cards()))
-    return dict(zip(cards(), answers, strict=True))
-
-
-async def _ask_source(name: str, endpoints: "Endpoints") -> tuple[bool, str]:
     from willowbark.tools.errors import SearchError  # noqa: PLC0415  with the transport, only here
     from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport  # noqa: PLC0415
-    from willowbark.tools.registry import cards  # noqa: PLC0415
+    from willowbark.tools.questions import parse_question  # noqa: PLC0415
+    from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
     from willowbark.tools.sources.card import source_modules  # noqa: PLC0415
     from willowbark.tools.toolbox import source_class  # noqa: PLC0415
+    from willowbark.tools.wording import counted  # noqa: PLC0415
 
-    if not endpoints.may_search(name):
-        return False, f"not asked (set {cards()[name].key})"
-    log, policy = ExchangeLog(), replace(RetryPolicy.within(LIVE_TIMEOUT_S), attempts=1)
-    started = time.monotonic()
-    try:
-        async with Transport(endpoints, policy=policy, recorder=log) as transport, asyncio.timeout(LIVE_TIMEOUT_S):
-            if cards()[name].use == "looked_up":
-                answer: str = await source_modules()[name].small_question(transport)
-            else:
-                reply = await source_class(name)(transport).find(ASKED_LIVE, 1)
-                first = f", the first: {reply.records[0].citation.title[:60]}" if reply.records else ""
-                warnings = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
-                answer = f"{reply.total:,} on {ASKED_LIVE}{first}{warnings}"
-    except SearchError as error:
-        return False, f"FAILED: {error.reason}"
-    except TimeoutError:
-        return False, f"FAILED: no answer within {LIVE_TIMEOUT_S:g} s"
-    requests, kilobytes = len(log.exchanges), sum(each.received_bytes for each in log.exchanges) / 1000
-    spent = f"{time.monotonic() - started:.1f} s, {requests} request{'' if requests == 1 else 's'}, {kilobytes:.1f} kB"
-    return True, f"answered ({spent}): {answer}"
+    async def ask_source(name: str) -> tuple[bool, str]:
+        if not endpoints.may_search(name):
+            return False, f"not asked (set {cards()[name].key})"
+        log, policy = ExchangeLog(), replace(RetryPolicy.within(LIVE_TIMEOUT_S), attempts=1)
+        started = time.monotonic()
+        try:
+            async with Transport(endpoints, policy=policy, recorder=log) as transport, asyncio.timeout(LIVE_TIMEOUT_S):
+                if cards()[name].use == "looked_up":
+                    answer: str = await source_modules()[name].small_question(transport)
+                else:
+                    reply = await source_class(name)(transport).find(ASKED_LIVE, 1)
+                    first = f", the first: {reply.records[0].citation.title[:60]}" if reply.records else ""
+                    warnings = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
+                    answer = f"{reply.total:,} on {ASKED_LIVE}{first}{warnings}"
+        except SearchError as error:
+            return False, f"FAILED: {error.reason}"
+        except TimeoutError:
+            return False, f"FAILED: no answer within {LIVE_TIMEOUT_S:g} s"
+        requests, kilobytes = len(log.exchanges), sum(each.received_bytes for each in log.exchanges) / 1000
+        spent = f"{time.monotonic() - started:.1f} s, {counted(requests, 'request')}, {kilobytes:.1f} kB"
+        return True, f"answered ({spent}): {answer}"
+
+    parse_question(ASKED_LIVE)  # loads the lexicon, whose seconds are not the sources'
+    answers = await asyncio.gather(*map(ask_source, cards()))
+    return dict(zip(cards(), answers, strict=True))

@@ -109,7 +109,7 @@ class Pages:
         """Begin a run; invalid input is reported above the form, which keeps its entries."""
         given = await _form(request)
         try:
-            run = await self._runs.ask(self._runs.options_with(choices(given)))
+            run = await self._runs.ask(choices(given))
         except UsageError as error:
             form = views.ask_page(self._runs.settings, given, self._runs.under_way, str(error))
             return HTMLResponse(form, 400)

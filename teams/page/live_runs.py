@@ -250,25 +250,18 @@ class LiveRuns:
         """Where run folders are made."""
         return self.settings.output.directory
 
-    def options_with(self, choices: Mapping[str, Any]) -> RunOptions:
-        """The server's options with somebody's choices.
-
-        Raises:
-            UsageError: an invalid choice.
-        """
-        return RunOptions.of(self._options, choices)
-
     @property
     def under_way(self) -> list[LiveRun]:
         """The runs that have not ended, the latest first."""
         return [run for run in reversed(self.known.values()) if run.outcome is None]
 
-    async def ask(self, options: RunOptions) -> LiveRun:
-        """Begin a run.
+    async def ask(self, choices: Mapping[str, Any]) -> LiveRun:
+        """Begin a run with the server's options and somebody's choices over them.
 
         Raises:
-            UsageError: question, options, model, ledger or folder are at fault, or too many runs are under way.
+            UsageError: question, choices, model, ledger or folder are at fault, or too many runs are under way.
         """
+        options = RunOptions.of(self._options, choices)
         settings, question = options.chosen(), validate_question(options.question or "")
         endpoints = await self._room_and_sources()
         run = LiveRun(RunFolder.create(settings.output.directory, question), question)
