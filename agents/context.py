@@ -18,10 +18,9 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
 from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, may_be_open, read_full_texts
-from willowbark.tools.works.identity import published_articles, resolve
+from willowbark.tools.works.identity import published_articles, resolve, settle
 from willowbark.tools.works.linking import link
 from willowbark.tools.works.trust import check_trust
-from willowbark.tools.works.versions import settle
 
 from .approval import Approval
 from .findings import Dossier

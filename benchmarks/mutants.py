@@ -45,7 +45,6 @@ UNABLE = 99  # exit code: the module cannot be imported
 TESTS: Mapping[str, tuple[str, ...]] = {
     "tools/evidence.py": ("evidence", "identity", "provenance", "search"),
     "tools/works/identity.py": ("identity", "versions"),
-    "tools/works/versions.py": ("identity", "versions"),
     "agents/asking/claims.py": ("claims", "forgery", "grounding", "provenance"),
     "agents/asking/alignment.py": ("alignment", "claims", "forgery", "grounding"),
     "tools/appraisal/certainty.py": ("appraisal_certainty", "same_trial"),

@@ -11,8 +11,7 @@ from recorded import DOWN, publish, recorded
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.works.identity import propose, published_articles, resolve, title_score
-from willowbark.tools.works.versions import settle
+from willowbark.tools.works.identity import propose, published_articles, resolve, settle, title_score
 
 TITLE = "Placebinol for the prevention of test fever: a randomised trial"
 

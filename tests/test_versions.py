@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.works.versions import settle
+from willowbark.tools.works.identity import settle
 
 
 def article(number: int, **more: Any) -> Evidence:

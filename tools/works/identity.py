@@ -1,25 +1,26 @@
-"""Which records may be one work, and what became of preprints.
+"""Which records are one work: later versions speak for earlier ones, an article for its preprint.
 
-Identifiers are the proof: what bioRxiv and medRxiv answer (`versions.settle` acts on it). Titles and authors that are
-nearly the same only say which preprints are worth asking about, and which records a reader should compare.
+Identifiers are the proof, as PubMed, Europe PMC, bioRxiv and medRxiv give them. Titles and authors that are nearly the
+same only say which preprints are worth asking about, and which records a reader should compare. What a notice of
+retraction, concern or correction says of another record is noted on that record.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from ..errors import SearchError
-from ..evidence import Evidence, surname
+from ..evidence import Evidence, checked_identifier, surname
 from ..http.transport import Transport
 from ..lexicon.stemming import words
 from ..records import Noted
+from ..records.parts import FLAGS, Reference
 from ..registry import kind_of
 from ..sources.card import PAPERS
 from ..sources.publications import PREPRINT_MARK
 from ..sources.studies.biorxiv import is_theirs, published_version
 from ..sources.studies.europepmc import by_numbers
-from .versions import later_names, names_of
 
 TITLE_SCORE = 88.0  # of 100: titles gain and lose a subtitle on their way to print
 _SHARED_WORDS = 0.5  # of the longer title: none of 60 million pairs of real titles that are so alike shared fewer
@@ -168,3 +169,97 @@ def _surnames(record: Evidence) -> frozenset[str]:
     """`Surname AB` without its initials, in lower case."""
     names = map(surname, record.citation.authors)
     return frozenset(name.strip().lower() for name in names if name.strip())
+
+
+def settle(pool: Sequence[Evidence]) -> list[Evidence]:
+    """Leave out versions whose later one is in the pool, and link them there; note what notices say of other records.
+
+    Args:
+        pool: records in any order, which is kept.
+
+    Returns:
+        The pool without those versions; the record that speaks for them has them in `preprint_versions` or, where they
+        were peer-reviewed, in `earlier_versions` (key, title, URL, date). A preprint whose article is not in the pool
+        stays, with `published_version` in its metadata where it is known. A record on which the pool holds a notice of
+        retraction, concern or correction has the flag, and the notice in `notices`.
+    """
+    known = {name: record.key for record in pool for name in names_of(record)}
+    records = {record.key: record for record in pool}
+    said = [(record.key, known[name]) for record in pool for name in later_names(record) if name in known]
+    said += [
+        (known[name], record.key)
+        for record in pool
+        for name in (record.paper.update_of if record.paper else ())
+        if name in known
+    ]
+    later: dict[str, str] = {}  # the next version of each record, as either side says it; never a preprint
+    for key, heir in said:
+        if key != heir and not records[heir].is_preprint:
+            later.setdefault(key, heir)
+    earlier: dict[str, list[Evidence]] = {}
+    for key in later:
+        chain = [key]
+        while (following := later.get(chain[-1])) is not None and following not in chain:
+            chain.append(following)
+        if following is None:  # a ring, which only broken records give, unites nothing
+            earlier.setdefault(chain[-1], []).append(records[key])
+    gone = {record.key for group in earlier.values() for record in group}
+    kept = [_with_versions(record, earlier.get(record.key, [])) for record in pool if record.key not in gone]
+    return _with_notices(kept, known)
+
+
+def names_of(record: Evidence) -> list[str]:
+    """The names by which other records speak of it: PMID, DOI, PMCID, Europe PMC's number of a preprint."""
+    preprint = record.paper and record.paper.ppr_id
+    names = [name for name in record.identifiers if not name.startswith("url:")]
+    return [*sorted(names), *([f"ppr:{preprint}"] if preprint else [])]
+
+
+def later_names(record: Evidence) -> list[str]:
+    """The names of its later version, as its own record gives them."""
+    paper = record.paper
+    version = paper.published_version if paper and record.is_preprint else None
+    numbers = ((kind, checked_identifier(kind, version)) for kind in ("pmid", "doi"))
+    return [*(f"{kind}:{number}" for kind, number in numbers if number), *(paper.updated_in if paper else ())]
+
+
+def _with_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
+    """A record with its earlier versions, and with those that they spoke for."""
+    preprints, earlier = list[Reference](), list[Reference]()
+    for version in (record, *sorted(versions, key=lambda each: each.key)):
+        if version is not record:
+            said = version.citation
+            entry = Reference(key=version.key, title=said.title, url=said.url, date=said.date)
+            (preprints if version.is_preprint else earlier).append(entry)
+        if version.paper:
+            preprints += version.paper.preprint_versions
+            earlier += version.paper.earlier_versions
+    return record.noting(preprint_versions=_once(preprints), earlier_versions=_once(earlier)) if versions else record
+
+
+def _once(entries: Sequence[Reference]) -> list[Reference]:
+    return [each for i, each in enumerate(entries) if each not in entries[:i]]
+
+
+def _with_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Evidence]:
+    """Records with what the pool's notices say of them."""
+    said: dict[str, list[Reference]] = {}
+    for record in pool:
+        for each in record.paper.notice_on if record.paper else ():
+            if (target := known.get(each["name"])) and target != record.key:
+                entry = Reference(flag=each["flag"], key=record.key, url=record.citation.url)
+                said.setdefault(target, []).append(entry)
+    noted = list[Evidence]()
+    for record in pool:
+        found: Noted = {}
+        for name in FLAGS:
+            if any(each["flag"] == name for each in said.get(record.key, ())):
+                found[name] = True
+        if found:
+            notices = list[Reference](record.paper.notices) if record.paper else []
+            notices += [
+                each for each in {each["key"]: each for each in said[record.key]}.values() if each not in notices
+            ]
+            found["notices"] = notices
+        noted.append(record.noting(**found) if found else record)
+    return noted
