@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 
 from willowbark.agents.asking import ask
 from willowbark.agents.asking.drafts import JudgeDraft
-from willowbark.agents.report.content import KEPT
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
 from willowbark.teams.faces.ask import ExitCode, Outcome
@@ -93,17 +92,14 @@ async def test_a_team_on_anthropic_is_never_refused_and_each_specialist_has_its_
 
 
 @needs("anthropic")
-async def test_what_anthropic_keeps_is_read_again_and_counted() -> None:
+async def test_what_anthropic_keeps_is_read_again_and_billed_at_list_price_at_most() -> None:
     server = AnthropicServer(searching)
     with server.running() as url:
         report = await ran("anthropic/claude-haiku-4-5", url)
     assert kind_of(server.bodies[0]) == "word"
     word = len(json.dumps([{"tools": None}, *server.bodies[0]["messages"]])) // 4
     assert server.kept_tokens > 0.1 * server.tokens
-    [kept] = [turn for turn in report.usage if turn.agent == KEPT]
-    assert kept.tokens == 0
-    assert kept.cost_usd is not None
-    assert sum(turn.cost_usd or 0.0 for turn in report.usage) == pytest.approx(server.cost_usd, rel=0.02)
+    assert sum(turn.cost_usd or 0.0 for turn in report.usage) >= server.cost_usd
     assert report.tokens_used == pytest.approx(server.tokens - word, abs=30)
 
 

@@ -236,9 +236,9 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """One line on what a run takes on a common disease, if it takes all of its rounds; on a rare one it takes less.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 53,000 tokens, $0.03'
+    'up to about 56,000 tokens, $0.04'
     >>> estimate("openai/something-new", 2, LLMSettings(), 60)
-    'up to about 53,000 tokens, at a price that is not known'
+    'up to about 56,000 tokens, at a price that is not known'
     """
     publications = min(PUBLICATIONS + NEWS * (max_iterations - 1), most_records)
     tokens = {
