@@ -138,7 +138,7 @@ def test_a_run_ends_with_answer_table_files_and_what_comes_next(tmp_path: Path) 
     sent, screen = in_terminal(asked, tmp_path)
 
     lines = [line.rstrip() for line in screen.display]
-    assert b"waiting for" in sent
+    assert "0 s · starting".encode() in sent
     assert not [line for line in lines if "waiting for" in line or " kept  " in line], "the block is gone"
     assert any(line.strip().endswith("what the evidence says") for line in lines)
     assert "Candidates and certainty" in lines

@@ -122,10 +122,12 @@ class Database:
         Raises:
             LedgerError: it holds something else than a ledger of this version.
         """
-        version = self.connection.execute("PRAGMA user_version").fetchone()[0]
+        version, tables = self.connection.execute(  # one statement, since another process may just make the tables
+            "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
+        ).fetchone()
         if version == SCHEMA_VERSION:
             return False
-        if version == 0 and self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+        if version == 0 and tables == 0:
             return True
         what = f"of another version of Willowbark (schema {version}, this one reads {SCHEMA_VERSION})"
         what = "no ledger of Willowbark's" if version <= 0 else what
