@@ -304,20 +304,12 @@ def _by_authority(group: Iterable[Evidence]) -> list[Evidence]:
     """The records that differ in more than relevance, the one that should speak for all first; ties by all they say."""
     tied: dict[tuple[Any, ...], list[Evidence]] = {}
     for record in group:
-        alike = tied.setdefault(_authority(record), [])
+        place = authority().get(record.citation.source, len(authority()))
+        standing = (record.is_preprint, not record.has_abstract, place, -len(record.content))
+        alike = tied.setdefault(standing, [])
         if not any(record.says_as(each) for each in alike):
             alike.append(record)
     return [each for key in sorted(tied) for each in (sorted(tied[key], key=repr) if tied[key][1:] else tied[key])]
-
-
-def _authority(record: Evidence) -> tuple[Any, ...]:
-    """Sort key: the record that should speak for its group comes first."""
-    return (
-        record.is_preprint,
-        not record.has_abstract,
-        authority().get(record.citation.source, len(authority())),
-        -len(record.content),
-    )
 
 
 def _kind_of_source(citation: Any) -> Kind:

@@ -93,17 +93,42 @@ def told(drug: str, hits: Iterable[Hit]) -> Evidence | None:
     chembl_ids = (str(at(hit, "chembl", "molecule_chembl_id")) for hit in own)
     days = [str(each.get("date")) for hit in own for each in many(at(hit, "drugcentral", "approval"))]
     years = [int(day[:4]) for day in days if day[:4].isdecimal() and day[4:5] == "-"]
+    mechanisms = list[Mechanism]()  # what ChEMBL says of drug and salts, then the Guide's genes; each once
+    parts = [(many(hit.get("chembl")), many(hit.get("gtopdb"))) for hit in own]
+    for row in (row for chembl, _ in parts for part in chembl for row in many(part.get("drug_mechanisms"))):
+        given = {"target_name": text(row.get("target_name")), "action_type": text(row.get("action_type"))}
+        mechanism: Any = {key: value for key, value in given.items() if value}
+        if "target_name" in mechanism and mechanism not in mechanisms:
+            mechanisms.append(mechanism)
+    symbols = [
+        text(row.get("symbol"))
+        for _, gtopdb in parts
+        for part in gtopdb
+        for row in many(part.get("interaction_targets"))
+    ]
+    mechanisms += [Mechanism(gene_symbols=[gene]) for gene in dict.fromkeys(symbols) if gene]
+    uses = [
+        text(row.get("concept_name")) for hit in own for row in many(at(hit, "drugcentral", "drug_use", "indication"))
+    ]
+    indications = [Development(name=use) for use in dict.fromkeys(uses) if use]
     name = canonical_drug(drug) or drug.lower()
     record = Drug(
         drug=name,
         chembl_id=next(filter(None, (checked_identifier("chembl_id", each) for each in chembl_ids)), None),
         molecule_type=next(filter(None, (text(at(hit, "chembl", "molecule_type")) for hit in own)), None),
         first_approval=min(years, default=None),
-        mechanisms=_mechanisms(own),
-        indications=_indications(own),
+        mechanisms=mechanisms,
+        indications=indications,
     )
     title = f"{name.capitalize()} (MyChem.info)"
-    said = _sentences(name.capitalize(), record)
+    shown = name.capitalize()
+    said = [f"{shown}: first approved {record.first_approval}."] if record.first_approval else []
+    for each in mechanisms:
+        target = each.get("target_name") or ", ".join(each.get("gene_symbols", ()))
+        said.append(f"{shown}: {each.get('action_type', 'action not named').lower()} (target {target}).")
+    if indications:
+        said.append(f"{shown} is used for: {', '.join(each['name'] for each in indications)}.")
+    said = said or [f"{shown}: neither mechanism nor use is listed."]
     return Evidence.entry("mychem", title, said, record, f"https://mychem.info/v1/chem/{number}")
 
 
@@ -119,33 +144,3 @@ def many(value: Any) -> list[dict[str, Any]]:
 def _names(hit: Hit) -> list[str]:
     given = (each.get(name) for part, name in _NAMES for each in many(hit.get(part)))
     return [name for each in given if (name := text(each))]
-
-
-def _mechanisms(hits: Sequence[Hit]) -> list[Mechanism]:
-    """What ChEMBL says of drug and salts, then the Guide's genes; each once."""
-    found: list[Mechanism] = []
-    rows = [each for hit in hits for part in many(hit.get("chembl")) for each in many(part.get("drug_mechanisms"))]
-    for row in rows:
-        said = {"target_name": text(row.get("target_name")), "action_type": text(row.get("action_type"))}
-        told: Any = {key: value for key, value in said.items() if value}
-        found += [told] if "target_name" in told and told not in found else []
-    listed = [
-        each for hit in hits for part in many(hit.get("gtopdb")) for each in many(part.get("interaction_targets"))
-    ]
-    genes = dict.fromkeys(symbol for each in listed if (symbol := text(each.get("symbol"))))
-    return [*found, *(Mechanism(gene_symbols=[gene]) for gene in genes)]
-
-
-def _indications(hits: Sequence[Hit]) -> list[Development]:
-    rows = [each for hit in hits for each in many(at(hit, "drugcentral", "drug_use", "indication"))]
-    return [Development(name=name) for name in dict.fromkeys(text(row.get("concept_name")) for row in rows) if name]
-
-
-def _sentences(name: str, record: Drug) -> list[str]:
-    said = [f"{name}: first approved {record.first_approval}."] if record.first_approval else []
-    for each in record.mechanisms:
-        target = each.get("target_name") or ", ".join(each.get("gene_symbols", ()))
-        said.append(f"{name}: {each.get('action_type', 'action not named').lower()} (target {target}).")
-    if record.indications:
-        said.append(f"{name} is used for: {', '.join(each['name'] for each in record.indications)}.")
-    return said or [f"{name}: neither mechanism nor use is listed."]

@@ -43,16 +43,26 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
     """Read a disease: its drugs by the stage they reached, its targets by their score (0 to 1)."""
     disease_id, name = str(disease["id"]), str(disease.get("name") or disease["id"])
     rows = dicts(disease, "drugAndClinicalCandidates", "rows") or dicts(disease, "knownDrugs", "rows")
-    drugs = _furthest({**_stage(row), **_drug(row)} for row in rows)
+    drugs = _furthest(
+        {
+            **_stage(row),
+            "name": str(at(row, "drug", "name") or at(row, "drug", "id") or "").lower(),
+            "chembl_id": at(row, "drug", "id"),
+        }
+        for row in rows
+    )
     targets = [
         AssociatedTarget(symbol=symbol, score=row.get("score"))
         for row in dicts(disease, "associatedTargets", "rows")
-        if (symbol := _named(row, "target").get("approvedSymbol"))
+        if (symbol := at(row, "target", "approvedSymbol"))
     ][:_MAX_TARGETS]
     record = Disease(disease=name, disease_id=disease_id, drugs=drugs[:_MAX_DRUGS], targets=targets)
     said = [f"Known drugs for {name}: {_told(drugs)}."] if drugs else [f"No known drugs are listed for {name}."]
     if targets:
-        scores = ", ".join(_scored(target) for target in targets)
+        scores = ", ".join(
+            f"{each['symbol']} {score:.2f}" if isinstance(score := each["score"], int | float) else str(each["symbol"])
+            for each in targets
+        )
         said.append(f"Targets associated with {name} (score 0 to 1): {scores}.")
     return _evidence(f"{name} ({disease_id})", said, record, disease_id)
 
@@ -60,7 +70,14 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
 def parse_drug(drug: Mapping[str, Any]) -> Evidence:
     """Read a drug: its mechanisms with their targets, its indications by the stage they reached."""
     chembl_id, name = str(drug["id"]), str(drug.get("name") or drug["id"]).lower()
-    indications = _furthest({**_stage(row), **_disease(row)} for row in dicts(drug, "indications", "rows"))
+    indications = _furthest(
+        {
+            **_stage(row),
+            "name": at(row, "disease", "name") or "",
+            **({"id": number} if (number := at(row, "disease", "id")) is not None else {}),
+        }
+        for row in dicts(drug, "indications", "rows")
+    )
     mechanisms = [mechanism for row in dicts(drug, "mechanismsOfAction", "rows") if (mechanism := _mechanism(row))]
     record = Drug(
         drug=name,
@@ -70,7 +87,14 @@ def parse_drug(drug: Mapping[str, Any]) -> Evidence:
         mechanisms=[each for i, each in enumerate(mechanisms) if each not in mechanisms[:i]],
         indications=indications[:_MAX_INDICATIONS],
         pathways=_pathways(dicts(drug, "mechanismsOfAction", "rows"))[:_MAX_PATHWAYS],
-        warnings=parse_warnings(map(_warning, dicts(drug, "drugWarnings"))),
+        warnings=parse_warnings(  # as ChEMBL, whose they are, writes them
+            {
+                "warning_type": row.get("warningType"),
+                "warning_class": row.get("toxicityClass"),
+                **{f"warning_{part}": row.get(part) for part in ("description", "country", "year")},
+            }
+            for row in dicts(drug, "drugWarnings")
+        ),
         signals=_signals(drug),
     )
     shown = name.capitalize()
@@ -84,13 +108,6 @@ def parse_drug(drug: Mapping[str, Any]) -> Evidence:
         said.append(f"Reported after {name} more often than after other drugs, which shows no cause: {listed}.")
     said = said or [f"{shown}: neither mechanism nor indication is listed."]
     return _evidence(f"{shown} ({chembl_id})", said, record, chembl_id)
-
-
-def _warning(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A warning as ChEMBL, whose it is, writes it."""
-    names = {"type": "warningType", "class": "toxicityClass"}
-    said = {**{name: name for name in ("description", "country", "year")}, **names}
-    return {f"warning_{name}": row.get(own) for name, own in said.items()}
 
 
 def _signals(drug: Mapping[str, Any]) -> list[Signal]:
@@ -174,17 +191,6 @@ def _phase(stage: Any, number: Any) -> float | None:
     return number if isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= 4 else None
 
 
-def _drug(row: Mapping[str, Any]) -> dict[str, Any]:
-    drug = _named(row, "drug")
-    return {"name": str(drug.get("name") or drug.get("id") or "").lower(), "chembl_id": drug.get("id")}
-
-
-def _disease(row: Mapping[str, Any]) -> dict[str, Any]:
-    disease = _named(row, "disease")
-    found = {"name": disease.get("name") or "", "id": disease.get("id")}
-    return {key: value for key, value in found.items() if value is not None}
-
-
 def _furthest(entries: Iterable[dict[str, Any]]) -> list[Development]:
     """Each name once, by the furthest stage it reached; furthest first, then by name."""
     best: dict[str, Any] = {}
@@ -196,21 +202,10 @@ def _furthest(entries: Iterable[dict[str, Any]]) -> list[Development]:
 
 
 def _told(entries: list[Development]) -> str:
-    told = [f"{each['name']} ({_reached(each)})" for each in entries[:_SHOWN]]
+    told = []
+    for each in entries[:_SHOWN]:
+        reached = f"phase {each['max_phase']}" if "max_phase" in each else "stage not known"
+        if "stage" in each:
+            reached = _SPOKEN.get(each["stage"], str(each["stage"]).replace("_", " ").lower())
+        told.append(f"{each['name']} ({reached})")
     return ", ".join(told) + (f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else "")
-
-
-def _reached(entry: Development) -> str:
-    if "stage" in entry:
-        return _SPOKEN.get(entry["stage"], str(entry["stage"]).replace("_", " ").lower())
-    return f"phase {entry['max_phase']}" if "max_phase" in entry else "stage not known"
-
-
-def _scored(target: AssociatedTarget) -> str:
-    score = target["score"]
-    return f"{target['symbol']} {score:.2f}" if isinstance(score, int | float) else str(target["symbol"])
-
-
-def _named(row: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = row.get(name)
-    return found if isinstance(found, dict) else {}

@@ -91,7 +91,12 @@ class DrugsFDA(Source):
 
 def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence | str:
     """Read what was approved of a drug alone, without its combinations; a line that says so where nothing was."""
-    read, unread = read_each([each for each in results if _holds_alone(each, drug)], _application)
+    held = []
+    for result in results:
+        parts = [dicts(product, "active_ingredients") for product in dicts(result, "products")]
+        if any(len(names) == 1 and same_drug(str(names[0].get("name")), drug) for names in parts):
+            held.append(result)
+    read, unread = read_each(held, _application)
     found = sorted(read, key=lambda each: each.get("approved") or "9999")
     dated = [each for each in found if each.get("approved")]
     if not found:
@@ -119,16 +124,6 @@ def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence 
     return Evidence.entry("drugsfda", title, said, record, address, first.get("approved") or "Unknown")
 
 
-def _holds_alone(result: Mapping[str, Any], drug: str) -> bool:
-    """Whether a product of an application holds the drug as its only ingredient."""
-    held = [[str(each.get("name")) for each in dicts(product, "active_ingredients")] for product in _products(result)]
-    return any(len(names) == 1 and same_drug(names[0], drug) for names in held)
-
-
-def _products(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return dicts(result, "products")
-
-
 def _application(result: Mapping[str, Any]) -> Application | None:
     """An application with the day of its first approval; None where it has no number."""
     number = str(result.get("application_number") or "")
@@ -141,7 +136,7 @@ def _application(result: Mapping[str, Any]) -> Application | None:
         if each.get("submission_type") == "ORIG" and each.get("submission_status") == "AP"
         if (found := day(each.get("submission_status_date"))) != "Unknown"
     )
-    products = _products(result)
+    products = dicts(result, "products")
     states = [str(each["marketing_status"]) for each in products if each.get("marketing_status")]
     sold = [state for state in states if state != "Discontinued"]
     entry = {

@@ -95,8 +95,9 @@ class OpenFDA(Source):
         asked = read_query(self.name, query)
         if asked.drugs or not asked.conditions:
             return await self.by_names(query, (asked.drugs or (asked.words,))[:max_results], max_results)
-        skip = (page - 1) * max_results
-        total, found, url = await self._ask(_for_condition(asked.conditions[0]), max_results, skip or None)
+        condition, skip = asked.conditions[0], (page - 1) * max_results
+        either = any_of(dict.fromkeys((condition, *condition_synonyms(condition))))
+        total, found, url = await self._ask(f"indications_and_usage:{either}", max_results, skip or None)
         records, unread = read_each(found, parse_label)
         return self.reply(query, records, words=asked.words, total=total, problems=unread, url=url)
 
@@ -118,7 +119,11 @@ class OpenFDA(Source):
         """The label of each drug, with what is to be said where none is of it alone."""
         pages = await asyncio.gather(*(self._ask(_of_drug(drug), _CHOICE) for drug in drugs))
         chosen = {drug: chosen_label(page[1], drug) for drug, page in zip(drugs, pages, strict=True)}
-        return {drug: (label, _no_label(drug, label)) for drug, label in chosen.items()}
+        found = dict[str, tuple[Label | None, str]]()
+        for drug, label in chosen.items():
+            is_alone = label is not None and _is_of(label, drug)
+            found[drug] = label, "" if is_alone else f"no label is of {drug!r}{' alone' if label else ''}"
+        return found
 
     async def _ask(self, search: str, limit: int, skip: int | None = None) -> tuple[int, Sequence[Label], str]:
         """Labels that a search gives, with how many there are and what was asked."""
@@ -132,19 +137,9 @@ class OpenFDA(Source):
         )
 
 
-def _no_label(drug: str, label: Label | None) -> str:
-    if label is not None and _is_of(label, drug):
-        return ""
-    return f"no label is of {drug!r}{' alone' if label else ''}"
-
-
 def _of_drug(drug: str) -> str:
     either = any_of(dict.fromkeys((drug, *common_drug_names(drug))))
     return f"openfda.generic_name:{either} OR openfda.brand_name:{either}"
-
-
-def _for_condition(condition: str) -> str:
-    return f"indications_and_usage:{any_of(dict.fromkeys((condition, *condition_synonyms(condition))))}"
 
 
 def any_of(names: Iterable[str], most: int = MAX_NAMES) -> str:

@@ -13,6 +13,7 @@ A refusal is 400 with one line of plain text. `clinicaltrials_record` reads the 
 
 import re
 from functools import partial
+from itertools import accumulate
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -210,11 +211,22 @@ def clean_term(query: str) -> str:
     >>> clean_term('migraine AND (timolol'), clean_term("migraine NOT (mice OR rats)")
     ('migraine AND timolol', 'migraine AND NOT (mice OR rats)')
     """
-    term = _TAG.sub(_word_of_tag, query).translate(_RESERVED)
+
+    def word_of_tag(tag: re.Match[str]) -> str:
+        """The word that a PubMed tag hangs on (`migraine[tiab]`), or nothing for this API's own (`AREA[Phase]`)."""
+        word = tag.group().partition("[")[0]
+        return "" if word in ("AREA", "SEARCH", "RANGE", "EXPANSION", "COVERAGE", "DISTANCE") else word
+
+    term = _TAG.sub(word_of_tag, query).translate(_RESERVED)
     if term.count('"') % 2:
         term = term.replace('"', " ")
-    term = "".join(_quoted(part) if at % 2 else part for at, part in enumerate(term.split('"')))
-    if not _balanced(term):
+    parts = term.split('"')
+    for place in range(1, len(parts), 2):
+        phrase = " ".join(parts[place].translate(_BRACKETS).split())
+        parts[place] = f'"{phrase}"' if phrase else " "
+    term = "".join(parts)
+    depths = list(accumulate({"(": 1, ")": -1}.get(character, 0) for character in term))
+    if depths and (min(depths) < 0 or depths[-1]):
         term = term.translate(_BRACKETS)
     former = ""
     while term != former:  # each round can bare another empty pair or loose end
@@ -225,26 +237,6 @@ def clean_term(query: str) -> str:
     if not any(map(str.isalnum, term)):
         raise SourceRefused(ClinicalTrials.name, "the query holds no words to search for")
     return _BARE_NOT.sub(lambda found: found[1] or " AND NOT", term)
-
-
-def _word_of_tag(tag: re.Match[str]) -> str:
-    """The word that a PubMed tag hangs on (`migraine[tiab]`), or nothing for this API's own (`AREA[Phase]`)."""
-    word = tag.group().partition("[")[0]
-    return "" if word in ("AREA", "SEARCH", "RANGE", "EXPANSION", "COVERAGE", "DISTANCE") else word
-
-
-def _quoted(phrase: str) -> str:
-    words = " ".join(phrase.translate(_BRACKETS).split())
-    return f'"{words}"' if words else " "
-
-
-def _balanced(term: str) -> bool:
-    depth = 0
-    for character in term:
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if depth < 0:
-            return False
-    return depth == 0
 
 
 def _read(path: str, reply: Reply) -> tuple[dict[str, Any], str]:

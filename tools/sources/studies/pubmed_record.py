@@ -107,11 +107,69 @@ def parse_article(xml: str) -> Evidence:
     pmid = checked_identifier("pmid", _text(parts.citation.get("PMID")))
     if pmid is None:
         raise ValueError("an article without PMID")
-    title = _title(parts.article) or parts.container or NO_TITLE
-    abstract = "\n".join(_sections(parts.article))
+    article, citation = parts.article, parts.citation
+    title, vernacular = _text(article.get("ArticleTitle")), _text(article.get("VernacularTitle"))
+    title = (vernacular or title if title in ("", _UNTRANSLATED) else title) or parts.container or NO_TITLE
+    sections = list[str]()
+    for section in _list(article, "Abstract/AbstractText"):
+        label = str(section.get("@Label") or "").strip(" :") if isinstance(section, dict) else ""
+        if text := _text(section):
+            sections.append(text if label in ("", "UNLABELLED") else f"{label}: {text}")
+    abstract = "\n".join(sections)
     types = _each(_text(node) for node in parts.types)
+    is_preprint, is_notice = "Preprint" in types, bool(NOTICE_TYPES.intersection(types))
+
+    # https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html#commentscorrections
+    notes = _list(citation, "CommentsCorrectionsList/CommentsCorrections")
+    referred = [(str(note.get("@RefType")), _referred(note)) for note in notes]
+    kinds = {kind for kind, _ in referred}
+    later = next((names for kind, names in referred if kind == "UpdateIn" and names), [])
+    on = [(_NOTICES[kind], name) for kind, names in referred if kind in _NOTICES for name in names]
+    headings, chemicals = _list(citation, "MeshHeadingList/MeshHeading"), _list(citation, "ChemicalList/Chemical")
+    keywords = (word for group in _list(citation, "KeywordList") for word in _list(group, "Keyword"))
+    journal, issue = _node(article, "Journal"), _node(article, "Journal/JournalIssue")
+    pagination = _node(article, "Pagination")
+    ends = (_text(pagination.get(name)) for name in ("StartPage", "EndPage"))
+    own = {node["@IdType"]: _text(node) for node in parts.identifiers if isinstance(node, dict) and "@IdType" in node}
+    located = (  # the article's references carry lists of identifiers of the same name
+        _text(node)
+        for node in _list(article, "ELocationID")
+        if isinstance(node, dict) and node.get("@EIdType") == "doi" and node.get("@ValidYN", "Y") == "Y"
+    )
+    registered = (
+        _text(number)
+        for bank in _list(article, "DataBankList/DataBank")
+        for number in _list(bank, "AccessionNumberList/AccessionNumber")
+    )
+    record = (Notice if is_notice else Publication)(
+        pmid=pmid,
+        pmcid=checked_identifier("pmcid", own.get("pmc")),
+        doi=checked_identifier("doi", own.get("doi")) or checked_identifier("doi", next(located, None)),
+        journal=parts.container or None,
+        journal_abbreviation=_text(_node(citation, "MedlineJournalInfo").get("MedlineTA"))  # as reference lists have it
+        or _text(journal.get("ISOAbbreviation"))
+        or None,
+        volume=_text(issue.get("Volume")) or None,
+        issue=_text(issue.get("Issue")) or None,
+        pages=page_range(_text(pagination.get("MedlinePgn")) or "-".join(filter(None, ends))),
+        language=", ".join(_text(node) for node in _list(article, "Language")) or None,
+        publication_types=types,
+        is_preprint=is_preprint,
+        retracted="Retracted Publication" in types or bool(kinds & _RETRACTED),
+        expression_of_concern="ExpressionOfConcernIn" in kinds,
+        corrected=bool(kinds & _CORRECTED),
+        published_version=later[0].partition(":")[2] if later and is_preprint else None,
+        updated_in=[] if is_preprint else later,
+        update_of=[name for kind, names in referred if kind == "UpdateOf" for name in names],
+        notice_on=[NoticeOn(flag=flag, name=name) for flag, name in on] if is_notice else [],
+        mesh_terms=_each(_text(heading.get("DescriptorName")) for heading in headings),
+        keywords=_each(_text(word) for word in keywords),
+        chemicals=_each(_text(chemical.get("NameOfSubstance")) for chemical in chemicals),
+        nct_ids=trial_numbers(*registered, title, abstract),
+        has_abstract=bool(abstract),
+    )
     return Evidence(
-        content=written(title, abstract, preprint="Preprint" in types),
+        content=written(title, abstract, preprint=is_preprint),
         citation=Citation(
             source="pubmed",
             title=title,
@@ -119,13 +177,7 @@ def parse_article(xml: str) -> Evidence:
             date=parts.date,
             authors=list(_authors(parts.author_lists)),
         ),
-        record=_record(
-            parts,
-            pmid,
-            types,
-            nct_ids=list(dict.fromkeys([*_registered(parts.article), *trial_numbers(title, abstract)])),
-            has_abstract=bool(abstract),
-        ),
+        record=record,
     )
 
 
@@ -162,86 +214,6 @@ def _book(root: Node) -> _Parts:
     )
 
 
-def _title(article: Node) -> str:
-    title = _text(article.get("ArticleTitle"))
-    vernacular = _text(article.get("VernacularTitle"))
-    return vernacular or title if title in ("", _UNTRANSLATED) else title
-
-
-def _sections(article: Node) -> Iterator[str]:
-    """The abstract's sections, each behind its label."""
-    for section in _list(article, "Abstract/AbstractText"):
-        label = str(section.get("@Label") or "").strip(" :") if isinstance(section, dict) else ""
-        if text := _text(section):
-            yield text if label in ("", "UNLABELLED") else f"{label}: {text}"
-
-
-def _record(
-    parts: _Parts, pmid: str, types: list[str], *, nct_ids: list[str], has_abstract: bool
-) -> Publication | Notice:
-    """What the article reports: of itself, of its standing, of its other versions, and where it is a notice.
-
-    https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html#commentscorrections
-    """
-    notes = _list(parts.citation, "CommentsCorrectionsList/CommentsCorrections")
-    referred = [(str(note.get("@RefType")), _referred(note)) for note in notes]
-    kinds = {kind for kind, _ in referred}
-    later = next((names for kind, names in referred if kind == "UpdateIn" and names), [])
-    is_preprint, is_notice = "Preprint" in types, bool(NOTICE_TYPES.intersection(types))
-    on = [(_NOTICES[kind], name) for kind, names in referred if kind in _NOTICES for name in names]
-    headings = _list(parts.citation, "MeshHeadingList/MeshHeading")
-    keywords = (word for group in _list(parts.citation, "KeywordList") for word in _list(group, "Keyword"))
-    chemicals = _list(parts.citation, "ChemicalList/Chemical")
-    issue = _node(parts.article, "Journal/JournalIssue")
-    own = {node["@IdType"]: _text(node) for node in parts.identifiers if isinstance(node, dict) and "@IdType" in node}
-    return (Notice if is_notice else Publication)(
-        pmid=pmid,
-        pmcid=checked_identifier("pmcid", own.get("pmc")),
-        doi=checked_identifier("doi", own.get("doi")) or checked_identifier("doi", _located(parts.article)),
-        journal=parts.container or None,
-        journal_abbreviation=_abbreviation(parts) or None,
-        volume=_text(issue.get("Volume")) or None,
-        issue=_text(issue.get("Issue")) or None,
-        pages=_pages(_node(parts.article, "Pagination")),
-        language=", ".join(_text(node) for node in _list(parts.article, "Language")) or None,
-        publication_types=types,
-        is_preprint=is_preprint,
-        retracted="Retracted Publication" in types or bool(kinds & _RETRACTED),
-        expression_of_concern="ExpressionOfConcernIn" in kinds,
-        corrected=bool(kinds & _CORRECTED),
-        published_version=later[0].partition(":")[2] if later and is_preprint else None,
-        updated_in=[] if is_preprint else later,
-        update_of=[name for kind, names in referred if kind == "UpdateOf" for name in names],
-        notice_on=[NoticeOn(flag=flag, name=name) for flag, name in on] if is_notice else [],
-        mesh_terms=_each(_text(heading.get("DescriptorName")) for heading in headings),
-        keywords=_each(_text(word) for word in keywords),
-        chemicals=_each(_text(chemical.get("NameOfSubstance")) for chemical in chemicals),
-        nct_ids=nct_ids,
-        has_abstract=has_abstract,
-    )
-
-
-def _abbreviation(parts: _Parts) -> str:
-    """The journal's short title: NLM's own, which reference lists print, else that of ISO 4."""
-    own = _text(_node(parts.citation, "MedlineJournalInfo").get("MedlineTA"))
-    return own or _text(_node(parts.article, "Journal").get("ISOAbbreviation"))
-
-
-def _pages(pagination: Node) -> str | None:
-    ends = (_text(pagination.get(name)) for name in ("StartPage", "EndPage"))
-    return page_range(_text(pagination.get("MedlinePgn")) or "-".join(filter(None, ends)))
-
-
-def _located(article: Node) -> str | None:
-    """The DOI among the article's locations: its references carry lists of identifiers of the same name."""
-    found = (
-        _text(node)
-        for node in _list(article, "ELocationID")
-        if isinstance(node, dict) and node.get("@EIdType") == "doi" and node.get("@ValidYN", "Y") == "Y"
-    )
-    return next(found, None)
-
-
 def _referred(note: Node) -> list[str]:
     """The names of the article that a note is on: its PMID, and the DOI in its reference."""
     source = _text(note.get("RefSource"))
@@ -249,16 +221,6 @@ def _referred(note: Node) -> list[str]:
     pmid = checked_identifier("pmid", _text(note.get("PMID")))
     doi = checked_identifier("doi", said[0].rstrip(".")) if said else None
     return [f"{kind}:{number}" for kind, number in (("pmid", pmid), ("doi", doi)) if number]
-
-
-def _registered(article: Node) -> list[str]:
-    """Trial numbers that the databank list names."""
-    numbers = (
-        n
-        for bank in _list(article, "DataBankList/DataBank")
-        for n in _list(bank, "AccessionNumberList/AccessionNumber")
-    )
-    return trial_numbers(*map(_text, numbers))
 
 
 def _authors(lists: list[Node]) -> Iterator[str]:
