@@ -249,3 +249,18 @@ def test_half_a_compressed_file_and_a_folder_without_records_are_named(tmp_path:
     (tmp_path / "records.jsonl.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(UsageError, match="cut or damaged"):
         open_library(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "TITLE:" * 3000 + "migraine",
+        "(" * 3000 + "migraine",
+        f"{'9' * 9000}[dp]",
+        "migraine AND 1[dp] : 99999999999999999999[dp]",
+    ],
+    ids=["prefixes without end", "groups without end", "a date of 9,000 digits", "a range beyond any year"],
+)
+def test_a_query_of_any_length_is_answered(query: str) -> None:
+    lines, total = open_library("bundled")._index.search(query, most=5)
+    assert len(lines) <= total

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -174,10 +175,11 @@ def _kept_index(files: Sequence[Path], digest: str, kept: Path) -> tuple[Index, 
         contents = _write_index(Index(_schema(), str(making)), files, digest)
         (making / _MANIFEST).write_text(json.dumps(asdict(contents)), encoding="utf-8")
         shutil.rmtree(kept, ignore_errors=True)
-        making.rename(kept)
+        with suppress(OSError):  # another process may have put the same there meanwhile
+            making.rename(kept)
         return Index.open(str(kept)), contents
-    except OSError as error:
-        raise UsageError(f"the library's index in {kept} cannot be written ({error.strerror})") from None
+    except (OSError, ValueError) as error:  # tantivy's own errors are ValueErrors
+        raise UsageError(f"the library's index in {kept} cannot be written ({error})") from None
     finally:
         shutil.rmtree(making, ignore_errors=True)
 
@@ -280,7 +282,7 @@ class QueryReader:
             inner = _FIELDS.get(name.lower(), ())
             if (word := self._next("word")) is not None:
                 return self._term(word, inner)
-            return self._item(inner, depth) if self._at < len(self._tokens) else None
+            return self._item(inner, depth + 1) if self._at < len(self._tokens) and depth < _DEEPEST else None
         if (ends := self._next("range")) is not None:
             return self._term(ends.replace(" TO ", ":"), ("day",))
         if (text := self._next("phrase")) is None:
@@ -306,7 +308,7 @@ class QueryReader:
             return Query.all_query()
         if "day" in fields:
             low, _, high = text.replace('"', "").partition(":")
-            first, last = (re.sub(r"\D", "", each) for each in (low, high or low))
+            first, last = (re.sub(r"[^0-9]", "", each)[:8] for each in (low, high or low))
             return _between(self._schema, int(f"{first:0<8}"), int(f"{last:9<8}")) if first and last else None
         words = self._analyzer.analyze(text)
         if not words:
