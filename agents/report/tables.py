@@ -6,6 +6,7 @@ a duplicate or screened, all that was screened is excluded or included.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from urllib.parse import parse_qsl, urlsplit
 
 from willowbark.tools.appraisal import EffectSize, effect_sizes, followup_months, readable
@@ -154,11 +155,10 @@ def _effects(appraised: AppraisedRecord, record: Evidence) -> tuple[list[EffectS
     has_effects = bool(effect_sizes(body))
 
     def is_on_outcome(sentence: str) -> bool:
-        named = {name for name, *_ in find_known_conditions(sentence)}
         tells_harm = any("harm" in groups().get(word, ()) for word in content_words(sentence))
-        return not outcomes.isdisjoint(named) and not tells_harm
+        return not outcomes.isdisjoint(_conditions_in(sentence)) and not tells_harm
 
-    outcomes = {name for name, *_ in find_known_conditions(" ".join(passages))}
+    outcomes = frozenset[str]().union(*map(_conditions_in, passages))
     if not found and has_effects and outcomes:
         sizes = (size for size in effect_sizes_of(body, drug) if _names(size.sentence, drug))
         found = [size for size in sizes if is_on_outcome(size.sentence)]
@@ -169,6 +169,12 @@ def _effects(appraised: AppraisedRecord, record: Evidence) -> tuple[list[EffectS
         if on_drug:
             return on_drug[:MAX_EFFECTS], place.title
     return [], None
+
+
+@lru_cache(maxsize=1024)
+def _conditions_in(sentence: str) -> frozenset[str]:
+    """Remembered, since the drugs of a record rest on the same sentences."""
+    return frozenset(name for name, *_ in find_known_conditions(sentence))
 
 
 def _names(sentence: str, drug: str) -> bool:
