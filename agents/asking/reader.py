@@ -25,7 +25,7 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.reading import Passage, Reading
+from willowbark.tools.reading.reading import Passage, Reading, indication_from
 from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import counted, listed
 from willowbark.tools.works.sections import GAP, tells_figures
@@ -238,6 +238,8 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
         comparator=draft.comparator,
         against=draft.against.strip() or None,
         effect=draft.effect,
+        indication=indication_from(draft.match),
+        alone=draft.role != "combined",
         hedged=draft.hedged,
         non_inferior=draft.non_inferior,
         reader="model",

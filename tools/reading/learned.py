@@ -17,7 +17,19 @@ from .facts import Facts, facts_of
 from .features import View, cases, outline, phrases
 from .heads import Floats, Head, Settled, Weights, softmax, weights
 from .numbers import figures
-from .reading import Asked, Comparator, Effect, Match, OutcomeKind, Passage, Reading, Role, Verdict, verdict_from
+from .reading import (
+    Asked,
+    Comparator,
+    Effect,
+    Match,
+    OutcomeKind,
+    Passage,
+    Reading,
+    Role,
+    Verdict,
+    indication_from,
+    verdict_from,
+)
 from .signs import Numbers, signs
 from .text import groups
 
@@ -192,6 +204,8 @@ class LearnedReader:
             kind=fields[2],
             comparator=fields[3],
             effect=fields[4],
+            indication=indication_from(fields[1]),
+            alone=fields[0] != "combined",
             design=facts.design,
             participants=facts.participants,
             hedged=fields[5],

@@ -22,6 +22,11 @@ Comparator = Literal["placebo", "none", "active", "dose", "before_after", "not_r
 """`none` is no treatment or usual care, an add-on against its background alone among them."""
 Effect = Literal["better", "no_difference", "worse", "mixed", "not_reported"]
 """Of the drug against the comparator, on the outcome that matters for the condition."""
+Primary = Literal["met", "not_met", "not_reported"]
+"""What became of the primary outcome, or of the main comparison where none is named."""
+Indication = Literal["condition", "complication", "other"]
+"""What the drug is given for: the condition asked about itself, a complication or symptom of it, or something else in
+people who have it."""
 Design = Literal[
     "rct",
     "systematic_review",
@@ -88,6 +93,10 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     against: str | None = None
     """The active comparator by name; None where there is none or it is not named."""
     effect: Effect = "not_reported"
+    primary: Primary = "not_reported"
+    indication: Indication = "condition"
+    alone: bool = True
+    """Whether the drug's own part can be told; False in a combination whose parts were not compared."""
     design: Design = "other"
     participants: int | None = Field(default=None, ge=0)
     """Randomised or analysed; None where not reported."""
@@ -166,6 +175,11 @@ def verdict_from(
             return "supports" if non_inferior else "neutral"
         return "contradicts"
     return "neutral"
+
+
+def indication_from(match: Match) -> Indication:
+    """What a drug is given for where a reader tells the record's condition alone."""
+    return match if match in ("complication", "other") else "condition"
 
 
 _CREDITED = frozenset({"tested", "combined", "comparator", "mentioned"})
