@@ -98,9 +98,13 @@ rehearse: install ## Time runs at the real sources' pace, over recorded replies 
 	$(BIN)/python -m benchmarks.rehearse $(ARGS)
 
 .PHONY: bench-quality
-bench-quality: install ## Accuracy of appraisal and recognition against gold sets, where they are present
-	$(BIN)/python -m benchmarks.verdicts
-	$(BIN)/python -m benchmarks.mentions
+bench-quality: install ## Accuracy of reading and recognition against gold sets, where they are present (ARGS="--data FOLDER")
+	$(BIN)/python -m benchmarks.verdicts $(ARGS)
+	$(BIN)/python -m benchmarks.mentions $(ARGS)
+
+.PHONY: bench-public
+bench-public: install ## Public benchmarks beside published figures; says what is missing (ARGS="FOLDER --library DIR")
+	$(BIN)/python -m benchmarks.public $(ARGS)
 
 .PHONY: bench-retrieval
 bench-retrieval: install ## How well a question finds its records among those collected (ARGS="path/to/bioasq.jsonl.gz")

@@ -1,10 +1,20 @@
-"""Whole runs on conditions that no rule was made on: how many of the leading drugs are really used.
+"""Whole runs on conditions that no rule was made on: what leads each report, what is missing, what should not be there.
 
-Runs ask a library of abstracts; the conditions are drawn by seed from those that it knows well enough,
-and the drugs in use are those of repoDB (approved; Brown and Patel, Sci Data 2017) and PharmacotherapyDB (disease
-modifying or symptomatic; Himmelstein 2016). Neither is complete, so the share is a lower bound; the drugs that they do
-not hold are printed, for a pharmacologist to read. `python -m benchmarks.conditions --library DIR --repodb FILE
---pharmacotherapydb FILE` (both `.tsv`, packed or not); `--careful` reads with the encoder too.
+    python -m benchmarks.conditions FOLDER --library DIR [--keep DIR]
+
+Runs ask a library of abstracts. The conditions are drawn by seed from those that it, repoDB and PharmacotherapyDB know
+well enough. Drugs in use are those that any of these tables has for the condition, as far as FOLDER holds them:
+
+- `repodb*.tsv`: repoDB, approved (Brown and Patel, Sci Data 2017; CC BY 4.0; https://github.com/adam-sam-brown/repoDB);
+- `pharmacotherapydb*.tsv`: PharmacotherapyDB, disease-modifying or symptomatic (Himmelstein 2016; CC0;
+  https://github.com/dhimmel/indications);
+- `indications*.tsv`: Every Cure's curated indications (https://github.com/everycure-org/matrix-indication-list, no
+  licence stated), with columns `disease` and `drug`; `contraindications*.tsv` likewise: drugs that must not be used.
+
+No table is complete, so every share is a lower bound. Leading drugs that no table has were read as a pharmacologist
+would, by a language model: `leading_drugs.tsv` says which of them are used, were withdrawn, only studied, or are
+nonsense (no treatment of the condition), and what nobody has read yet is printed. For literature systems no figures are
+published.
 
 `--sizes 1000 5000 10000 --condition schizophrenia` asks of one condition instead, in libraries of so many records: all
 that name it, and others drawn by seed. A drug that leads in a small library should not vanish in a large one.
@@ -15,74 +25,157 @@ import asyncio
 import csv
 import gzip
 import random
+import re
+import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import NamedTuple
 
 from faults.bundled import bundled_publications
 
 from willowbark.agents.report.content import DrugCandidate
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.config import Settings
+from willowbark.teams.exports.html import as_html
 from willowbark.teams.run.research import research
-from willowbark.tools.appraisal.certainty import CertaintyLevel
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions, is_generic
 from willowbark.tools.library.rows import PublicationRow, record_files
 from willowbark.tools.reading.design import StudyDesign
 
+READ = Path(__file__).with_name("leading_drugs.tsv")
 LEADING = 10
 """Candidates of a report that are looked at."""
-TITLES = 12
-"""Titles that have to name a condition, or there is too little to read."""
-KNOWN_DRUGS = 8
+CONDITIONS, SEED = 22, 1
+TITLES, KNOWN_DRUGS = 12, 8
+"""Titles that have to name a condition, and drugs in use that the tables have to know, or there is too little."""
+BEST_KNOWN = 5
 ESTABLISHED = 5
-"""Records in support from which a drug in use should not come out as very low, trials more so than others."""
+"""Trials that count from which on a drug in use should be rated above low."""
 TRIALS = frozenset(design.label for design in StudyDesign if design.tier <= 2)
+_CAUTION = re.compile(r"contraindicat|withdrawn|caution|warning", re.IGNORECASE)
+
+DrugsOf = dict[str, set[str]]
+"""Drugs by condition, both under their names in the lexicon."""
 
 
-def lines(file: Path) -> Iterator[Mapping[str, str]]:
-    """The rows of a table, packed or not."""
-    with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as opened:
-        yield from csv.DictReader(opened, delimiter="\t")
+class Tables(NamedTuple):
+    """What public tables say of drugs in conditions."""
+
+    drawn: DrugsOf
+    """In use by repoDB and PharmacotherapyDB: what conditions are drawn by."""
+    curated: DrugsOf
+    """Every Cure's indications."""
+    forbidden: DrugsOf
+    """Its contraindications."""
+
+    @property
+    def used(self) -> DrugsOf:
+        """In use by any table."""
+        return {
+            name: self.drawn.get(name, set()) | self.curated.get(name, set()) for name in {*self.drawn, *self.curated}
+        }
 
 
-def in_use(repodb: Path | None, pharmacotherapydb: Path | None) -> dict[str, set[str]]:
-    """The drugs in use by condition, both under their names in the dictionary."""
-    pairs = (
-        [(row["ind_name"], row["drug_name"]) for row in lines(repodb) if row["TrialStatus"] == "Approved"]
-        if repodb
-        else []
+def read_tables(folder: Path) -> tuple[Tables, list[str]]:
+    """The tables of a folder, and the patterns of those that it does not hold."""
+    missing: list[str] = []
+
+    def pairs(pattern: str, condition: str, drug: str, **wanted: Collection[str]) -> Iterator[tuple[str, str]]:
+        file = next(iter(sorted(folder.glob(pattern))), None)
+        if file is None:
+            missing.append(pattern)
+            return
+        with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as opened:
+            for row in csv.DictReader(opened, delimiter="\t"):
+                if all(row[name] in values for name, values in wanted.items()):
+                    yield row[condition], row[drug]
+
+    drawn = (
+        *pairs("repodb*.tsv*", "ind_name", "drug_name", TrialStatus=["Approved"]),
+        *pairs("pharmacotherapydb*.tsv*", "disease", "drug", category=["DM", "SYM"]),
     )
-    if pharmacotherapydb:
-        rows = lines(pharmacotherapydb)
-        pairs += [(row["disease"], row["drug"]) for row in rows if row["category"] in ("DM", "SYM")]
+    curated, forbidden = (pairs(f"{name}*.tsv*", "disease", "drug") for name in ("indications", "contraindications"))
+    return Tables(*(_by_condition(each) for each in (drawn, curated, forbidden))), missing
+
+
+def _by_condition(pairs: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> DrugsOf:
     found = defaultdict[str, set[str]](set)
     for condition, drug in pairs:
         for name in {name for name, *_ in find_known_conditions(condition)}:
             found[name] |= {mention.name for mention in find_drugs(drug)}
-    return found
+    return dict(found)
 
 
-def drawn(library: Path, used: Mapping[str, set[str]], number: int, seed: int) -> list[str]:
-    """Conditions that the library and the tables know well enough."""
-    titles = Counter(
-        name for p in bundled_publications(library) for name in {name for name, *_ in find_known_conditions(p.title)}
-    )
-    known = (name for name, drugs in used.items() if len(drugs) >= KNOWN_DRUGS and titles[name] >= TITLES)
+class Titles(NamedTuple):
+    """Which conditions and drugs the titles of a library name."""
+
+    conditions: Counter[str]
+    drugs: Mapping[str, Counter[str]]
+    """By condition, from titles that name both."""
+
+    @classmethod
+    def of(cls, library: Path) -> "Titles":
+        """Count them."""
+        conditions, drugs = Counter[str](), defaultdict[str, Counter[str]](Counter)
+        for title in (each.title for each in bundled_publications(library)):
+            named = {mention.name for mention in find_drugs(title)}
+            for condition in {name for name, *_ in find_known_conditions(title)}:
+                conditions[condition] += 1
+                drugs[condition].update(named)
+        return cls(conditions, drugs)
+
+
+def draw_conditions(titles: Titles, used: DrugsOf, number: int, seed: int) -> list[str]:
+    """Conditions that library and tables know well enough."""
+    known = (name for name, drugs in used.items() if len(drugs) >= KNOWN_DRUGS and titles.conditions[name] >= TITLES)
     fit = sorted(name for name in known if not is_generic(name))
     return random.Random(seed).sample(fit, min(number, len(fit)))
 
 
-def lost(candidate: DrugCandidate, report: ResearchReport) -> str:
-    """What supports a drug that is called very uncertain in spite of much support; nothing else has any words."""
-    support = len(candidate.supporting_citations)
-    if support < ESTABLISHED or candidate.certainty != CertaintyLevel.very_low.said:
-        return ""
-    designs = {row.key: row.design for row in report.evidence_table if row.drug == candidate.name}
-    trials = sum(designs.get(key) in TRIALS for key in candidate.supporting_citations)
-    return f"{candidate.name} ({support} records, {trials} of them trials or reviews of such)"
+def read_by_hand() -> dict[tuple[str, str], str]:
+    """What leading drugs that no table has are by condition and drug: `used`, `withdrawn`, `studied` or `nonsense`."""
+    with READ.open(encoding="utf-8") as file:
+        return {(row["condition"], row["drug"]): row["is"] for row in csv.DictReader(file, delimiter="\t")}
+
+
+class Words(HTMLParser):
+    """Counts the words of a page: all, and those to be seen while everything that folds is folded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.every, self.seen = 0, 0
+        self._open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        """Note what is folded, and what is no text."""
+        if tag in ("details", "summary", "style", "script", "svg", "title"):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Leave it."""
+        if tag in self._open:
+            while self._open.pop() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        """Count."""
+        if not {"style", "script", "svg", "title"}.isdisjoint(self._open):
+            return
+        count = len(data.split())
+        self.every += count
+        folded = self._open.count("details") - (self._open[-1:] == ["summary"])
+        self.seen += count if folded <= 0 else 0
+
+
+def words_of(report: ResearchReport) -> tuple[int, int]:
+    """Words of a report's page: as it opens, and with everything unfolded."""
+    words = Words()
+    words.feed(as_html(report).decode())
+    return words.seen, words.every
 
 
 def leading_in(report: ResearchReport) -> list[DrugCandidate]:
@@ -90,21 +183,179 @@ def leading_in(report: ResearchReport) -> list[DrugCandidate]:
     return [c for c in report.candidates if c.supporting_citations and c.evidence_quality != "refuted"][:LEADING]
 
 
-def told(condition: str, report: ResearchReport, used: set[str]) -> tuple[Counter[str], Counter[str], list[str]]:
-    """Print a run; the leading drugs in use and all that lead, by certainty, and those lost among them."""
+class Told(NamedTuple):
+    """What a report tells that can be held against tables."""
+
+    used: Counter[str]
+    """Leading drugs in use, by certainty."""
+    leading: Counter[str]
+    read: Counter[str]
+    """Leading drugs that no table has, by what they were read as."""
+    curated: tuple[int, int, int] | None
+    """Leading drugs that are curated indications, leading drugs, and those of the curated that titles name, ten at
+    most; None where none is curated."""
+    forbidden: Sequence[str]
+    """Contraindicated drugs that lead without a caution."""
+    best_known: tuple[int, int]
+    """The best-known drugs in use: shown as supported, all."""
+    established: Sequence[str]
+    """Drugs in use on which enough trials count, those rated low or very low first, marked so."""
+    low: int
+    stances: Counter[str]
+    """Rows of evidence that are shown as supporting and as contradicting."""
+    words: tuple[int, int]
+
+
+def tell(
+    condition: str, report: ResearchReport, tables: Tables, titles: Titles, by_hand: Mapping[tuple[str, str], str]
+) -> Told:
+    """Hold a report against the tables."""
+    used, leading = tables.used.get(condition, set()), leading_in(report)
+    known = Counter[str](each.certainty for each in leading if each.name in used)
+    read = Counter(by_hand.get((condition, each.name), "unread") for each in leading if each.name not in used)
+    curated = tables.curated.get(condition, set())
+    findable = {drug for drug in curated if titles.drugs.get(condition, Counter())[drug]}
+    hits = sum(each.name in curated for each in leading)
+    forbidden = tables.forbidden.get(condition, set()) - used
+    unmarked = [c.name for c in leading if c.name in forbidden and not _CAUTION.search(c.model_dump_json())]
+    named = [drug for drug, _ in titles.drugs.get(condition, Counter()).most_common() if drug in used][:BEST_KNOWN]
+    supported = {each.name for each in report.candidates if each.supporting_citations}
+    trials = Counter[str]()
+    stances = Counter[str]()
+    for each in report.candidates:
+        for row in (row for row in report.evidence_table if row.drug == each.name):
+            stance = each.stance_of(row)
+            stances[stance] += 1
+            trials[each.name] += stance in ("supports", "contradicts") and row.design in TRIALS
+    established = [each for each in report.candidates if each.name in used and trials[each.name] >= ESTABLISHED]
+    low = [each for each in established if each.certainty in ("low", "very low")]
+    return Told(
+        used=known,
+        leading=Counter[str](each.certainty for each in leading),
+        read=read,
+        curated=(hits, len(leading), min(LEADING, len(findable))) if curated else None,
+        forbidden=unmarked,
+        best_known=(sum(drug in supported for drug in named), len(named)),
+        established=[f"{c.name} ({c.certainty}, {trials[c.name]} trials)" for c in low],
+        low=len(established),
+        stances=stances,
+        words=words_of(report),
+    )
+
+
+def lines_on(
+    condition: str, report: ResearchReport, told: Told, used: Collection[str], by_hand: Mapping[tuple[str, str], str]
+) -> Iterator[str]:
+    """A run in a few lines."""
     leading = leading_in(report)
-    known, others = ([c for c in leading if (c.name in used) is is_used] for is_used in (True, False))
-    very_low = [said for each in report.candidates if each.name in used and (said := lost(each, report))]
-    print(f"{condition}: {report.total_papers_reviewed} records, {len(known)} of {len(leading)} in use", flush=True)
-    for name, drugs in (("in use", known), ("not in the tables", others)):
+    yield (
+        f"    {condition}: {report.total_papers_reviewed} records, {told.used.total()} of {len(leading)} leading drugs "
+        f"in use by tables; shown {told.stances['supports']} supports, {told.stances['contradicts']} contradictions; "
+        f"{told.words[0]:,} words ({told.words[1]:,} unfolded)"
+    )
+    groups = {
+        "in use": [c for c in leading if c.name in used],
+        "in no table": [c for c in leading if c.name not in used],
+    }
+    for name, drugs in groups.items():
         if drugs:
-            print(f"    {name}: {', '.join(f'{each.name} ({each.certainty})' for each in drugs)}")
-    if very_low:
-        print(f"    in use, yet very low: {', '.join(very_low)}")
-    return Counter(c.certainty for c in known), Counter(c.certainty for c in leading), very_low
+            said = (
+                f"{c.name} ({c.certainty}{_read_as(by_hand.get((condition, c.name)), c.name in used)})" for c in drugs
+            )
+            yield f"        {name}: {', '.join(said)}"
+    if told.forbidden:
+        yield f"        contraindicated, and no caution: {', '.join(told.forbidden)}"
+    if told.established:
+        yield f"        in use, {ESTABLISHED} trials or more, yet low: {', '.join(told.established)}"
 
 
-def grown(library: Path, condition: str, size: int, seed: int, folder: Path) -> Path:
+def _read_as(what: str | None, is_used: bool) -> str:
+    return "" if is_used else f"; {what or 'unread'}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} of {whole} ({part / whole:.0%})" if whole else "none"
+
+
+def measure(
+    library: Path, tables: Tables, number: int = CONDITIONS, seed: int = SEED, keep: Path | None = None
+) -> Iterator[str]:
+    """Ask of conditions one after another, and add up.
+
+    Args:
+        library: asked.
+        tables: of drugs in use and contraindicated.
+        number: of conditions.
+        seed: they are drawn by.
+        keep: a folder of reports, which are taken from it where they are there; None keeps none.
+    """
+    titles, by_hand, used = Titles.of(library), read_by_hand(), tables.used
+    found: list[Told] = []
+    for condition in draw_conditions(titles, tables.drawn, number, seed):
+        report = _kept_report(condition, library, keep)
+        found.append(tell(condition, report, tables, titles, by_hand))
+        yield from lines_on(condition, report, found[-1], used.get(condition, set()), by_hand)
+    known, leading, read, stances = (
+        sum((getattr(each, name) for each in found), Counter[str]()) for name in ("used", "leading", "read", "stances")
+    )
+    total, really = leading.total(), known.total() + read["used"]
+    yield f"    {len(found)} conditions, leading drugs in use by tables: {_share(known.total(), total)}"
+    yield (
+        f"    … or as read by hand: {_share(really, total)}; withdrawn {read['withdrawn']}, studied only "
+        f"{read['studied']}, nonsense {read['nonsense']}, not read yet {read['unread']}"
+    )
+    for level in ("high", "moderate", "low", "very low"):
+        yield f"    {level}: {_share(known[level], leading[level])} in use by tables"
+    curated = [each.curated for each in found if each.curated]
+    if curated:
+        precision = sum(hits / LEADING for hits, _, _ in curated) / len(curated)
+        recalls = [min(1.0, hits / due) for hits, _, due in curated if due]
+        yield (
+            f"    curated indications, {len(curated)} conditions: P@{LEADING} {precision:.2f} "
+            f"({_share(sum(each[0] for each in curated), sum(each[1] for each in curated))} of those that lead), "
+            f"R@{LEADING} {sum(recalls) / max(1, len(recalls)):.2f} of the curated that titles name"
+        )
+    yield f"    contraindicated drugs that lead without a caution: {sum(len(each.forbidden) for each in found)}"
+    shown, named = (sum(each.best_known[at] for each in found) for at in (0, 1))
+    yield f"    the {BEST_KNOWN} best-known drugs shown as supported: {_share(shown, named)}"
+    low, established = sum(len(each.established) for each in found), sum(each.low for each in found)
+    yield f"    in use with {ESTABLISHED} counted trials or more, rated low or very low: {_share(low, established)}"
+    yield f"    shown: {stances['supports']} supports, {stances['contradicts']} contradictions"
+    seen, every = zip(*(each.words for each in found), strict=True)
+    yield f"    words of a report as it opens {min(seen):,} to {max(seen):,}; unfolded {min(every):,} to {max(every):,}"
+
+
+def _kept_report(condition: str, library: Path, keep: Path | None) -> ResearchReport:
+    file = keep / f"{condition.replace(' ', '_').replace('/', '_')}.json" if keep else None
+    if file and file.exists():
+        return ResearchReport.model_validate_json(file.read_bytes())
+    report = ask_about(condition, library)
+    if file:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(report.model_dump_json(), encoding="utf-8")
+    return report
+
+
+def ask_about(condition: str, library: Path) -> ResearchReport:
+    """A run on what treats a condition."""
+    return asyncio.run(research(f"Which existing drugs treat {condition}?", library=library))
+
+
+@contextmanager
+def library_at(library: Path | None, packed: Path | None) -> Iterator[Path]:
+    """A library: the one given, else one of a packed file of publications, for as long as it is needed."""
+    if library:
+        yield library
+        return
+    if packed is None:
+        raise FileNotFoundError("no library")
+    with tempfile.TemporaryDirectory() as folder:
+        with gzip.open(packed) as source, (Path(folder) / "publications.jsonl").open("wb") as target:
+            shutil.copyfileobj(source, target)
+        yield Path(folder)
+
+
+def grow(library: Path, condition: str, size: int, seed: int, folder: Path) -> Path:
     """A library of so many publications: those that name a condition, and others; its other records stay."""
     papers = bundled_publications(library)
     naming = [p for p in papers if condition in {n for n, *_ in find_known_conditions(_text(p))}]
@@ -126,48 +377,32 @@ def _text(publication: PublicationRow) -> str:
 def leaders_of(library: Path, condition: str, size: int, seed: int) -> set[str]:
     """The drugs that lead a report over a library of so many publications."""
     with tempfile.TemporaryDirectory() as folder:
-        report = asked_of(condition, grown(library, condition, size, seed, Path(folder)))
+        report = ask_about(condition, grow(library, condition, size, seed, Path(folder)))
     names = [each.name for each in leading_in(report)]
     print(f"    {report.total_papers_reviewed} read: {', '.join(names)}", flush=True)
     return set(names)
 
 
-def asked_of(condition: str, library: Path, reader: str = "learned") -> ResearchReport:
-    """A run on what treats a condition."""
-    settings = Settings().overridden({"research.reader": reader})
-    question = f"Which existing drugs treat {condition}?"
-    return asyncio.run(research(question, settings=settings, library=library))
-
-
 def main() -> None:
-    """Run the conditions one after another, and add up."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Ask of conditions, or of one in libraries of several sizes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="holds the tables")
     parser.add_argument("--library", type=Path, required=True)
-    parser.add_argument("--repodb", type=Path)
-    parser.add_argument("--pharmacotherapydb", type=Path)
-    parser.add_argument("--number", type=int, default=22)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--careful", action="store_true", help="read with the encoder too")
+    parser.add_argument("--number", type=int, default=CONDITIONS)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--keep", type=Path, help="keep the reports there, and take them from there")
     parser.add_argument("--sizes", type=int, nargs="+", help="ask of one condition, in libraries of so many records")
     parser.add_argument("--condition", default="schizophrenia", help="to ask of with --sizes")
-    asked = parser.parse_args()
-    library, used = asked.library, in_use(asked.repodb, asked.pharmacotherapydb)
-    if asked.sizes:
-        lists = [leaders_of(library, asked.condition, size, asked.seed) for size in asked.sizes]
+    given = parser.parse_args()
+    if given.sizes:
+        lists = [leaders_of(given.library, given.condition, size, given.seed) for size in given.sizes]
         print(f"leading everywhere: {len(set.intersection(*lists))}; anywhere: {len(set.union(*lists))}")
         return
-    reader = "careful" if asked.careful else "learned"
-    found = [
-        told(name, asked_of(name, library, reader), used[name])
-        for name in drawn(library, used, asked.number, asked.seed)
-    ]
-    known = sum((each[0] for each in found), Counter[str]())
-    leading = sum((each[1] for each in found), Counter[str]())
-    very_low = sum(len(each[2]) for each in found)
-    for level in ("all", *leading):
-        used_now, lead = (each.total() if level == "all" else each[level] for each in (known, leading))
-        print(f"{len(found)} conditions, {level}: {used_now} of {lead} leading drugs in use ({used_now / lead:.0%})")
-    print(f"in use with {ESTABLISHED} or more records in support, yet very low: {very_low}")
+    tables, missing = read_tables(given.folder)
+    for each in missing:
+        print(f"without {each}")
+    for line in measure(given.library, tables, given.number, given.seed, given.keep):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

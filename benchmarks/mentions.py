@@ -1,6 +1,6 @@
 """How well drugs and diseases are found in text, measured on BC5CDR.
 
-    python -m benchmarks.mentions --data ../shared/data/benchmarks
+    python -m benchmarks.mentions --data path/to/folder
 
 The rules were tuned on CDR_TrainingSet; CDR_DevelopmentSet is what counts. The corpus marks every chemical, while
 Willowbark looks for drugs, and is bound to miss the chemicals that are none. "Spans" counts mentions whose first and
@@ -85,20 +85,16 @@ def score_concepts(pairs: Iterable[tuple[list[Gold], list[Mention]]]) -> Score:
 
 
 def main() -> None:
-    """Print the scores of each finder on each set."""
+    """Print the scores of each finder on each set; a line says which set is not there."""
     parser = argparse.ArgumentParser(description="Mentions of drugs and diseases on BC5CDR.")
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=Path(__file__).parents[2] / "shared" / "data" / "benchmarks",
-        help="folder with the CDR_*.PubTator.txt.gz files",
-    )
+    parser.add_argument("--data", type=Path, default=Path(__file__).parent / "data", help="folder of the CDR_* files")
     data: Path = parser.parse_args().data
-    if not data.is_dir():
-        print(f"nothing to measure on: there is no folder {data}")
-        return
     for name in SETS:
-        texts = list(documents(data / f"{name}.PubTator.txt.gz"))
+        file = data / f"{name}.PubTator.txt.gz"
+        if not file.exists():
+            print(f"{name}: not measured, no {file}")
+            continue
+        texts = list(documents(file))
         print(f"{name}: {len(texts)} abstracts")
         for label, (kind, find) in FINDERS.items():
             pairs = [([each for each in gold if each.kind == kind], find(text)) for text, gold in texts]

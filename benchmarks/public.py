@@ -1,0 +1,171 @@
+"""Public benchmarks in one command, beside published figures: `make bench-public ARGS="path/to/folder"`.
+
+    python -m benchmarks.public [FOLDER] [--library DIR] [--only NAME …] [--keep DIR]
+
+The data are not part of the project: whoever measures brings them, and `SETS` says from where. A set whose file is
+missing is named in a line and the rest runs; with no file at all nothing is measured, which is no failure. Nothing of
+the program is tuned on these sets; `docs/explanation/benchmarks.md` says what it was trained on, and shows a run.
+
+Exit status: 0, or 1 where a set could not be measured though its files are there.
+"""
+
+import argparse
+import importlib.util
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks import conditions
+from benchmarks.public_claims import abstracts_by_outcome, yes_no_questions
+from benchmarks.public_reviews import reviews
+from benchmarks.public_trials import failed_oncology_trials, trials
+
+FOLDER = Path(__file__).parent / "data"
+
+
+class Missing(Exception):
+    """What a set needs, and is not there."""
+
+
+class Asked(NamedTuple):
+    """What is measured on, and how."""
+
+    folder: Path
+    library: Path | None
+    """Of abstracts; None: the folder's own, if it holds one."""
+    keep: Path | None
+    """Where reports are kept and found again; None keeps none."""
+
+    def file(self, *patterns: str) -> Path:
+        """The first file of the folder whose name fits.
+
+        Raises:
+            Missing: none does.
+        """
+        found = (path for pattern in patterns for path in sorted(self.folder.glob(pattern)))
+        if (file := next(found, None)) is None:
+            raise Missing(f"no {patterns[0]}")
+        return file
+
+
+Measure = Callable[[Asked], Iterator[str]]
+
+
+class BenchmarkSet(NamedTuple):
+    """A set: its name on the command line, where its files come from, and what measures it."""
+
+    name: str
+    source: str
+    measure: Measure
+
+
+def measure_conditions(asked: Asked) -> Iterator[str]:
+    """Whole runs on conditions by seed; the tables that are not there are told."""
+    tables, missing = conditions.read_tables(asked.folder)
+    yield from (f"    without {each}" for each in missing)
+    if not tables.used:
+        raise Missing(" or ".join(missing))
+    world = None if asked.library else asked.file("world*.jsonl.gz")
+    with conditions.library_at(asked.library, world) as library:
+        yield from conditions.measure(library, tables, keep=asked.keep)
+
+
+def run_module(name: str, *patterns: str, needs: str = "", whole_folder: bool = False) -> Measure:
+    """A set that a module of its own measures, in a process of its own."""
+
+    def measure(asked: Asked) -> Iterator[str]:
+        file = asked.file(*patterns)
+        if needs and importlib.util.find_spec(needs) is None:
+            raise Missing(f"the package {needs} is not installed")
+        command = [sys.executable, "-m", f"benchmarks.{name}", str(asked.folder if whole_folder else file)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:  # noqa: S603
+            assert running.stdout is not None
+            yield from (f"    {line.rstrip()}" for line in running.stdout)
+        if running.returncode < 0 or running.returncode > 1:
+            raise RuntimeError(f"benchmarks.{name} ended with {running.returncode}")
+
+    return measure
+
+
+SETS = (
+    BenchmarkSet(
+        "clinifact",
+        "https://github.com/ds4dh/CliniFact, data/processed/primary_outcome_publication_dataset",
+        lambda asked: trials(asked.file("clinifact*.jsonl.gz")),
+    ),
+    BenchmarkSet(
+        "oncology",
+        "the oncology trials of CliniFact",
+        lambda asked: failed_oncology_trials(asked.file("clinifact*.jsonl.gz")),
+    ),
+    BenchmarkSet(
+        "medevidence",
+        "https://github.com/zy-f/med-evidence, run-med-evidence/datasets/med-evidence-abstract.jsonl",
+        lambda asked: reviews(asked.file("medevidence*.jsonl.gz", "med-evidence*.jsonl*")),
+    ),
+    BenchmarkSet(
+        "evidence-inference",
+        "https://github.com/jayded/evidence-inference, annotations of version 2",
+        lambda asked: abstracts_by_outcome(asked.file("evidence_inference*.jsonl.gz")),
+    ),
+    BenchmarkSet(
+        "pubmedqa",
+        "https://github.com/pubmedqa/pubmedqa, data/ori_pqal.json",
+        lambda asked: yes_no_questions(asked.file("pubmedqa*.json.gz", "ori_pqal.json")),
+    ),
+    BenchmarkSet(
+        "signs",
+        "evidence inference and BioASQ's yes/no questions (http://participants-area.bioasq.org, 7b to 9b)",
+        run_module("gold_sets", "bioasq*.jsonl.gz", "evidence_inference*.jsonl.gz", needs="sklearn", whole_folder=True),
+    ),
+    BenchmarkSet("retrieval", "BioASQ, as above", run_module("retrieval", "bioasq*.jsonl.gz")),
+    BenchmarkSet(
+        "mechanisms", "https://github.com/SuLab/DrugMechDB", run_module("mechanism_paths", "drugmechdb*.jsonl.gz")
+    ),
+    BenchmarkSet(
+        "conditions",
+        "a library of abstracts (world*.jsonl.gz, or --library), repoDB, PharmacotherapyDB and Every Cure's lists",
+        measure_conditions,
+    ),
+)
+
+
+def main() -> int:
+    """Measure what can be measured, print it, and say in a line each what could not."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER, help="holds the files of the sets")
+    parser.add_argument("--library", type=Path, help="a local library of abstracts to ask, instead of the folder's own")
+    parser.add_argument("--only", nargs="+", choices=[each.name for each in SETS], help="sets to measure")
+    parser.add_argument("--keep", type=Path, help="keep reports on conditions there, and take them from there")
+    given = parser.parse_args()
+    asked = Asked(given.folder, given.library, given.keep)
+    measured, failed = 0, 0
+    for each in SETS:
+        if given.only and each.name not in given.only:
+            continue
+        began, lines = time.monotonic(), 0
+        try:
+            for line in each.measure(asked):
+                if not lines:
+                    print(f"{each.name}:")
+                lines += 1
+                print(line, flush=True)
+        except Missing as missing:
+            print(f"{each.name}: not measured, {missing}; from {each.source}", flush=True)
+            continue
+        except Exception as error:  # noqa: BLE001  one set's failure is no other's
+            failed += 1
+            print(f"{each.name}: not measured, {type(error).__name__}: {error}", flush=True)
+            continue
+        measured += 1
+        print(f"    ({time.monotonic() - began:.0f} s)", flush=True)
+    if not measured and not failed:
+        print(f"nothing measured: put the files named above into {asked.folder}, or name a folder that holds them")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

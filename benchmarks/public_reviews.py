@@ -1,0 +1,209 @@
+"""MedEvidence: what a Cochrane review concluded, from the abstracts of its own studies.
+
+Polzak and others 2025, https://arxiv.org/abs/2505.22787; data at https://github.com/zy-f/med-evidence. A question
+compares an intervention with another on one outcome; the answer is higher, lower, no difference, uncertain effect or
+insufficient data, and most have the review's GRADE certainty. Published: the best of 24 language models is right on
+63 % or less, with full texts where they are open.
+
+Each study is read for the intervention, by the name that the study has for it: a drug, one of the class, or words of
+the question, with the outcome as the condition, and where that tells no effect, with the condition of its title. The
+effects that studies tell, however probably, are added up by participants, and the largest side answers. Whether more of
+an outcome is good is told as for outcomes of the registry. The certainty is that of the finding: studies that agree
+with it count as support, the others against it. Very low certainty is an uncertain effect; no effect told is
+insufficient data, of very low certainty.
+
+A file holds one question a line, as the source's `.jsonl` has them: `question`, `answer`, `evidence_certainty`,
+`sources` by PMID with `title` and `content`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.verdicts import read_lines
+
+from willowbark.tools.appraisal.appraised import Readings, load_reader
+from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.lexicon import find_conditions, find_drug_classes, find_drugs
+from willowbark.tools.lexicon.drug_classes import belongs_to_class
+from willowbark.tools.lexicon.stemming import content_words
+from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.reading import Effect, Reading
+from willowbark.tools.reading.registry_entries import higher_is_better
+
+LEVELS = ("very low", "low", "moderate", "high")
+UNKNOWN_SIZE = 50
+"""Participants of a study that does not tell them, as a weight."""
+_QUESTION = re.compile(
+    r"^(?:Is|Are) (?:the )?(?P<outcome>.+?) higher, lower, or the same when comparing\s+(?P<intervention>.+?) "
+    r"(?:to|and|with)(?: only)? (?P<comparator>.+?)\s*\?\s*$"
+)
+_MEASURED = re.compile(
+    r"^(?:overall |mean )?(?:risk|rate|incidence|likelihood|frequency|proportion|number|measures?) of (?:the |any )?",
+    re.IGNORECASE,
+)
+_WHEN = re.compile(
+    r"\s+(?:(?:at|after|within|by) (?!birth)[\w‐-]*(?:\d|two|three|five|six|twelve|eight|any).*|"
+    r"\d+ \(.*|for patients .*|in (?:people|patients|children|women) .*)$"
+)
+
+
+class Comparison(NamedTuple):
+    """A question: did the intervention change the outcome, against the comparator?"""
+
+    intervention: str
+    comparator: str
+    outcome: str
+
+
+def compare(question: str) -> Comparison | None:
+    """What a question compares; None where it is put otherwise.
+
+    >>> compare("Is the risk of stroke at two years higher, lower, or the same when comparing aspirin to placebo?")
+    Comparison(intervention='aspirin', comparator='placebo', outcome='stroke')
+    """
+    told = _QUESTION.match(question.replace("‐", "-"))
+    if told is None:
+        return None
+    outcome = _WHEN.sub("", _MEASURED.sub("", told["outcome"])).strip()
+    return Comparison(told["intervention"].strip(), told["comparator"].strip(), outcome)
+
+
+def name_in(document: Document, asked: Comparison) -> str | None:
+    """What a study calls the intervention: a drug, one of its class, or most of the question's words; None for none."""
+    given = {mention.name for mention in find_drugs(asked.intervention)}
+    wanted = given - {mention.name for mention in find_drugs(asked.comparator)} or given
+    named = Counter(name for name, _, _ in document.drugs)
+    classes = [mention.name for mention in find_drug_classes(asked.intervention)]
+    of_class = (name for name, _ in named.most_common() if belongs_to_class(name, (), classes))
+    if name := next((name for name, _ in named.most_common() if name in wanted), None) or next(of_class, None):
+        return name
+    text, compared = f" {_plain(document.whole)} ", f" {_plain(asked.comparator)} "
+    phrases = [_plain(part) for part in re.split(r"[()]", asked.intervention)]
+    runs = (
+        " ".join(words[first : first + length])
+        for words in map(str.split, phrases)
+        for length in range(len(words), 0, -1)
+        for first in range(len(words) - length + 1)
+    )
+    fit = [run for run in runs if f" {run} " in text and f" {run} " not in compared and content_words(run)]
+    return max(fit, key=len, default=None)
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"[\w-]+", text.lower().replace("‐", "-")))
+
+
+def read_effect(title: str, abstract: str, asked: Comparison, condition: str | None = None) -> Reading | None:
+    """What the default reader says of the intervention on the outcome.
+
+    Args:
+        title: of the study.
+        abstract: of the study.
+        asked: what is compared.
+        condition: read for where no effect on the outcome is told; None for none.
+
+    Returns:
+        None where the study does not name the intervention.
+    """
+    document = Document(title, abstract)
+    if (name := name_in(document, asked)) is None:
+        return None
+    reading = load_reader().read_document(document, name, asked.outcome)
+    if condition and not direction_of(reading.effect, asked.outcome):
+        reading = load_reader().read_document(document, name, condition)
+    return reading
+
+
+def direction_of(effect: Effect, outcome: str) -> str | None:
+    """An effect for the patient as higher, lower or no difference of an outcome; None where it tells none of them.
+
+    An outcome of which nobody says whether more is good counts as bad, as events and symptoms are.
+    """
+    if effect == "no_difference":
+        return "no difference"
+    if effect not in ("better", "worse"):
+        return None
+    return "higher" if (effect == "better") == bool(higher_is_better(outcome)) else "lower"
+
+
+def certainty_of(studies: Sequence[tuple[Evidence, Reading]], agreeing: Effect, asked: Comparison) -> str | None:
+    """The certainty of a finding by the product's own appraisal; None where it finds nothing to appraise.
+
+    Args:
+        studies: each with its reading.
+        agreeing: the effect that was found; readings with it are taken as support, others as against.
+        asked: what is compared.
+    """
+    question = parse_question(f"Does {asked.intervention} change {asked.outcome}?")
+    given = [
+        reading.model_copy(
+            update={
+                "drug": asked.intervention.lower(),
+                "role": "tested", "match": "same", "kind": "efficacy", "indication": "condition",
+                "hedged": False, "sure": True,
+                "effect": "better" if reading.effect == agreeing else "worse",
+            }
+        )
+        for _, reading in studies
+    ]  # fmt: skip
+    pool = [record for record, _ in studies]
+    found = appraise_candidates(question, pool, Readings(given=given))
+    name = asked.intervention.lower()
+    return next(
+        (each.appraisal.certainty.level.said for each in found if each.drug in (name, asked.intervention)), None
+    )
+
+
+def answer(row: Mapping[str, Any]) -> tuple[str, str | None]:
+    """The answer to a question, and the certainty of it; None where it has none."""
+    asked = compare(row["question"])
+    if asked is None:
+        return "insufficient data", "very low"
+    weights, studies = Counter[Effect](), list[tuple[Evidence, Reading]]()
+    for pmid, source in row["sources"].items():
+        record = _record(pmid, source)
+        condition = next((mention.name for mention in find_conditions(source["title"])), None)
+        reading = read_effect(source["title"], source["content"] or "", asked, condition)
+        if reading and direction_of(reading.effect, asked.outcome):
+            weights[reading.effect] += reading.participants or UNKNOWN_SIZE
+            studies.append((record, reading.model_copy(update={"key": record.key})))
+    if not weights:
+        return "insufficient data", "very low"
+    effect = weights.most_common(1)[0][0]
+    certainty = certainty_of(studies, effect, asked)
+    if certainty == "very low":
+        return "uncertain effect", certainty
+    return direction_of(effect, asked.outcome) or "insufficient data", certainty
+
+
+def _record(pmid: str, source: Mapping[str, Any]) -> Evidence:
+    cited = Citation(source="pubmed", title=source["title"], url=f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/")
+    text = f"{source['title']}\n\n{source['content']}" if source["content"] else source["title"]
+    return Evidence(content=text, citation=cited, metadata={"pmid": pmid, "has_abstract": bool(source["content"])})
+
+
+def reviews(file: Path) -> Iterator[str]:
+    """How many answers and certainties are those of the reviews."""
+    rows = list(read_lines(file))
+    told = [(row, *answer(row)) for row in rows]
+    right = sum(row["answer"] == said for row, said, _ in told)
+    yield (
+        f"    answers: {right} of {len(told)} right ({right / len(told):.1%}); published: 63 % or less, the best of 24 "
+        "language models"
+    )
+    for name, due in Counter(row["answer"] for row in rows).most_common():
+        given = sum(said == name for _, said, _ in told)
+        hit = sum(row["answer"] == said == name for row, said, _ in told)
+        yield f"        {name}: {hit} of {due}, told {given}"
+    rated = [(row["evidence_certainty"], level) for row, _, level in told if row["evidence_certainty"]]
+    near = [abs(LEVELS.index(due) - LEVELS.index(level)) for due, level in rated if level]
+    yield (
+        f"    certainty within one level: {sum(far <= 1 for far in near)} of {len(rated)} "
+        f"({sum(far <= 1 for far in near) / len(rated):.1%}), the same {sum(far == 0 for far in near)}; not rated "
+        f"{len(rated) - len(near)}"
+    )
