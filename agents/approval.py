@@ -29,9 +29,9 @@ class Proposal(BaseModel, frozen=True, extra="forbid"):
 
     name: str
     supporting: int = Field(ge=0)
-    """Records that speak for it."""
+    """Studies that support it."""
     contradicting: int = Field(ge=0)
-    """Records that speak against it."""
+    """Studies that contradict it."""
     certainty: Level
     """GRADE-like level."""
     evidence_quality: Quality
@@ -95,7 +95,7 @@ class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
     def lines(self) -> list[str]:
         """The candidates, numbered from 1."""
         return [
-            f"{number}. {c.name}: {c.supporting} for, {c.contradicting} against, {c.certainty} certainty, "
+            f"{number}. {c.name}: {c.supporting} supporting, {c.contradicting} contradicting, {c.certainty} certainty, "
             f"{c.evidence_quality} evidence"
             for number, c in enumerate(self.candidates, start=1)
         ]
@@ -214,7 +214,7 @@ class ApprovalMessage(StructuredMessage[Approval]):
 
 
 def proposals_of(candidates: Sequence[Candidate]) -> tuple[Proposal, ...]:
-    """The candidates that a report could deal with: those with evidence for or against them."""
+    """The candidates that a report could deal with: those that studies support or contradict."""
     return tuple(
         Proposal(
             name=c.drug,

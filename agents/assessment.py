@@ -189,7 +189,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
                 enclose_lines([line for each in shown for line in _reading_lines(each)], self.marker),
                 "Searches so far:",
                 *(searched or ["- none"]),
-                "Appraisal by rule (drug: records for and against, certainty):",
+                "Appraisal by rule (drug: supporting and contradicting studies, certainty):",
                 *([f"- {each.line[:SHOWN_LINE]}" for each in shown] or ["- no drug with evidence on the condition"]),
                 *(["Gaps that you named before:", *(f"- {unmarked(gap)}" for gap in self.gaps)] if self.gaps else []),
                 *(["Queries with further hits unread:", *unread] if unread else []),
@@ -227,7 +227,7 @@ def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> 
     telling = []
     for candidate in judged[:SHOWN_CANDIDATES]:
         found = candidate.appraisal
-        decided = {*found.supporting, *found.contradicting} or {*found.leaning}  # where none decides, those that might
+        decided = {*found.supporting, *found.contradicting}
         telling.append([record.key for record in candidate.records if record.key in decided])
     in_turns = [keys[turn] for turn in range(SHOWN_EACH) for keys in telling if turn < len(keys)]
     entries = [record for record in pool if kind_of(record) in ENTRIES]

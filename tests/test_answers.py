@@ -227,15 +227,6 @@ def test_on_safety_a_record_is_quoted_where_it_tells_how_people_bore_the_drug() 
     ]
 
 
-def test_what_does_not_help_names_the_drugs_read_so_too_uncertainly() -> None:
-    paper = _paper("Propranolol in migraine. Propranolol did not prevent migraine.")
-    told = {"role": "tested", "kind": "efficacy", "comparator": "placebo", "effect": "worse", "sure": False}
-
-    said = _first_lines("Which drugs do not help in migraine?", paper, propranolol=told)
-
-    assert "low-confidence evidence against: propranolol" in said
-
-
 def test_what_a_drug_causes_is_read_from_sentences_that_name_both_and_speak_of_harm() -> None:
     papers = (
         _paper("Harms of propranolol. Propranolol caused fatigue in 20 patients. It was given for angina.", 1),

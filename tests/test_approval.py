@@ -8,7 +8,7 @@ import pytest
 from autogen_agentchat.agents import UserProxyAgent
 from autogen_agentchat.messages import UserInputRequestedEvent
 from autogen_core import CancellationToken
-from builders import asked, findings, record, reply, verdict
+from builders import asked, findings, reading, record, reply, verdict
 
 from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalMessage, ApprovalRequest, NobodyToAsk, Proposal
 from willowbark.agents.approver import MAX_ATTEMPTS, ApproverAgent, undecided
@@ -31,7 +31,20 @@ RECORDS = [
         publication_types=["Randomized Controlled Trial"],
     ),
 ]
-THREAD = [asked(), findings("literature", reply(*RECORDS)), verdict("synthesize", stop_reason="sufficient_evidence")]
+FOUND = findings("literature", reply(*RECORDS))
+SAID = RECORDS[1].content.splitlines()[-1]
+FAILED = reading(
+    "pmid:2",
+    "montelukast",
+    effect="no_difference",
+    reader="model",
+    passages=[{"text": SAID, "start": 0, "end": len(SAID)}],
+)
+THREAD = [
+    asked(),
+    FOUND.model_copy(update={"content": FOUND.content.model_copy(update={"readings": [FAILED]})}),
+    verdict("synthesize", stop_reason="sufficient_evidence"),
+]
 
 
 def proposal(name: str) -> Proposal:
@@ -101,7 +114,7 @@ async def test_a_user_proxys_input_function_is_asked_with_the_candidates() -> No
     assert (approval.decided_by, approval.via) == ("person", "AutoGen user proxy")
     assert approval.accepted == ["propranolol"]
     assert [(one.name, one.reason) for one in approval.set_aside] == [("montelukast", "enough for us")]
-    assert "montelukast: 0 for, 0 against" in prompts[0]
+    assert "montelukast: 0 supporting, 1 contradicting" in prompts[0]
 
 
 async def test_a_mistyped_answer_is_asked_again_and_then_nobody_answered() -> None:
@@ -188,7 +201,7 @@ async def test_what_is_set_aside_is_not_in_the_report_which_says_so() -> None:
     assert report.claims_kept < both.claims_kept
     assert report.claims_dropped == both.claims_dropped
     assert "1 of 2 accepted" in report.methodology.content
-    assert "Set aside: montelukast (0 for, 0 against, " in report.methodology.content
+    assert "Set aside: montelukast (0 for, 1 against, " in report.methodology.content
     assert any("montelukast" in line for line in report.limitations)
     assert sum(report.flow.excluded.values()) + report.flow.included == report.flow.screened
     assert ResearchReport.model_validate_json(report.to_json()) == report

@@ -185,10 +185,9 @@ async def test_verdicts_ranking_references_and_calls_equal_those_of_a_neutral_tw
 
     if field in READ:  # whatever else stands in a text is read with it: without the orders it reads as before
         told = [hostile, await undisturbed()]
-        unsure = {row.key for each in told for row in each.report.evidence_table if row.leans}  # cited as undecided
         seen, before = (judged(each) for each in told)
         assert [seen[name] for name in MOVED_BY_NOTHING] == [before[name] for name in MOVED_BY_NOTHING]
-        assert not ({*seen["references"]} ^ {*before["references"]}) - unsure
+        assert {*seen["references"]} == {*before["references"]}
     else:
         assert judged(hostile) == judged(await ran(injected(texts, field, neutral)))
     assert hostile.report.candidates
@@ -381,7 +380,7 @@ async def test_an_obedient_models_report_cites_nothing_that_is_not_a_record(led_
     assert report.claims_dropped > 0
     claims = [claim for candidate in report.candidates for claim in candidate.claims]
     read = [readable(led_astray.pool[claim.evidence_key]) for claim in claims]
-    assert [objection(claim, record, Direction.neutral) for claim, record in zip(claims, read, strict=True)] == [
+    assert [objection(claim, record, Direction.inconclusive) for claim, record in zip(claims, read, strict=True)] == [
         None
     ] * len(claims)
 

@@ -40,12 +40,6 @@ def test_no_drug_that_failed_is_told_to_help(report: ResearchReport) -> None:
     assert failed.contradicting_citations
 
 
-def test_a_failure_that_is_read_too_uncertainly_to_count_is_shown_all_the_same(report: ResearchReport) -> None:
-    leans = {row.leans for row in report.evidence_table if row.drug == "naproxen"}
-
-    assert "contradicts" in leans
-
-
 def test_what_the_label_of_the_leading_drug_warns_of_is_shown(report: ResearchReport) -> None:
     assert "Hypersensitivity to donepezil" in report.to_markdown()
 

@@ -105,61 +105,69 @@ CASES: dict[str, tuple[Evidence, str, str]] = {
         "excludes an appreciable one",
     ),
     "means within a fifth of a standard deviation": (trial(CLOSE), "contradicts", "excludes an appreciable one"),
-    "a trend": (death("0.07", "0.87", "0.76", "1.01", 350, 395), "neutral", "none excluded"),
-    "a wide interval": (days(analysis("0.30", ci=("-2.9", "0.9"))), "neutral", "none excluded"),
-    "not significant without an interval": (days(analysis("0.30")), "neutral", "no interval is posted"),
-    "before correction alone": (doses("0.30", "0.04", "0.20"), "neutral", "not after correction for 3 tests"),
+    "a trend": (death("0.07", "0.87", "0.76", "1.01", 350, 395), "inconclusive", "none excluded"),
+    "a wide interval": (days(analysis("0.30", ci=("-2.9", "0.9"))), "inconclusive", "none excluded"),
+    "not significant without an interval": (days(analysis("0.30")), "inconclusive", "no interval is posted"),
+    "before correction alone": (doses("0.30", "0.04", "0.20"), "inconclusive", "not after correction for 3 tests"),
     "two primary outcomes that disagree": (
         trial(FAVOURABLE, outcome(FIFTY, COUNTS, analysis("0.4", ci=("-1", "2")), unit="Participants")),
-        "neutral",
+        "inconclusive",
         "1 of 2 in its favour",
     ),
-    "two analyses that disagree": (days(analysis("0.06"), P01), "neutral", "disagree"),
-    "another drug did better": (rival("-1", "-2", P01), "neutral", "says nothing of the drug against no treatment"),
-    "not inferior to another drug": (rival("-2", "-1.9", NOT_INFERIOR), "neutral", "non-inferiority"),
-    "no analysis": (days(), "unclear", "no statistical analysis"),
-    "not randomised": (days(SIGNIFICANT, allocation="NON_RANDOMIZED"), "unclear", "not randomised"),
-    "against its own baseline": (days(analysis("0.001", groups=["Topiramate"])), "unclear", "one group alone"),
+    "two analyses that disagree": (days(analysis("0.06"), P01), "inconclusive", "disagree"),
+    "another drug did better": (
+        rival("-1", "-2", P01),
+        "inconclusive",
+        "says nothing of the drug against no treatment",
+    ),
+    "not inferior to another drug": (rival("-2", "-1.9", NOT_INFERIOR), "inconclusive", "non-inferiority"),
+    "no analysis": (days(), "not assessed", "no statistical analysis"),
+    "not randomised": (days(SIGNIFICANT, allocation="NON_RANDOMIZED"), "not assessed", "not randomised"),
+    "against its own baseline": (days(analysis("0.001", groups=["Topiramate"])), "not assessed", "one group alone"),
     "doses against one another": (
         trial(outcome(DAYS, {"Topiramate 50 mg": "-1", "Topiramate 100 mg": "-2"}, P01), arms=TITRATED),
-        "unclear",
+        "not assessed",
         "on both sides",
     ),
     "given with a second drug": (
         together("Topiramate and propranolol", "Placebo", PLACEBO),
-        "unclear",
+        "not assessed",
         "together with propranolol",
     ),
     "another drug's trial": (
         trial(outcome(DAYS, {"Propranolol": "-2", "Placebo": "-1"}, SIGNIFICANT), arms=(ACTIVE, PLACEBO)),
-        "unclear",
+        "not assessed",
         "neither group",
     ),
     "safety": (
         other("Participants with adverse events", ("60", 120), ("30", 118), P001, "Participants"),
-        "unclear",
+        "not assessed",
         "safety, not on efficacy",
     ),
-    "kinetics": (other("AUC of topiramate in plasma", "-2", "-1", P001, "h*ng/mL"), "unclear", "pharmacokinetics"),
-    "good or bad": (other("Change in serum zinc", "-2", "-1", P001, "umol/L"), "unclear", "which way the outcome is"),
+    "kinetics": (other("AUC of topiramate in plasma", "-2", "-1", P001, "h*ng/mL"), "not assessed", "pharmacokinetics"),
+    "good or bad": (
+        other("Change in serum zinc", "-2", "-1", P001, "umol/L"),
+        "not assessed",
+        "which way the outcome is",
+    ),
     "a scale that nobody explains": (
         other("Total score of the ABC-9", "-2", "-1", P001, "score on a scale"),
-        "unclear",
+        "not assessed",
         "which way the outcome is good",
     ),
-    "p and interval that disagree": (days(analysis("0.01", ci=("-2.2", "0.3"))), "unclear", "disagree"),
+    "p and interval that disagree": (days(analysis("0.01", ci=("-2.2", "0.3"))), "not assessed", "disagree"),
     "values and ratio that disagree": (
         death("0.01", "1.30", "1.06", "1.58", 170, 220),
-        "unclear",
+        "not assessed",
         "point different ways",
     ),
-    "a one-sided p": (days(analysis("0.04", statisticalMethod="t-test, 1 sided")), "neutral", "not significant"),
+    "a one-sided p": (days(analysis("0.04", statisticalMethod="t-test, 1 sided")), "inconclusive", "not significant"),
     "a threshold of the trial's own": (
         death("0.04", "0.86", "0.75", "0.99", 500, 560, **OWN_THRESHOLD),
-        "neutral",
+        "inconclusive",
         "not significant",
     ),
-    "another purpose": (days(SIGNIFICANT, purpose="BASIC_SCIENCE"), "unclear", "neither treatment nor prevention"),
+    "another purpose": (days(SIGNIFICANT, purpose="BASIC_SCIENCE"), "not assessed", "neither treatment nor prevention"),
 }
 
 
@@ -176,7 +184,7 @@ def test_a_posted_result_has_a_direction_its_reason_and_a_sentence_to_the_letter
     finding = found(record)
     assert (finding.direction.value, reason in finding.reason) == (direction, True), finding.reason
     assert finding.sentence in record.content
-    assert bool(finding.sentence) == (finding.direction is not Direction.unclear)
+    assert bool(finding.sentence) == (finding.direction is not Direction.not_assessed)
 
 
 def test_a_trial_without_posted_results_has_no_finding() -> None:
@@ -236,11 +244,11 @@ def test_a_stop_for_harm_outweighs_a_posted_success() -> None:
 @pytest.mark.parametrize(
     ("reason", "direction"),
     [
-        ("Slow recruitment", Direction.neutral),
-        ("Funding ended", Direction.neutral),
+        ("Slow recruitment", Direction.not_assessed),
+        ("Funding ended", Direction.not_assessed),
         ("DSMB advised to stop for futility", Direction.contradicts),
-        ("Clear benefit at the interim analysis", Direction.unclear),
-        (None, Direction.unclear),
+        ("Clear benefit at the interim analysis", Direction.not_assessed),
+        (None, Direction.not_assessed),
     ],
 )
 def test_a_stopped_trial_without_results_stands_where_its_reason_puts_it(
@@ -263,4 +271,4 @@ def test_the_registrys_aims_decide_nothing() -> None:
     bare["protocolSection"]["descriptionModule"] = {"briefSummary": "Topiramate significantly reduced migraine days."}
     record = parse_study({**bare, "resultsSection": {}})
     assert record
-    assert appraised(record).item.direction is Direction.unclear
+    assert appraised(record).item.direction is Direction.not_assessed

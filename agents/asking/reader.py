@@ -256,7 +256,7 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
         text=draft.quote or "-",
         stance=verdict,
     )
-    problem = objection(claim, given.record, Direction.neutral)
+    problem = objection(claim, given.record, Direction.inconclusive)
     passages = _passages(draft.quote, given.page) if problem is None else ()
     if verdict != "neutral" and not passages:
         return problem or "quotes across a gap"

@@ -15,7 +15,8 @@ from willowbark.agents.findings import Specialist
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import Candidate, is_condition, known_drugs
+from willowbark.tools.appraisal.approvals import is_condition
+from willowbark.tools.appraisal.candidates import Candidate, known_drugs
 from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
@@ -211,9 +212,7 @@ def draft(request: DraftRequest) -> ReportDraft:
 
 def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Claim]:
     found = candidate.appraisal
-    sides: list[tuple[Stance, list[str]]] = [("supports", found.supporting), ("contradicts", found.contradicting)]
-    if not found.supporting and not found.contradicting:
-        sides = [("neutral", list(found.leaning))]
+    sides: list[tuple[Stance, list[str]]] = [("contradicts", found.contradicting), ("supports", found.supporting)]
     for stance, keys in sides:
         given = 0
         for appraised in candidate.records:
@@ -228,7 +227,7 @@ def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Clai
                     yield claim
                     break
             yield from _of_full_text(record, candidate.drug, appraised.item.direction)
-    silent = {*candidate.appraisal.neutral, *candidate.appraisal.unclear} & records.keys()
+    silent = {*found.inconclusive, *found.not_assessed} & records.keys()
     undecided = [each for each in candidate.records if each.key in silent and places(records[each.key], "results")]
     for appraised in undecided[:MAX_UNDECIDED]:
         yield from _of_full_text(records[appraised.key], candidate.drug, appraised.item.direction)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate, is_asked_about, is_condition
+from willowbark.tools.appraisal.approvals import APPROVED_PHASE, is_condition
+from willowbark.tools.appraisal.candidates import Candidate, is_asked_about
 from willowbark.tools.appraisal.harms import Harm, Stance, Warning, boxed, harms, subject, warnings
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.records import Approval, Label, Trial
@@ -275,7 +276,6 @@ def _on_no_help(material: Material, references: References) -> Answer:
         f"{short(c.drug)} ({len(c.appraisal.contradicting)} against, {len(c.appraisal.supporting)} for)"
         for c in against
     ]
-    doubted = [c.drug for c in drugs if Direction.contradicts in c.appraisal.leaning.values()]
     said = write_lines(
         "answers",
         "no_help",
@@ -285,7 +285,6 @@ def _on_no_help(material: Material, references: References) -> Answer:
         refuted=listed([c.drug for c in against if c.appraisal.quality == "refuted"]),
         support=sum(len(c.appraisal.supporting) for c in drugs),
         names_drug=bool(named),
-        doubted=listed(doubted, most=6),
         has_records=bool(drugs),
     )
     quotes = [

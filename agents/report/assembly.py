@@ -7,7 +7,8 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from willowbark.tools.appraisal import is_addressed_to_machines
-from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate
+from willowbark.tools.appraisal.approvals import APPROVED_PHASE
+from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.registry import title_of
@@ -128,7 +129,7 @@ def _drug_candidate(
         clinical_status=_status(candidate, material),
         supporting_citations=list(found.supporting),
         contradicting_citations=list(found.contradicting),
-        undecided_citations=[*found.neutral, *found.unclear],
+        undecided_citations=[*found.inconclusive, *found.not_assessed],
         claims=sorted(claims, key=lambda claim: _STANCES[claim.stance]),
         study_limits=limits[:MAX_LIMITS],
     )
@@ -196,7 +197,6 @@ def limitations(material: Material, own: OwnWords) -> list[str]:
         "trust": trust_summary([material.records[key] for key in rested_on]),
         "retracted": "; ".join(retracted),
         "addressed": [record.key for record in pool if is_addressed_to_machines(record)],
-        "leaning": sum(len(candidate.appraisal.leaning) for candidate in shown),
         "unsized": ", ".join(c.drug for c in shown if all(r.item.sample_size is None for r in c.records)),
         "classes": listed(material.asked.drug_classes),
         "full_texts": len(licences),

@@ -36,7 +36,6 @@ _STANCES: Mapping[Stance, tuple[str, str]] = {
     "excluded": ("excluded", "excluded"),
 }
 """How tables and counts call a stance."""
-_LEANS = {"supports": "in favour", "contradicts": "against"}
 _MAX_INDICATIONS = 8  # of a drug; further ones are counted
 _MAX_EFFECTS = 4  # of a study
 
@@ -127,7 +126,6 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow) ->
         "expression of concern": row.concern,
         "preprint, not peer-reviewed": row.is_preprint,
         f"readers disagree ({row.disputed})": row.disputed,
-        f"low confidence: leans {_LEANS.get(row.leans or '')}, not counted": row.leans,
     }
     flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
     follow_up = "" if row.followup_months is None else Text(f" (follow-up {row.followup_months:g} months)", "small")

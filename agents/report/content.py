@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal import EffectSize, Level, Quality, SeriousEvents
 from willowbark.tools.mechanism.steps import Chain
+from willowbark.tools.reading.reading import Comparator, Indication, Primary
 
 from ..approval import Approval
 from ..asking.claims import Claim
@@ -147,9 +148,7 @@ class EvidenceRow(BaseModel, extra="forbid"):
     key: str
     drug: str
     direction: str
-    """supports, contradicts, neutral or unclear."""
-    leans: str | None = None
-    """supports or contradicts where a neutral record would say so if its reading were surer; None for no such."""
+    """supports, contradicts, inconclusive or not assessed."""
     design: str
     """Study design in words."""
     date: str
@@ -182,6 +181,29 @@ class EvidenceRow(BaseModel, extra="forbid"):
     """None means that it could not be checked."""
     concern: bool | None = None
     """Whether an expression of concern stands; None means that it could not be checked."""
+    tested: bool = True
+    """Whether the study tests the drug: it is not the comparator of another one, and not named in passing."""
+    alone: bool = True
+    """Whether the drug's own part can be told; False in a combination whose parts were not compared."""
+    comparator: Comparator = "not_reported"
+    against: str | None = None
+    """The active comparator by name; None where there is none or it is not named."""
+    comparator_works: bool = False
+    """Whether other studies of the report show with moderate or high certainty that this comparator works."""
+    primary: Primary = "not_reported"
+    indication: Indication = "condition"
+    in_title: bool = True
+    """Whether the title names the condition asked about."""
+    surrogate: bool = False
+    """Whether the outcome is a mere marker of the condition."""
+    unnamed: str | None = None
+    """Men, children, … who are asked about and of whom the record does not speak; None where there are none."""
+    why_stopped_kind: str | None = None
+    """safety, futility, benefit or administrative; None where the trial was not stopped or gives no reason."""
+    trial: str | None = None
+    """The trial that it reports, by number, acronym, or author and size; None where it reports none or several."""
+    pools: list[str] = []
+    """Trials that a pooled analysis names."""
     pico: Pico | None = None
     """The question that the record answers; None where no reading says it."""
 
@@ -191,7 +213,7 @@ class PostedResult(BaseModel, extra="forbid"):
 
     drug: str
     direction: str
-    """supports, contradicts, neutral or unclear."""
+    """supports, contradicts, inconclusive or not assessed."""
     reason: str
     """How the direction came about."""
     outcome: str | None = None

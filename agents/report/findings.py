@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
@@ -65,9 +64,7 @@ def _verdict(candidate: Candidate, material: Material) -> dict[str, Any]:
         if keys:
             designs, size = designs_in_words(item.design for item in items), max(sizes, default=0)
             parts.append({"side": side, "designs": designs, "number": len(items), "size": size, "records": keys})
-    if leaning := list(found.leaning):
-        parts.append({"side": "low confidence", "number": len(leaning), "records": leaning})
-    decided = {*found.supporting, *found.contradicting, *leaning}
+    decided = {*found.supporting, *found.contradicting}
     claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
     if quoted := [claim.evidence_key for claim in claims if claim.evidence_key not in decided]:
         parts.append({"side": "quoted", "records": quoted})
@@ -85,23 +82,14 @@ def _further_drugs(material: Material) -> dict[str, Any]:
         if c not in complications
     ]
     undecided = [c for c in others if c not in decided]
-    leads = [c for c in undecided if Direction.supports in c.appraisal.leaning.values()]
-    doubts = [c for c in undecided if c.appraisal.leaning and c not in leads]
 
     def first(keys: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         return {"drugs": list(keys.items())[:MAX_OTHERS], "more": max(0, len(keys) - MAX_OTHERS)}
 
-    def leaning(candidates: Sequence[Candidate], side: Direction) -> dict[str, list[str]]:
-        return {
-            c.drug: [k for k, leans in c.appraisal.leaning.items() if leans is side][:MAX_CITED] for c in candidates
-        }
-
     return {
         "complications": first({c.drug: c.appraisal.supporting for c in complications}),
         "decided": listed(tallies, most=MAX_OTHERS),
-        "leads": first(leaning(leads, Direction.supports)),
-        "doubts": first(leaning(doubts, Direction.contradicts)),
-        "silent": listed([c.drug for c in undecided if not c.appraisal.leaning], most=MAX_OTHERS),
+        "silent": listed([c.drug for c in undecided], most=MAX_OTHERS),
     }
 
 

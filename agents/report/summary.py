@@ -7,7 +7,7 @@ Certainty is put as GRADE has it: a drug does, probably does or may help, or the
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from willowbark.tools.appraisal import Direction, Level
+from willowbark.tools.appraisal import Level
 from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.questions.question import speaks_of
 from willowbark.tools.reading.design import RANDOMISED
@@ -59,7 +59,7 @@ def executive_summary(
     if helps:
         parts.append(("", write_line("summary", "answer", a=_answer_data(material, candidates))))
     if helps and candidates:
-        parts += [("Why", _best_support(material)), ("Against", _contradicting(material, candidates))]
+        parts += [("Why", _best_support(material)), ("Against", _contradicting(candidates))]
         if material.aside:
             parts.append(("", f"{_held_back(material)}."))
     publications = material.counts["peer_reviewed"] + material.counts["preprints"]
@@ -203,29 +203,24 @@ def _best_support(material: Material) -> str:
     return write_line("summary", "why", drug=best.drug, designs=designs, number=len(items), size=size, which=which)
 
 
-def _contradicting(material: Material, candidates: Sequence[DrugCandidate]) -> str:
+def _contradicting(candidates: Sequence[DrugCandidate]) -> str:
     opposed = [c for c in candidates if c.contradicting_citations and c.evidence_quality != "refuted"]
     if not opposed and any(c.evidence_quality == "refuted" for c in candidates):
         return ""
     names = listed([f"{short(c.name)} ({len(c.contradicting_citations)})" for c in opposed])
-    shown = {c.name for c in candidates}
-    sides = [c.appraisal.leaning.values() for c in material.candidates if c.drug in shown]
-    doubted = sum(Direction.contradicts in each for each in sides)
-    return write_line("summary", "contradicting", opposed=names, doubted=doubted)
+    return write_line("summary", "contradicting", opposed=names)
 
 
 def _not_known(material: Material, candidates: Sequence[DrugCandidate], helps: bool) -> str:
     named = {c.name for c in candidates}
     others = [c for c in material.candidates if helps and c.drug not in named]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
-    uncertain = sum(bool(c.appraisal.leaning) for c in others if c not in decided)
     return write_line(
         "summary",
         "unknown",
         silent=listed(list(map(title_of, material.silent_sources))),
         more=len(decided),
-        uncertain=uncertain,
-        unread=len(others) - len(decided) - uncertain,
+        unread=len(others) - len(decided),
         people=list(_people_studied(material, candidates)) if helps else [],
         assessed=helps and bool(candidates),
     )

@@ -98,7 +98,6 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
             key=item.key,
             drug=drug,
             direction=item.direction.value,
-            leans=item.leans.value if item.leans else None,
             design=item.design.label,
             date=record.citation.date,
             title=record.citation.title,
@@ -115,6 +114,19 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
             is_preprint=item.is_preprint,
             retracted=item.retracted,
             concern=item.concern,
+            tested=item.tested,
+            alone=item.alone,
+            comparator=item.comparator,
+            against=item.against,
+            comparator_works=item.comparator_works,
+            primary=item.primary,
+            indication=item.indication,
+            in_title=item.in_title,
+            surrogate=item.surrogate,
+            unnamed=item.unnamed,
+            why_stopped_kind=item.why_stopped_kind,
+            trial=item.trial,
+            pools=list(item.pools),
             pico=pico_of(appraised, record) if appraised.readings else None,
         )
         rows.append(row)
@@ -138,7 +150,7 @@ def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
         intervention=f"{reading.drug}, {role}" if role else reading.drug,
         comparator=comparator,
         outcome=(posted or next(filter(None, planned), None)) if trial else _OUTCOMES.get(reading.kind),
-        result=f"{result}, hedged" if result and (reading.hedged or reading.guarded) else result,
+        result=f"{result}, hedged" if result and reading.hedged else result,
     )
 
 

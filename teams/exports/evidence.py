@@ -27,7 +27,7 @@ COLUMNS = tuple(WIDTHS)
 """In their order; the workbook's widths are in letters."""
 REVIEWER = ("reviewer_verdict", "reviewer_note")
 """Columns that the workbook leaves to the reader."""
-VERDICTS = ("supports", "contradicts", "neutral", "unclear", "exclude")
+VERDICTS = ("supports", "contradicts", "inconclusive", "not assessed", "exclude")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _LONGEST = 32_000  # characters; Excel's cells hold 32,767
 _ABOUT = (

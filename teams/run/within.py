@@ -180,9 +180,9 @@ def _drug(drug: str, candidate: Candidate | None, condition: str) -> DrugRead:
         condition=condition,
         supporting=said.supporting,
         contradicting=said.contradicting,
-        undecided=[*said.neutral, *said.unclear],
+        undecided=[*said.inconclusive, *said.not_assessed],
         quality=said.quality if told else None,
-        certainty=said.certainty.level.replace("_", " ") if told else None,
+        certainty=said.certainty.level.said if told else None,
         quoted=[
             Quoted(key=each.key, drug=drug, says=each.item.direction, sentence=each.sentence)
             for each in candidate.records

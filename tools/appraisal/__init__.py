@@ -10,9 +10,9 @@ from .certainty import (
     CertaintyLevel,
     Level,
     Quality,
-    appraise,
     appraise_candidate,
-    quality,
+    is_refuted,
+    rate_certainty,
 )
 from .posted import PostedFinding, SeriousEvents, posted_finding
 from .trials_once import AppraisedItem, Direction
@@ -31,13 +31,13 @@ __all__ = [
     "StoppingKind",
     "StudyDesign",
     "addressed_to_machines",
-    "appraise",
     "appraise_candidate",
     "effect_sizes",
     "followup_months",
     "is_addressed_to_machines",
+    "is_refuted",
     "posted_finding",
-    "quality",
+    "rate_certainty",
     "readable",
     "set_aside",
     "why_stopped_kind",

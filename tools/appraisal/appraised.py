@@ -16,18 +16,19 @@ from pydantic import BaseModel
 from willowbark.tools.registry import kind_of
 
 from ..evidence import Evidence, checked_identifier
-from ..lexicon import condition_synonyms, drug_synonyms
+from ..lexicon import condition_synonyms, drug_synonyms, find_drugs
+from ..lexicon.stemming import stems
 from ..questions import Question
 from ..questions.question import speaks_of
 from ..reading.design import RANDOMISED, StudyDesign, purpose_of, study_design
 from ..reading.document import Document
 from ..reading.numbers import figures
-from ..reading.reading import Comparator, ReaderName, Reading
+from ..reading.reading import ReaderName, Reading, indication_from
 from ..reading.registry_entries import why_stopped_kind
 from ..sources.publications import trial_acronyms
 from ..works.linking import named_trials, trial_number
 from ..works.sections import places
-from .posted import PostedFinding, registered_reading
+from .posted import PostedFinding, registered_design, registered_reading
 from .trials_once import BY_SIZE, AppraisedItem, Direction, direction_of
 
 if TYPE_CHECKING:  # the learned readers bring numpy: a run is begun before anything is read
@@ -35,10 +36,8 @@ if TYPE_CHECKING:  # the learned readers bring numpy: a run is begun before anyt
 
 _log = logging.getLogger(__name__)
 _TOLD = (Direction.supports, Direction.contradicts)
-_AGAINST_NOTHING: Mapping[Comparator, bool] = {"placebo": True, "none": True, "active": False}
-_SURROGATE = "a marker, not by what patients feel or whether they live"
 _FOR_CAUSE = frozenset({"safety", "futility"})
-_PRECLINICAL = frozenset({StudyDesign.in_vivo, StudyDesign.in_vitro, StudyDesign.in_silico})
+_NOT_TESTED = frozenset({"comparator", "mentioned", "background"})
 _TELLING_SIZE = 100
 _LONGEST_NAME, _MOST_INITIALS = 40, 4
 _OF_ONE_STUDY = RANDOMISED | {StudyDesign.controlled_cohort, StudyDesign.cohort, StudyDesign.registry_entry}
@@ -212,64 +211,74 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
             text = Document.cut(document.title, results, document.types)
             again = readings.of(record, drug, condition, text) if results else found
             found = again if again[0].verdict in ("supports", "contradicts") else found
-    item = _item(record, found)
+    item = _item(record, found, posted, condition_names(asked))
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else replace(item, unnamed=who)
-    if posted:
-        item = replace(item, design=posted.design)
-    if (item.leans or item.direction) in _TOLD and asked.intent == "prevention" and not _prevents(document, found[0]):
-        item = replace(item, direction=Direction.neutral, leans=None)
+    if item.direction in _TOLD and asked.intent == "prevention" and not _prevents(document, found[0]):
+        item = replace(item, direction=Direction.inconclusive)
     if item.disputed:
         _log.info("%s, %s: readers disagree: %s", record.key, drug, item.disputed)
     rests_on = " ".join(passage.text for passage in found[0].passages)
-    decides = found[0].reader == "posted" or (item.leans or item.direction) in _TOLD
+    decides = found[0].reader == "posted" or item.direction in _TOLD
     stopped = record.metadata.get("why_stopped")
     if stopped and (item.why_stopped_kind in _FOR_CAUSE or found[0].kind == "none"):
         rests_on, decides = str(stopped), True
     return AppraisedRecord(item=item, sentence=rests_on if decides else "", posted=posted, readings=found)
 
 
-def _item(record: Evidence, readings: Sequence[Reading]) -> AppraisedItem:
-    """The item that stands for a record: its direction, directness and comparison are those of the first reading."""
-    reading, data = readings[0], record.metadata
+def _item(
+    record: Evidence, readings: Sequence[Reading], posted: PostedFinding | None, names: Sequence[str]
+) -> AppraisedItem:
+    """What a record says of a drug as its row: all fields are those of the first reading.
+
+    A study says what its main comparison says, on its own outcome, in its own patients: a reading that is not sure, a
+    success beside a primary outcome that was missed, a use for something else, and a combination whose parts were not
+    compared are inconclusive. A trial stopped for futility or harm contradicts where it tested the drug alone.
+    """
+    reading, data, trial = readings[0], record.metadata, record.trial
     stop = why_stopped_kind(data.get("why_stopped"))
-    design = StudyDesign.registry_entry
-    if kind_of(record) != "trial":
-        text, terms = Document.of(record).whole, data.get("mesh_terms") or ()
-        design = study_design(reading.design, text, terms, reading.participants)
+    document = Document.of(record)
+    if trial:
+        decided = stop in _FOR_CAUSE or (posted is not None and posted.direction is not Direction.not_assessed)
+        design = registered_design(trial) if decided else StudyDesign.registry_entry
+    else:
+        design = study_design(reading.design, document.whole, data.get("mesh_terms") or (), reading.participants)
+    tested = reading.role not in _NOT_TESTED
     direction = direction_of(reading.verdict)
-    if stop in _FOR_CAUSE:
+    unclear = not reading.sure or not reading.alone or reading.indication == "other"
+    if direction in _TOLD and (unclear or (direction is Direction.supports and reading.primary == "not_met")):
+        direction = Direction.inconclusive
+    if stop in _FOR_CAUSE and tested and reading.alone:
         direction = Direction.contradicts
-    elif stop == "administrative" and direction is Direction.unclear:
-        direction = Direction.neutral
-    told = direction in _TOLD
-    leans = direction if told and not reading.sure else None
-    if leans:
-        direction = Direction.neutral
-    active = told and design in RANDOMISED and reading.comparator == "active"
+    size = reading.participants
+    if design is StudyDesign.systematic_review and {each.name for each in find_drugs(document.title)} != {reading.drug}:
+        size = None
+    titles = frozenset(stems(" ; ".join([document.title, *(trial.conditions if trial else ())])))
+    reports = trials_of(record, design, reading.participants)
+    pools = reports if len(reports) > 1 and design in RANDOMISED else ()
     return AppraisedItem(
         key=record.key,
         design=design,
         direction=direction,
-        leans=leans,
-        chance=reading.probability if leans else 0.0,
-        hedged=reading.hedged or reading.guarded,
-        against_nothing=_AGAINST_NOTHING.get(reading.comparator),
-        sample_size=reading.participants,
+        sample_size=size,
+        tested=tested,
+        alone=reading.alone,
+        comparator=reading.comparator,
+        against=reading.against,
+        primary=reading.primary,
+        indication=indication_from(reading.match) if reading.indication == "condition" else reading.indication,
+        in_title=any(frozenset(stems(name)) <= titles for name in names),
+        surrogate=reading.kind == "surrogate",
         is_preprint=record.is_preprint,
         retracted=data.get("retracted"),
         concern=data.get("expression_of_concern"),
         trial_status=data.get("overall_status"),
         why_stopped_kind=stop,
-        direct=design not in _PRECLINICAL,
-        complication=told and reading.match == "complication",
-        other_outcome=_SURROGATE if told and reading.kind == "surrogate" else None,
-        rivals=(reading.against or "another treatment") if active else None,
-        beats_rival=active and reading.effect == "better",
         disputed=None
         if len({each.verdict for each in readings}) == 1
         else "; ".join(f"{each.reader}: {each.verdict}" for each in readings),
-        trial=trial_of(record, design, reading.participants),
+        trial=reports[0] if len(reports) == 1 else None,
+        pools=pools,
     )
 
 
@@ -280,25 +289,25 @@ def _prevents(document: Document, reading: Reading) -> bool:
     return purpose_of(document, names) == "prevention" and purpose_of(told, names) != "relief"
 
 
-def trial_of(record: Evidence, design: StudyDesign, participants: int | None = None) -> str | None:
-    """The one trial that a record reports; None for reviews, and where it cannot be told.
+def trials_of(record: Evidence, design: StudyDesign, participants: int | None = None) -> tuple[str, ...]:
+    """The trials that a record reports, several of a pooled analysis; none for reviews, and where they can't be told.
 
-    It is told by its NCT number, else by its acronym, written out, else, of randomised trials, by its first author and
-    its participants: of 13 pairs of labelled trials that had these in common, and `_TELLING_SIZE` participants or more,
-    12 were one trial, and the other pair was on two conditions.
+    They are told by NCT numbers, else by acronyms, written out, else, of randomised trials, by first author and
+    participants: of 13 pairs of labelled trials that had these in common, and `_TELLING_SIZE` participants or more, 12
+    were one trial, and the other pair was on two conditions.
     """
     if own := trial_number(record):
-        return own
+        return (own,)
     if design not in _OF_ONE_STUDY:
-        return None
+        return ()
     linked = (
         checked_identifier("nct_id", str(key).partition(":")[2]) for key in record.metadata.get("linked_trials", ())
     )
     named = {*named_trials(record), *filter(None, linked)} or {*trial_acronyms(record.citation.title, record.content)}
     if named or design not in RANDOMISED or (participants or 0) < _TELLING_SIZE:
-        return named.pop() if len(named) == 1 else None
+        return tuple(sorted(named))
     author = next(iter(record.citation.authors), "")
     *words, initials = author.split() or [""]
     plain_words = "".join(words).replace("-", "").replace("'", "").isalpha()
     is_name = initials.isupper() and len(initials) <= _MOST_INITIALS and len(author) <= _LONGEST_NAME
-    return f"{author}, {participants:,}{BY_SIZE}" if plain_words and is_name else None  # "van den Berg JA"
+    return (f"{author}, {participants:,}{BY_SIZE}",) if plain_words and is_name else ()  # "van den Berg JA"

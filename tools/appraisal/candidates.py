@@ -4,7 +4,7 @@ Pure functions over the question and the pool: the judge scores with them, the b
 report grades with them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -15,21 +15,20 @@ from willowbark.tools.registry import kind_of
 from willowbark.tools.sources.card import STUDIES
 
 from ..evidence import Evidence
-from ..lexicon import canonical_drug
+from ..lexicon import canonical_drug, withdrawal_of
 from ..lexicon.drug_classes import belongs_to_class
 from ..lexicon.stemming import content_words, stem, stems, stems_among
 from ..questions import Question
-from ..reading.design import RANDOMISED
 from ..reading.document import Document
 from ..reading.screening import readable
-from ..records import Disease, Drug
+from ..records import Disease, Drug, Label
 from .appraised import AppraisedRecord, Readings, appraise_record, condition_names, condition_of
-from .certainty import CandidateAppraisal, appraise_candidate
+from .approvals import APPROVED_PHASE, Group, cautions_of, group_of, is_condition
+from .certainty import LEVELS, CandidateAppraisal, appraise_candidate, count_participants
 from .trials_once import AppraisedItem, Direction
 
 _NO_TREATMENT = frozenset({"cause", "outcome", "not_a_drug_here"})
 _TESTED = frozenset({"tested", "combined", "comparator"})
-APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitbook.io/chembl-interface-documentation
 
 
 class Indication(BaseModel, frozen=True, extra="forbid"):
@@ -46,7 +45,8 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
     drug: str
     """Generic name in lower case."""
     records: list[AppraisedRecord] = []
-    """Clinical and experimental records on the condition, strongest first."""
+    """Studies on the condition: those that contradict first, then those that support, then the others; of each the
+    strongest first."""
     appraisal: CandidateAppraisal
     drug_records: list[str] = []
     """Keys of the records that give its mechanism and indications."""
@@ -61,6 +61,12 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
     """Highest phase for the condition asked about; None is not reported."""
     in_asked_class: bool | None = None
     """Whether it is known to belong to a class of drugs that the question names; None where the question names none."""
+    group: Group = "not_checked"
+    """Whether it is approved or standard for the condition already; `not_checked` without approval data on it."""
+    cautions: tuple[str, ...] = ()
+    """Whether it was withdrawn from a market, or a label contraindicates it in the condition; each with its source."""
+    combination: tuple[str, ...] = ()
+    """Drugs with which it was studied as a combination whose parts were not compared: such studies credit none."""
 
     @property
     def line(self) -> str:
@@ -68,26 +74,26 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
         found = self.appraisal
         how = "; ".join(self.mechanisms) or "mechanism not found"
         return (
-            f"{self.drug}: {len(found.supporting)} for, {len(found.contradicting)} against, "
-            f"{len(found.neutral) + len(found.unclear)} undecided; {found.quality}, "
-            f"{found.certainty.level.replace('_', ' ')} certainty; {how}"
+            f"{self.drug}: {len(found.supporting)} supporting, {len(found.contradicting)} contradicting, "
+            f"{len(found.inconclusive) + len(found.not_assessed)} inconclusive; {found.quality}, "
+            f"{found.certainty.level.said} certainty; {how}"
         )
 
     @property
     def has_verdict(self) -> bool:
-        """Whether any record was read as speaking for or against it, surely or not."""
-        found = self.appraisal
-        return bool(found.supporting or found.contradicting or found.leaning)
+        """Whether any study supports or contradicts it."""
+        return bool(self.appraisal.supporting or self.appraisal.contradicting)
+
+    @property
+    def does_not_lead(self) -> bool:
+        """Whether it was refuted, or withdrawn from a market: shown, and marked, but never as a leading candidate."""
+        return self.appraisal.quality == "refuted" or withdrawal_of(self.drug) is not None
 
     @property
     def helps_complications_alone(self) -> bool:
-        """Whether all that speaks for it is on complications of the condition, and nothing speaks against it."""
-        on_patients = [item for item in self._behind if item.direct]
-        return bool(on_patients) and all(i.complication for i in on_patients) and not self.appraisal.contradicting
-
-    @property
-    def _behind(self) -> list[AppraisedItem]:
-        return [record.item for record in self.records if record.key in self.appraisal.supporting]
+        """Whether all that supports it is on complications of the condition, and nothing contradicts it."""
+        uses = {each.item.indication for each in self.records if each.key in self.appraisal.supporting}
+        return uses == {"complication"} and not self.appraisal.contradicting
 
 
 def appraise_candidates(asked: Question, pool: Sequence[Evidence], readings: Readings | None = None) -> list[Candidate]:
@@ -103,34 +109,44 @@ def appraise_candidates(asked: Question, pool: Sequence[Evidence], readings: Rea
         readings: of the run; None reads anew.
     """
     readings = readings or Readings()
-    drug_records: dict[str, list[tuple[str, Drug]]] = {}
+    entries = [record for record in pool if isinstance(record.record, Drug | Disease | Label)]
     found: dict[str, list[AppraisedRecord]] = {}
     for record in pool:
-        if isinstance(held := record.record, Drug) and held.drug:
-            drug_records.setdefault(canonical_drug(held.drug) or held.drug.lower(), []).append((record.key, held))
-        elif kind_of(record) in STUDIES:
+        if kind_of(record) in STUDIES:
             for drug, said in readings.once(record, asked, partial(_appraised, record, asked, readings)).items():
                 found.setdefault(drug, []).append(said)
     known: dict[str, list[AppraisedRecord]] = {}
-    working = set[str]()
     for drug, records in found.items():
-        roles, items = [each.readings[0].role for each in records], [each.item for each in records]
+        roles = [each.readings[0].role for each in records]
         if sum(role in _NO_TREATMENT for role in roles) <= sum(role in _TESTED for role in roles):
             known[drug] = records
-            beats_placebo = any(
-                i.design in RANDOMISED and i.against_nothing and i.direction is Direction.supports for i in items
-            )
-            if beats_placebo and _appraisal_of(tuple(items)).certainty.level in ("high", "moderate"):
-                working.add(drug)
-    for records in known.values():
+    works = _drugs_that_work(known)
+    combined: dict[str, set[str]] = {}
+    for drug, records in known.items():
         for at, each in enumerate(records):
-            if not working.isdisjoint((each.item.rivals or "").split(" and ")):
-                records[at] = each.model_copy(update={"item": replace(each.item, rival_works=True)})
-    candidates = [_candidate(drug, records, drug_records.get(drug, []), asked) for drug, records in known.items()]
+            if not works.isdisjoint((each.item.against or "").split(" and ")):
+                records[at] = each.model_copy(update={"item": replace(each.item, comparator_works=True)})
+            if not each.item.alone:
+                combined.setdefault(each.key, set()).add(drug)
+    candidates = [
+        _candidate(drug, records, entries, asked, [group for group in combined.values() if drug in group])
+        for drug, records in known.items()
+    ]
     return sorted(
         candidates,
         key=lambda each: (each.drug not in (asked.drugs or known), each.in_asked_class is False, *_standing(each)),
     )
+
+
+def _drugs_that_work(known: Mapping[str, Sequence[AppraisedRecord]]) -> set[str]:
+    """Drugs that do better than placebo or nothing with moderate or high certainty: as comparators they tell."""
+    working = set[str]()
+    for drug, records in known.items():
+        items = tuple(each.item for each in records)
+        beats = any(i.tier == "randomised" and i.against_nothing and i.direction is Direction.supports for i in items)
+        if beats and _appraisal_of(items).certainty.level in ("high", "moderate"):
+            working.add(drug)
+    return working
 
 
 def read_ahead(
@@ -181,15 +197,6 @@ def is_left_out(drug: str, asked: Question) -> bool:
     if asked.names_all and not is_asked_about(drug, asked):
         return True
     return drug in asked.excluded_drugs or belongs_to_class(drug, (), asked.excluded_classes)
-
-
-def is_condition(name: str, asked: Question) -> bool:
-    """Whether an indication is one of the conditions asked about: its name holds all words of one of theirs.
-
-    A wider indication does not count: a drug for hypertension is not thereby one for portal hypertension.
-    """
-    words = frozenset(stems(name))
-    return any(wanted and wanted <= words for wanted in (frozenset(stems(n)) for n in condition_names(asked)))
 
 
 def known_drugs(asked: Question, pool: Sequence[Evidence]) -> list[str]:
@@ -243,18 +250,36 @@ def named_drugs(record: Evidence) -> list[str]:
 
 
 def _candidate(
-    drug: str, records: list[AppraisedRecord], entries: Sequence[tuple[str, Drug]], asked: Question
+    drug: str,
+    records: Sequence[AppraisedRecord],
+    entries: Sequence[Evidence],
+    asked: Question,
+    combined: Sequence[Collection[str]],
 ) -> Candidate:
-    about = [said for _, said in entries]
+    """A candidate with what databases and labels say of it.
+
+    Args:
+        drug: generic name.
+        records: what studies say of it.
+        entries: of databases and labels, on this drug and others.
+        asked: the question.
+        combined: the drugs of each study that gave it with others, its own part untold.
+    """
+    own = [(each.key, said) for each in entries if isinstance(said := each.record, Drug) and _generic(said) == drug]
+    about = [said for _, said in own]
     mechanisms = [entry for said in about for entry in said.mechanisms]
     indications = _indications(about)
     marketed = [each.name for each in indications if (each.max_phase or 0) >= APPROVED_PHASE]
     phases = [i.max_phase for i in indications if i.max_phase is not None and is_condition(i.name, asked)]
+    appraisal = _appraisal_of(tuple(record.item for record in records))
+    sides = dict.fromkeys(appraisal.contradicting, 0) | dict.fromkeys(appraisal.supporting, 1)
     return Candidate(
         drug=drug,
-        records=sorted(records, key=lambda r: (r.item.design.tier, -(r.item.sample_size or 0), r.key)),
-        appraisal=_appraisal_of(tuple(record.item for record in records)),
-        drug_records=[key for key, _ in entries],
+        records=sorted(
+            records, key=lambda r: (sides.get(r.key, 2), r.item.design.tier, -(r.item.sample_size or 0), r.key)
+        ),
+        appraisal=appraisal,
+        drug_records=[key for key, _ in own],
         mechanisms=_texts(entry.get("mechanism_of_action") for entry in mechanisms),
         targets=_texts(symbol for entry in mechanisms for symbol in entry.get("gene_symbols") or ()),
         pathways=_texts(path.get("name") for said in about for path in said.pathways),
@@ -262,7 +287,14 @@ def _candidate(
         max_phase=max((phase for said in about if (phase := _phase(said.max_phase)) is not None), default=None),
         phase_for_condition=max(phases, default=None),
         in_asked_class=belongs_to_class(drug, marketed, asked.drug_classes) if asked.drug_classes else None,
+        group=group_of(drug, entries, asked),
+        cautions=cautions_of(drug, asked.conditions, entries),
+        combination=tuple(sorted({name for group in combined for name in group} - {drug})),
     )
+
+
+def _generic(entry: Drug) -> str:
+    return canonical_drug(entry.drug or "") or (entry.drug or "").lower()
 
 
 @lru_cache(maxsize=1024)
@@ -294,27 +326,19 @@ def _texts(values: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(str(value) for value in values if value))
 
 
-def _remoteness(item: AppraisedItem) -> int:
-    """How far what was studied is from what is asked about: 0 the same, 1 a complication or others, 2 no patients."""
-    return 2 if not item.direct else 1 if item.complication or item.unnamed else 0
-
-
 def _standing(candidate: Candidate) -> tuple[Any, ...]:
-    """Sort key: the condition before its complications, quality, certainty, in whom, for less against, designs."""
+    """Sort key: certainty, then directness, then contradicting less supporting studies, then participants.
+
+    Drugs that were refuted or withdrawn come after all that have support, those without a verdict last.
+    """
     found = candidate.appraisal
-    behind = candidate._behind
-    leaning = sum(side is Direction.supports for side in found.leaning.values())
-    order = ("strong", "moderate", "weak", "refuted")
-    levels = ("high", "moderate", "low", "very_low")
+    behind = [record.item for record in candidate.records if record.key in found.supporting]
     return (
-        not found.supporting and not found.contradicting,
-        found.quality != "refuted" and min(map(_remoteness, behind), default=0) == 1,
-        order.index(found.quality),
-        levels.index(found.certainty.level.value),
-        min(map(_remoteness, behind), default=0),
+        not candidate.has_verdict,
+        candidate.does_not_lead or not behind,
+        -LEVELS.index(found.certainty.level),
+        not any(item.is_direct for item in behind),
         len(found.contradicting) - len(found.supporting),
-        min((item.design.tier for item in behind), default=9),
-        -max((item.sample_size or 0 for item in behind), default=0),
-        -leaning,
+        -count_participants(behind),
         candidate.drug,
     )

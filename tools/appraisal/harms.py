@@ -9,9 +9,7 @@ from typing import Literal, NamedTuple
 from willowbark.tools.registry import kind_of
 
 from ..evidence import Evidence
-from ..lexicon import canonical_condition
 from ..lexicon.conditions import is_generic
-from ..lexicon.stemming import stems
 from ..questions import Question
 from ..questions.question import speaks_of
 from ..reading.document import Document, Sentence
@@ -20,6 +18,7 @@ from ..reading.reading import Reading
 from ..reading.text import sentences
 from ..records import Label
 from .appraised import Readings
+from .approvals import find_namer, label_sections
 from .candidates import is_asked_about
 
 Stance = Literal["reports", "undecided", "silent"]
@@ -157,7 +156,7 @@ def warnings(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
         drug = record.record.drug if isinstance(record.record, Label) else None
         if drug is None or not (is_asked_about(drug, asked) or not (asked.drugs or asked.drug_classes)):
             continue
-        told = dict(part.split(": ", 1) for part in record.content.split("\n\n")[1:] if ": " in part)
+        told = label_sections(record)
         for heading in _SECTIONS[asked.kind]:
             whole = heading == "Pregnancy" and asked.population == "pregnancy"
             for sentence in Document.cut("", told.get(heading, "")).sentences:
@@ -171,10 +170,8 @@ def boxed(pool: Iterable[Evidence], drugs: Iterable[str]) -> list[Warning]:
     wanted, found = set(drugs), []
     for record in pool:
         if isinstance(record.record, Label) and record.record.drug in wanted:
-            for part in record.content.split("\n\n"):
-                if part.startswith("Boxed warning: "):
-                    first = sentences(part.removeprefix("Boxed warning: "))[:1]
-                    found += [Warning(record.key, record.record.drug, "Boxed warning", each) for each in first]
+            first = sentences(label_sections(record).get("Boxed warning", ""))[:1]
+            found += [Warning(record.key, record.record.drug, "Boxed warning", each) for each in first]
     return found
 
 
@@ -193,11 +190,4 @@ def _namer(asked: Question) -> Callable[[Sentence], bool]:
     population = asked.population if asked.kind != "harm" else None
     if population:
         return lambda sentence: speaks_of(sentence.text, population)
-    known = {each for each in asked.conditions if canonical_condition(each)}
-    others = [frozenset(stems(each)) for each in asked.conditions if each not in known]
-
-    def names_it(sentence: Sentence) -> bool:
-        found = any(name in known for name, _, _ in sentence.conditions)
-        return found or any(words <= frozenset(stems(sentence.text)) for words in others)
-
-    return names_it
+    return find_namer(asked.conditions)

@@ -5,13 +5,14 @@ on selective reporting). The rule, for randomised trials of treatment or prevent
 
 * significant in the drug's favour, against placebo, no treatment, or the same treatment without it: supports; against
   another drug too, and it is said;
-* significant in the other group's favour: contradicts against nothing; against another drug neutral, since the other
-  may simply be better;
+* significant in the other group's favour: contradicts against nothing; against another drug inconclusive, since the
+  other may simply be better;
 * not significant: contradicts only where every interval excludes an appreciable difference (see `posted_analysis`),
-  else neutral: absence of evidence is not evidence of absence;
-* several doses: one must hold after Bonferroni's correction; several primary outcomes: all must agree, else neutral;
-* a test of non-inferiority is neutral unless its interval shows superiority;
-* anything the record leaves open is unclear, with the reason.
+  else inconclusive: absence of evidence is not evidence of absence;
+* several doses: one must hold after Bonferroni's correction; several primary outcomes: all must agree, else
+  inconclusive;
+* a test of non-inferiority is inconclusive unless its interval shows superiority;
+* anything the record leaves open is not assessed, with the reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,13 +20,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from willowbark.tools.evidence import Evidence
-from willowbark.tools.records import Trial
-from willowbark.tools.records.parts import PostedResults
-
+from ..evidence import Evidence
+from ..lexicon import find_drugs
 from ..reading.design import StudyDesign
-from ..reading.reading import Comparator, Effect, OutcomeKind, Passage, Reading
+from ..reading.reading import Comparator, Effect, OutcomeKind, Passage, Reading, Role
 from ..reading.registry_entries import Comparison, beside_efficacy, comparison
+from ..reading.text import says
+from ..records import Trial
+from ..records.parts import PostedResults
 from .posted_analysis import ReadAnalysis, read_analysis
 from .trials_once import Direction
 
@@ -76,7 +78,6 @@ def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) ->
         return None
     results, outcomes = data.results, data.results.get("primary_outcomes", [])
     direction, reason, reading = _decide(data, outcomes, (drug, *synonyms))
-    masked = StudyDesign.rct_open if data.masking == "NONE" else StudyDesign.rct_blinded
     outcome = next(
         (
             str(outcome.get("title"))
@@ -92,11 +93,39 @@ def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) ->
         sentence=reading.sentence if reading else "",
         outcome=outcome,
         against_nothing=reading.against == "nothing" if reading else None,
-        design=StudyDesign.registry_entry
-        if direction is Direction.unclear
-        else (masked if data.masking else StudyDesign.rct),
+        design=StudyDesign.registry_entry if direction is Direction.not_assessed else registered_design(data),
         serious_events=serious_events(results),
     )
+
+
+def registered_design(trial: Trial) -> StudyDesign:
+    """How the registry says that a trial was done: randomised and blinded, open, or not told; else a mere entry."""
+    if trial.allocation != "RANDOMIZED":
+        return StudyDesign.registry_entry
+    if not trial.masking:
+        return StudyDesign.rct
+    return StudyDesign.rct_open if trial.masking == "NONE" else StudyDesign.rct_blinded
+
+
+def role_in_arms(trial: Trial, drug: str) -> tuple[Role, bool]:
+    """What a drug is in a registered trial by its arms, and whether its own part can be told.
+
+    It is background where every arm has it beside different drugs, a comparator where it is in no experimental arm and
+    others are; its part can be told where it is given by itself, or another arm has all that is given with it.
+    """
+    given = list[tuple[str, frozenset[str]]]()
+    for arm in trial.arms:
+        active = "; ".join(name for name in arm.get("interventions", ()) if not says("nothing", name))
+        given.append((str(arm.get("type") or ""), frozenset(each.name for each in find_drugs(active))))
+    having = [(kind, drugs - {drug}) for kind, drugs in given if drug in drugs]
+    others = [drugs for _, drugs in given if drug not in drugs]
+    alone = not having or any(not beside or any(beside <= each for each in others) for _, beside in having)
+    if having and not others and len({beside for _, beside in having}) > 1:
+        return "background", alone
+    is_rival = having and not any(kind == "EXPERIMENTAL" for kind, _ in having)
+    if is_rival and any(kind == "EXPERIMENTAL" for kind, _ in given):
+        return "comparator", alone
+    return "tested", alone
 
 
 def serious_events(results: PostedResults) -> list[SeriousEvents]:
@@ -125,9 +154,9 @@ def _decide(data: Trial, outcomes: Sequence[Mapping[str, Any]], names: Sequence[
         kinds = ", ".join(sorted({str(beside_efficacy(outcome)) for outcome in outcomes}))
         obstacle = f"its primary outcome is on {kinds}, not on efficacy"
     if obstacle:
-        return Direction.unclear, obstacle, None
+        return Direction.not_assessed, obstacle, None
     read = [_read_outcome(outcome, data.arms, names) for outcome in efficacy]
-    told = [each for each in read if each[0] is not Direction.unclear]
+    told = [each for each in read if each[0] is not Direction.not_assessed]
     if not told:
         return read[0]
     directions = {direction for direction, _, _ in told}
@@ -136,7 +165,7 @@ def _decide(data: Trial, outcomes: Sequence[Mapping[str, Any]], names: Sequence[
     if len(directions) == 1:
         return directions.pop(), reason + share, reading
     for_it = sum(direction is Direction.supports for direction, _, _ in told)
-    return Direction.neutral, f"primary outcomes disagree: {for_it} of {len(told)} in its favour{share}", reading
+    return Direction.inconclusive, f"primary outcomes disagree: {for_it} of {len(told)} in its favour{share}", reading
 
 
 def _read_outcome(outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Decided:
@@ -153,7 +182,7 @@ def _read_outcome(outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]],
     if found := placebo or readings:
         return _over_doses(list(found.values()))
     why = problems[0] if problems else "no statistical analysis of the primary outcome is posted"
-    return Direction.unclear, why, None
+    return Direction.not_assessed, why, None
 
 
 def _over_doses(pairs: Sequence[Sequence[ReadAnalysis]]) -> Decided:
@@ -161,30 +190,30 @@ def _over_doses(pairs: Sequence[Sequence[ReadAnalysis]]) -> Decided:
     readings = [analyses[0] for analyses in pairs]
     tests, first = len(readings), readings[0]
     if any(len({each.verdict for each in analyses}) > 1 for analyses in pairs):
-        return Direction.neutral, "analyses of the same two groups disagree", first
+        return Direction.inconclusive, "analyses of the same two groups disagree", first
     better = [r for r in readings if r.verdict == "better"]
     worse = [r for r in readings if r.verdict == "worse"]
     other = "placebo or no treatment" if first.against == "nothing" else "another treatment"
     if better and worse:
-        return Direction.neutral, "one group did better on the drug and another worse", first
+        return Direction.inconclusive, "one group did better on the drug and another worse", first
     if worse and first.against == "active":
         why = "another treatment did better; that says nothing of the drug against no treatment"
-        return Direction.neutral, why, worse[0]
+        return Direction.inconclusive, why, worse[0]
     for found, direction in ((better, Direction.supports), (worse, Direction.contradicts)):
         if found:
             word, count = found[0].verdict, f" ({len(found)} of {tests} groups)" if tests > 1 else ""
             if strict := [r for r in found if r.holds_at(tests)]:
                 return direction, f"significantly {word} than {other} on the primary outcome{count}", strict[-1]
             return (
-                Direction.neutral,
+                Direction.inconclusive,
                 f"{word} than {other}{count}, but not after correction for {tests} tests",
                 found[0],
             )
     if first.against == "active" or any(r.verdict == "not inferior" for r in readings):
-        return Direction.neutral, f"no difference from {other} shown: {first.reason}", first
+        return Direction.inconclusive, f"no difference from {other} shown: {first.reason}", first
     if all(r.verdict == "no appreciable difference" for r in readings):
         return Direction.contradicts, f"no appreciable difference from {other}: {first.reason}", first
-    return Direction.neutral, f"no effect shown against {other}, none excluded: {first.reason}", first
+    return Direction.inconclusive, f"no effect shown against {other}, none excluded: {first.reason}", first
 
 
 def _whole(value: Any) -> int | None:
@@ -194,8 +223,8 @@ def _whole(value: Any) -> int | None:
 _EFFECTS: Mapping[Direction, Effect] = {
     Direction.supports: "better",
     Direction.contradicts: "no_difference",
-    Direction.neutral: "mixed",
-    Direction.unclear: "not_reported",
+    Direction.inconclusive: "mixed",
+    Direction.not_assessed: "not_reported",
 }
 _COMPARATORS: Mapping[bool | None, Comparator] = {True: "none", False: "active", None: "not_reported"}
 """By whether the trial was against placebo or no treatment."""
@@ -216,7 +245,8 @@ def registered_reading(
         The reading, and the posted results it was made from: None where none are posted.
     """
     posted = posted_finding(record, drug, synonyms)
-    told = posted is not None and posted.direction is not Direction.unclear
+    told = posted is not None and posted.direction is not Direction.not_assessed
+    role, alone = role_in_arms(record.trial, drug) if record.trial and not told else ("tested", True)
     kind: OutcomeKind = "efficacy" if told else "none"
     comparator = _COMPARATORS[posted.against_nothing if posted else None]
     passages: tuple[Passage, ...] = ()
@@ -228,7 +258,8 @@ def registered_reading(
         key=record.key,
         drug=drug,
         condition=condition,
-        role="tested",
+        role=role,
+        alone=alone,
         kind=kind,
         comparator=comparator,
         effect=_EFFECTS[posted.direction] if posted else "not_reported",

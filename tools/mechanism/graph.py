@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from ..appraisal.candidates import is_condition
+from ..appraisal.approvals import is_condition
 from ..evidence import Evidence
 from ..lexicon import canonical_drug, drug_synonyms
 from ..questions import Question

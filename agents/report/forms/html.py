@@ -42,7 +42,7 @@ def _environment() -> Environment:
     made.filters |= {"line": line, "safe_url": lambda url: safe_url(url) or "", "picture": picture}
     made.globals |= {
         "levels": {"high", "moderate", "low", "very low"},
-        "stances": set("supporting contradicting inconclusive supports contradicts neutral unclear excluded".split()),
+        "stances": set("supporting contradicting inconclusive supports contradicts excluded".split()),
     }
     return made
 

@@ -1,0 +1,97 @@
+"""Whether a drug is approved for the condition already, and what speaks against giving it there.
+
+From approval data alone: ChEMBL's and Open Targets' phases, labels. A candidate without any is said not to be checked.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+from ..evidence import Evidence
+from ..lexicon import canonical_condition, canonical_drug, withdrawal_of
+from ..lexicon.stemming import stems
+from ..questions import Question
+from ..reading.document import Document, Sentence
+from ..records import Disease, Drug, Label
+from .appraised import condition_names
+
+Group = Literal["repurposing", "established", "not_checked"]
+"""`established`: approved for the condition asked about; `not_checked`: no approval data were retrieved."""
+APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitbook.io/chembl-interface-documentation
+
+
+def group_of(drug: str, entries: Iterable[Evidence], asked: Question) -> Group:
+    """Tell repurposing candidates from drugs that are approved for the condition.
+
+    Args:
+        drug: generic name in lower case.
+        entries: drug and disease entries and labels of the pool, of this drug and others.
+        asked: the question.
+    """
+    is_checked = False
+    names_it = find_namer(asked.conditions)
+    for record in entries:
+        said, developed = record.record, list[tuple[str, float]]()
+        if isinstance(said, Disease) and is_condition(said.disease or "", asked):
+            developed = [(e.get("name", ""), e.get("max_phase") or 0) for e in said.drugs]
+            developed = [(said.disease or "", phase) for name, phase in developed if canonical_drug(name) == drug]
+        elif isinstance(said, Drug) and drug in (said.drug, canonical_drug(said.drug or "")):
+            developed = [(e.get("name", ""), e.get("max_phase") or 0) for e in said.indications]
+        elif isinstance(said, Label) and said.drug == drug:
+            is_checked = True
+            uses = Document.cut("", label_sections(record).get("Indications and usage", "")).sentences
+            if any(names_it(use) and "not" not in use.signs for use in uses):
+                return "established"
+        if any(phase >= APPROVED_PHASE and is_condition(name, asked) for name, phase in developed):
+            return "established"
+        is_checked = is_checked or (bool(developed) and isinstance(said, Drug))
+    return "repurposing" if is_checked else "not_checked"
+
+
+def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence]) -> tuple[str, ...]:
+    """What everybody should see beside a drug: its withdrawal, and warnings of its label that name the condition.
+
+    Args:
+        drug: generic name in lower case.
+        conditions: asked about.
+        records: entries and labels of the pool, of this drug and others.
+    """
+    found = [f"Withdrawn: {withdrawal}" for withdrawal in [withdrawal_of(drug)] if withdrawal]
+    names_it = find_namer(conditions)
+    for record in records:
+        said = record.record
+        if isinstance(said, Drug) and drug in (said.drug, canonical_drug(said.drug or "")) and not found:
+            gone = [warning for warning in said.warnings if warning.get("kind") == "withdrawn"]
+            where = [", ".join(str(w[key]) for key in ("country", "year", "about") if key in w) for w in gone]
+            found += [f"Withdrawn: {each or 'no details'} ({record.key})" for each in where[:1]]
+        elif isinstance(said, Label) and said.drug == drug:
+            sections = label_sections(record)
+            for heading, text in (("Contraindications", "Contraindicated"), ("Boxed warning", "Boxed warning")):
+                warned = [s for s in Document.cut("", sections.get(heading, "")).sentences if names_it(s)]
+                found += [f"{text}: “{each.text}” ({record.key})" for each in warned[:1]]
+    return tuple(dict.fromkeys(found))
+
+
+def label_sections(record: Evidence) -> dict[str, str]:
+    """The text of a label's sections by heading."""
+    return dict(part.split(": ", 1) for part in record.content.split("\n\n")[1:] if ": " in part)
+
+
+def is_condition(name: str, asked: Question) -> bool:
+    """Whether an indication is one of the conditions asked about: its name holds all words of one of theirs.
+
+    A wider indication does not count: a drug for hypertension is not thereby one for portal hypertension.
+    """
+    words = frozenset(stems(name))
+    return any(wanted and wanted <= words for wanted in (frozenset(stems(n)) for n in condition_names(asked)))
+
+
+def find_namer(conditions: Sequence[str]) -> Callable[[Sentence], bool]:
+    """What tells whether a sentence names one of the conditions, under any of its names."""
+    known = {each for each in conditions if canonical_condition(each)}
+    others = [frozenset(stems(each)) for each in conditions if each not in known]
+
+    def names_it(sentence: Sentence) -> bool:
+        found = any(name in known for name, _, _ in sentence.conditions)
+        return found or any(words <= frozenset(stems(sentence.text)) for words in others)
+
+    return names_it
