@@ -49,7 +49,6 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "agents/asking/alignment.py": ("alignment", "claims", "forgery", "grounding"),
     "tools/appraisal/certainty.py": ("appraisal_certainty", "same_trial"),
     "tools/appraisal/trials_once.py": ("item", "appraisal_certainty", "same_trial"),
-    "tools/appraisal/soundness.py": ("soundness", "appraisal_certainty"),
 }
 """Of each module the tests that concern it, as `tests/test_<name>.py`."""
 _UNSAID = frozenset({"core/VariableReplacer", "core/VariableInserter"})  # they need to be told which variables
