@@ -90,12 +90,12 @@ mutants-lock: ## Renew the locked requirements of the mutants
 	$(LOCK) .ci/mutants.in -c requirements.txt -c requirements-dev.txt -o .ci/mutants.txt
 
 .PHONY: bench-smoke
-bench-smoke: install ## Time, memory and requests of runs over the bundled library and recorded replies
-	$(BIN)/python -m benchmarks.smoke
+bench-smoke: install ## Time, memory and requests of runs over recorded replies (ARGS="--library DIR", --growth, --ledger)
+	$(BIN)/python -m benchmarks.smoke $(ARGS)
 
 .PHONY: rehearse
 rehearse: install ## Time runs at the real sources' pace, over recorded replies (ARGS="--depth quick --times 4")
-	$(BIN)/python -m benchmarks.rehearse $(ARGS)
+	$(BIN)/python -m benchmarks.smoke --pace $(ARGS)
 
 .PHONY: bench-quality
 bench-quality: install ## Accuracy of reading and recognition against gold sets, where they are present (ARGS="--data FOLDER")
@@ -206,10 +206,6 @@ mcp-inspect: dev ## Ask the MCP server through the protocol's own inspector (nee
 	$(INSPECT) tools/call --tool-name get_paper --tool-arg pmid=none | grep '"isError": true'
 	$(INSPECT) resources/templates/list | grep 'runs/{run_id}/report.json'
 	$(INSPECT) prompts/list | grep '"name": "treat"'
-
-.PHONY: documents
-documents: dev $(AXE)/.ready ## Count a report's pages on screen, on paper and in Word, and what axe finds (ARGS="report.json")
-	PYTHONPATH=$(AXE) $(BIN)/python -m benchmarks.documents $(ARGS)
 
 .PHONY: axe-lock
 axe-lock: ## Renew the locked axe

@@ -11,13 +11,11 @@ well enough. Drugs in use are those that any of these tables has for the conditi
 - `indications*.tsv`: Every Cure's curated indications (https://github.com/everycure-org/matrix-indication-list, no
   licence stated), with columns `disease` and `drug`; `contraindications*.tsv` likewise: drugs that must not be used.
 
-No table is complete, so every share is a lower bound. Leading drugs that no table has were read as a pharmacologist
-would, by a language model: `leading_drugs.tsv` says which of them are used, were withdrawn, only studied, or are
-nonsense (no treatment of the condition), and what nobody has read yet is printed. For literature systems no figures are
-published.
-
-`--sizes 1000 5000 10000 --condition schizophrenia` asks of one condition instead, in libraries of so many records: all
-that name it, and others drawn by seed. A drug that leads in a small library should not vanish in a large one.
+The reader learnt from labelled records (`labels/`); how many of the rows shown are of such records is printed, for a
+library that holds them flatters it. No table is complete, so every share is a lower bound. Leading drugs that no table
+has were read as a pharmacologist would, by a language model: `leading_drugs.tsv` says which of them are used, were
+withdrawn, only studied, or are nonsense (no treatment of the condition), and what nobody has read yet is printed. For
+literature systems no figures are published.
 """
 
 import argparse
@@ -31,19 +29,20 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.labels import labels
 from faults.bundled import bundled_publications
 
 from willowbark.agents.report.content import DrugCandidate
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports.html import as_html
 from willowbark.teams.run.research import research
-from willowbark.tools.lexicon import find_drugs
+from willowbark.tools.lexicon import find_drugs, withdrawal_of
 from willowbark.tools.lexicon.conditions import find_known_conditions, is_generic
-from willowbark.tools.library.rows import PublicationRow, record_files
 from willowbark.tools.reading.design import StudyDesign
 
 READ = Path(__file__).with_name("leading_drugs.tsv")
@@ -56,7 +55,9 @@ BEST_KNOWN = 5
 ESTABLISHED = 5
 """Trials that count from which on a drug in use should be rated above low."""
 TRIALS = frozenset(design.label for design in StudyDesign if design.tier <= 2)
-_CAUTION = re.compile(r"contraindicat|withdrawn|caution|warning", re.IGNORECASE)
+_MARK = re.compile(r"contraindicat|withdrawn|caution|warning", re.IGNORECASE)
+_QUOTED = {"claims", "argument", "chain", "paragraph", "study_limits", "mechanism", "proposed_mechanism"}
+"""Fields of a candidate that may say such words of something else."""
 
 DrugsOf = dict[str, set[str]]
 """Drugs by condition, both under their names in the lexicon."""
@@ -136,10 +137,17 @@ def draw_conditions(titles: Titles, used: DrugsOf, number: int, seed: int) -> li
     return random.Random(seed).sample(fit, min(number, len(fit)))
 
 
+@cache
 def read_by_hand() -> dict[tuple[str, str], str]:
     """What leading drugs that no table has are by condition and drug: `used`, `withdrawn`, `studied` or `nonsense`."""
     with READ.open(encoding="utf-8") as file:
         return {(row["condition"], row["drug"]): row["is"] for row in csv.DictReader(file, delimiter="\t")}
+
+
+@cache
+def learnt_from() -> frozenset[str]:
+    """The keys of records that the reader learnt from."""
+    return frozenset(f"pmid:{label.pmid}" for label in labels())
 
 
 class Words(HTMLParser):
@@ -187,37 +195,48 @@ class Told(NamedTuple):
     """What a report tells that can be held against tables."""
 
     used: Counter[str]
-    """Leading drugs in use, by certainty."""
+    """Leading drugs in use by the tables, by certainty."""
+    used_by_hand: Counter[str]
+    """Leading drugs in use as read by hand, that no table has."""
     leading: Counter[str]
+    """All leading drugs."""
     read: Counter[str]
     """Leading drugs that no table has, by what they were read as."""
     curated: tuple[int, int, int] | None
     """Leading drugs that are curated indications, leading drugs, and those of the curated that titles name, ten at
     most; None where none is curated."""
     forbidden: Sequence[str]
-    """Contraindicated drugs that lead without a caution."""
+    """Contraindicated and withdrawn drugs that lead without a mark."""
     best_known: tuple[int, int]
     """The best-known drugs in use: shown as supported, all."""
-    established: Sequence[str]
-    """Drugs in use on which enough trials count, those rated low or very low first, marked so."""
-    low: int
+    established: int
+    """Drugs in use on which enough trials count."""
+    low: Sequence[str]
+    """Those of them that are rated low or very low."""
     stances: Counter[str]
-    """Rows of evidence that are shown as supporting and as contradicting."""
+    """Rows of evidence that are shown as supporting and as contradicting; of them `learnt` are of records that the
+    reader learnt from."""
     words: tuple[int, int]
 
 
-def tell(
-    condition: str, report: ResearchReport, tables: Tables, titles: Titles, by_hand: Mapping[tuple[str, str], str]
-) -> Told:
+def tell(condition: str, report: ResearchReport, tables: Tables, titles: Titles) -> Told:
     """Hold a report against the tables."""
+    by_hand = read_by_hand()
     used, leading = tables.used.get(condition, set()), leading_in(report)
     known = Counter[str](each.certainty for each in leading if each.name in used)
+    hand = Counter[str](
+        c.certainty for c in leading if c.name not in used and by_hand.get((condition, c.name)) == "used"
+    )
     read = Counter(by_hand.get((condition, each.name), "unread") for each in leading if each.name not in used)
     curated = tables.curated.get(condition, set())
     findable = {drug for drug in curated if titles.drugs.get(condition, Counter())[drug]}
     hits = sum(each.name in curated for each in leading)
     forbidden = tables.forbidden.get(condition, set()) - used
-    unmarked = [c.name for c in leading if c.name in forbidden and not _CAUTION.search(c.model_dump_json())]
+    unmarked = [
+        c.name
+        for c in leading
+        if (c.name in forbidden or withdrawal_of(c.name)) and not _MARK.search(c.model_dump_json(exclude=_QUOTED))
+    ]
     named = [drug for drug, _ in titles.drugs.get(condition, Counter()).most_common() if drug in used][:BEST_KNOWN]
     supported = {each.name for each in report.candidates if each.supporting_citations}
     trials = Counter[str]()
@@ -226,26 +245,26 @@ def tell(
         for row in (row for row in report.evidence_table if row.drug == each.name):
             stance = each.stance_of(row)
             stances[stance] += 1
+            stances["learnt"] += stance in ("supports", "contradicts") and row.key in learnt_from()
             trials[each.name] += stance in ("supports", "contradicts") and row.design in TRIALS
     established = [each for each in report.candidates if each.name in used and trials[each.name] >= ESTABLISHED]
     low = [each for each in established if each.certainty in ("low", "very low")]
     return Told(
         used=known,
+        used_by_hand=hand,
         leading=Counter[str](each.certainty for each in leading),
         read=read,
         curated=(hits, len(leading), min(LEADING, len(findable))) if curated else None,
         forbidden=unmarked,
         best_known=(sum(drug in supported for drug in named), len(named)),
-        established=[f"{c.name} ({c.certainty}, {trials[c.name]} trials)" for c in low],
-        low=len(established),
+        established=len(established),
+        low=[f"{c.name} ({c.certainty}, {trials[c.name]} trials)" for c in low],
         stances=stances,
         words=words_of(report),
     )
 
 
-def lines_on(
-    condition: str, report: ResearchReport, told: Told, used: Collection[str], by_hand: Mapping[tuple[str, str], str]
-) -> Iterator[str]:
+def lines_on(condition: str, report: ResearchReport, told: Told, used: Collection[str]) -> Iterator[str]:
     """A run in a few lines."""
     leading = leading_in(report)
     yield (
@@ -253,24 +272,17 @@ def lines_on(
         f"in use by tables; shown {told.stances['supports']} supports, {told.stances['contradicts']} contradictions; "
         f"{told.words[0]:,} words ({told.words[1]:,} unfolded)"
     )
-    groups = {
-        "in use": [c for c in leading if c.name in used],
-        "in no table": [c for c in leading if c.name not in used],
-    }
-    for name, drugs in groups.items():
-        if drugs:
-            said = (
-                f"{c.name} ({c.certainty}{_read_as(by_hand.get((condition, c.name)), c.name in used)})" for c in drugs
-            )
+    for name, is_used in (("in use", True), ("in no table", False)):
+        said = []
+        for each in (each for each in leading if (each.name in used) is is_used):
+            read = "" if is_used else f"; {read_by_hand().get((condition, each.name), 'unread')}"
+            said.append(f"{each.name} ({each.certainty}{read})")
+        if said:
             yield f"        {name}: {', '.join(said)}"
     if told.forbidden:
-        yield f"        contraindicated, and no caution: {', '.join(told.forbidden)}"
-    if told.established:
-        yield f"        in use, {ESTABLISHED} trials or more, yet low: {', '.join(told.established)}"
-
-
-def _read_as(what: str | None, is_used: bool) -> str:
-    return "" if is_used else f"; {what or 'unread'}"
+        yield f"        contraindicated or withdrawn, and no mark: {', '.join(told.forbidden)}"
+    if told.low:
+        yield f"        in use, {ESTABLISHED} trials or more, yet low: {', '.join(told.low)}"
 
 
 def _share(part: int, whole: int) -> str:
@@ -289,23 +301,25 @@ def measure(
         seed: they are drawn by.
         keep: a folder of reports, which are taken from it where they are there; None keeps none.
     """
-    titles, by_hand, used = Titles.of(library), read_by_hand(), tables.used
+    titles, used = Titles.of(library), tables.used
     found: list[Told] = []
     for condition in draw_conditions(titles, tables.drawn, number, seed):
         report = _kept_report(condition, library, keep)
-        found.append(tell(condition, report, tables, titles, by_hand))
-        yield from lines_on(condition, report, found[-1], used.get(condition, set()), by_hand)
-    known, leading, read, stances = (
-        sum((getattr(each, name) for each in found), Counter[str]()) for name in ("used", "leading", "read", "stances")
+        found.append(tell(condition, report, tables, titles))
+        yield from lines_on(condition, report, found[-1], used.get(condition, set()))
+    known, hand, leading, read, stances = (
+        sum((getattr(each, name) for each in found), Counter[str]())
+        for name in ("used", "used_by_hand", "leading", "read", "stances")
     )
-    total, really = leading.total(), known.total() + read["used"]
+    total, really = leading.total(), known.total() + hand.total()
     yield f"    {len(found)} conditions, leading drugs in use by tables: {_share(known.total(), total)}"
     yield (
         f"    … or as read by hand: {_share(really, total)}; withdrawn {read['withdrawn']}, studied only "
         f"{read['studied']}, nonsense {read['nonsense']}, not read yet {read['unread']}"
     )
     for level in ("high", "moderate", "low", "very low"):
-        yield f"    {level}: {_share(known[level], leading[level])} in use by tables"
+        with_hand = _share(known[level] + hand[level], leading[level])
+        yield f"    {level}: {known[level]} in use by tables, with those read by hand {with_hand}"
     curated = [each.curated for each in found if each.curated]
     if curated:
         precision = sum(hits / LEADING for hits, _, _ in curated) / len(curated)
@@ -315,12 +329,17 @@ def measure(
             f"({_share(sum(each[0] for each in curated), sum(each[1] for each in curated))} of those that lead), "
             f"R@{LEADING} {sum(recalls) / max(1, len(recalls)):.2f} of the curated that titles name"
         )
-    yield f"    contraindicated drugs that lead without a caution: {sum(len(each.forbidden) for each in found)}"
+    unmarked = sum(len(each.forbidden) for each in found)
+    yield f"    contraindicated or withdrawn drugs that lead without a mark: {unmarked}"
     shown, named = (sum(each.best_known[at] for each in found) for at in (0, 1))
     yield f"    the {BEST_KNOWN} best-known drugs shown as supported: {_share(shown, named)}"
-    low, established = sum(len(each.established) for each in found), sum(each.low for each in found)
+    low, established = sum(len(each.low) for each in found), sum(each.established for each in found)
     yield f"    in use with {ESTABLISHED} counted trials or more, rated low or very low: {_share(low, established)}"
-    yield f"    shown: {stances['supports']} supports, {stances['contradicts']} contradictions"
+    shown = stances["supports"] + stances["contradicts"]
+    yield (
+        f"    shown: {stances['supports']} supports, {stances['contradicts']} contradictions; "
+        f"{_share(stances['learnt'], shown)} of records that the reader learnt from"
+    )
     seen, every = zip(*(each.words for each in found), strict=True)
     yield f"    words of a report as it opens {min(seen):,} to {max(seen):,}; unfolded {min(every):,} to {max(every):,}"
 
@@ -355,49 +374,15 @@ def library_at(library: Path | None, packed: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def grow(library: Path, condition: str, size: int, seed: int, folder: Path) -> Path:
-    """A library of so many publications: those that name a condition, and others; its other records stay."""
-    papers = bundled_publications(library)
-    naming = [p for p in papers if condition in {n for n, *_ in find_known_conditions(_text(p))}]
-    others = [p for p in papers if p not in naming]
-    chosen = random.Random(seed).sample(others, max(0, min(size - len(naming), len(others))))
-    print(f"{len(naming) + len(chosen):,} records, {len(naming)} of which name {condition}", flush=True)
-    for file in record_files(library):
-        if not file.name.startswith("publications"):
-            (folder / file.name).symlink_to(file.resolve())
-    lines = (each.model_dump_json() + "\n" for each in (*naming, *chosen))
-    (folder / "publications.jsonl").write_text("".join(lines), encoding="utf-8")
-    return folder
-
-
-def _text(publication: PublicationRow) -> str:
-    return f"{publication.title}. {publication.abstract or ''}"
-
-
-def leaders_of(library: Path, condition: str, size: int, seed: int) -> set[str]:
-    """The drugs that lead a report over a library of so many publications."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = ask_about(condition, grow(library, condition, size, seed, Path(folder)))
-    names = [each.name for each in leading_in(report)]
-    print(f"    {report.total_papers_reviewed} read: {', '.join(names)}", flush=True)
-    return set(names)
-
-
 def main() -> None:
-    """Ask of conditions, or of one in libraries of several sizes."""
+    """Ask of conditions, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="holds the tables")
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--number", type=int, default=CONDITIONS)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--keep", type=Path, help="keep the reports there, and take them from there")
-    parser.add_argument("--sizes", type=int, nargs="+", help="ask of one condition, in libraries of so many records")
-    parser.add_argument("--condition", default="schizophrenia", help="to ask of with --sizes")
     given = parser.parse_args()
-    if given.sizes:
-        lists = [leaders_of(given.library, given.condition, size, given.seed) for size in given.sizes]
-        print(f"leading everywhere: {len(set.intersection(*lists))}; anywhere: {len(set.union(*lists))}")
-        return
     tables, missing = read_tables(given.folder)
     for each in missing:
         print(f"without {each}")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import conditions
-from benchmarks.public_claims import abstracts_by_outcome, yes_no_questions
+from benchmarks.public_claims import abstracts_by_outcome, question_kinds, yes_no_questions
 from benchmarks.public_reviews import reviews
 from benchmarks.public_trials import failed_oncology_trials, trials
 
@@ -94,12 +94,12 @@ SETS = (
     BenchmarkSet(
         "clinifact",
         "https://github.com/ds4dh/CliniFact, data/processed/primary_outcome_publication_dataset",
-        lambda asked: trials(asked.file("clinifact*.jsonl.gz")),
+        lambda asked: trials(asked.file("clinifact*.jsonl.gz", "test_set.csv")),
     ),
     BenchmarkSet(
         "oncology",
         "the oncology trials of CliniFact",
-        lambda asked: failed_oncology_trials(asked.file("clinifact*.jsonl.gz")),
+        lambda asked: failed_oncology_trials(asked.file("clinifact*.jsonl.gz", "test_set.csv")),
     ),
     BenchmarkSet(
         "medevidence",
@@ -121,7 +121,12 @@ SETS = (
         "evidence inference and BioASQ's yes/no questions (http://participants-area.bioasq.org, 7b to 9b)",
         run_module("gold_sets", "bioasq*.jsonl.gz", "evidence_inference*.jsonl.gz", needs="sklearn", whole_folder=True),
     ),
-    BenchmarkSet("retrieval", "BioASQ, as above", run_module("retrieval", "bioasq*.jsonl.gz")),
+    BenchmarkSet("questions", "BioASQ, as below", lambda asked: question_kinds(asked.file("bioasq*.jsonl.gz"))),
+    BenchmarkSet(
+        "retrieval",
+        "BioASQ's files with snippets (http://participants-area.bioasq.org, 7b to 9b)",
+        run_module("retrieval", "bioasq*.jsonl.gz"),
+    ),
     BenchmarkSet(
         "mechanisms", "https://github.com/SuLab/DrugMechDB", run_module("mechanism_paths", "drugmechdb*.jsonl.gz")
     ),

@@ -1,4 +1,4 @@
-"""Evidence inference and PubMedQA: what the default reader says of whole abstracts, without any training on the sets.
+"""Evidence inference, PubMedQA and the kinds of BioASQ's questions, without any training on the sets.
 
 Evidence inference (DeYoung and others, BioNLP 2020; https://github.com/jayded/evidence-inference, MIT): did an
 intervention increase, decrease or not change an outcome? Published, from the whole article: macro-F1 of the best
@@ -8,8 +8,13 @@ SHA-256.
 PubMedQA (Jin and others, EMNLP 2019; https://github.com/pubmedqa/pubmedqa, MIT): does an abstract without its
 conclusion answer its title's question with yes, no or maybe? Published: a person 78.0 % (macro-F1 72.2), tuned BioBERT
 68.1 % (52.7). Questions that name a known drug and a condition are read, with the conclusion left out.
+
+BioASQ's questions (http://participants-area.bioasq.org, 7b to 9b; CC BY 2.5): whether a question's kind, which decides
+how it is answered, is told right. `labels/question_kinds.tsv` has the numbers of those that speak of drugs and the
+kinds that fit, read before any was tried; nobody has published figures.
 """
 
+import csv
 import gzip
 import hashlib
 import json
@@ -22,8 +27,10 @@ from benchmarks.verdicts import read_lines
 
 from willowbark.tools.appraisal.appraised import load_reader
 from willowbark.tools.lexicon import find_conditions, find_drugs
+from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
 
+KINDS = Path(__file__).parent / "labels" / "question_kinds.tsv"
 PART = 12  # of the articles of evidence inference, one in so many is read
 _HEADING = re.compile(r"^\s*(?:ABSTRACT\.)?([A-Z][A-Z &/,]+):+\s*\n+", re.MULTILINE)
 _DIRECTIONS = {
@@ -77,3 +84,14 @@ def yes_no_questions(file: Path) -> Iterator[str]:
         f"    {len(pairs)} of {len(rows)} questions name a drug and a condition: {right / len(pairs):.1%} right, "
         f"macro-F1 {macro_f1(pairs):.1f}; published, all questions: a person 78.0 % (72.2), tuned BioBERT 68.1 % (52.7)"
     )
+
+
+def question_kinds(file: Path) -> Iterator[str]:
+    """How many kinds are told right, and a line for each that is not."""
+    lines = (line for line in KINDS.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+    due = {row["id"]: row["kinds"].split("|") for row in csv.DictReader(lines, delimiter="\t")}
+    asked = {row["id"]: row["body"] for row in read_lines(file) if row["id"] in due}
+    told = {number: parse_question(body).kind for number, body in asked.items()}
+    wrong = [number for number in asked if told[number] not in due[number]]
+    yield f"    {len(asked) - len(wrong)} of {len(asked)} kinds right"
+    yield from (f"        {told[each]}, not {' or '.join(due[each])}: {asked[each]}" for each in wrong)

@@ -10,10 +10,11 @@ does not have, the first condition of the title (else of the outcome). What name
 told. A paper says that its outcome was met where the reading says so, else where its verdict is that the drug helps;
 likewise that it was not.
 
-A file holds one paper a line, gzipped JSON with the columns of the source's tables: `pmid`, `title`, `text` (the
-abstract), `label`, `outcome`, `group`, `comparator`.
+A file is one of the source's tables (`test_set.csv`), or gzipped JSON with one paper a line, under the names of
+`COLUMNS`.
 """
 
+import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +28,15 @@ from willowbark.tools.lexicon import find_conditions, find_drugs
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 
+COLUMNS = {
+    "title": "article_title",
+    "text": "article_abstract",
+    "label": "label",
+    "outcome": "outcome_title",
+    "group": "intervention_group_title",
+    "comparator": "comparator_group_title",
+}
+"""Our names of the source's columns."""
 MET, NOT_MET, ANOTHER = "1", "0", "2"
 _PLACEBO = re.compile(r"\b(?:placebos?|sham|vehicle|dummy)\b", re.IGNORECASE)
 _NOTHING = re.compile(
@@ -57,7 +67,10 @@ class Trial(NamedTuple):
 
 def read_trials(file: Path) -> list[Trial]:
     """The papers of a file."""
-    return [_trial(row) for row in read_lines(file)]
+    if file.suffix != ".csv":
+        return [_trial(row) for row in read_lines(file)]
+    with file.open(encoding="utf-8", newline="") as opened:
+        return [_trial({ours: row[theirs] for ours, theirs in COLUMNS.items()}) for row in csv.DictReader(opened)]
 
 
 def _trial(row: Mapping[str, Any]) -> Trial:

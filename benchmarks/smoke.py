@@ -1,80 +1,86 @@
-"""Time, memory and requests of runs over recorded replies, and how uniting records grows: `make bench-smoke`.
+"""Time, memory and requests of runs over recorded replies: `make bench-smoke`, `make rehearse`.
 
-`--library DIR --question …` measures a run over a local library (its records, memory and ledger), `--growth` prints
-how the time to unite and rank 1,000 to 10,000 records grows. Machines are noisy: read the ratios, and the medians
-rather than single figures; `cpu_s` is processor time, which other programs weigh on less, after all imports.
+    python -m benchmarks.smoke [--library DIR] [--question …]   whole runs in fresh processes, and how fast is read
+    python -m benchmarks.smoke --growth                         what uniting 1,000 to 10,000 records costs
+    python -m benchmarks.smoke --ledger                         what keeping a ledger costs; at most 5 % is the aim
+    python -m benchmarks.smoke --pace [--depth quick] [--times 4]
+
+The last rehearses the real sources: each answers after the time that its card calls typical (`--times 4`: a slow day),
+and is asked no more often than its public one may be asked without a key. Printed are requests by source, the seconds
+that they waited, the critical path (who answered last in each round, then judge and report), wall time, and a lower
+bound, which no order of the same requests could beat: the largest of all sources' requests at their limits, with one
+reply time, and of the rounds, one after another, with the longest chain of replies that each needs.
+
+Machines are noisy: read the ratios, and the medians rather than single figures; `cpu_s` is processor time, which other
+programs weigh on less, after all imports.
 """
 
 import argparse
 import asyncio
 import gc
-import importlib.util
 import json
 import math
-import resource
+import multiprocessing
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import httpx
-from autogen_agentchat.messages import TextMessage
-from autogen_core import CancellationToken
 from faults.bundled import bundled_publications
-from faults.replies import REPLIES
-from faults.server import SourceServer
+from faults.server import SourceServer, typical_s
 
-from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Dossier, Findings
-from willowbark.agents.specialists import literature_agent, mechanism_agent, trials_agent
-from willowbark.teams.config import Settings
-from willowbark.teams.run.research import research_stream
+from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.ledger import Ledger
+from willowbark.teams.run.research import research, research_stream
+from willowbark.tools.appraisal.appraised import load_reader
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import ExchangeLog, Transport
+from willowbark.tools.http.endpoints import LIMIT_SHARE, Endpoints
+from willowbark.tools.http.transport import Exchange
+from willowbark.tools.lexicon import find_conditions, find_drugs
+from willowbark.tools.reading.document import Document
+from willowbark.tools.registry import cards, title_of
 from willowbark.tools.search import SourceReply, Status
-from willowbark.tools.sources.studies.pubmed import PubMed
-from willowbark.tools.sources.studies.pubmed_record import parse_articles
 
-QUESTION = "Which existing drugs could prevent migraine attacks?"
+QUESTIONS = (
+    "Which existing drugs could prevent migraine attacks?",
+    "Which existing drugs slow diabetic nephropathy?",
+    "What existing drugs help people quit smoking?",
+)
 RUN = """
 import asyncio, json, pathlib, tempfile, time
 def peak_mb():  # of this process alone, which getrusage is not: it goes on from the process that started it
     status = pathlib.Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
-began, cpu_began = time.perf_counter(), time.process_time()
-import autogen_agentchat.agents, autogen_agentchat.teams, autogen_core.models
-autogen_s, autogen_mb = time.process_time() - cpu_began, peak_mb()
+began = time.perf_counter()
 from willowbark.teams import research
-beyond_s = time.process_time() - cpu_began - autogen_s
-import willowbark.agents.baseline.client
-import willowbark.tools.reading.learned, willowbark.tools.reading.facts
-import willowbark.teams.run.course, willowbark.agents.approver
-import httpx
-team_s = time.process_time() - cpu_began - autogen_s - beyond_s
+import willowbark.agents.baseline.client, willowbark.teams.run.course
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog
 imported = time.perf_counter()
 log = ExchangeLog()
 with tempfile.TemporaryDirectory() as folder:
     started, cpu = time.perf_counter(), time.process_time()
-    book = pathlib.Path(folder) / "ledger.db"
-    report = asyncio.run(research(QUESTION, WHERE, recorder=log, ledger=book))
+    report = asyncio.run(research(QUESTION, WHERE, recorder=log, ledger=pathlib.Path(folder) / "ledger.db"))
     ended, cpu = time.perf_counter(), time.process_time() - cpu
     size = sum(path.stat().st_size for path in pathlib.Path(folder).iterdir()) / 1e6
 print(json.dumps({
-    "import_s": imported - began, "autogen_s": autogen_s, "beyond_s": beyond_s, "team_s": team_s,
-    "run_s": ended - started, "cpu_s": cpu,
-    "requests": len(log.exchanges), "records": report.total_papers_reviewed,
-    "candidates": len(report.candidates), "rounds": report.search_iterations,
-    "peak_mb": peak_mb(), "autogen_mb": autogen_mb, "ledger_mb": size,
+    "import_s": imported - began, "run_s": ended - started, "cpu_s": cpu, "requests": len(log.exchanges),
+    "records": report.total_papers_reviewed, "candidates": len(report.candidates), "rounds": report.search_iterations,
+    "peak_mb": peak_mb(), "ledger_mb": size,
 }))
 """
 SIZES = (1_000, 2_000, 5_000, 10_000)  # records to unite
+READ = 200  # abstracts of which the speed of reading is taken
+CHAIN = ("pubmed", "pubmed")  # the longest chain of a round: ESearch, then EFetch
 
 
 def whole_run(question: str, where: str) -> dict[str, float]:
@@ -85,38 +91,7 @@ def whole_run(question: str, where: str) -> dict[str, float]:
     return found
 
 
-def dossier(count: int) -> Dossier:
-    """As many different records, found by two sources each, in rounds of 500."""
-    publications = [each for each in bundled_publications() if each.pmid and each.abstract]
-    replies = []
-    for at in range(count):
-        source = publications[at % len(publications)]
-        for name in ("pubmed", "europepmc"):
-            cited = Citation(source=name, title=source.title, url=f"https://{name}.example/{at}")
-            said = {"pmid": str(at + 1), "doi": f"10.1000/{at}"}
-            replies.append(Evidence(content=f"{source.title}. {source.abstract}", citation=cited, metadata=said))
-    made = Dossier(question=QUESTION)
-    for round_, first in enumerate(range(0, len(replies), 1000), 1):
-        reply = SourceReply(source="pubmed", query="q", status=Status.OK, records=replies[first : first + 1000])
-        made.findings.append(Findings(specialist="literature", iteration=round_, summary="", replies=[reply]))
-    return made
-
-
-def growth() -> None:
-    """Print what uniting and ranking costs by size, and the exponent of its growth over all sizes."""
-    took: list[float] = []
-    dossier(10).pool()
-    for size in SIZES:
-        found = dossier(size)
-        gc.collect()
-        began = time.process_time()
-        count = len(found.pool())
-        took.append(time.process_time() - began)
-        print(f"{2 * size:>6,} records united to {count:,} and ranked: {took[-1]:.2f} s of processor time")
-    print(f"exponent: {math.log(took[-1] / took[0]) / math.log(SIZES[-1] / SIZES[0]):.2f}")
-
-
-def first_event(question: str) -> float:
+def time_first_event(question: str) -> float:
     """Seconds from starting the command line to its first line of progress."""
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
@@ -129,135 +104,208 @@ def first_event(question: str) -> float:
     return waited
 
 
-def first_display(question: str) -> tuple[float, float]:
-    """Seconds from the start of a notebook's cell, imports done before, to its display and to the first event."""
-    from jupyter_client.manager import start_new_kernel  # noqa: PLC0415  with the extra `notebook`
-
-    cell = f"await ask({question!r}, offline=True, ledger=None)"
-    manager, client = start_new_kernel()
-    try:
-        client.execute_interactive("from willowbark.teams.faces.notebook import ask", timeout=120)
-        began, seen = time.perf_counter(), list[float]()
-
-        def shown(message: dict[str, Any]) -> None:
-            text = message["content"].get("data", {}).get("text/html", "")
-            if not seen or (len(seen) == 1 and "Round" in text):
-                seen.extend([time.perf_counter() - began] * ("data" in message["content"]))
-
-        client.execute_interactive(cell, timeout=120, output_hook=shown)
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
-    return seen[0], seen[1]
+def time_reading() -> float:
+    """Abstracts that the default reader reads in a second of processor time, each for one drug and condition."""
+    asked = []
+    for paper in bundled_publications():
+        document = Document(paper.title, paper.abstract or "")
+        drug, condition = (next((m.name for m in find(document.whole)), None) for find in (find_drugs, find_conditions))
+        if drug and condition:
+            asked.append((document, drug, condition))
+    reader = load_reader()
+    reader.read_document(*asked[0])  # the weights are loaded once
+    began = time.process_time()
+    for each in asked[1 : READ + 1]:
+        reader.read_document(*each)
+    return len(asked[1 : READ + 1]) / (time.process_time() - began)
 
 
-async def one_search(repeats: int) -> tuple[list[float], float]:
-    """Seconds of warm PubMed searches of ten records, and requests for each."""
-    log = ExchangeLog()
-    times = []
-    with SourceServer() as server:
-        async with Transport(Endpoints.at(server.url), recorder=log) as transport:
-            source = PubMed(transport)
-            await source.find("migraine", 10)
-            warm = len(log.exchanges)
-            for _ in range(repeats):
-                began = time.perf_counter()
-                await source.find("migraine", 10)
-                times.append(time.perf_counter() - began)
-    return times, (len(log.exchanges) - warm) / repeats
-
-
-async def server_alone(repeats: int) -> list[float]:
-    """Seconds of the same two requests with bare httpx: what the server and the loopback take."""
-    times = []
-    with SourceServer() as server:
-        async with httpx.AsyncClient(base_url=f"{server.url}/pubmed/") as client:
-            search = {"db": "pubmed", "term": "migraine", "retmode": "json", "retmax": "10", "sort": "relevance"}
-            ids = (await client.get("esearch.fcgi", params=search)).json()["esearchresult"]["idlist"]
-            for _ in range(repeats):
-                began = time.perf_counter()
-                await client.get("esearch.fcgi", params=search)
-                await client.get("efetch.fcgi", params={"db": "pubmed", "id": ",".join(ids), "retmode": "xml"})
-                times.append(time.perf_counter() - began)
-    return times
-
-
-async def side_by_side(latency_s: float) -> tuple[float, dict[str, float]]:
-    """Seconds of a round of three specialists at a latency, and of each specialist alone."""
-    alone = {}
-    with SourceServer(latency_s=latency_s) as server:
-        endpoints = Endpoints.at(server.url)
-        for build in (literature_agent, trials_agent, mechanism_agent):
-            async with Transport(endpoints) as transport:
-                agent = build(BaselineChatCompletionClient())
-                agent.join(RunContext(transport))
-                began = time.perf_counter()
-                await agent.on_messages([TextMessage(content=QUESTION, source="user")], CancellationToken())
-                alone[agent.name] = time.perf_counter() - began
-        began = time.perf_counter()
-        settings = Settings().overridden({"research.max_iterations": 1})
-        together = 0.0
-        async for event in research_stream(QUESTION, settings=settings, endpoints=endpoints):
-            if event.type == "judging":
-                together = time.perf_counter() - began
-    return together, alone
-
-
-def parse_rate(repeats: int) -> tuple[int, float]:
-    """Records and records/s of the PubMed parser, on recorded articles."""
-    body = (REPLIES / "pubmed" / "efetch.xml").read_bytes()
-    count = len(parse_articles(body).records)
-    gc.collect()
-    began = time.perf_counter()
-    for _ in range(repeats):
-        parse_articles(body)
-    return count, count * repeats / (time.perf_counter() - began)
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=5, help="whole runs in fresh processes")
-    parser.add_argument("--repeats", type=int, default=50, help="warm searches")
-    parser.add_argument("--latency-ms", type=float, default=300.0, help="of the server, for the parallel round")
-    parser.add_argument("--question", default=QUESTION, help="of the whole runs")
-    parser.add_argument("--library", type=Path, help="a local library to ask; given one, whole runs alone are measured")
-    parser.add_argument("--growth", action="store_true", help="measure how uniting and ranking grows, and nothing else")
-    options = parser.parse_args()
-
-    if options.growth:
-        growth()
-        return
+def measure_runs(library: Path | None, questions: list[str], count: int) -> None:
+    """Print what whole runs of the first question take, medians first."""
     with SourceServer() as replies:
-        where = f"library={str(options.library)!r}" if options.library else f"endpoints=Endpoints.at({replies.url!r})"
-        runs = [whole_run(options.question, where) for _ in range(options.runs)]
+        where = f"library={str(library)!r}" if library else f"endpoints=Endpoints.at({replies.url!r})"
+        runs = [whole_run(questions[0], where) for _ in range(count)]
     for name in runs[0]:
         values = [run[name] for run in runs]
         print(
             f"whole run, {name:<10} median {statistics.median(values):8.2f}  ({min(values):.2f} to {max(values):.2f})"
         )
-    if options.library is not None:
-        return
-    waits = [first_event(QUESTION) for _ in range(options.runs)]
-    print(f"command line, first event: median {statistics.median(waits):.2f} s  ({min(waits):.2f} to {max(waits):.2f})")
-    if importlib.util.find_spec("ipykernel"):
-        cells = [first_display(QUESTION) for _ in range(options.runs)]
-        shown, event = (statistics.median(times) for times in zip(*cells, strict=True))
-        print(f"notebook, from cell to display: median {shown:.2f} s; to the first event in it {event:.2f} s")
-    searches, requests = asyncio.run(one_search(options.repeats))
-    bare = asyncio.run(server_alone(options.repeats))
-    ours, server = statistics.median(searches) * 1000, statistics.median(bare) * 1000
-    print(f"search of 10 records, warm: {ours:.1f} ms, {requests:.1f} requests")
-    print(f"the same with bare httpx: {server:.1f} ms; added {ours - server:.1f} ms")
-    together, alone = asyncio.run(side_by_side(options.latency_ms / 1000))
-    slowest, series = max(alone.values()), sum(alone.values())
-    print(
-        f"three specialists at {options.latency_ms:.0f} ms: together {together:.2f} s, in series {series:.2f} s, "
-        f"slowest {slowest:.2f} s; {together / slowest:.2f} times the slowest"
+    if library is None:
+        waits = [time_first_event(questions[0]) for _ in range(count)]
+        print(f"command line, first event: median {statistics.median(waits):.2f} s")
+        print(f"reading: {time_reading():.0f} abstracts a second of processor time")
+
+
+def make_dossier(count: int) -> Dossier:
+    """As many different records, found by two sources each, in rounds of 500."""
+    publications = [each for each in bundled_publications() if each.pmid and each.abstract]
+    replies = []
+    for at in range(count):
+        source = publications[at % len(publications)]
+        for name in ("pubmed", "europepmc"):
+            cited = Citation(source=name, title=source.title, url=f"https://{name}.example/{at}")
+            said = {"pmid": str(at + 1), "doi": f"10.1000/{at}"}
+            replies.append(Evidence(content=f"{source.title}. {source.abstract}", citation=cited, metadata=said))
+    made = Dossier(question=QUESTIONS[0])
+    for round_, first in enumerate(range(0, len(replies), 1000), 1):
+        reply = SourceReply(source="pubmed", query="q", status=Status.OK, records=replies[first : first + 1000])
+        made.findings.append(Findings(specialist="literature", iteration=round_, summary="", replies=[reply]))
+    return made
+
+
+def measure_growth() -> None:
+    """Print what uniting and ranking costs by size, and the exponent of its growth over all sizes."""
+    took: list[float] = []
+    make_dossier(10).pool()
+    for size in SIZES:
+        found = make_dossier(size)
+        gc.collect()
+        began = time.process_time()
+        count = len(found.pool())
+        took.append(time.process_time() - began)
+        print(f"{2 * size:>6,} records united to {count:,} and ranked: {took[-1]:.2f} s of processor time")
+    print(f"exponent: {math.log(took[-1] / took[0]) / math.log(SIZES[-1] / SIZES[0]):.2f}")
+
+
+def measure_ledger(count: int) -> None:
+    """Print the share that a ledger in a file adds to neighbouring runs with one in memory: medians of the ratios."""
+
+    def take(ledger: Ledger) -> tuple[float, float]:
+        wall, processor = time.perf_counter(), time.process_time()
+        asyncio.run(research(QUESTIONS[0], endpoints=Endpoints.at(server.url), ledger=ledger))
+        return time.perf_counter() - wall, time.process_time() - processor
+
+    with SourceServer(latency_s=0.1) as server, tempfile.TemporaryDirectory() as folder:
+        with Ledger(None) as memory, Ledger(Path(folder) / "ledger.db") as file:
+            take(memory)  # what is built once in a process does not count
+            pairs = [(take(file), take(memory)) for _ in range(count)]
+        size = (Path(folder) / "ledger.db").stat().st_size / count
+    wall, processor = (statistics.median(a[at] / b[at] for a, b in pairs) - 1 for at in (0, 1))
+    print(f"ledger in a file over one in memory: {wall:+.1%} wall time, {processor:+.1%} processor time")
+    print(f"size: {size / 1e6:.2f} MB a run")
+
+
+class Watch:
+    """A recorder that remembers when each exchange was under way."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[float, Exchange]] = []
+
+    def exchanged(self, exchange: Exchange) -> None:
+        """Note an exchange, which has just ended."""
+        self.seen.append((time.monotonic(), exchange))
+
+    @property
+    def requests(self) -> Counter[str]:
+        """Exchanges by source."""
+        return Counter(exchange.source for _, exchange in self.seen)
+
+    @property
+    def asked_twice(self) -> int:
+        """Requests that were sent before; attempts to get an answer at last are none."""
+        firsts = Counter(exchange.request for _, exchange in self.seen if exchange.attempt == 1)
+        return sum(count - 1 for count in firsts.values())
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds in which at least one exchange was waited for, or under way."""
+        total, until = 0.0, float("-inf")
+        for begun, ended in sorted((at - each.elapsed_s - each.waited_s, at) for at, each in self.seen):
+            total += max(0.0, ended - max(begun, until))
+            until = max(until, ended)
+        return total
+
+
+def lower_bound_s(requests: Counter[str], rounds: int, times: float) -> float:
+    """Seconds that these requests take in any order."""
+    known = cards()
+    by_limit = (
+        (count - 1) / (known[name].per_second * LIMIT_SHARE) + known[name].typical_s * times
+        for name, count in requests.items()
     )
-    records, rate = parse_rate(20)
-    print(f"PubMed XML: {rate:,.0f} records/s ({records} recorded articles)")
-    print(f"this process' peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    return max(*by_limit, rounds * sum(known[name].typical_s * times for name in CHAIN))
+
+
+async def live_through(question: str, watch: Watch, **choices: Any) -> tuple[ResearchReport, Mapping[str, float]]:
+    """The report of one run, and whom it waited for how many seconds, one after another."""
+    path = defaultdict[str, float](float)
+    last, answered = time.monotonic(), ""
+    async for event in research_stream(question, recorder=watch, ledger=None, **choices):
+        if isinstance(event.data, Findings):
+            answered, at = event.data.specialist, time.monotonic()
+        if event.type in ("judge_complete", "complete"):
+            if answered:
+                path[answered] += at - last
+                last, answered = at, ""
+            path["judge" if event.type == "judge_complete" else "report"] += time.monotonic() - last
+            last = time.monotonic()
+    assert isinstance(event.data, ResearchReport)
+    return event.data, path
+
+
+def rehearse(question: str, depth: str, url: str, times: float) -> None:
+    """Live one run, and print its account."""
+    watch, began, worked = Watch(), time.monotonic(), time.process_time()
+    choices = {"endpoints": Endpoints.at(url, live_like=True), "depth": depth}
+    report, path = asyncio.run(live_through(question, watch, **choices))
+    wall_s, own_s = time.monotonic() - began, time.process_time() - worked
+    by_source = ", ".join(f"{title_of(name)} {count}" for name, count in watch.requests.most_common())
+    waits = Counter({name: sum(e.waited_s for _, e in watch.seen if e.source == name) for name in watch.requests})
+    longest = ", ".join(f"{title_of(name)} {waited:.1f}" for name, waited in waits.most_common(3))
+    critical = ", ".join(f"{who} {seconds:.1f}" for who, seconds in sorted(path.items(), key=lambda each: -each[1]))
+    bound_s = lower_bound_s(watch.requests, report.search_iterations, times)
+    print(f"{question}\n  {report.total_papers_reviewed} records, {report.search_iterations} rounds")
+    print(f"  requests: {watch.requests.total()} ({by_source}), {watch.asked_twice} of them asked before")
+    print(f"  waited for limits, all requests added up: {longest} s")
+    print(f"  sources waited for: {watch.busy_s:.1f} s; processor: {own_s:.1f} s")
+    print(f"  critical path: {critical} s")
+    print(f"  wall: {wall_s:.1f} s; lower bound: {bound_s:.1f} s", flush=True)
+
+
+def serve(times: float, told: Connection) -> None:
+    """Serve at the sources' pace, and tell where, until told to stop."""
+    with SourceServer(latency_s=lambda source: times * typical_s(source)) as server:
+        told.send(server.url)
+        threading.Event().wait()
+
+
+@contextmanager
+def served(times: float) -> Iterator[str]:
+    """The address of a server in a process of its own, so that its searching is no work of the run's."""
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(times, there), daemon=True)
+    process.start()
+    there.close()
+    try:
+        yield here.recv()
+    finally:
+        process.kill()
+        process.join()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5, help="runs that a median is taken of")
+    parser.add_argument("--question", action="append", help="instead of our own; may be repeated with --pace")
+    parser.add_argument("--library", type=Path, help="a local library to ask")
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--ledger", action="store_true")
+    parser.add_argument("--pace", action="store_true")
+    parser.add_argument("--depth", default="standard", choices=("quick", "standard", "exhaustive"))
+    parser.add_argument("--times", type=float, default=1.0, help="how much slower than on an ordinary day")
+    given = parser.parse_args()
+    questions = given.question or list(QUESTIONS)
+    if given.growth:
+        measure_growth()
+    elif given.ledger:
+        measure_ledger(given.runs)
+    elif given.pace:
+        with served(given.times) as url:
+            for question in questions:
+                rehearse(question, given.depth, url, given.times)
+    else:
+        measure_runs(given.library, questions, given.runs)
 
 
 if __name__ == "__main__":
