@@ -65,10 +65,10 @@ class BenchmarkSet(NamedTuple):
 def measure_conditions(asked: Asked) -> Iterator[str]:
     """Whole runs on conditions by seed; the tables that are not there are told."""
     tables, missing = conditions.read_tables(asked.folder)
-    yield from (f"    without {each}" for each in missing)
-    if not tables.used:
-        raise Missing(" or ".join(missing))
+    if not tables.drawn:
+        raise Missing(f"no {' or '.join(missing)}")
     world = None if asked.library else asked.file("world*.jsonl.gz")
+    yield from (f"    without {each}" for each in missing)
     with conditions.library_at(asked.library, world) as library:
         yield from conditions.measure(library, tables, keep=asked.keep)
 
