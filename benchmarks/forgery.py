@@ -155,7 +155,8 @@ def true_claims(records: dict[str, dict[str, str]], verbose: bool) -> None:
                 {"text": row["claim"], "drug": row["drug"], "evidence_key": record.key, "quote": quote,
                  "stance": row["stance"]}
             )  # fmt: skip
-            verdicts = verify([made], [record], lambda key, drug, stance=row["stance"]: Direction(stance))
+            said = Direction.inconclusive if row["stance"] == "neutral" else Direction(row["stance"])
+            verdicts = verify([made], [record], lambda key, drug, said=said: said)
             gone += not verdicts.kept
             bare += bool(verdicts.unworded)
             for dropped in (*verdicts.dropped, *verdicts.unworded) if verbose and not start else ():

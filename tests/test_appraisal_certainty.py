@@ -1,8 +1,9 @@
 """The rules of certainty hold for any evidence, in any order, and a reader can redo them from the rows of the table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -61,7 +62,7 @@ def level(evidence: Sequence[AppraisedItem]) -> int:
     return LEVELS.index(appraise_candidate(evidence).certainty.level.value)
 
 
-def rebuild(rows: Sequence[dict[str, object]], supporting: Sequence[str], contradicting: Sequence[str]) -> str:
+def rebuild(rows: Sequence[dict[str, Any]], supporting: Sequence[str], contradicting: Sequence[str]) -> str:
     """A drug's certainty by pencil: from the rows that the report shows, and from which side each of them counts."""
     levels = []
     for tier in ("randomised", "observational", "other"):
@@ -76,23 +77,22 @@ def rebuild(rows: Sequence[dict[str, object]], supporting: Sequence[str], contra
         points = {"randomised": 3, "observational": 1, "other": 0}[tier]
         trials = [row for row in pros if not is_review(row)]
         if tier == "randomised":
-            judged = trials or pros
-            points -= not mostly(judged, is_sound)
-            points -= not any(row["comparator"] in ("placebo", "none") or row["comparator_works"] for row in pros)
+            points -= not enough(trials or pros, is_sound)
+            points -= not enough(pros, lambda row: row["comparator"] in ("placebo", "none") or row["comparator_works"])
             points -= len(trials) + (len(trials) < len(pros)) < 2
         if tier != "other":
-            points -= not mostly(pros, is_direct)
+            points -= (not enough(pros, is_direct)) + (not any(map(is_direct, pros)))
             points -= (size < 400) + (size < 100)
         points -= (4 * opposed >= size + opposed and bool(cons)) + (2 * opposed >= size + opposed and bool(cons))
         levels.append(max(0, points))
     return LEVELS[max(levels, default=0)]
 
 
-def is_review(row: dict[str, object]) -> bool:
+def is_review(row: dict[str, Any]) -> bool:
     return LABELLED[str(row["design"])] is StudyDesign.systematic_review
 
 
-def tier_of(row: dict[str, object]) -> str:
+def tier_of(row: dict[str, Any]) -> str:
     design = str(row["design"])
     if row["tested"] and (design.startswith("RCT") or is_review(row)):
         return "randomised"
@@ -100,32 +100,31 @@ def tier_of(row: dict[str, object]) -> str:
     return "observational" if row["tested"] and design in observed else "other"
 
 
-def is_sound(row: dict[str, object]) -> bool:
+def is_sound(row: dict[str, Any]) -> bool:
     blinded = row["design"] == "RCT blinded" or row["comparator"] == "placebo"
     return blinded and not row["is_preprint"] and not row["concern"]
 
 
-def is_direct(row: dict[str, object]) -> bool:
+def is_direct(row: dict[str, Any]) -> bool:
     indirect = row["surrogate"] or row["unnamed"] or str(row["design"]) in ("in vivo", "in vitro", "in silico")
     return row["indication"] == "condition" and bool(row["in_title"]) and not indirect
 
 
-def participants(rows: Sequence[dict[str, object]]) -> int:
-    def of(row: dict[str, object]) -> int:
-        return 100 if row["sample_size"] is None else int(str(row["sample_size"]))
-
-    reviews = [of(row) for row in rows if is_review(row)]
-    return max([sum(of(row) for row in rows if not is_review(row)), *reviews])
+def size_of(row: dict[str, Any]) -> int:
+    return 100 if row["sample_size"] is None else int(row["sample_size"])
 
 
-def mostly(rows: Sequence[dict[str, object]], holds: object) -> bool:
-    def of(row: dict[str, object]) -> int:
-        return 100 if row["sample_size"] is None else int(str(row["sample_size"]))
-
-    return 2 * sum(of(row) for row in rows if holds(row)) > sum(map(of, rows))  # type: ignore[operator]
+def participants(rows: Sequence[dict[str, Any]]) -> int:
+    reviews = [size_of(row) for row in rows if is_review(row)]
+    return max([sum(size_of(row) for row in rows if not is_review(row)), *reviews])
 
 
-def as_row(item: AppraisedItem) -> dict[str, object]:
+def enough(rows: Sequence[dict[str, Any]], holds: Callable[[dict[str, Any]], object]) -> bool:
+    good = [row for row in rows if holds(row)]
+    return len(good) > 1 or 2 * sum(map(size_of, good)) > sum(map(size_of, rows))
+
+
+def as_row(item: AppraisedItem) -> dict[str, Any]:
     return {name: getattr(item, name) for name in AppraisedItem.__dataclass_fields__} | {"design": item.design.label}
 
 
@@ -193,16 +192,18 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
         (several(1, size=900), "moderate", "Publication bias: a single, unreplicated trial (-1)."),
         ([REVIEW], "moderate", "Publication bias: no trial beside the review (-1)."),
         (several(2, **OPEN), "moderate", "Risk of bias: 0 of 2 blinded or placebo-controlled (-1)."),
-        ([*several(2), item(key="pmid:9", size=700, **OPEN)], "moderate", "Risk of bias: 2 of 3"),
+        ([item(), item(key="pmid:9", size=700, **OPEN)], "moderate", "Risk of bias: 1 of 2"),
+        ([item(), item(key="pmid:9", size=200, **OPEN)], "high", "Starts at high"),
         ([*several(3), item(key="pmid:9", **OPEN)], "high", "Starts at high: 4 trials supporting."),
         (several(2, is_preprint=True), "moderate", "Risk of bias"),
         (several(2, concern=True), "moderate", "Risk of bias"),
-        (several(2, **ACTIVE), "moderate", "Indirectness: none is against placebo, no treatment"),
+        (several(2, **ACTIVE), "moderate", "Indirectness: 0 of 2 against placebo, no treatment"),
         (several(2, **ACTIVE, comparator_works=True), "high", "Starts at high"),
-        (several(2, indication="complication"), "moderate", "Indirectness: 0 of 2 are directly on the condition (-1)."),
-        (several(2, in_title=False), "moderate", "Indirectness"),
-        (several(2, surrogate=True), "moderate", "Indirectness"),
-        (several(2, unnamed="children"), "moderate", "Indirectness"),
+        (several(2, indication="complication"), "low", "Indirectness: 0 of 2 on the condition itself"),
+        (several(2, in_title=False), "low", "named in the title (-2)."),
+        (several(2, surrogate=True), "low", "Indirectness"),
+        (several(2, unnamed="children"), "low", "Indirectness"),
+        ([*several(1), item(key="pmid:9", in_title=False)], "moderate", "Indirectness: 1 of 2 on the condition itself"),
         (
             several(2, size=103),
             "moderate",
@@ -211,7 +212,7 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
         (several(2, size=40), "low", "Imprecision: 80 participants compared; optimal information size 400 (-2)."),
         (several(2, size=None), "moderate", "200 participants compared (2 of unreported size taken as 100 each)"),
         (several(2, design="controlled_cohort"), "low", "Starts at low: 2 observational studies supporting."),
-        (several(2, tested=False), "very_low", "Starts at very low: 2 records without a comparison supporting."),
+        (several(2, tested=False), "very_low", "Starts at very low: 2 other records supporting."),
         (several(2, design="in_vitro"), "very_low", "Starts at very low"),
         (
             [*several(3), *several(1, "contradicts", size=100)],

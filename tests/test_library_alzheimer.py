@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from test_appraisal_certainty import rebuild
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
@@ -38,6 +39,13 @@ def test_no_drug_that_failed_is_told_to_help(report: ResearchReport) -> None:
     assert helping & FAILED == set()
     [failed] = [each for each in report.candidates if each.name == "rofecoxib"]
     assert failed.contradicting_citations
+
+
+def test_a_reader_can_redo_each_certainty_from_the_rows_of_the_evidence_table(report: ResearchReport) -> None:
+    for drug in report.candidates:
+        rows = [row.model_dump() for row in report.evidence_table if row.drug == drug.name]
+        rebuilt = rebuild(rows, drug.supporting_citations, drug.contradicting_citations)
+        assert rebuilt.replace("_", " ") == drug.certainty
 
 
 def test_what_the_label_of_the_leading_drug_warns_of_is_shown(report: ResearchReport) -> None:

@@ -3,21 +3,26 @@
 GRADE handbook, chapter 5 (https://gdt.gradepro.org/app/handbook/handbook.html). It rates confidence in an estimate;
 here it is confidence in one claim, "the drug helps", so studies that contradict it can only lower it. Randomised trials
 with reviews of them, observational studies and other evidence are rated apart, and the best rating stands. Counted is
-each trial once, on the drug alone for the condition itself, not retracted, as its row says.
+each trial once, on the drug alone, not retracted, as its row says. "Enough" are two studies in support, or such as hold
+most participants of those in support.
 
 | domain | rule |
 |---|---|
-| start | high: randomised trials or reviews of them; low: observational studies; very low: anything else |
-| risk of bias | -1 unless most participants in support are in blinded or placebo-controlled, peer-reviewed trials |
+| start | high: randomised trials or reviews of them that test the drug; low: observational; very low: anything else |
+| risk of bias | -1 unless enough trials are blinded or placebo-controlled, peer-reviewed and under no concern |
 | inconsistency | -1 where a quarter of all participants are in contradicting studies, -2 where half are |
-| indirectness | -1 unless a trial in support is against placebo, nothing, or a comparator that is shown to work |
-| indirectness | -1 unless most participants in support are in studies on the condition itself, named in the title |
+| indirectness | -1 unless enough are against placebo, nothing, or a comparator that other studies here show to work |
+| indirectness | -1 unless enough are on the condition itself, and name it in the title; -2 where none is |
 | imprecision | -1 below 400 participants in support, -2 below 100 |
 | publication bias | -1 unless there are two trials, or a review and a trial |
 | refuted | the largest review contradicts and is no smaller than all support; or 2 trials with 2/3 of participants do |
 
 Participants are those of all distinct trials or of the largest review, whichever is more, since reviews hold trials. A
 study of unreported size weighs as 100 participants.
+
+Measured by `benchmarks/conditions.py` on 22 conditions outside the library, of drugs rated high those in the halves of
+repoDB and PharmacotherapyDB (a lower bound): with "any" instead of "enough" and without titles 28 of 44, with
+"any" for the comparator alone 24 of 35, without titles 26 of 37, as it stands 25 of 32.
 """
 
 from collections.abc import Sequence
@@ -162,6 +167,11 @@ def rate_certainty(items: Sequence[AppraisedItem]) -> Certainty:
     return max(rated, key=lambda each: LEVELS.index(each.level))
 
 
+def _are_enough(good: Sequence[AppraisedItem], of: Sequence[AppraisedItem]) -> bool:
+    """Whether studies without a fault carry a body of evidence: they are two, or hold most of its participants."""
+    return len(good) > 1 or 2 * sum(i.weight for i in good) > sum(i.weight for i in of)
+
+
 def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
     """Rate the evidence of a tier; None where none of it supports the drug.
 
@@ -178,22 +188,22 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
     start = _STARTS[tier]
     steps: list[tuple[int, str]] = []
 
-    if tier == "randomised" and 2 * sum(i.weight for i in trials or reviews if i.is_sound) <= sum(
-        i.weight for i in trials or reviews
-    ):
-        sound = sum(i.is_sound for i in trials or reviews)
-        steps.append((1, f"Risk of bias: {sound} of {len(trials or reviews)} blinded or placebo-controlled"))
+    judged = trials or reviews
+    sound = [i for i in judged if i.is_sound]
+    if tier == "randomised" and not _are_enough(sound, judged):
+        steps.append((1, f"Risk of bias: {len(sound)} of {len(judged)} blinded or placebo-controlled"))
     if against:
         share = opposed / (opposed + size) if opposed + size else 1.0
         told = f"{len(against)} of {len(against) + len(supporting)} studies contradict ({share:.0%} of participants)"
         steps.append((2 if share >= 1 / 2 else 1 if share >= 1 / 4 else 0, f"Inconsistency: {told}"))
-    if tier == "randomised" and not any(i.against_nothing or i.comparator_works for i in supporting):
-        told = "none is against placebo, no treatment, or a comparator shown to work here"
-        steps.append((1, f"Indirectness: {told}"))
+    telling = [i for i in supporting if i.against_nothing or i.comparator_works]
+    if tier == "randomised" and not _are_enough(telling, supporting):
+        told = "against placebo, no treatment, or a comparator shown to work here"
+        steps.append((1, f"Indirectness: {len(telling)} of {len(supporting)} {told}"))
     direct = [i for i in supporting if i.is_direct]
-    if tier != "other" and 2 * sum(i.weight for i in direct) <= sum(i.weight for i in supporting):
-        told = "is" if len(direct) == 1 else "are"
-        steps.append((1, f"Indirectness: {len(direct)} of {len(supporting)} {told} directly on the condition"))
+    if tier != "other" and not _are_enough(direct, supporting):
+        told = f"{len(direct)} of {len(supporting)} on the condition itself, named in the title"
+        steps.append((1 if direct else 2, f"Indirectness: {told}"))
     if tier != "other" and size < OPTIMAL_SIZE:
         silent = sum(i.sample_size is None for i in supporting)
         unsaid = f" ({silent} of unreported size taken as {UNREPORTED_SIZE} each)" if silent else ""
@@ -205,7 +215,7 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
 
     lines = [f"{text}{f' (-{down})' if down else ''}." for down, text in steps]
     names = {"randomised": ("trial", "trials"), "observational": ("observational study", "observational studies")}
-    one, many = names.get(tier, ("record without a comparison", "records without a comparison"))
+    one, many = names.get(tier, ("other record", "other records"))
     parts = [f"{len(trials)} {one if len(trials) == 1 else many}"] if trials else []
     parts += [f"{len(reviews)} systematic review{'s' if len(reviews) > 1 else ''}"] if reviews else []
     level = LEVELS[max(0, start - sum(down for down, _ in steps))]
