@@ -9,8 +9,8 @@ Each study is read for the intervention, by the name that the study has for it: 
 the question, with the outcome as the condition, and where that tells no effect, with the condition of its title. The
 effects that studies tell, however probably, are added up by participants, and the largest side answers. Whether more of
 an outcome is good is told as for outcomes of the registry. The certainty is that of the finding: studies that agree
-with it count as support, the others against it. Very low certainty is an uncertain effect; no effect told is
-insufficient data, of very low certainty.
+with it count as support, the others against it, and all as being on the condition, since the review chose them. Very
+low certainty is an uncertain effect; no effect told is insufficient data, of very low certainty.
 
 A file holds one question a line, as the source's `.jsonl` has them: `question`, `answer`, `evidence_certainty`,
 `sources` by PMID with `title` and `content`.
@@ -19,13 +19,14 @@ A file holds one question a line, as the source's `.jsonl` has them: `question`,
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.verdicts import read_lines
 
-from willowbark.tools.appraisal.appraised import Readings, load_reader
-from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.tools.appraisal import Direction, appraise_candidate
+from willowbark.tools.appraisal.appraised import Readings, appraise_record, load_reader
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.lexicon import find_conditions, find_drug_classes, find_drugs
 from willowbark.tools.lexicon.drug_classes import belongs_to_class
@@ -131,36 +132,25 @@ def direction_of(effect: Effect, outcome: str) -> str | None:
     return "higher" if (effect == "better") == bool(higher_is_better(outcome)) else "lower"
 
 
-def certainty_of(studies: Sequence[tuple[Evidence, Reading]], agreeing: Effect, asked: Comparison) -> str | None:
-    """The certainty of a finding by the product's own appraisal; None where it finds nothing to appraise.
+def certainty_of(studies: Sequence[tuple[Evidence, Reading]], agreeing: Effect, asked: Comparison) -> str:
+    """The certainty of a finding, by the product's own appraisal of the studies as being on what the review asked.
 
     Args:
         studies: each with its reading.
-        agreeing: the effect that was found; readings with it are taken as support, others as against.
+        agreeing: the effect that was found; studies with it are taken as support, others as against.
         asked: what is compared.
     """
     question = parse_question(f"Does {asked.intervention} change {asked.outcome}?")
-    given = [
-        reading.model_copy(
-            update={
-                "drug": asked.intervention.lower(),
-                "role": "tested", "match": "same", "kind": "efficacy", "indication": "condition",
-                "hedged": False, "sure": True,
-                "effect": "better" if reading.effect == agreeing else "worse",
-            }
-        )
-        for _, reading in studies
-    ]  # fmt: skip
-    pool = [record for record, _ in studies]
-    found = appraise_candidates(question, pool, Readings(given=given))
-    name = asked.intervention.lower()
-    return next(
-        (each.appraisal.certainty.level.said for each in found if each.drug in (name, asked.intervention)), None
-    )
+    items = []
+    for record, reading in studies:
+        item = appraise_record(record, reading.drug, question, Readings(given=[reading])).item
+        side = Direction.supports if reading.effect == agreeing else Direction.contradicts
+        items.append(replace(item, direction=side, tested=True, alone=True, indication="condition", in_title=True))
+    return appraise_candidate(items).certainty.level.said
 
 
-def answer(row: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The answer to a question, and the certainty of it; None where it has none."""
+def answer(row: Mapping[str, Any]) -> tuple[str, str]:
+    """The answer to a question, and its certainty."""
     asked = compare(row["question"])
     if asked is None:
         return "insufficient data", "very low"
@@ -201,9 +191,6 @@ def reviews(file: Path) -> Iterator[str]:
         hit = sum(row["answer"] == said == name for row, said, _ in told)
         yield f"        {name}: {hit} of {due}, told {given}"
     rated = [(row["evidence_certainty"], level) for row, _, level in told if row["evidence_certainty"]]
-    near = [abs(LEVELS.index(due) - LEVELS.index(level)) for due, level in rated if level]
-    yield (
-        f"    certainty within one level: {sum(far <= 1 for far in near)} of {len(rated)} "
-        f"({sum(far <= 1 for far in near) / len(rated):.1%}), the same {sum(far == 0 for far in near)}; not rated "
-        f"{len(rated) - len(near)}"
-    )
+    far = [abs(LEVELS.index(due) - LEVELS.index(level)) for due, level in rated]
+    near = sum(each <= 1 for each in far)
+    yield f"    certainty within one level: {near} of {len(far)} ({near / len(far):.1%}), the same {far.count(0)}"
