@@ -16,7 +16,7 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.approvals import is_condition
-from willowbark.tools.appraisal.candidates import Candidate, known_drugs
+from willowbark.tools.appraisal.candidates import Candidate, known_drugs, select_shown
 from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
@@ -39,7 +39,7 @@ MAX_NAMED = 40  # drugs of one query: sources take queries by GET
 MAX_TRIED = 20  # records of the leading drug of which it is tried what stands without them
 MAX_CHASED = 2  # publications of a run whose citations are followed, one a round: each takes five requests
 CHASED_FROM = 2  # the round: in the first one hardly any verdict has settled
-_NO_EVIDENCE = "No record speaks for or against an existing drug in this condition."
+_NO_EVIDENCE = "No study supports or contradicts an existing drug in this condition."
 _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the best candidate's certainty
 
 
@@ -82,7 +82,7 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
     without = sum(not candidate.drug_records for candidate in leading)
     not_yet = f"; {without} not looked up yet" if without else ""
     best = "; ".join(f"{c.drug} ({c.appraisal.quality})" for c in decided[:5])
-    reasoning = f"Evidence speaks for or against {counted(len(decided), 'drug')}; leading: {best}."
+    reasoning = f"Studies support or contradict {counted(len(decided), 'drug')}; leading: {best}."
     plan = _plan(asked, candidates, untried, request)
     return JudgeDraft(
         mechanism_score=mechanism,
@@ -201,7 +201,7 @@ def draft(request: DraftRequest) -> ReportDraft:
     """Draft a report from the records of a request; equal requests get equal drafts."""
     by_key = {record.key: record for record in request.records}
     asked = parse_question(request.question)
-    decided = [candidate for candidate in request.candidates if candidate.has_verdict][:MAX_CANDIDATES]
+    decided = select_shown(request.candidates, MAX_CANDIDATES)
     told = [record.record for record in request.records]
     diseases = [each for each in told if isinstance(each, Disease) and is_condition(each.disease or "", asked)]
     return ReportDraft(

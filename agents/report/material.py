@@ -7,7 +7,7 @@ from functools import cached_property
 
 from willowbark.tools.appraisal import StudyDesign, is_addressed_to_machines
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.candidates import Candidate, is_asked_about
+from willowbark.tools.appraisal.candidates import Candidate, is_asked_about, select_shown
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.hypotheses import MechanismFindings, assess
@@ -109,7 +109,7 @@ class Material:
         claimed = {claim.drug.casefold() for claim in self.verdicts.kept}
         found = [c for c in self.candidates if c.has_verdict and c.drug in claimed]
         itself = [c for c in found if c.drug in self.asked.drugs or c.in_asked_class or not c.helps_complications_alone]
-        return (itself or found)[:MAX_CANDIDATES]
+        return select_shown(itself or found, MAX_CANDIDATES)
 
     @property
     def silent_sources(self) -> list[str]:

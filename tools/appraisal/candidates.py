@@ -138,6 +138,17 @@ def appraise_candidates(asked: Question, pool: Sequence[Evidence], readings: Rea
     )
 
 
+def select_shown(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+    """The first candidates with a verdict, and beyond them all that failed or do harm: these are never cut off.
+
+    Args:
+        candidates: best first.
+        most: how many of them are shown beside those that failed.
+    """
+    judged = [each for each in candidates if each.has_verdict]
+    return [each for at, each in enumerate(judged) if at < most or each.does_not_lead or not each.appraisal.supporting]
+
+
 def _drugs_that_work(known: Mapping[str, Sequence[AppraisedRecord]]) -> set[str]:
     """Drugs that do better than placebo or nothing with moderate or high certainty: as comparators they tell."""
     working = set[str]()
