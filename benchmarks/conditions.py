@@ -1,6 +1,6 @@
 """Whole runs on conditions that no rule was made on: what leads each report, what is missing, what should not be there.
 
-    python -m benchmarks.conditions FOLDER --library DIR [--keep DIR]
+    python -m benchmarks.conditions FOLDER --library DIR [--unlearnt] [--keep DIR]
 
 Runs ask a library of abstracts. The conditions are drawn by seed from those that it, repoDB and PharmacotherapyDB know
 well enough. Drugs in use are those that any of these tables has for the condition, as far as FOLDER holds them:
@@ -12,7 +12,8 @@ well enough. Drugs in use are those that any of these tables has for the conditi
   licence stated), with columns `disease` and `drug`; `contraindications*.tsv` likewise: drugs that must not be used.
 
 The reader learnt from labelled records (`labels/`); how many of the rows shown are of such records is printed, for a
-library that holds them flatters it. No table is complete, so every share is a lower bound. Leading drugs that no table
+library that holds them flatters it, and `--unlearnt` leaves them out (of the conditions those are drawn that are still
+known well enough). No table is complete, so every share is a lower bound. Leading drugs that no table
 has were read as a pharmacologist would, by a language model: `leading_drugs.tsv` says which of them are used, were
 withdrawn, only studied, or are nonsense (no treatment of the condition), and what nobody has read yet is printed. For
 literature systems no figures are published.
@@ -22,9 +23,9 @@ import argparse
 import asyncio
 import csv
 import gzip
+import json
 import random
 import re
-import shutil
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.labels import labels
+from benchmarks.verdicts import read_lines
 from faults.bundled import bundled_publications
 
 from willowbark.agents.report.content import DrugCandidate
@@ -361,16 +363,23 @@ def ask_about(condition: str, library: Path) -> ResearchReport:
 
 
 @contextmanager
-def library_at(library: Path | None, packed: Path | None) -> Iterator[Path]:
-    """A library: the one given, else one of a packed file of publications, for as long as it is needed."""
-    if library:
+def library_at(library: Path | None, packed: Path | None, unlearnt: bool = False) -> Iterator[Path]:
+    """A library for as long as it is needed.
+
+    Args:
+        library: a folder; None takes the packed publications.
+        packed: a gzipped file of publications; None where there is a folder.
+        unlearnt: whether to leave out the publications that the reader learnt from, and with them all other records.
+    """
+    if library and not unlearnt:
         yield library
         return
-    if packed is None:
-        raise FileNotFoundError("no library")
     with tempfile.TemporaryDirectory() as folder:
-        with gzip.open(packed) as source, (Path(folder) / "publications.jsonl").open("wb") as target:
-            shutil.copyfileobj(source, target)
+        with (Path(folder) / "publications.jsonl").open("w", encoding="utf-8") as target:
+            files = sorted(library.glob("publications*.jsonl")) if library else [packed] if packed else []
+            for row in (row for file in files for row in read_lines(file)):
+                if not unlearnt or f"pmid:{row['pmid']}" not in learnt_from():
+                    target.write(json.dumps(row) + "\n")
         yield Path(folder)
 
 
@@ -381,13 +390,15 @@ def main() -> None:
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--number", type=int, default=CONDITIONS)
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--unlearnt", action="store_true", help="leave out the records that the reader learnt from")
     parser.add_argument("--keep", type=Path, help="keep the reports there, and take them from there")
     given = parser.parse_args()
     tables, missing = read_tables(given.folder)
     for each in missing:
         print(f"without {each}")
-    for line in measure(given.library, tables, given.number, given.seed, given.keep):
-        print(line, flush=True)
+    with library_at(given.library, None, given.unlearnt) as library:
+        for line in measure(library, tables, given.number, given.seed, given.keep):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

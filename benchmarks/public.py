@@ -1,6 +1,6 @@
 """Public benchmarks in one command, beside published figures: `make bench-public ARGS="path/to/folder"`.
 
-    python -m benchmarks.public [FOLDER] [--library DIR] [--only NAME …] [--keep DIR]
+    python -m benchmarks.public [FOLDER] [--library DIR] [--unlearnt] [--only NAME …] [--keep DIR]
 
 The data are not part of the project: whoever measures brings them, and `SETS` says from where. A set whose file is
 missing is named in a line and the rest runs; with no file at all nothing is measured, which is no failure. Nothing of
@@ -36,6 +36,8 @@ class Asked(NamedTuple):
     folder: Path
     library: Path | None
     """Of abstracts; None: the folder's own, if it holds one."""
+    unlearnt: bool
+    """Whether the records that the reader learnt from are left out of it."""
     keep: Path | None
     """Where reports are kept and found again; None keeps none."""
 
@@ -69,7 +71,7 @@ def measure_conditions(asked: Asked) -> Iterator[str]:
         raise Missing(f"no {' or '.join(missing)}")
     world = None if asked.library else asked.file("world*.jsonl.gz")
     yield from (f"    without {each}" for each in missing)
-    with conditions.library_at(asked.library, world) as library:
+    with conditions.library_at(asked.library, world, asked.unlearnt) as library:
         yield from conditions.measure(library, tables, keep=asked.keep)
 
 
@@ -143,10 +145,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER, help="holds the files of the sets")
     parser.add_argument("--library", type=Path, help="a local library of abstracts to ask, instead of the folder's own")
+    parser.add_argument(
+        "--unlearnt", action="store_true", help="leave out of it the records that the reader learnt from"
+    )
     parser.add_argument("--only", nargs="+", choices=[each.name for each in SETS], help="sets to measure")
     parser.add_argument("--keep", type=Path, help="keep reports on conditions there, and take them from there")
     given = parser.parse_args()
-    asked = Asked(given.folder, given.library, given.keep)
+    asked = Asked(given.folder, given.library, given.unlearnt, given.keep)
     measured, failed = 0, 0
     for each in SETS:
         if given.only and each.name not in given.only:
