@@ -19,31 +19,45 @@ Group = Literal["repurposing", "established", "not_checked"]
 APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitbook.io/chembl-interface-documentation
 
 
-def group_of(drug: str, entries: Iterable[Evidence], asked: Question) -> Group:
-    """Tell repurposing candidates from drugs that are approved for the condition.
+def drug_of(record: Evidence) -> str | None:
+    """The generic name of the drug that a drug entry or a label is on; None for other records."""
+    said = record.record
+    name = said.drug if isinstance(said, Drug | Label) else None
+    return (canonical_drug(name) or name.lower()) if name else None
+
+
+def list_developed(asked: Question, pool: Iterable[Evidence]) -> dict[str, float]:
+    """The drugs that databases list for the condition asked about, with the highest phase that each reached for it."""
+    phases: dict[str, float] = {}
+    for record in pool:
+        said, listed = record.record, list[tuple[str | None, float | None]]()
+        if isinstance(said, Drug):
+            own = [entry for entry in said.indications if is_condition(entry.get("name", ""), asked)]
+            listed = [(drug_of(record), entry.get("max_phase")) for entry in own]
+        elif isinstance(said, Disease) and is_condition(said.disease or "", asked):
+            listed = [(canonical_drug(str(entry.get("name"))), entry.get("max_phase")) for entry in said.drugs]
+        for drug, phase in listed:
+            if drug:
+                phases[drug] = max(phases.get(drug, 0.0), phase or 0.0)
+    return phases
+
+
+def group_of(conditions: Sequence[str], phase: float | None, records: Iterable[Evidence]) -> Group:
+    """Tell a repurposing candidate from a drug that is approved for the condition.
 
     Args:
-        drug: generic name in lower case.
-        entries: drug and disease entries and labels of the pool, of this drug and others.
-        asked: the question.
+        conditions: asked about.
+        phase: the highest that it reached for them; None where no database lists it for them.
+        records: entries and labels on the drug.
     """
-    is_checked = False
-    names_it = find_namer(asked.conditions)
-    for record in entries:
-        said, developed = record.record, list[tuple[str, float]]()
-        if isinstance(said, Disease) and is_condition(said.disease or "", asked):
-            developed = [(e.get("name", ""), e.get("max_phase") or 0) for e in said.drugs]
-            developed = [(said.disease or "", phase) for name, phase in developed if canonical_drug(name) == drug]
-        elif isinstance(said, Drug) and drug in (said.drug, canonical_drug(said.drug or "")):
-            developed = [(e.get("name", ""), e.get("max_phase") or 0) for e in said.indications]
-        elif isinstance(said, Label) and said.drug == drug:
-            is_checked = True
-            uses = Document.cut("", label_sections(record).get("Indications and usage", "")).sentences
-            if any(names_it(use) and "not" not in use.signs for use in uses):
-                return "established"
-        if any(phase >= APPROVED_PHASE and is_condition(name, asked) for name, phase in developed):
+    is_checked, names_it = False, find_namer(conditions)
+    for record in records:
+        uses = label_sections(record).get("Indications and usage", "") if isinstance(record.record, Label) else ""
+        if any(names_it(use) and "not" not in use.signs for use in Document.cut("", uses).sentences):
             return "established"
-        is_checked = is_checked or (bool(developed) and isinstance(said, Drug))
+        is_checked = is_checked or bool(uses) or (isinstance(record.record, Drug) and bool(record.record.indications))
+    if (phase or 0) >= APPROVED_PHASE:
+        return "established"
     return "repurposing" if is_checked else "not_checked"
 
 
@@ -53,17 +67,17 @@ def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence
     Args:
         drug: generic name in lower case.
         conditions: asked about.
-        records: entries and labels of the pool, of this drug and others.
+        records: entries and labels on the drug.
     """
     found = [f"Withdrawn: {withdrawal}" for withdrawal in [withdrawal_of(drug)] if withdrawal]
     names_it = find_namer(conditions)
     for record in records:
         said = record.record
-        if isinstance(said, Drug) and drug in (said.drug, canonical_drug(said.drug or "")) and not found:
+        if isinstance(said, Drug) and not found:
             gone = [warning for warning in said.warnings if warning.get("kind") == "withdrawn"]
             where = [", ".join(str(w[key]) for key in ("country", "year", "about") if key in w) for w in gone]
             found += [f"Withdrawn: {each or 'no details'} ({record.key})" for each in where[:1]]
-        elif isinstance(said, Label) and said.drug == drug:
+        elif isinstance(said, Label):
             sections = label_sections(record)
             for heading, text in (("Contraindications", "Contraindicated"), ("Boxed warning", "Boxed warning")):
                 warned = [s for s in Document.cut("", sections.get(heading, "")).sentences if names_it(s)]

@@ -21,9 +21,9 @@ from ..lexicon.stemming import content_words, stem, stems, stems_among
 from ..questions import Question
 from ..reading.document import Document
 from ..reading.screening import readable
-from ..records import Disease, Drug, Label
+from ..records import Drug
 from .appraised import AppraisedRecord, Readings, appraise_record, condition_names, condition_of
-from .approvals import APPROVED_PHASE, Group, cautions_of, group_of, is_condition
+from .approvals import APPROVED_PHASE, Group, cautions_of, drug_of, group_of, list_developed
 from .certainty import LEVELS, CandidateAppraisal, appraise_candidate, count_participants
 from .trials_once import AppraisedItem, Direction
 
@@ -109,10 +109,12 @@ def appraise_candidates(asked: Question, pool: Sequence[Evidence], readings: Rea
         readings: of the run; None reads anew.
     """
     readings = readings or Readings()
-    entries = [record for record in pool if isinstance(record.record, Drug | Disease | Label)]
+    entries: dict[str | None, list[Evidence]] = {}
     found: dict[str, list[AppraisedRecord]] = {}
     for record in pool:
-        if kind_of(record) in STUDIES:
+        if kind_of(record) not in STUDIES:
+            entries.setdefault(drug_of(record), []).append(record)
+        else:
             for drug, said in readings.once(record, asked, partial(_appraised, record, asked, readings)).items():
                 found.setdefault(drug, []).append(said)
     known: dict[str, list[AppraisedRecord]] = {}
@@ -128,10 +130,11 @@ def appraise_candidates(asked: Question, pool: Sequence[Evidence], readings: Rea
                 records[at] = each.model_copy(update={"item": replace(each.item, comparator_works=True)})
             if not each.item.alone:
                 combined.setdefault(each.key, set()).add(drug)
-    candidates = [
-        _candidate(drug, records, entries, asked, [group for group in combined.values() if drug in group])
-        for drug, records in known.items()
-    ]
+    phases = list_developed(asked, pool)
+    candidates = []
+    for drug, records in known.items():
+        groups = [group for group in combined.values() if drug in group]
+        candidates.append(_candidate(drug, records, entries.get(drug, []), phases.get(drug), asked, groups))
     return sorted(
         candidates,
         key=lambda each: (each.drug not in (asked.drugs or known), each.in_asked_class is False, *_standing(each)),
@@ -212,18 +215,8 @@ def is_left_out(drug: str, asked: Question) -> bool:
 
 def known_drugs(asked: Question, pool: Sequence[Evidence]) -> list[str]:
     """Drugs that the drug databases list for the condition asked about, furthest developed first; generic names."""
-    listed: list[tuple[str | None, Any]] = []
-    for data in (record.record for record in pool):
-        if isinstance(data, Drug):
-            own = [entry for entry in data.indications if is_condition(entry.get("name", ""), asked)]
-            listed += [(data.drug, entry.get("max_phase")) for entry in own]
-        elif isinstance(data, Disease) and is_condition(data.disease or "", asked):
-            listed += [(entry.get("name"), entry.get("max_phase")) for entry in data.drugs]
-    phases: dict[str, float] = {}
-    for name, phase in listed:
-        if drug := canonical_drug(str(name or "")):
-            phases[drug] = max(phases.get(drug, 0.0), _phase(phase) or 0.0)
-    wanted = (name for name in phases if not is_left_out(name, asked))
+    phases = list_developed(asked, pool)
+    wanted = (name for name in phases if canonical_drug(name) and not is_left_out(name, asked))
     return sorted(wanted, key=lambda name: (-phases[name], name))
 
 
@@ -264,6 +257,7 @@ def _candidate(
     drug: str,
     records: Sequence[AppraisedRecord],
     entries: Sequence[Evidence],
+    phase: float | None,
     asked: Question,
     combined: Sequence[Collection[str]],
 ) -> Candidate:
@@ -272,16 +266,15 @@ def _candidate(
     Args:
         drug: generic name.
         records: what studies say of it.
-        entries: of databases and labels, on this drug and others.
+        entries: of databases and labels on the drug.
+        phase: the highest that it reached for the condition; None where no database lists it.
         asked: the question.
         combined: the drugs of each study that gave it with others, its own part untold.
     """
-    own = [(each.key, said) for each in entries if isinstance(said := each.record, Drug) and _generic(said) == drug]
-    about = [said for _, said in own]
-    mechanisms = [entry for said in about for entry in said.mechanisms]
-    indications = _indications(about)
+    own = [(each.key, said) for each in entries if isinstance(said := each.record, Drug)]
+    mechanisms = [entry for _, said in own for entry in said.mechanisms]
+    indications = _indications([said for _, said in own])
     marketed = [each.name for each in indications if (each.max_phase or 0) >= APPROVED_PHASE]
-    phases = [i.max_phase for i in indications if i.max_phase is not None and is_condition(i.name, asked)]
     appraisal = _appraisal_of(tuple(record.item for record in records))
     sides = dict.fromkeys(appraisal.contradicting, 0) | dict.fromkeys(appraisal.supporting, 1)
     return Candidate(
@@ -293,19 +286,15 @@ def _candidate(
         drug_records=[key for key, _ in own],
         mechanisms=_texts(entry.get("mechanism_of_action") for entry in mechanisms),
         targets=_texts(symbol for entry in mechanisms for symbol in entry.get("gene_symbols") or ()),
-        pathways=_texts(path.get("name") for said in about for path in said.pathways),
+        pathways=_texts(path.get("name") for _, said in own for path in said.pathways),
         indications=indications,
-        max_phase=max((phase for said in about if (phase := _phase(said.max_phase)) is not None), default=None),
-        phase_for_condition=max(phases, default=None),
+        max_phase=max((said.max_phase for _, said in own if said.max_phase is not None), default=None),
+        phase_for_condition=phase,
         in_asked_class=belongs_to_class(drug, marketed, asked.drug_classes) if asked.drug_classes else None,
-        group=group_of(drug, entries, asked),
+        group=group_of(asked.conditions, phase, entries),
         cautions=cautions_of(drug, asked.conditions, entries),
         combination=tuple(sorted({name for group in combined for name in group} - {drug})),
     )
-
-
-def _generic(entry: Drug) -> str:
-    return canonical_drug(entry.drug or "") or (entry.drug or "").lower()
 
 
 @lru_cache(maxsize=1024)
@@ -318,19 +307,12 @@ def _indications(about: Iterable[Drug]) -> list[Indication]:
     best: dict[frozenset[str], Indication] = {}
     for said in about:
         for entry in said.indications:
-            name, phase = entry.get("name", ""), _phase(entry.get("max_phase"))
+            name, phase = entry.get("name", ""), entry.get("max_phase")
             words = frozenset(stems(name))  # "migraine disorder" and "Migraine Disorders" are one
             known = best.get(words)
             if name and (known is None or (phase or 0) > (known.max_phase or 0)):
                 best[words] = Indication(name=name, max_phase=phase)
     return sorted(best.values(), key=lambda i: (-(i.max_phase or 0), i.name.casefold()))
-
-
-def _phase(value: Any) -> float | None:
-    try:
-        return float(value) if value is not None and float(value) >= 0 else None
-    except (TypeError, ValueError):
-        return None
 
 
 def _texts(values: Iterable[Any]) -> list[str]:
