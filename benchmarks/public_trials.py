@@ -120,9 +120,10 @@ def trials(file: Path) -> Iterator[str]:
     right, told = (sum(t.label == said for t, said in each) for each in (own, every))
     not_told = sum(said == ANOTHER for _, said in own)
     unread = sum(reading is None for trial, reading in read if trial.label != ANOTHER)
+    put = len(own) - unread
     yield (
-        f"    primary outcome significant or not: {right} of {len(own)} right ({right / len(own):.1%}); not told "
-        f"{not_told}, {unread} of them without a known drug or condition; of those told "
+        f"    primary outcome significant or not: {right} of {len(own)} right ({right / len(own):.1%}); {unread} name no "
+        f"known drug or condition, of the others {right / put:.1%}; not told {not_told}, of those told "
         f"{right / max(1, len(own) - not_told):.1%}"
     )
     yield (
