@@ -122,8 +122,8 @@ def trials(file: Path) -> Iterator[str]:
     unread = sum(reading is None for trial, reading in read if trial.label != ANOTHER)
     put = len(own) - unread
     yield (
-        f"    primary outcome significant or not: {right} of {len(own)} right ({right / len(own):.1%}); {unread} name no "
-        f"known drug or condition, of the others {right / put:.1%}; not told {not_told}, of those told "
+        f"    primary outcome significant or not: {right} of {len(own)} right ({right / len(own):.1%}); {unread} name "
+        f"no known drug or condition, of the others {right / put:.1%}; not told {not_told}, of those told "
         f"{right / max(1, len(own) - not_told):.1%}"
     )
     yield (
