@@ -9,9 +9,11 @@ from posted_study import DRUG, PLACEBO, Facts, analysis, outcome, study, trial
 from willowbark.tools.appraisal import Direction, StudyDesign, posted_finding
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.tools.appraisal.posted import role_in_arms
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.registry_entries import more_is_better
+from willowbark.tools.records import Trial
 from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
 
 DAYS = "Change from baseline in monthly migraine days"
@@ -200,8 +202,8 @@ def test_serious_adverse_events_are_numbers_by_group() -> None:
 
 def test_a_decided_trial_counts_as_the_design_that_was_registered_and_an_undecided_one_as_an_entry() -> None:
     for masking, design in (("NONE", "rct_open"), ("DOUBLE", "rct_blinded"), (None, "rct")):
-        assert found(days(SIGNIFICANT, masking=masking)).design.value == design
-    assert found(days()).design is StudyDesign.registry_entry
+        assert appraised(days(SIGNIFICANT, masking=masking)).item.design.value == design
+    assert appraised(days()).item.design is StudyDesign.registry_entry
 
 
 @pytest.mark.parametrize(
@@ -272,3 +274,38 @@ def test_the_registrys_aims_decide_nothing() -> None:
     record = parse_study({**bare, "resultsSection": {}})
     assert record
     assert appraised(record).item.direction is Direction.not_assessed
+
+
+@pytest.mark.parametrize(
+    ("arms", "role", "alone"),
+    [
+        ([], "tested", True),
+        ([("EXPERIMENTAL", ["Topiramate"]), ("PLACEBO_COMPARATOR", ["Placebo"])], "tested", True),
+        ([("EXPERIMENTAL", ["Erenumab"]), ("ACTIVE_COMPARATOR", ["Topiramate"])], "comparator", True),
+        ([("ACTIVE_COMPARATOR", ["Timolol"]), ("ACTIVE_COMPARATOR", ["Topiramate"])], "tested", True),
+        ([("EXPERIMENTAL", ["Erenumab", "Topiramate"]), ("OTHER", ["Topiramate", "Placebo"])], "background", True),
+        ([("EXPERIMENTAL", ["Timolol", "Topiramate"]), ("OTHER", ["Timolol"])], "tested", True),
+        ([("EXPERIMENTAL", ["Timolol", "Topiramate"]), ("OTHER", ["Placebo"])], "tested", False),
+        ([("EXPERIMENTAL", ["Erenumab"]), ("PLACEBO_COMPARATOR", ["Placebo topiramate"])], "tested", True),
+    ],
+)
+def test_what_a_drug_is_in_a_registered_trial_follows_from_its_arms(
+    arms: list[tuple[str, list[str]]], role: str, alone: bool
+) -> None:
+    given = [{"label": str(at), "type": kind, "interventions": names} for at, (kind, names) in enumerate(arms)]
+    assert role_in_arms(Trial.model_validate({"arms": given}), "topiramate") == (role, alone)
+
+
+def test_a_stop_for_futility_contradicts_what_was_tested_and_neither_its_comparator_nor_a_combination() -> None:
+    stop = {"status": {"overallStatus": "TERMINATED", "whyStopped": "Futility"}}
+    bare = parse_study({**study(**stop), "resultsSection": {}, "hasResults": False})
+    assert bare
+
+    def directions(*arms: tuple[str, list[str]]) -> Direction:
+        given = [{"label": str(at), "type": kind, "interventions": names} for at, (kind, names) in enumerate(arms)]
+        return appraised(bare.model_copy(update={"metadata": {**bare.metadata, "arms": given}})).item.direction
+
+    placebo = ("PLACEBO_COMPARATOR", ["Placebo"])
+    assert directions(("EXPERIMENTAL", ["Topiramate"]), placebo) is Direction.contradicts
+    assert directions(("EXPERIMENTAL", ["Erenumab"]), ("ACTIVE_COMPARATOR", ["Topiramate"])) is Direction.not_assessed
+    assert directions(("EXPERIMENTAL", ["Timolol", "Topiramate"]), placebo) is Direction.not_assessed

@@ -27,7 +27,6 @@ from ..reading.reading import Comparator, Effect, OutcomeKind, Passage, Reading,
 from ..reading.registry_entries import Comparison, beside_efficacy, comparison
 from ..reading.text import says
 from ..records import Trial
-from ..records.parts import PostedResults
 from .posted_analysis import ReadAnalysis, read_analysis
 from .trials_once import Direction
 
@@ -57,8 +56,6 @@ class PostedFinding(BaseModel, frozen=True, extra="forbid"):
     """Title of that analysis' outcome; None where none could be read."""
     against_nothing: bool | None = None
     """Whether the comparator was placebo or no treatment; None where no analysis could be read."""
-    design: StudyDesign
-    """As the registry says: randomised and blinded, open, or not told; `registry_entry` where nothing was decided."""
     serious_events: list[SeriousEvents] = []
 
 
@@ -78,23 +75,24 @@ def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) ->
         return None
     results, outcomes = data.results, data.results.get("primary_outcomes", [])
     direction, reason, reading = _decide(data, outcomes, (drug, *synonyms))
-    outcome = next(
-        (
-            str(outcome.get("title"))
-            for outcome in outcomes
-            for analysis in outcome.get("analyses", ())
-            if reading and analysis.get("sentence") == reading.sentence
-        ),
-        None,
-    )
+    decided = [
+        str(outcome.get("title"))
+        for outcome in outcomes
+        for analysis in outcome.get("analyses", ())
+        if reading and analysis.get("sentence") == reading.sentence
+    ]
     return PostedFinding(
         direction=direction,
         reason=reason,
         sentence=reading.sentence if reading else "",
-        outcome=outcome,
+        outcome=decided[0] if decided else None,
         against_nothing=reading.against == "nothing" if reading else None,
-        design=StudyDesign.registry_entry if direction is Direction.not_assessed else registered_design(data),
-        serious_events=serious_events(results),
+        serious_events=[
+            SeriousEvents(group=str(each.get("group") or "group not named"), affected=affected, at_risk=at_risk)
+            for each in results.get("serious_adverse_events", ())
+            for affected, at_risk in [(_whole(each.get("affected")), _whole(each.get("at_risk")))]
+            if affected is not None
+        ],
     )
 
 
@@ -126,18 +124,6 @@ def role_in_arms(trial: Trial, drug: str) -> tuple[Role, bool]:
     if is_rival and any(kind == "EXPERIMENTAL" for kind, _ in given):
         return "comparator", alone
     return "tested", alone
-
-
-def serious_events(results: PostedResults) -> list[SeriousEvents]:
-    """The serious adverse events of each group, as posted."""
-    found = results.get("serious_adverse_events", ())
-    return [
-        SeriousEvents(
-            group=str(each.get("group") or "group not named"), affected=affected, at_risk=_whole(each.get("at_risk"))
-        )
-        for each in found
-        if (affected := _whole(each.get("affected"))) is not None
-    ]
 
 
 def _decide(data: Trial, outcomes: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Decided:
