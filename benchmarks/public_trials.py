@@ -39,6 +39,7 @@ COLUMNS = {
 """Our names of the source's columns."""
 MET, NOT_MET, ANOTHER = "1", "0", "2"
 _PLACEBO = re.compile(r"\b(?:placebos?|sham|vehicle|dummy)\b", re.IGNORECASE)
+_PARTS = re.compile(r"[+&;]|\b(?:plus|and|with)\b", re.IGNORECASE)
 _NOTHING = re.compile(
     r"\b(?:no (?:treatment|intervention|drug|therapy|prophylaxis)|control|usual care|observation|untreated|"
     r"(?:standard|best supportive|supportive) (?:of )?(?:care|therapy|treatment)|wait(?:ing)?[- ]?list|alone)\b",
@@ -77,7 +78,8 @@ def _trial(row: Mapping[str, Any]) -> Trial:
     group, comparator = row["group"], row["comparator"]
     if _PLACEBO.search(group) and not _PLACEBO.search(comparator):
         group, comparator = comparator, group  # registered the other way round
-    beside = {mention.name for mention in find_drugs(comparator)} if not _PLACEBO.match(comparator) else set()
+    given = " ; ".join(part for part in _PARTS.split(comparator) if not _PLACEBO.search(part))
+    beside = {mention.name for mention in find_drugs(given)}
     named = (m.name for text in (group, row["title"]) for m in find_drugs(text) if m.name not in beside)
     conditions = (m.name for text in (row["title"], row["outcome"]) for m in find_conditions(text))
     drug, condition = next(named, None), next(conditions, None)

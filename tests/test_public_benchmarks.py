@@ -62,6 +62,8 @@ def test_a_set_that_breaks_hides_no_other(tmp_path: Path, monkeypatch: pytest.Mo
         ({"group": "Arm 1", "comparator": "Usual care"}, "lamotrigine", True),
         ({"comparator": "Gabapentin"}, "lamotrigine", False),
         ({"group": "Lamotrigine + Gabapentin", "comparator": "Placebo + Gabapentin"}, "lamotrigine", True),
+        ({"group": "Gabapentin + Lamotrigine", "comparator": "Placebo + Gabapentin"}, "lamotrigine", True),
+        ({"comparator": "Placebo matching lamotrigine"}, "lamotrigine", True),
         ({"group": "Nerve block", "title": "Nerve block or sham after knee surgery"}, None, False),
     ],
 )
