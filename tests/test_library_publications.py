@@ -34,7 +34,18 @@ KEYS = [
 ]
 PLACE = {"journal_abbreviation", "volume", "issue", "pages"}
 """What stands beside a journal where it is known."""
-PUBLICATION_TYPES = {"Randomized Controlled Trial", "Meta-Analysis", "Systematic Review", "Review", "Case Reports"}
+PUBLICATION_TYPES = {
+    "Randomized Controlled Trial",
+    "Controlled Clinical Trial",
+    "Clinical Trial",
+    "Clinical Trial Protocol",
+    "Observational Study",
+    "Meta-Analysis",
+    "Systematic Review",
+    "Review",
+    "Comment",
+    "Case Reports",
+}
 FIGURE_WORDS = {"p", "n", "ci", "vs", "mg", "kg", "g", "d", "h", "percent"}  # what stands between figures in a list
 RUN = 8  # words in a row that would make a summary a copy
 
