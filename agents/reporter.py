@@ -175,7 +175,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         report, usage, events = await self._write(cancellation_token)
         for event in events:
             yield event
-        yield TextMessage(content=report.to_message(), source=self.name)
+        yield TextMessage(content=report.to_markdown(), source=self.name)
         yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=usage))
 
     async def _begin(

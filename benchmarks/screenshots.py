@@ -118,7 +118,7 @@ def in_browser(browser: Browser, question: str, picture: Path) -> None:
             page.goto(address)
             page.get_by_role("textbox").first.fill(question)
             page.get_by_role("button", name="Ask", exact=True).click()
-            page.get_by_role("heading", name="Candidates and certainty").first.wait_for(timeout=RUN_MS)
+            page.get_by_role("heading", name="Candidates", exact=True).first.wait_for(timeout=RUN_MS)
             page.screenshot(path=picture)
             page.close()
             served.terminate()

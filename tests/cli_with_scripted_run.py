@@ -21,6 +21,9 @@ class ScriptedReport:
         self.stop_reason = stop_reason
         self.lines = lines
 
+    def to_appendix(self) -> str:
+        return "# appendix"
+
     def to_markdown(self) -> str:
         return "# Migraine prévention\n\n" + "Topiramate reduces attacks.\n" * self.lines
 

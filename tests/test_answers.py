@@ -156,7 +156,7 @@ def test_where_no_database_knows_a_mechanism_that_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("effect", "first"), [("no_difference", "Studies against a benefit"), ("better", "No study found")]
+    ("effect", "first"), [("no_difference", "Studies that contradict a benefit"), ("better", "No study found")]
 )
 def test_what_does_not_help_is_told_by_what_speaks_against_it(effect: str, first: str) -> None:
     paper = _paper("Gabapentin in migraine. Gabapentin was compared with placebo in migraine.")

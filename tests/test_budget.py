@@ -176,7 +176,7 @@ async def test_the_account_adds_up_to_the_budget_by_agent_and_round(sources: Sou
     assert sum(turn.tokens for turn in report.usage) == report.tokens_used == run.tokens
     assert sum(turn.cost_usd for turn in report.usage) == pytest.approx(run.cost_usd) == pytest.approx(run.tokens)
     assert again.usage == report.usage
-    assert "| **total** | all |" in report.to_markdown()
+    assert "| **total** | all |" in report.to_appendix()
 
 
 async def test_choosing_speakers_costs_too(sources: SourceServer) -> None:
@@ -191,7 +191,7 @@ async def test_without_a_price_the_account_says_tokens_only(sources: SourceServe
     report = (await followed(sources, Dear(), settings(**{"research.max_iterations": 1})))[-1].data
 
     assert {turn.cost_usd for turn in report.usage} == {None}
-    assert "The model's price is unknown: tokens only." in report.to_markdown()
+    assert "The model's price is unknown: tokens only." in report.to_appendix()
 
 
 async def test_the_baseline_analyst_has_no_account(sources: SourceServer) -> None:
@@ -200,7 +200,7 @@ async def test_the_baseline_analyst_has_no_account(sources: SourceServer) -> Non
     ].data
 
     assert report.usage == []
-    assert "Tokens and cost" not in report.to_markdown()
+    assert "Tokens and cost" not in report.to_appendix()
 
 
 async def test_junk_is_asked_to_be_mended_a_bounded_number_of_times_and_paid_for(sources: SourceServer) -> None:

@@ -109,7 +109,7 @@ def test_the_report_goes_to_stdout_and_a_run_folder_and_progress_to_stderr_where
 
     assert result.exit_code == 0
     assert result.stdout.startswith("# Migraine prévention\n")
-    assert set(files_of_the_run()) == {"report.md", "report.json", "log.txt"}
+    assert set(files_of_the_run()) == {"report.md", "report-appendix.md", "report.json", "log.txt"}
     assert f"Run folder: {next(Path('runs').iterdir())}" in result.stderr
     (line,) = [line for line in result.stderr.splitlines() if "searching" in line]
     assert "round 1" in line
@@ -180,7 +180,7 @@ def test_sources_out_of_reach_end_at_once_with_the_way_out() -> None:
 @pytest.mark.parametrize(
     ("word", "line", "kept"),
     [
-        ("fail", "the run failed: the team failed", {"report.md", "report.json", "log.txt"}),
+        ("fail", "the run failed: the team failed", {"report.md", "report-appendix.md", "report.json", "log.txt"}),
         ("crash", "RuntimeError: something unforeseen", {"events.jsonl", "log.txt", "traceback.txt"}),
     ],
 )
@@ -197,9 +197,9 @@ def test_a_failed_run_is_one_line_exits_with_4_and_keeps_what_there_is(word: str
 @pytest.mark.parametrize(
     ("question", "asked_by", "presses", "files"),
     [
-        ("wait for it", signal.SIGINT, 1, {"report.md", "report.json", "log.txt"}),
-        ("wait for it", signal.SIGTERM, 1, {"report.md", "report.json", "log.txt"}),
-        ("wait for it", signal.SIGHUP, 1, {"report.md", "report.json", "log.txt"}),
+        ("wait for it", signal.SIGINT, 1, {"report.md", "report-appendix.md", "report.json", "log.txt"}),
+        ("wait for it", signal.SIGTERM, 1, {"report.md", "report-appendix.md", "report.json", "log.txt"}),
+        ("wait for it", signal.SIGHUP, 1, {"report.md", "report-appendix.md", "report.json", "log.txt"}),
         ("hang on", signal.SIGINT, 2, {"events.jsonl", "log.txt"}),
     ],
     ids=["Ctrl-C", "SIGTERM", "SIGHUP", "a second Ctrl-C"],
@@ -240,7 +240,7 @@ def test_a_terminal_that_is_closed_costs_no_report() -> None:
     os.close(ours)
 
     process.wait(60)
-    assert set(files_of_the_run()) == {"report.md", "report.json", "log.txt"}
+    assert set(files_of_the_run()) == {"report.md", "report-appendix.md", "report.json", "log.txt"}
 
 
 @pytest.mark.usefixtures("reachable")
@@ -276,7 +276,7 @@ def test_a_report_that_cannot_be_printed_stands_in_its_folder() -> None:
 
     assert stderr.splitlines()[-1].startswith("willowbark: the report cannot be printed (No space left on device)")
     assert "Traceback" not in stderr
-    assert set(files_of_the_run()) == {"report.md", "report.json", "log.txt"}
+    assert set(files_of_the_run()) == {"report.md", "report-appendix.md", "report.json", "log.txt"}
 
 
 @pytest.mark.usefixtures("reachable")

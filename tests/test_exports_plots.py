@@ -26,7 +26,8 @@ def plots_of(*sizes: EffectSize, drug: str = "bupropion") -> list[ForestPlot]:
 def plots_in(report: ResearchReport) -> dict[str, Plot]:
     """The pictures of a whole report by their names."""
     found: dict[str, Plot] = {}
-    blocks: list[Block] = [*report.to_tree().sections]
+    whole = report.to_tree()
+    blocks: list[Block] = [*whole.sections, *([whole.appendix] if whole.appendix else [])]
     while blocks:
         block = blocks.pop()
         if isinstance(block, Figure):
@@ -73,8 +74,8 @@ def test_a_value_that_cannot_be_drawn_is_not(value: float, interval: tuple[float
 def test_the_forest_plot_names_studies_and_estimates_in_words_too() -> None:
     plot = plots_in(sample())["forest-1-1"]
 
-    assert {"Tønnesen 2003", "OR 2.82 [1.89, 4.28]", "supports"} <= set(words(plot))
-    assert "Tonstad 2003: OR 3.27 [2.24, 4.84]" in plot.description
+    assert {"Tønnesen 2003", "OR 2.82 (CI 1.89 to 4.28)", "supports"} <= set(words(plot))
+    assert "Tonstad 2003: OR 3.27 (CI 2.24 to 4.84)" in plot.description
     assert "not pooled" in plot.caption
 
 

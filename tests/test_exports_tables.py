@@ -43,8 +43,11 @@ def test_every_appraised_record_is_a_row_and_what_is_not_reported_an_empty_cell(
 
     assert content.startswith(b"\xef\xbb\xbf"), "by which spreadsheets know UTF-8"
     assert [r["key"] for r in rows] == [r.key for r in ROWS]
-    assert [r["stance"] for r in rows] == ["supports", "supports", "contradicts", "undecided"]
-    assert (rows[0]["effects"], rows[0]["sample_size"]) == ("OR 2.82 [1.89, 4.28]; OR 2.19 [1.29, 3.86]", "707")
+    assert [r["stance"] for r in rows] == ["supports", "supports", "contradicts", "inconclusive"]
+    assert (rows[0]["effects"], rows[0]["sample_size"]) == (
+        "OR 2.82 (CI 1.89 to 4.28); OR 2.19 (CI 1.29 to 3.86)",
+        "707",
+    )
     assert (rows[0]["verdict"], rows[0]["passage"]) == ("supports", ONE_YEAR)
     asked = [rows[0][name] for name in ("population", "intervention", "comparator", "outcome", "result")]
     assert asked == ["smoking cessation", "bupropion", "placebo", "efficacy", "better"]
@@ -140,12 +143,12 @@ def test_word_has_headings_lists_tables_and_pictures_that_fit_the_page() -> None
     headings = [p.text for p in document.paragraphs if p.style and (p.style.name or "").startswith("Heading")]
 
     assert document.core_properties.title == sample().title
-    assert headings[:2] == ["Summary", "Candidates and certainty"]
+    assert headings[:2] == ["Answer", "Candidates"]
     assert {"Clinical findings", "Limitations stated by its studies", "Methods", "References"} <= set(headings)
-    assert {"1.\tStarts at high: 2 randomised trials.", "2.\tDown one: inconsistency."} <= set(texts)
+    assert "Certainty: Starts at high: 2 randomised trials. Down one: inconsistency." in texts
     assert any(text.startswith("1.\tbupropion AND smoking") for text in texts)
     assert any(text.endswith("Bupropion: 3 of 65") for text in texts)
-    assert "clonidine was set aside (1 for, 1 against, very low certainty): too old" in texts
+    assert "clonidine was set aside (1 supporting, 1 contradicting, very low certainty): too old" in texts
     for each in document.tables:
         assert "w:tblHeader" in each.rows[0]._tr.xml
         assert sum(cell.width for cell in each.rows[0].cells) <= TEXT_WIDTH + Mm(1)
@@ -157,8 +160,12 @@ def test_word_has_headings_lists_tables_and_pictures_that_fit_the_page() -> None
 def test_records_and_trials_are_lists_in_word() -> None:
     cards = [p.text.split("\n") for p in Document(io.BytesIO(render(sample(), "docx"))).paragraphs if "\n" in p.text]
 
-    assert len(cards) == len(ROWS) + len(sample().trials)
-    head, known, quote = cards[0]
-    assert head.startswith(f"{REFERENCES[0]['title']} [1] Tønnesen P et al., 2003 · PMID 12859700")
-    assert known.startswith("design: RCT blinded (follow-up 12 months) · participants: 707 · effect estimate: OR 2.82")
+    decisive = 3  # stand in the drug's block, and whole in the appendix
+    assert len(cards) == decisive + len(ROWS) + len(sample().trials)
+    head, known, _ = cards[1]
+    assert head == "Tønnesen 2003 [1]"
+    assert known.startswith("design: RCT blinded (follow-up 12 months) · participants: 707 · comparator: placebo · ")
+    assert "result: better; OR 2.82 (CI 1.89 to 4.28)" in known
+    head, known, quote = cards[decisive + 1]
+    assert head.startswith(f"{REFERENCES[0]['title']} [1] Tønnesen 2003 · PMID 12859700")
     assert quote.startswith(f"“{ONE_YEAR}” (Results, full text)")

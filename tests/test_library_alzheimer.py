@@ -49,8 +49,8 @@ def test_a_reader_can_redo_each_certainty_from_the_rows_of_the_evidence_table(re
 
 
 def test_what_the_label_of_the_leading_drug_warns_of_is_shown(report: ResearchReport) -> None:
-    assert "Hypersensitivity to donepezil" in report.to_markdown()
+    assert "Hypersensitivity to donepezil" in report.to_appendix()
 
 
 def test_registered_trials_are_listed(report: ResearchReport) -> None:
-    assert "NCT01224106" in report.to_markdown()
+    assert "NCT01224106" in report.to_appendix()

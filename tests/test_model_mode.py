@@ -160,7 +160,7 @@ async def test_each_role_is_asked_of_its_own_model_and_paid_for_at_its_own_price
     assert spent["reading"].cost_usd == spent["reading"].prompt_tokens
     assert spent["judge"].cost_usd == spent["judge"].completion_tokens
     assert spent["report"].cost_usd == 0
-    assert "Prompts: version 20" in report.to_markdown()
+    assert "Prompts: version 20" in report.to_appendix()
     assert chosen.llm.roles == RoleSettings()
 
 

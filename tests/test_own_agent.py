@@ -110,7 +110,7 @@ async def test_the_baseline_analyst_calls_specialists_by_what_they_declare() -> 
 
     assert rounds["archive"][:2] == [1, 2]
     assert rounds["pharmacy"] != []
-    whole = report.content.to_markdown()
+    whole = report.content.to_appendix()
     (candidate,) = [each for each in report.content.candidates if each.name == "propranolol"]
     assert "Blocks beta receptors" in json.dumps(candidate.model_dump(mode="json"))
     assert "first 1966-03-01 by the Swissmedic" in whole

@@ -40,7 +40,7 @@ async def report_on(*pool: Evidence, quote: str = SAID) -> ResearchReport:
 
 async def test_a_quote_of_the_full_text_is_shown_with_its_section_and_licence() -> None:
     report = await report_on(read(), quote=RESULT)
-    written = report.to_markdown()
+    written = report.to_markdown() + report.to_appendix()
 
     assert report.candidates[0].claims[0].section == "Results"
     assert "*(Results, full text)*" in written
@@ -67,7 +67,7 @@ async def test_a_row_of_a_table_can_be_quoted_with_its_table() -> None:
 
     [claim] = report.candidates[0].claims
     assert (claim.section, claim.quote) == ("Table 2", row)
-    assert "*(Table 2, full text)*" in report.to_markdown()
+    assert "*(Table 2, full text)*" in report.to_appendix()
 
 
 async def test_what_studies_say_limits_them_is_quoted_with_the_candidate() -> None:
@@ -75,7 +75,7 @@ async def test_what_studies_say_limits_them_is_quoted_with_the_candidate() -> No
 
     [limit] = report.candidates[0].study_limits
     assert (limit.key, limit.section, limit.quote) == ("pmid:1", "Discussion > Limitations", LIMIT)
-    assert LIMIT in report.to_markdown()
+    assert LIMIT in report.to_appendix()
 
 
 async def test_a_retracted_study_is_not_quoted_on_its_limits() -> None:

@@ -36,7 +36,7 @@ async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading:
     told = [candidate.paragraph for candidate in report.candidates]
     assert sum("(PMID " in text or "(NCT" in text for text in told) >= 9  # of 12: each names the record of its result
     assert bool(report.key_findings) == (name == "kidney")  # the other counts trials, or says more than its claims
-    assert all(f"The judge at the end: {reason}" in report.to_markdown() for reason in report.judged)
+    assert all(f"The judge at the end: {reason}" in report.to_appendix() for reason in report.judged)
     assert report.tokens_used > 10_000
 
 

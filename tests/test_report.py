@@ -134,7 +134,7 @@ async def test_what_helped_a_complication_alone_is_named_with_its_record_and_no_
 
     report = await by_rules(QUESTION, read_in("same", "timolol"), beside)
     assert report.drug_candidates == ["timolol"]
-    [said] = [line for line in report.to_markdown().splitlines() if line.startswith("Help with a complication")]
+    [said] = [line for line in report.to_appendix().splitlines() if line.startswith("Help with a complication")]
     [cited] = [each["number"] for each in report.references if each["key"] == "pmid:200"]
     assert said == f"Help with a complication of migraine, not with migraine itself: atenolol [{cited}]."
 
@@ -150,8 +150,8 @@ async def test_drugs_beyond_those_shown_are_named_as_what_they_are() -> None:
 
     assert len(report.drug_candidates) == len(drugs) - 1
     [left] = set(drugs) - set(report.drug_candidates)
-    assert f"Evidence on further drugs: {left} (1 for, 0 against)." in report.to_markdown()
-    assert "without an extractable result" not in report.to_markdown()
+    assert f"Evidence on further drugs: {left} (1 supporting, 0 contradicting)." in report.to_appendix()
+    assert "without an extractable result" not in report.to_appendix()
 
 
 async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_counted_as_shown() -> None:
@@ -273,7 +273,7 @@ async def test_a_models_own_words_stand_where_they_claim_nothing_or_what_a_claim
     ]
     assert report.model_summary == ["The trials contradict each other."]
     assert any("in the model's own words not shown" in line for line in report.limitations)
-    shown = report.to_markdown()
+    shown = report.to_markdown() + report.to_appendix()
     assert "The judge found: The trials of propranolol are old." in shown
     assert all(kept not in shown for kept in (*found[1:3], "Cyclandelate is superior"))
 
@@ -285,7 +285,7 @@ async def test_no_evidence_makes_an_honest_report() -> None:
         agent=ReportAgent("report", BaselineChatCompletionClient()),
     )
     assert (report.candidates, report.references, report.confidence_score) == ([], [], 0.0)
-    assert "No verifiable evidence" in report.conclusion
+    assert "no existing drug with verifiable evidence" in report.conclusion
     assert 100 <= len(report.executive_summary) <= 1000
 
 
@@ -342,9 +342,8 @@ async def test_counts_and_tables_hold_what_was_read() -> None:
     assert (row.key, row.drug, row.direction, row.sample_size) == ("pmid:11111111", "propranolol", "supports", 500)
     assert [entry.source for entry in report.search_log] == ["pubmed", "pubmed", "chembl"]
     assert report.search_log[0].filters == {"retmax": "10"}
-    assert "supported by 1 blinded randomised trial, 500 participants [1]" in report.clinical_findings.content
-    assert CLAIM.quote not in report.clinical_findings.content
-    (entry,) = (line for line in markdown.splitlines() if "ChEMBL, database entry" in line)
+    assert "better than placebo: p<0.001, 500 participants [1]" in markdown
+    (entry,) = (line for line in report.to_appendix().splitlines() if "ChEMBL, database entry" in line)
     assert "[Propranolol](https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL27). ChEMBL, database entry." in entry
     assert "Unknown" not in entry
 
@@ -369,7 +368,8 @@ async def test_people_get_the_report_as_text_before_the_message() -> None:
     reporter = ReportAgent("report", scripted(drafted(CLAIM)))
     events = [event async for event in reporter.on_messages_stream(list(THREAD), CancellationToken())]
     assert isinstance(events[0], TextMessage)
-    assert "| propranolol |" in events[0].content[:300]
+    assert "**Propranolol:** " in events[0].content[:800]
+    assert "| propranolol |" in events[0].content
     assert "## References" in events[0].content
 
 

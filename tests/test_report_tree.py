@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from html import unescape
 from urllib.parse import urlsplit
 
@@ -63,16 +64,15 @@ def terminal_text(report: ResearchReport, *, brief: bool = False) -> str:
 
 
 FORMS: dict[str, Callable[[ResearchReport], str]] = {
-    "markdown": ResearchReport.to_markdown,
+    "markdown": lambda report: f"{report.to_markdown()}\n{report.to_appendix()}",
     "page": lambda report: render(report, "html").decode(),
     "browser": lambda report: views.report_page("20260101-000000-x-0000", report, "complete", []),
     "word": word_text,
     "notebook": ResearchReport._repr_html_,
-    "terminal": terminal_text,
 }
 BRIEF: dict[str, Callable[[ResearchReport], str]] = {
     "terminal": lambda report: terminal_text(report, brief=True),
-    "studio": ResearchReport.to_message,
+    "studio": ResearchReport.to_markdown,
     "mcp": lambda report: summarise("20260101-000000-x-0000", report),
 }
 
@@ -91,9 +91,10 @@ def doses(report: ReportContent) -> Section:
     )
 
 
+@pytest.mark.parametrize("place", ["SECTIONS", "APPENDIX"])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_section_added_once_shows_in_every_form(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, "SECTIONS", (*tree.SECTIONS, doses))
+def test_a_section_added_once_shows_in_every_form(form: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, place, (*getattr(tree, place), doses))
 
     shown = FORMS[form](sample())
 
@@ -133,9 +134,24 @@ def test_every_word_of_a_report_is_in_every_form(form: str) -> None:
     report = sample()
     shown = FORMS[form](report)
 
-    assert written(report.to_tree()) - bare(shown) == set()
+    whole = report.to_tree()
+    assert whole.appendix is not None
+    assert written(replace(whole, sections=(*whole.sections, whole.appendix))) - bare(shown) == set()
     for words in ("It helped", "Smokers were volunteers.", "Mechanisms of bupropion", "clonidine"):
         assert words in shown, words
+
+
+@pytest.mark.parametrize("form", [ResearchReport.to_markdown, terminal_text], ids=["markdown", "terminal"])
+def test_what_is_read_from_top_to_bottom_names_the_appendix_and_leaves_it_out(
+    form: Callable[[ResearchReport], str],
+) -> None:
+    report = sample()
+    shown = form(report)
+
+    assert written(report.to_tree()) - bare(shown) == set()
+    assert "report-appendix.md" in shown
+    assert "Smokers were volunteers." not in shown
+    assert "Every query as sent" not in shown
 
 
 @pytest.mark.parametrize("form", BRIEF)
@@ -179,7 +195,7 @@ def test_a_wide_table_is_a_list_in_markdown_with_what_stands_below_each_line() -
 def test_what_is_folded_on_the_page_is_open_on_paper_and_keeps_its_anchor() -> None:
     page = render(sample(), "html").decode()
 
-    assert '<details class="fold" id="evidence-1"><summary><h4 id="h-evidence-1">Evidence for and against' in page
+    assert '<details class="fold" id="methods"><summary><h3 id="h-methods">Methods' in page
     assert "<details open" not in page
     on_paper = page[page.index("@media print") :]
     assert "details::details-content { content-visibility: visible; block-size: auto; }" in on_paper
@@ -217,7 +233,7 @@ def cite(keys: Iterable[str]) -> Cite:
 
 @given(st.text(min_size=1))
 def test_a_value_in_a_text_is_never_a_mark_of_its_template(value: str) -> None:
-    [line] = write_lines("summary", "held_back", number=1, who=value)
+    [line] = write_lines("summary", "set_aside", number=1, who=value)
     assert line == f"1 candidate was set aside by {value} before the report was written"
 
     known = [(value, value, value, ["pmid:1"])]

@@ -1,4 +1,4 @@
-"""The summary: the answer first in GRADE's words, then why, what is against and what is not known."""
+"""The first screen: the answer in GRADE's words, the leading drugs, what failed, cautions, what is missing."""
 
 import pytest
 from builders import QUESTION, ScriptedReader, asked, findings, material, record, reply
@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.agents.findings import Dossier
-from willowbark.agents.report.content import DrugCandidate
+from willowbark.agents.report.content import BestEstimate, DrugCandidate
 from willowbark.agents.report.material import Material
-from willowbark.agents.report.summary import ADVICE, conclusion, confidence, executive_summary, title
+from willowbark.agents.report.summary import ADVICE, confidence, first_screen, in_short, title
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.search import SourceReply, Status
@@ -32,12 +32,15 @@ def candidate(
         evidence_quality=quality or qualities[certainty],  # type: ignore[arg-type]
         supporting_citations=[f"pmid:{n}" for n in range(support)],
         contradicting_citations=[f"pmid:9{n}" for n in range(against)],
+        best_estimate=BestEstimate(key="pmid:0", result="better", comparator="placebo", participants=500)
+        if support
+        else None,
     )
 
 
 def summary(*candidates: DrugCandidate, of: Material | None = None) -> str:
     found = of or asked_of(QUESTION, TRIAL)
-    return " ".join(part.line for part in executive_summary(found, candidates))
+    return " ".join(part.line for part in first_screen(found, candidates))
 
 
 BLINDED = record(
@@ -70,44 +73,58 @@ def test_drugs_of_one_certainty_share_a_sentence_and_the_topic_is_named_once() -
     )
 
 
-def test_why_names_designs_and_the_largest_number_of_participants() -> None:
-    assert "Why: propranolol is supported by 1 blinded randomised trial with 500 participants." in summary(
-        candidate("propranolol")
+def test_each_leading_drug_has_its_best_estimate_with_comparator_participants_and_certainty() -> None:
+    parts = first_screen(asked_of(QUESTION, TRIAL), [candidate("propranolol"), candidate("timolol", "low")])
+
+    assert [(part.label, part.text) for part in parts[1:3]] == [
+        ("Propranolol", "high certainty; better than placebo, 500 participants."),
+        ("Timolol", "low certainty; better than placebo, 500 participants."),
+    ]
+    assert parts[1].citations == ["pmid:0"]
+
+
+def test_repurposing_candidates_lead_and_drugs_already_approved_follow() -> None:
+    known = candidate("propranolol").model_copy(update={"group": "established"})
+    new = candidate("lisinopril", "low").model_copy(update={"group": "repurposing"})
+
+    parts = first_screen(asked_of(QUESTION, TRIAL), [known, new])
+
+    assert parts[0].text == (
+        "Lisinopril may help to prevent migraine (low certainty). Of drugs already approved or standard for migraine, "
+        "propranolol helps (high certainty)."
+    )
+    assert [part.label for part in parts[1:3]] == ["Lisinopril", "Propranolol"]
+
+
+def test_where_all_is_approved_the_answer_says_that_no_repurposing_candidate_is_supported() -> None:
+    known = candidate("propranolol").model_copy(update={"group": "established"})
+
+    assert summary(known).startswith(
+        "Of drugs already approved or standard for migraine, propranolol helps (high certainty). No repurposing "
     )
 
 
-def test_the_largest_number_is_that_of_a_randomised_trial_where_there_is_one() -> None:
-    cohort = record(
-        "22222222",
-        "Propranolol in migraine: a cohort study",
-        "In a prospective cohort of 3,000 patients with migraine those on propranolol had fewer attacks than "
-        "those without.",
-        publication_types=["Observational Study"],
-    )
-    found = asked_of(QUESTION, reply(BLINDED, cohort), reader=ScriptedReader(effect="better"))
+def test_a_caution_is_marked_wherever_its_drug_is_said_to_help() -> None:
+    withdrawn = candidate("rofecoxib").model_copy(update={"cautions": ["Withdrawn: worldwide, 2004"]})
 
-    assert "the largest randomised trial with 500 participants" in summary(candidate("propranolol"), of=found)
+    told = summary(withdrawn, of=asked_of(QUESTION, TRIAL))
 
-
-def test_a_drug_that_was_taken_off_a_market_is_marked_wherever_it_is_said_to_help() -> None:
-    found = asked_of(QUESTION, TRIAL)
-
-    assert summary(candidate("rofecoxib"), of=found).startswith("Rofecoxib (withdrawn) helps to prevent migraine")
-    told = conclusion(found, [candidate("rofecoxib"), candidate("valdecoxib")])
-    assert "rofecoxib (withdrawn) is best supported" in told
-    assert "Next: valdecoxib (withdrawn)." in told
+    assert told.startswith("Rofecoxib (withdrawn) helps to prevent migraine")
+    assert "Rofecoxib (withdrawn): high certainty" in told
+    assert "Cautions: withdrawn: rofecoxib." in told
 
 
 def test_what_is_against_is_counted_and_its_absence_said() -> None:
-    assert "Against: studies contradict a benefit of propranolol (2)." in summary(candidate("propranolol", against=2))
-    assert "Against: no study contradicts a benefit of these drugs." in summary(candidate("propranolol"))
+    told = summary(candidate("propranolol", against=2))
+    assert "No benefit or harm: propranolol (2 contradicting, 1 supporting)." in told
+    assert "No benefit or harm: no study found contradicts these drugs." in summary(candidate("propranolol"))
 
 
 def test_a_refuted_drug_is_never_said_to_help() -> None:
     told = summary(candidate("cyclandelate", "very low", 1, 5, "refuted"))
 
-    assert told.startswith("No existing drug has evidence in its favour to prevent migraine.")
-    assert "The evidence contradicts a benefit of cyclandelate (5 against, 1 for)." in told
+    assert told.startswith("No existing drug has supporting evidence to prevent migraine.")
+    assert "No benefit or harm: cyclandelate (refuted, 5 contradicting, 1 supporting)." in told
     assert "helps" not in told
     assert "may help" not in told
 
@@ -135,7 +152,7 @@ def test_a_source_that_did_not_answer_is_named() -> None:
     down = reply(source="europepmc", status=Status.UNAVAILABLE)
     found = asked_of(QUESTION, TRIAL, down)
 
-    assert "Not known: Europe PMC did not answer;" in summary(candidate("propranolol"), of=found)
+    assert "Missing: Europe PMC did not answer;" in summary(candidate("propranolol"), of=found)
 
 
 def test_without_evidence_it_says_that_there_is_no_answer() -> None:
@@ -143,6 +160,15 @@ def test_without_evidence_it_says_that_there_is_no_answer() -> None:
 
     assert told.startswith("No answer: no existing drug with verifiable evidence to prevent migraine was found")
     assert "Read: no publication or trial was found" in told
+
+
+def test_twelve_drugs_and_their_estimates_take_two_hundred_words_at_most() -> None:
+    drugs = [candidate(f"drug number {n}", against=2) for n in range(12)]
+
+    parts = first_screen(asked_of(QUESTION, TRIAL), drugs)
+
+    assert sum(len(part.line.split()) for part in parts) <= 200
+    assert len([part for part in parts if part.label.startswith("Drug")]) >= 3
 
 
 names = st.text(st.characters(categories=["L", "N", "P", "Zs"]), min_size=1, max_size=200)
@@ -153,17 +179,19 @@ candidates = st.lists(
 
 @given(candidates)
 def test_it_keeps_its_bounds_and_ends_in_the_advice(some: list[DrugCandidate]) -> None:
-    told = summary(*some)
+    parts = first_screen(asked_of(QUESTION, TRIAL), some)
+    told = in_short(parts)
 
     assert 100 <= len(told) <= 1000
     assert told.endswith(ADVICE)
+    assert told.startswith(parts[0].text[:100])
 
 
 def test_its_parts_stand_in_their_order() -> None:
     found = asked_of(QUESTION, TRIAL)
-    told = executive_summary(found, [candidate("propranolol")])
+    told = first_screen(found, [candidate("propranolol")])
 
-    assert [part.label for part in told] == ["", "Why", "Against", "Not known", "Read"]
+    assert [part.label for part in told] == ["", "Propranolol", "No benefit or harm", "Missing", "Read", ""]
 
 
 def test_a_title_without_a_known_condition_is_the_question() -> None:
@@ -179,7 +207,6 @@ def test_a_class_asked_about_is_answered_first_and_the_others_are_named_beside_i
 
     assert told.startswith("Propranolol helps to prevent migraine (high certainty). Also found, not known to be beta-")
     assert title(found) == "Beta-blockers to prevent migraine: what the evidence says"
-    assert conclusion(found, [inside, outside]).startswith("Of the beta-blockers considered to prevent migraine, pro")
 
 
 def test_a_class_without_evidence_is_said_to_have_none() -> None:
@@ -189,7 +216,6 @@ def test_a_class_without_evidence_is_said_to_have_none() -> None:
     assert summary(outside, of=found).startswith(
         "We found no verifiable evidence on gepants, the class you asked about. "
     )
-    assert conclusion(found, [outside]).startswith("No verifiable evidence on gepants to prevent")
     assert confidence(found) == 0.0
 
 
@@ -197,10 +223,6 @@ def test_the_conditions_capitals_are_the_questions() -> None:
     assert title(asked_of("What drugs could be repurposed for long COVID?")) == (
         "Existing drugs for long COVID: what the evidence says"
     )
-
-
-def test_a_weak_best_drug_is_not_sold_as_a_good_one() -> None:
-    assert conclusion(asked_of(), [candidate("riboflavin", "low")]).endswith("No drug found here is well supported.")
 
 
 def test_a_question_on_men_or_children_is_told_how_many_records_in_support_speak_of_them() -> None:

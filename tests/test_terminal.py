@@ -84,8 +84,8 @@ def test_identifiers_are_links_to_the_sources_pages() -> None:
     assert "\x1b" not in plain.getvalue()
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_no_word_of_a_candidates_line_is_broken_or_lost(width: int) -> None:
+@pytest.mark.parametrize(("width", "columns"), [(80, 5), (120, 7)])
+def test_no_word_of_a_candidates_line_is_broken_or_lost(width: int, columns: int) -> None:
     report = sample()
     names = ("cyproheptadine", "onabotulinumtoxina")
     candidates = [each.model_copy(update={"name": name}) for each, name in zip(report.candidates, names, strict=False)]
@@ -93,12 +93,12 @@ def test_no_word_of_a_candidates_line_is_broken_or_lost(width: int) -> None:
     console = Console(file=io.StringIO(), width=width)
     print_report(told.to_brief(), console)
     assert isinstance(console.file, io.StringIO)
-    words = console.file.getvalue().split()
+    words = console.file.getvalue().replace("[Boxed", "Boxed").replace("warning]", "warning").split()
 
     (table,) = (block for section in told.to_brief().sections for block in section.blocks if isinstance(block, Table))
     for row in table.rows:
-        for cell in row.cells:
-            assert set("".join(node.text for node in spans(cell)).split()) <= set(words)
+        for cell in row.cells[:columns]:
+            assert set(" ".join(node.text for node in spans(cell)).split()) <= set(words)
 
 
 def test_lines_for_people_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def test_a_run_ends_with_answer_table_files_and_what_comes_next(tmp_path: Path) 
     assert "0 s · starting".encode() in sent
     assert not [line for line in lines if "waiting for" in line or " kept  " in line], "the block is gone"
     assert any(line.strip().endswith("what the evidence says") for line in lines)
-    assert "Candidates and certainty" in lines
+    assert "Candidates" in lines
     assert any(line.split()[:2] == ["drug", "certainty"] for line in lines)
     assert any(line.startswith("Run folder: runs/") for line in lines)
     assert any(line.startswith("Next: willowbark show last") for line in lines)

@@ -22,6 +22,9 @@ class PlainReport:
     def to_markdown(self) -> str:
         return "# Überblick"
 
+    def to_appendix(self) -> str:
+        return "# Anhang"
+
     def to_json(self) -> str:
         return '{"title": "x"}'
 
@@ -50,14 +53,14 @@ def test_two_runs_of_one_second_do_not_share_a_folder(tmp_path: Path) -> None:
     assert len(folders) == 5
 
 
-def test_a_report_is_written_in_both_forms_and_nothing_else(tmp_path: Path) -> None:
+def test_a_report_is_written_in_both_forms_with_its_appendix_and_nothing_else(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, QUESTION)
 
     written = folder.write_report(PlainReport())
 
-    assert [path.name for path in written] == ["report.md", "report.json"]
+    assert [path.name for path in written] == ["report.md", "report-appendix.md", "report.json"]
     assert written[0].read_text(encoding="utf-8") == "# Überblick\n"
-    assert sorted(os.listdir(folder.path)) == ["report.json", "report.md"]
+    assert sorted(os.listdir(folder.path)) == ["report-appendix.md", "report.json", "report.md"]
 
 
 def test_only_the_formats_asked_for_are_written(tmp_path: Path) -> None:

@@ -24,8 +24,9 @@ def label(text: str, length: int) -> str:
 
 
 def estimate(size: EffectSize) -> str:
-    """An effect estimate with its interval: `OR 2.82 [1.89, 4.28]`."""
-    interval = f" [{size.ci_low:g}, {size.ci_high:g}]" if size.ci_low is not None and size.ci_high is not None else ""
+    """An effect estimate with its confidence interval: `OR 2.82 (CI 1.89 to 4.28)`."""
+    is_given = size.ci_low is not None and size.ci_high is not None
+    interval = f" (CI {size.ci_low:g} to {size.ci_high:g})" if is_given else ""
     return f"{size.measure} {size.value:g}{interval}"
 
 

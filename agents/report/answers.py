@@ -273,7 +273,7 @@ def _on_no_help(material: Material, references: References) -> Answer:
     drugs, named = _drugs_asked(material), _asked_names(material)
     against = sorted((c for c in drugs if c.appraisal.contradicting), key=lambda c: -len(c.appraisal.contradicting))
     tallies = [
-        f"{short(c.drug)} ({len(c.appraisal.contradicting)} against, {len(c.appraisal.supporting)} for)"
+        f"{short(c.drug)} ({len(c.appraisal.contradicting)} contradicting, {len(c.appraisal.supporting)} supporting)"
         for c in against
     ]
     said = write_lines(

@@ -4,12 +4,12 @@ What a report cannot say stands here too: sources that were silent, records that
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.appraisal.approvals import APPROVED_PHASE
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import listed
@@ -17,7 +17,8 @@ from willowbark.tools.works.sections import licence_of, stated_limits
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
 from .answers import answer_of
-from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate, StudyLimit
+from .candidates import rows_of_blocks
+from .content import NONE_PROPOSED, NOT_REPORTED, REPURPOSING, DrugCandidate, EvidenceRow, StudyLimit
 from .findings import (
     argument_section,
     clinical_section,
@@ -30,8 +31,8 @@ from .material import Material, References
 from .model import ResearchReport
 from .own_words import MAX_GAPS, OwnWords
 from .safety import safety_section
-from .summary import conclusion, confidence, executive_summary, title
-from .tables import evidence_table, flow, search_log, trial_table
+from .summary import confidence, first_screen, in_short, title
+from .tables import best_estimate, evidence_table, flow, search_log, trial_table
 from .texts import write_lines
 
 MAX_LIMITS = 4  # quotes for one candidate: two studies with two each
@@ -43,26 +44,31 @@ def assemble(material: Material, mechanisms: MechanismFindings, own: OwnWords) -
     evidence = evidence_table(material.shown, material.records)
     trials = trial_table(material.candidates, material.records)
     records, searches = flow(material), search_log(material.dossier)
+    candidates = [_drug_candidate(candidate, material, mechanisms, own, evidence) for candidate in material.shown]
     references = References(material.records)
-    # The order of these is the order of the references.
+    # The order of these is the order of the references: what the appendix alone cites stands last.
     answered = answer_of(material, mechanisms, references)
+    parts = first_screen(material, candidates, answered)
+    references.cite(key for part in parts for key in part.citations)
+    references.cite(each.best_estimate.key for each in candidates if each.best_estimate)
+    blocks = rows_of_blocks(candidates, evidence)
+    references.cite(row.key for candidate in candidates for row in blocks[candidate.name])
+    references.cite(key for c in candidates for key in (*c.contradicting_citations, *c.supporting_citations))
     clinical = clinical_section(material, trials, references)
-    mechanistic = mechanistic_section(material, references)
-    disease = disease_section(mechanisms, references) if material.asked.conditions else None
-    methodology = methodology_section(material)
-    candidates = [_drug_candidate(candidate, material, mechanisms, references, own) for candidate in material.shown]
+    for candidate in candidates:
+        chain = mechanisms.chains[candidate.name]
+        candidate.argument = argument_section(chain, mechanisms.graph, references)
     safety = safety_section(material, references)
+    disease = disease_section(mechanisms, references) if material.asked.conditions else None
+    mechanistic = mechanistic_section(material, references)
     verdicts = {candidate.name: candidate.evidence_quality for candidate in candidates}
-    heading, certainty = title(material), confidence(material, answered)
-    parts = executive_summary(material, candidates, answered)
-    concluded = conclusion(material, candidates, answered)
     return ResearchReport(
-        title=heading,
-        executive_summary=" ".join(part.line for part in parts),
+        title=title(material),
+        executive_summary=in_short(parts),
         summary_parts=parts,
         research_question=material.dossier.question,
         answer=answered.section if answered else None,
-        methodology=methodology,
+        methodology=methodology_section(material),
         hypotheses_tested=[{**h.model_dump(), "verdict": verdicts[h.drug]} for h in mechanisms.hypotheses.hypotheses],
         disease_mechanism=disease,
         mechanistic_findings=mechanistic,
@@ -75,7 +81,7 @@ def assemble(material: Material, mechanisms: MechanismFindings, own: OwnWords) -
         judged=own.judged,
         key_findings=own.findings,
         model_summary=own.summary,
-        conclusion=concluded,
+        conclusion=parts[0].text,
         references=references.entries(),
         sources_searched=material.dossier.answered,
         total_papers_reviewed=len(material.pool) - material.counts["other"],
@@ -86,7 +92,7 @@ def assemble(material: Material, mechanisms: MechanismFindings, own: OwnWords) -
         model_failed=material.model_failed,
         approval=material.approval,
         stop_reason=material.reason,
-        confidence_score=certainty,
+        confidence_score=confidence(material, answered),
         claims_kept=sum(claim.drug.casefold() in verdicts for claim in material.verdicts.kept),
         claims_repaired=material.repaired,
         claims_dropped=len(material.verdicts.dropped),
@@ -100,12 +106,17 @@ def assemble(material: Material, mechanisms: MechanismFindings, own: OwnWords) -
 
 
 def _drug_candidate(
-    candidate: Candidate, material: Material, mechanisms: MechanismFindings, references: References, own: OwnWords
+    candidate: Candidate,
+    material: Material,
+    mechanisms: MechanismFindings,
+    own: OwnWords,
+    evidence: Sequence[EvidenceRow],
 ) -> DrugCandidate:
     """A candidate as the report shows it, with what a model says of it in its own words."""
-    found, mechanism, chain = candidate.appraisal, mechanism_of(candidate), mechanisms.chains[candidate.drug]
+    found, mechanism = candidate.appraisal, mechanism_of(candidate)
     marketed = [i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE]
     claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
+    telling = found.contradicting if found.quality == "refuted" else found.supporting or found.contradicting
     limits = [
         StudyLimit(key=study.key, section=passage.section, quote=passage.quote)
         for study in candidate.records
@@ -119,14 +130,17 @@ def _drug_candidate(
         mechanism=mechanism or NOT_REPORTED,
         proposed_mechanism=own.proposed.get(candidate.drug) or (NONE_PROPOSED if mechanism else NOT_REPORTED),
         paragraph=own.paragraphs.get(candidate.drug, ""),
-        chain=chain,
-        argument=argument_section(chain, mechanisms.graph, references),
+        chain=mechanisms.chains[candidate.drug],
         in_asked_class=candidate.in_asked_class,
         evidence_quality=found.quality,
         certainty=found.certainty.level.said,
         certainty_reasons=list(found.certainty.steps),
         held_down_by=list(found.certainty.lowered),
         clinical_status=_status(candidate, material),
+        group=candidate.group,
+        cautions=list(candidate.cautions),
+        combination=list(candidate.combination),
+        best_estimate=best_estimate([r for r in evidence if r.drug == candidate.drug and r.key in telling]),
         supporting_citations=list(found.supporting),
         contradicting_citations=list(found.contradicting),
         undecided_citations=[*found.inconclusive, *found.not_assessed],
@@ -141,8 +155,6 @@ def _is_approved_for_it(candidate: Candidate) -> bool:
 
 def _status(candidate: Candidate, material: Material) -> str:
     """Where the drug stands for the condition, in ChEMBL's and Open Targets' phases and the registered trials."""
-    if reason := withdrawal_of(candidate.drug):
-        return f"Withdrawn from the market ({reason})"
     if _is_approved_for_it(candidate):
         # The databases name a disease, not whether a drug treats or prevents it: triptans are marketed for migraine.
         either = " (treatment or prevention)" if material.asked.intent == "prevention" else ""
@@ -158,7 +170,7 @@ def _status(candidate: Candidate, material: Material) -> str:
         return f"Phase {highest:g} for this condition{elsewhere}"
     if never_approved:
         return f"Not approved (phase {candidate.max_phase:g} at most)"
-    return "Repurposing candidate" if is_approved else NOT_REPORTED
+    return REPURPOSING if is_approved else NOT_REPORTED
 
 
 def limitations(material: Material, own: OwnWords) -> list[str]:

@@ -1,18 +1,17 @@
-"""The part of the tree on one candidate: its standing, why it is certain or not, and each study for and against."""
+"""The part of the tree on the drugs: the two tables, one block a drug with what failed first, and what is left."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from willowbark.tools.evidence import surname
-from willowbark.tools.wording import counted
+from willowbark.tools.wording import counted, listed, short
 from willowbark.tools.works.sections import is_full_text
 
 from ..pictures.figures import Plot, StudyEffect, estimate, forest_plots, label
-from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate, EvidenceRow, ReportContent, Stance
+from .content import NONE_PROPOSED, NOT_REPORTED, REPURPOSING, DrugCandidate, EvidenceRow, ReportContent, Stance
 from .forms.blocks import (
     Block,
     Cite,
-    Details,
     Figure,
     Flow,
     Group,
@@ -29,43 +28,121 @@ from .forms.blocks import (
 )
 from .forms.links import record_name, url_of
 
-_STANCES: Mapping[Stance, tuple[str, str]] = {
-    "supports": ("supporting", "for"),
-    "contradicts": ("contradicting", "against"),
-    "undecided": ("inconclusive", "inconclusive"),
-    "excluded": ("excluded", "excluded"),
-}
-"""How tables and counts call a stance."""
+MOST_ROWS = 30  # studies of all drugs together that the blocks show; the others stand in the appendix
+_LONGEST_QUOTE = 240  # characters in a block; the appendix has passages whole
+_LONGEST_TITLE = 70  # characters by which a study without authors is called
 _MAX_INDICATIONS = 8  # of a drug; further ones are counted
 _MAX_EFFECTS = 4  # of a study
+_STANCES: dict[Stance, str] = {
+    "contradicts": "contradicting",
+    "supports": "supporting",
+    "inconclusive": "inconclusive",
+    "excluded": "excluded",
+}
+_PRIMARY = {"met": "primary outcome met", "not_met": "primary outcome not met"}
 
 
-def candidate_card(report: ReportContent, candidate: DrugCandidate, place: int) -> Section:
-    """Everything on one candidate; `place` is 1 for the best supported."""
-    name, level = candidate.name, candidate.certainty
-    rows = [row for row in report.evidence_table if row.drug == name]
-    blocks: list[Block] = []
-    if candidate.in_asked_class is False:
-        blocks.append(paragraph("Also found: not known to belong to the class of drugs asked about."))
-    blocks.append(Pairs(tuple(_standing(candidate))))
-    if candidate.paragraph:
-        blocks.append(paragraph(f"In the model's own words: {candidate.paragraph}"))
+def candidate_tables(report: ReportContent) -> Iterator[Block]:
+    """The repurposing candidates, then the drugs already approved or standard for the condition; refuted ones last."""
+    new = [c for c in report.candidates if c.group != "established"]
+    known = [c for c in report.candidates if c.group == "established"]
+    unchecked = [c.name for c in new if c.group == "not_checked"]
+    counts = ("supporting", "contradicting", "inconclusive")
+    columns = ("drug", "certainty", *counts, "best estimate", "status and cautions")
+    for caption, group in (
+        ("Repurposing candidates" if len(unchecked) < len(new) else "Candidates", new),
+        ("Approved or standard of care for this condition", known),
+    ):
+        if group:
+            rows = tuple(_overview_row(report, candidate) for candidate in group)
+            yield Table(caption, columns, (Group(rows),), "overview", counts)
+    if unchecked:
+        of = "" if len(unchecked) == len(report.candidates) else f" for {counted(len(unchecked), 'drug')}"
+        yield paragraph(f"Approval not checked{of}: the sources searched hold no approval data on them.", look="small")
+
+
+def in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
+    """The candidates in the order of the tables, each with its place in the report, from 1."""
+    return sorted(enumerate(report.candidates, 1), key=lambda each: each[1].group == "established")
+
+
+def _overview_row(report: ReportContent, candidate: DrugCandidate) -> Row:
+    best, numbers = candidate.best_estimate, {str(each["key"]): int(each["number"]) for each in report.references}
+    status = "" if candidate.clinical_status in (NOT_REPORTED, REPURPOSING) else candidate.clinical_status
+    elsewhere = f"approved for {listed(candidate.current_indications, most=2)}" if candidate.current_indications else ""
+    outside = "not in the class asked about" if candidate.in_asked_class is False else ""
+    partners = f"studied in combination with {listed(candidate.combination)}" if candidate.combination else ""
+    said = "; ".join(filter(None, (status or elsewhere, outside, partners)))
+    marks = dict.fromkeys(caution.partition(":")[0] for caution in candidate.cautions)
+    flags = [node for mark in marks for node in flow(" ", Text(mark, "flag"))]
+    return Row(
+        (
+            flow(Link(candidate.name, f"#candidate-{report.candidates.index(candidate) + 1}")),
+            flow(Text("refuted" if candidate.evidence_quality == "refuted" else candidate.certainty, "level")),
+            flow(str(len(candidate.supporting_citations))),
+            flow(str(len(candidate.contradicting_citations))),
+            flow(str(len(candidate.undecided_citations))),
+            flow(best.line, Cite((numbers[best.key],)) if best.key in numbers else "") if best else flow("none"),
+            flow(said or ("" if flags else NOT_REPORTED), *flags),
+        )
+    )
+
+
+def shown_rows(candidate: DrugCandidate, rows: Sequence[EvidenceRow], most: int) -> list[EvidenceRow]:
+    """The studies that a drug's block shows: those that found nothing or harm, then those in support, one at least.
+
+    Args:
+        candidate: the drug.
+        rows: all its studies, the strongest first.
+        most: how many there is room for.
+    """
+    by_stance = {stance: [r for r in rows if candidate.stance_of(r) == stance] for stance in _STANCES}
+    best = candidate.best_estimate.key if candidate.best_estimate else ""
+    supporting = sorted(by_stance["supports"], key=lambda row: row.key != best)
+    failing = by_stance["contradicts"][: most - bool(supporting)]
+    return [*failing, *supporting[: most - len(failing)]]
+
+
+def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[EvidenceRow]) -> dict[str, list[EvidenceRow]]:
+    """The studies that each drug's block shows, by its name, as many as there is room for in all."""
+    most = max(2, MOST_ROWS // max(1, len(candidates)))
+    return {c.name: shown_rows(c, [row for row in table if row.drug == c.name], most) for c in candidates}
+
+
+def candidate_block(
+    report: ReportContent, candidate: DrugCandidate, place: int, shown: Sequence[EvidenceRow]
+) -> Section:
+    """What decides on one drug, failures first, and the steps of its certainty; `place` is 1 for the first."""
+    rows = [row for row in report.evidence_table if row.drug == candidate.name]
+    blocks: list[Block] = [paragraph(f"In the model's own words: {candidate.paragraph}")] if candidate.paragraph else []
+    blocks += [paragraph(Text(caution, "flag")) for caution in candidate.cautions]
+    blocks += _studies(report, candidate, shown, f"Studies of {candidate.name}", is_whole=False)
+    counts = Counter(_STANCES[candidate.stance_of(row)] for row in rows if row not in shown)
+    if left := [f"{number} {name}" for name in _STANCES.values() if (number := counts[name])]:
+        blocks.append(paragraph(f"In the appendix alone: {listed(left)}.", look="small"))
+    blocks += _forest_plots(report, candidate.name, place, rows)
     if candidate.certainty_reasons:
-        steps = points(candidate.certainty_reasons, "steps")
-        blocks.append(Section(f"Why {level} certainty", f"certainty-{place}", (steps,), "", "folded"))
-    evidence = (*_evidence(report, candidate, rows), *_forest_plots(report, name, place, rows))
-    stances = Counter(candidate.stance_of(row) for row in rows)
-    counts = ", ".join(f"{stances[stance]} {side}" for stance, (_, side) in _STANCES.items() if stances[stance])
-    blocks.append(Section("Evidence for and against", f"evidence-{place}", evidence, counts, "folded"))
+        blocks.append(paragraph(Text("Certainty: ", "strong"), " ".join(candidate.certainty_reasons)))
+    note = "refuted" if candidate.evidence_quality == "refuted" else f"{candidate.certainty} certainty"
+    return Section(candidate.name, f"candidate-{place}", tuple(blocks), note, "card")
+
+
+def candidate_details(report: ReportContent, candidate: DrugCandidate, place: int) -> Section:
+    """What the appendix has on one drug: its standing, all its studies with their passages, its mechanism."""
+    rows = [row for row in report.evidence_table if row.drug == candidate.name]
+    blocks: list[Block] = [Pairs(tuple(_standing(candidate)))]
+    blocks += _studies(report, candidate, rows, f"All studies of {candidate.name}", is_whole=True)
+    papers = [row for row in rows if not row.key.startswith("nct:")]  # trials can't be retracted
+    if unchecked := sum(row.retracted is None for row in papers):
+        of = f"{unchecked} of {len(papers)} publications"
+        blocks.append(paragraph(f"Retraction could not be checked for {of}.", look="small"))
     if candidate.study_limits:
         limits = (Quote(x.quote, f"{record_name(x.key)}, {_place(x.section)}") for x in candidate.study_limits)
-        blocks.append(Section("Limitations stated by its studies", f"limits-{place}", tuple(limits), "", "folded"))
+        blocks.append(Section("Limitations stated by its studies", f"limits-{place}", tuple(limits)))
     if candidate.argument:
         argument = tuple(candidate.argument.blocks)
-        blocks.append(Section(candidate.argument.title, f"mechanism-{place}", argument, "", "folded"))
-    standing = f"{candidate.evidence_quality} evidence, {level} certainty"
-    note = "refuted" if candidate.evidence_quality == "refuted" else standing
-    return Section(name, f"candidate-{place}", tuple(blocks), note, "card")
+        blocks.append(Section(candidate.argument.title, f"mechanism-{place}", argument))
+    return Section(f"More on {candidate.name}", f"more-{place}", tuple(blocks), "", "folded")
 
 
 def _standing(candidate: DrugCandidate) -> Iterator[tuple[str, Flow]]:
@@ -83,86 +160,88 @@ def _standing(candidate: DrugCandidate) -> Iterator[tuple[str, Flow]]:
         yield "Proposed mechanism", flow(candidate.proposed_mechanism)
 
 
-def _evidence(report: ReportContent, candidate: DrugCandidate, rows: Sequence[EvidenceRow]) -> Iterator[Block]:
-    """The studies that decide, then those that don't, then how many could not be checked."""
-    name, support = candidate.name, len(candidate.supporting_citations)
-    if support and (against := len(candidate.contradicting_citations)):
-        yield paragraph(f"Conflicting results ({support} for, {against} against); see inconsistency under Certainty.")
-    decisive = list(_studies(report, candidate, rows, f"Studies for and against {name}", ("supports", "contradicts")))
-    yield from decisive or (paragraph(f"No study supports or contradicts a benefit of {name}."),)
-    others = f"Inconclusive or excluded studies of {name}"
-    yield from _studies(report, candidate, rows, others, ("undecided", "excluded"))
-    papers = [row for row in rows if not row.key.startswith("nct:")]  # trials can't be retracted
-    if unchecked := sum(row.retracted is None for row in papers):
-        of = f"{unchecked} of {len(papers)} publications"
-        yield paragraph(f"Retraction could not be checked for {of}.", look="small")
-
-
 def _studies(
-    report: ReportContent,
-    candidate: DrugCandidate,
-    rows: Sequence[EvidenceRow],
-    caption: str,
-    stances: Sequence[Stance],
+    report: ReportContent, candidate: DrugCandidate, rows: Sequence[EvidenceRow], caption: str, *, is_whole: bool
 ) -> Iterator[Table]:
-    """A candidate's studies by stance in one table; stances without any are left out, and so is an empty table."""
+    """A drug's studies by stance in one table, a row each; nothing where there is none."""
     groups = []
-    for stance in stances:
-        if found := [_study(report, candidate, row) for row in rows if candidate.stance_of(row) == stance]:
-            title = flow(Text(_STANCES[stance][0], "mark"), f" {counted(len(found), 'study')}")
-            groups.append(Group(tuple(found), title))
+    for stance, name in _STANCES.items():
+        if found := [_study(report, candidate, r, is_whole=is_whole) for r in rows if candidate.stance_of(r) == stance]:
+            groups.append(Group(tuple(found), flow(Text(name, "mark"), f" {counted(len(found), 'study')}")))
     if groups:
-        yield Table(caption, ("study", "design", "participants", "effect estimate"), tuple(groups), "records")
+        columns = ("study", "design", "participants", "comparator", "result")
+        yield Table(caption, columns, tuple(groups), "records")
 
 
-def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow) -> Row:
+def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, *, is_whole: bool) -> Row:
     reference = next((r for r in report.references if r["key"] == row.key), {})
-    authors = [str(author) for author in reference.get("authors") or ()]
-    date = row.date if row.date[:1].isdigit() else "date not reported"
-    by = f"{authors[0]}{' et al.' if len(authors) > 1 else ''}, {date}" if authors else date
     number = Cite((int(reference["number"]),)) if reference else ""
     marks = {
         "retracted": row.retracted,
         "expression of concern": row.concern,
         "preprint, not peer-reviewed": row.is_preprint,
+        "combination: the drug's own effect cannot be told": not row.alone,
         f"readers disagree ({row.disputed})": row.disputed,
     }
+    marks["counted with another report of its trial"] = (
+        row.direction in ("supports", "contradicts") and candidate.stance_of(row) == "inconclusive"
+    )
     flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
+    short_name = _study_name(row, reference)
+    link = Link(row.title if is_whole else short_name, url_of(row.key, str(reference.get("url") or "")))
+    by = (Text(f" {short_name} · {record_name(row.key)}", "small"),) if is_whole else ()
     follow_up = "" if row.followup_months is None else Text(f" (follow-up {row.followup_months:g} months)", "small")
+    trial = next((each for each in report.trials if each.key == row.key), None)
+    posted = next((each.reason for each in trial.posted if each.drug == row.drug), "") if trial else ""
+    said = [posted or (row.pico.result if row.pico else None) or "", _PRIMARY.get(row.primary, "")]
+    if trial and trial.why_stopped_kind in ("safety", "futility"):
+        said = [f"stopped for {trial.why_stopped_kind}: {trial.why_stopped}"]
     given = [estimate(size) for size in row.effects[:_MAX_EFFECTS]] or row.figures
-    missing = "not reported in the passage" if row.sentence else "none found"
+    words = "; ".join(filter(None, said))
     elsewhere = row.effects and row.effects_section not in (None, "Abstract")
-    link = Link(row.title, url_of(row.key, str(reference.get("url") or "")))
     return Row(
         (
-            flow(link, number, Text(f" {by} · {record_name(row.key)}", "small"), *flags),
-            flow(row.design, follow_up),
-            flow(NOT_REPORTED if row.sample_size is None else str(row.sample_size)),
             flow(
-                points(given, "lines") if given else missing,
+                link,
+                number,
+                *by,
+                *flags,
+            ),
+            flow(row.design, follow_up),
+            flow(NOT_REPORTED if row.sample_size is None else f"{row.sample_size:,}"),
+            flow((row.pico.comparator if row.pico else None) or NOT_REPORTED),
+            flow(
+                f"{words}{'; ' if words and given else ''}" or ("" if given else NOT_REPORTED),
+                points(given, "lines") if given else "",
                 Text(f" {row.effects_section}", "small") if elsewhere else "",
             ),
         ),
-        _passages(candidate, row),
+        tuple(_passages(candidate, row, is_whole=is_whole)),
     )
 
 
-def _passages(candidate: DrugCandidate, row: EvidenceRow) -> Flow:
-    """The passages behind a row, each once: what a longer one holds is not repeated."""
+def _study_name(row: EvidenceRow, reference: dict[str, object]) -> str:
+    """A study as people cite it: first author and year; by its title where no author is known."""
+    authors, year = reference.get("authors") or [], row.date[:4] if row.date[:4].isdigit() else ""
+    first = next(iter(authors), "") if isinstance(authors, list) else ""
+    if row.key.startswith("nct:"):
+        return record_name(row.key)
+    return f"{label(surname(str(first)), 24)} {year}".strip() if first else short(row.title, _LONGEST_TITLE)
+
+
+def _passages(candidate: DrugCandidate, row: EvidenceRow, *, is_whole: bool) -> Iterator[Block]:
+    """The passages behind a row, each once, and what a model claims from them in words of its own."""
     claims = [claim for claim in candidate.claims if claim.evidence_key == row.key]
     places: dict[str, str] = {}
     passages = [(row.sentence, row.section), (row.in_figures, row.in_figures_section)]
     for quote, section in [*passages, *((claim.quote, claim.section) for claim in claims)]:
         line = " ".join(quote.split())
         places[line] = places.get(line) or section or ""
-    quotes = [
-        Quote(quote, _place(place))
-        for quote, place in places.items()
-        if quote and not any(quote != longer and quote in longer for longer in places)
-    ]
-    own = [claim.text for claim in claims if claim.text.strip() != claim.quote.strip()]
-    claimed = tuple(paragraph(f"Claimed from it: {text}", look="small") for text in own)
-    return flow(Details("Quote", (*quotes, *claimed))) if quotes else ()
+    quotes = [q for q in places if q and not any(q != longer and q in longer for longer in places)]
+    for quote in quotes if is_whole else quotes[:1]:
+        yield Quote(quote if is_whole else short(quote, _LONGEST_QUOTE), _place(places[quote]))
+    own = dict.fromkeys(claim.text for claim in claims if claim.text.strip() != claim.quote.strip())
+    yield from (paragraph(f"Claimed from it: {text}", look="small") for text in own)
 
 
 def _place(section: str) -> str:
@@ -171,15 +250,13 @@ def _place(section: str) -> str:
 
 
 def _forest_plots(report: ReportContent, drug: str, place: int, rows: Sequence[EvidenceRow]) -> Iterator[Figure]:
-    authors = {str(r["key"]): r.get("authors") or [] for r in report.references}
-    effects = []
-    for row in rows:
-        year = row.date[:4] if row.date[:4].isdigit() else "no date"
-        first = next(iter(authors.get(row.key, ())), None)
-        author = surname(str(first)) if first and not row.key.startswith("nct:") else ""
-        study = f"{label(author, 18)} {year}" if author else record_name(row.key)
-        sizes = dict.fromkeys(row.effects) if not row.retracted else ()
-        effects += [StudyEffect(study, row.title, row.direction, size) for size in sizes]
+    found = {str(reference["key"]): reference for reference in report.references}
+    effects = [
+        StudyEffect(label(_study_name(row, found.get(row.key, {})), 23), row.title, row.direction, size)
+        for row in rows
+        if not row.retracted
+        for size in dict.fromkeys(row.effects)
+    ]
     return map(figure_of, forest_plots(drug, place, effects))
 
 

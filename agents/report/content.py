@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, Self
 from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal import EffectSize, Level, Quality, SeriousEvents
+from willowbark.tools.appraisal.approvals import Group
 from willowbark.tools.mechanism.steps import Chain
 from willowbark.tools.reading.reading import Comparator, Indication, Primary
 
@@ -24,6 +25,7 @@ DISCLAIMER = (
     "change a treatment because of it."
 )
 NOT_REPORTED: Final = "not reported"
+REPURPOSING = "Repurposing candidate"
 NONE_PROPOSED = "none beyond the mechanism listed"
 CURATED, PUBLISHED = 0.9, 0.45  # confidence in an answer by who says it, our convention
 EVENTS_NOTE = "counts only; they do not show that the drug caused them"
@@ -34,7 +36,9 @@ OTHER_CALLS = "other"
 STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
 """Statuses as ClinicalTrials.gov defines them: https://clinicaltrials.gov/data-api/about-api/study-data-structure."""
-Stance = Literal["supports", "contradicts", "undecided", "excluded"]
+Stance = Literal["contradicts", "supports", "inconclusive", "excluded"]
+_AGAINST = {"better": "better than", "no difference": "no difference from", "worse": "worse than"}
+_AGAINST |= {"not inferior": "not inferior to"}
 
 
 class ReportSection(BaseModel, extra="forbid"):
@@ -56,11 +60,13 @@ class ReportSection(BaseModel, extra="forbid"):
 
 
 class SummaryPart(BaseModel, extra="forbid"):
-    """One sentence or two of the summary."""
+    """One sentence or two of the first screen."""
 
     label: str = ""
-    """What the part is on: `Why`, `Against`, …; empty for the answer and what needs no name."""
+    """What the part is on: a drug, `No benefit`, `Harms`, …; empty for the answer and what needs no name."""
     text: str
+    citations: list[str] = []
+    """Keys of the records that it rests on."""
 
     @property
     def line(self) -> str:
@@ -76,6 +82,39 @@ class StudyLimit(BaseModel, extra="forbid"):
     """Heading of the full text under which it stands."""
     quote: str
     """To the letter."""
+
+
+class BestEstimate(BaseModel, extra="forbid"):
+    """What the most telling supporting study of a drug found."""
+
+    key: str
+    """Of the study."""
+    result: str | None = None
+    """The direction of the result: better, no difference, worse, mixed; None is not reported, as below."""
+    figures: str = ""
+    """The effect estimate with its confidence interval; else the figures of a passage that gives a p value."""
+    comparator: str | None = None
+    participants: int | None = None
+
+    @property
+    def line(self) -> str:
+        """The result with its figures, comparator and participants.
+
+        >>> found = BestEstimate(key="pmid:1", result="better", figures="OR 2.8 (1.9 to 4.3)", participants=707)
+        >>> found.line
+        'better: OR 2.8 (1.9 to 4.3), comparator not reported, 707 participants'
+        >>> found.model_copy(update={"comparator": "placebo"}).line
+        'better than placebo: OR 2.8 (1.9 to 4.3), 707 participants'
+        """
+        result, _, hedge = (self.result or "result not reported").partition(", ")
+        against = f"{_AGAINST.get(result, f'{result} against')} {self.comparator}" if self.comparator else result
+        parts = (
+            f"{against}: {self.figures}" if self.figures else against,
+            hedge,
+            "" if self.comparator else "comparator not reported",
+            "participants not reported" if self.participants is None else f"{self.participants:,} participants",
+        )
+        return ", ".join(filter(None, parts))
 
 
 class DrugCandidate(BaseModel, extra="forbid"):
@@ -107,6 +146,15 @@ class DrugCandidate(BaseModel, extra="forbid"):
     held_down_by: list[str] = []
     """Why certainty was lowered, a reason a step."""
     clinical_status: str = NOT_REPORTED
+    group: Group = "not_checked"
+    """Whether it is new for the condition or already approved or standard for it; `not_checked` without approval
+    data."""
+    cautions: list[str] = []
+    """Withdrawn, contraindicated, boxed warning, each with its source; empty where none is known."""
+    combination: list[str] = []
+    """Drugs with which it was studied together so that its own part cannot be told."""
+    best_estimate: BestEstimate | None = None
+    """None where no study supports it."""
     supporting_citations: list[str] = []
     """Keys of the supporting records."""
     contradicting_citations: list[str] = []
@@ -124,7 +172,7 @@ class DrugCandidate(BaseModel, extra="forbid"):
             return "excluded"
         if row.key in self.supporting_citations:
             return "supports"
-        return "contradicts" if row.key in self.contradicting_citations else "undecided"
+        return "contradicts" if row.key in self.contradicting_citations else "inconclusive"
 
 
 class Pico(BaseModel, extra="forbid"):

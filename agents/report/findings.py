@@ -15,7 +15,7 @@ from willowbark.tools.wording import as_spelt, counted, listed, short
 from ..asking import PROMPTS_VERSION
 from .content import CURATED, NOT_REPORTED, PUBLISHED, ReportSection, TrialRow
 from .forms.blocks import flow, table
-from .material import Material, References, designs_in_words
+from .material import Material, References
 from .texts import write_blocks, write_flow
 
 MAX_TRIALS = 5  # in sentences; the report's table has all
@@ -45,52 +45,30 @@ _OUTCOMES: Mapping[Kind, str] = {
 
 
 def clinical_section(material: Material, trials: Sequence[TrialRow], references: References) -> ReportSection:
-    """What supports and contradicts each candidate, by design; the passages themselves stand with the candidates."""
-    data: dict[str, Any] = {"trials": trials[:MAX_TRIALS], "total_trials": len(trials)}
-    if not material.asked.asks_what_helps:
-        blocks = write_blocks("findings", "not_asked", references.cite, **data)
-        return ReportSection.of("Clinical findings", blocks, references.keys)
-    data |= {"topic": material.topic, "sides": _further_drugs(material)}
-    data["verdicts"] = [_verdict(candidate, material) for candidate in material.shown]
-    blocks = write_blocks("findings", "clinical", references.cite, **data)
-    return ReportSection.of("Clinical findings", blocks, references.keys)
-
-
-def _verdict(candidate: Candidate, material: Material) -> dict[str, Any]:
-    found, parts = candidate.appraisal, list[dict[str, Any]]()
-    for side, keys in (("supported", found.supporting), ("contradicted", found.contradicting)):
-        items = [record.item for record in candidate.records if record.key in keys]
-        sizes = [item.sample_size for item in items if item.sample_size is not None]
-        if keys:
-            designs, size = designs_in_words(item.design for item in items), max(sizes, default=0)
-            parts.append({"side": side, "designs": designs, "number": len(items), "size": size, "records": keys})
-    decided = {*found.supporting, *found.contradicting}
-    claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
-    if quoted := [claim.evidence_key for claim in claims if claim.evidence_key not in decided]:
-        parts.append({"side": "quoted", "records": quoted})
-    return {"drug": candidate.drug, "certainty": found.certainty.level.said, "parts": parts}
-
-
-def _further_drugs(material: Material) -> dict[str, Any]:
-    """Drugs that the report does not show as candidates, by what was read of them."""
-    others = [c for c in material.candidates if c not in material.shown]
+    """Registered trials, and the drugs that the report does not show as candidates, by what was read of them."""
+    start, others = len(references.keys), [c for c in material.candidates if c not in material.shown]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
     complications = [c for c in decided if c.helps_complications_alone]
+    silent = [c.drug for c in others if c not in decided]
     tallies = [
-        f"{short(c.drug)} ({len(c.appraisal.supporting)} for, {len(c.appraisal.contradicting)} against)"
+        (short(c.drug), len(c.appraisal.supporting), len(c.appraisal.contradicting), c.appraisal.contradicting[:1])
         for c in decided
         if c not in complications
     ]
-    undecided = [c for c in others if c not in decided]
-
-    def first(keys: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        return {"drugs": list(keys.items())[:MAX_OTHERS], "more": max(0, len(keys) - MAX_OTHERS)}
-
-    return {
-        "complications": first({c.drug: c.appraisal.supporting for c in complications}),
-        "decided": listed(tallies, most=MAX_OTHERS),
-        "silent": listed([c.drug for c in undecided], most=MAX_OTHERS),
-    }
+    blocks = write_blocks(
+        "findings",
+        "clinical",
+        references.cite,
+        trials=trials[:MAX_TRIALS],
+        total_trials=len(trials),
+        topic=material.topic,
+        asks_what_helps=material.asked.asks_what_helps,
+        complications=[(c.drug, c.appraisal.supporting[:MAX_CITED]) for c in complications[:MAX_OTHERS]],
+        decided=tallies[:MAX_OTHERS],
+        more=max(0, len(tallies) - MAX_OTHERS),
+        silent=listed(silent, most=MAX_OTHERS),
+    )
+    return ReportSection.of("Further drugs and registered trials", blocks, references.keys[start:])
 
 
 def mechanistic_section(material: Material, references: References) -> ReportSection:

@@ -1,11 +1,10 @@
 """What a report is made of: the dossier, what was appraised and claimed, how the run went; its references."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from willowbark.tools.appraisal import StudyDesign, is_addressed_to_machines
+from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, is_asked_about, select_shown
 from willowbark.tools.evidence import Evidence
@@ -13,7 +12,7 @@ from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.hypotheses import MechanismFindings, assess
 from willowbark.tools.questions import Question
 from willowbark.tools.records import Drug
-from willowbark.tools.wording import as_spelt, counted, listed
+from willowbark.tools.wording import as_spelt
 from willowbark.tools.works.sections import licence_of, places
 from willowbark.tools.works.trust import flags_of, is_unchecked
 
@@ -37,25 +36,6 @@ _ENDINGS = {
     "cancelled": "the run was cancelled",
     "no_verdict": "the report was requested before a judge had ended the search",
     "error": "the run failed; this is what it had found until then",
-}
-_DESIGNS = {
-    StudyDesign.systematic_review: "systematic review",
-    StudyDesign.rct_blinded: "blinded randomised trial",
-    StudyDesign.rct_open: "open randomised trial",
-    StudyDesign.rct: "randomised trial",
-    StudyDesign.controlled_cohort: "controlled cohort study",
-    StudyDesign.cohort: "cohort study",
-    StudyDesign.case_control: "case-control study",
-    StudyDesign.case_series: "case series",
-    StudyDesign.case_report: "case report",
-    StudyDesign.narrative_review: "narrative review",
-    StudyDesign.guideline: "guideline",
-    StudyDesign.editorial: "editorial",
-    StudyDesign.in_vivo: "animal study",
-    StudyDesign.in_vitro: "laboratory study",
-    StudyDesign.in_silico: "computer study",
-    StudyDesign.registry_entry: "registered trial",
-    StudyDesign.unknown: "record of unknown design",
 }
 _AIMS = {"prevention": "to prevent", "treatment": "for", "unknown": "for"}
 
@@ -102,7 +82,7 @@ class Material:
         """The candidates of the report: those with a verified claim, a verdict and a place in the list.
 
         None where the question does not ask what helps; a drug that helps complications alone is none beside others,
-        unless it was asked about.
+        unless it was asked about. Drugs that failed are never cut off.
         """
         if not self.asked.asks_what_helps:
             return []
@@ -246,14 +226,3 @@ class References:
                 entry["full_text"] = {"pmcid": data.pmcid, "licence": licence, "sections": titles}
             found.append(entry)
         return found
-
-
-def designs_in_words(designs: Iterable[StudyDesign]) -> str:
-    """Study designs with their numbers, strongest first.
-
-    >>> designs_in_words([StudyDesign.cohort, StudyDesign.rct_blinded, StudyDesign.cohort])
-    '1 blinded randomised trial and 2 cohort studies'
-    """
-    found = Counter(designs)
-    ordered = sorted(found, key=list(_DESIGNS).index)
-    return listed([counted(found[design], _DESIGNS[design]) for design in ordered], most=len(_DESIGNS))

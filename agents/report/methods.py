@@ -14,7 +14,9 @@ from .forms.blocks import (
     Details,
     Flow,
     Group,
+    Items,
     Link,
+    Pairs,
     Row,
     Section,
     Stage,
@@ -38,9 +40,17 @@ _NO_AGENT = {
 
 def methods(report: ReportContent) -> Section:
     """How the records came and went, what was searched, who decided, what it cost."""
-    how = Section("How it was done", "how", tuple(report.methodology.blocks), "", "folded")
-    parts = (_flow(report), _search_log(report), _decision(report), _account(report), how)
-    return Section("Methods", "methods", tuple(part for part in parts if part is not None))
+    claims = f" kept, {report.claims_repaired} of them repaired; {report.claims_dropped} dropped"
+    facts = (
+        ("Confidence in the answer", flow(f"{report.confidence_score:.2f}", Text(" of 1", "small"))),
+        ("Records read", flow(str(report.total_papers_reviewed))),
+        ("Rounds", flow(str(report.search_iterations))),
+        ("Claims", flow(str(report.claims_kept), Text(claims, "small"))),
+        ("Search ended", flow(Text(report.stop_reason.replace("_", " "), "emphasis"))),
+    )
+    parts = (_flow(report), _search_log(report), _account(report))
+    how = (Pairs(facts, "facts"), *report.methodology.blocks)
+    return Section("Methods", "methods", (*how, *(part for part in parts if part is not None)))
 
 
 def _flow(report: ReportContent) -> Section:
@@ -113,7 +123,7 @@ def _search_log(report: ReportContent) -> Section:
             replies.append(reply)
         asked.append(flow(Text(query, "code"), points(replies)))
     queries = Details("Every query as sent, with each reply", (points(asked, "steps"),))
-    return Section("Search log", "log", (sources, queries), counted(len(report.search_log), "search"), "folded")
+    return Section("Search log", "log", (sources, queries), counted(len(report.search_log), "search"))
 
 
 def _filters(entry: SearchLogEntry) -> str:
@@ -123,15 +133,16 @@ def _filters(entry: SearchLogEntry) -> str:
     return ", ".join(f"{name}={value}" for name, value in entry.filters.items()) or "none"
 
 
-def _decision(report: ReportContent) -> Section | None:
+def decision(report: ReportContent) -> Section | None:
+    """Who decided on the candidates and what was set aside; None where nobody was asked."""
     approval = report.approval
     if approval is None or approval.decided_by == "nobody":
         return None
     aside = [
         flow(
             Text(one.name, "strong"),
-            f" was set aside ({one.supporting} for, {one.contradicting} against, {one.certainty} certainty): "
-            f"{one.reason or 'no reason given'}",
+            f" was set aside ({one.supporting} supporting, {one.contradicting} contradicting, {one.certainty} "
+            f"certainty): {one.reason or 'no reason given'}",
         )
         for one in approval.set_aside
     ]
@@ -154,7 +165,7 @@ def _account(report: ReportContent) -> Section | None:
     spent = table("Tokens and cost by agent and round", columns, rows, columns[1:])
     unknown = any(turn.cost_usd is None for turn in report.usage)
     note = (paragraph("The model's price is unknown: tokens only.", look="small"),) if unknown else ()
-    return Section("Use of the language model", "usage", (spent, *note), "", "folded")
+    return Section("Use of the language model", "usage", (spent, *note))
 
 
 def _usage_row(name: Text, which: str, turns: Sequence[TurnUsage]) -> tuple[Flow, ...]:
@@ -168,10 +179,12 @@ def _usage_row(name: Text, which: str, turns: Sequence[TurnUsage]) -> tuple[Flow
     )
 
 
-def references(report: ReportContent) -> Section:
-    """The records cited, each as its source gives it."""
-    listed = points([_reference(each, report) for each in report.references], "references")
-    return Section("References", "references", (listed if report.references else paragraph("None."),))
+def references(report: ReportContent, after: int, last: int | None) -> Section:
+    """The records cited from `after` to `last`, each as its source gives it."""
+    listed = tuple(_reference(each, report) for each in report.references[after:last])
+    return Section(
+        "References", "references", (Items(listed, "references", after + 1) if listed else paragraph("None."),)
+    )
 
 
 def _reference(reference: Mapping[str, Any], report: ReportContent) -> Flow:

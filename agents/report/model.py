@@ -11,9 +11,9 @@ from willowbark.tools.wording import counted
 from .content import ReportContent
 from .forms.blocks import Document
 from .forms.html import notebook_html
-from .forms.markdown import as_markdown, blocks_in_markdown
+from .forms.markdown import appendix_in_markdown, as_markdown
 from .frames import evidence_frame
-from .tree import brief, document, short
+from .tree import brief, document
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,16 +33,16 @@ class ResearchReport(ReportContent):
         return document(self)
 
     def to_brief(self) -> Document:
-        """What the report comes to: the tree's summary and table of candidates alone."""
+        """What the report comes to: the tree's first screen and tables of candidates alone."""
         return brief(self)
 
-    def to_message(self) -> str:
-        """The whole report for a chat, answer and leading candidates first: a message that is cut still shows them."""
-        return f"{blocks_in_markdown(short(self))}\n\n{self.to_markdown()}"
-
     def to_markdown(self) -> str:
-        """The whole report as Markdown."""
+        """The report as Markdown, without its appendix."""
         return as_markdown(self.to_tree())
+
+    def to_appendix(self) -> str:
+        """The appendix as Markdown: further evidence, methods, searches as sent, further references."""
+        return appendix_in_markdown(self.to_tree())
 
     def to_json(self) -> str:
         """The whole report as JSON, indented."""

@@ -17,7 +17,7 @@ from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.lexicon.stemming import content_words
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.numbers import effect_sizes_of, figures
+from willowbark.tools.reading.numbers import RATIOS, effect_sizes_of, figures
 from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
 from willowbark.tools.reading.text import groups
 from willowbark.tools.records import Trial
@@ -27,7 +27,8 @@ from willowbark.tools.works.sections import places, section_of
 
 from ..asking.claims import plain
 from ..findings import Dossier
-from .content import EvidenceRow, Flow, Pico, PostedResult, SearchLogEntry, TrialRow
+from ..pictures.figures import estimate
+from .content import BestEstimate, EvidenceRow, Flow, Pico, PostedResult, SearchLogEntry, TrialRow
 from .material import Material
 
 MAX_EFFECTS = 4  # of a full text's results, which hold many: the first are those of the primary outcome
@@ -69,6 +70,8 @@ _COMPARATORS: Mapping[Comparator, str] = {
     "dose": "another dose",
     "before_after": "before treatment",
 }
+_PLACEBO_OR_NOTHING = "placebo or no treatment"
+_NOTHING = frozenset((_COMPARATORS["placebo"], _COMPARATORS["none"], _PLACEBO_OR_NOTHING))
 _OUTCOMES: Mapping[OutcomeKind, str] = {
     "efficacy": "efficacy",
     "surrogate": "a marker of the condition",
@@ -133,6 +136,34 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
     return rows
 
 
+def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
+    """What the most telling of a drug's studies found; None without any.
+
+    That is one on the drug alone against placebo or nothing, with an effect estimate that excludes no effect, else a p
+    value, and of those the largest.
+    """
+    found = []
+    for row in rows:
+        asked, size = row.pico or Pico(), next(filter(_excludes_no_effect, row.effects), None)
+        p_value = next((place for place, figure in enumerate(row.figures) if figure[:1] in "pP"), None)
+        shown = row.figures[: p_value + 1] if p_value is not None else []
+        best = BestEstimate(
+            key=row.key,
+            result=asked.result,
+            figures=estimate(size) if size else "; ".join(shown),
+            comparator=asked.comparator,
+            participants=row.sample_size,
+        )
+        doubts = (not row.alone, row.is_preprint or bool(row.concern), asked.comparator not in _NOTHING)
+        found.append(((*doubts, size is None, not shown, -(row.sample_size or 0), row.key), best))
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _excludes_no_effect(size: EffectSize) -> bool:
+    none = 1 if size.measure in RATIOS else 0
+    return size.ci_low is None or size.ci_high is None or not size.ci_low <= none <= size.ci_high
+
+
 def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
     """The question that a record answers, as the reading that counts has it."""
     reading, trial = appraised.readings[0], record.trial
@@ -141,8 +172,8 @@ def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
     planned = (each.get("measure") for each in trial.primary_outcomes) if trial else iter(())
     comparator = reading.against or _COMPARATORS.get(reading.comparator)
     if trial and reading.comparator == "none":
-        comparator = "placebo or no treatment"
-    result = _RESULTS.get(reading.effect)
+        comparator = _PLACEBO_OR_NOTHING
+    result = "not inferior" if reading.non_inferior and reading.effect != "better" else _RESULTS.get(reading.effect)
     asked = _MATCHES[reading.match].format(reading.condition) if reading.condition else ""
     population = ", ".join(trial.conditions) if trial else asked
     return Pico(

@@ -1,25 +1,24 @@
 """The report's tree: its sections in their order, each built by one function from what the report holds.
 
-A new section is a function from a report to a `Section` (None where there is nothing to say) and its name in
-`SECTIONS`: Markdown, page, Word document, notebook and terminal then show it.
+A new section is a function from a report to a `Section` (None where there is nothing to say) and its name in `SECTIONS`
+or `APPENDIX`: Markdown, page, Word document, notebook and terminal then show it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from willowbark.tools.registry import title_of
-from willowbark.tools.wording import listed
 
 from ..pictures.figures import TrialSpan, date_in_years, timeline
-from .candidates import candidate_card, figure_of
+from .candidates import candidate_block, candidate_details, candidate_tables, figure_of, in_order, rows_of_blocks
 from .content import EVENTS_NOTE, NOT_REPORTED, RUNNING, PostedResult, ReportContent, ReportSection, TrialRow
 from .forms.blocks import (
     Block,
+    Cite,
     Details,
     Document,
     Group,
     Link,
-    Pairs,
     Quote,
     Row,
     Section,
@@ -28,74 +27,51 @@ from .forms.blocks import (
     flow,
     paragraph,
     points,
-    table,
+    spans,
 )
 from .forms.links import url_of
-from .methods import methods, references
+from .methods import decision, methods, references
 from .texts import write_blocks
 
-_LEADING = 5  # candidates whose certainty is looked at; the conclusion names no more
-_WAITING = 8  # trials that have yet to report; all of them stand in the trial table
+_WAITING = 3  # trials that have yet to report; all of them stand in the trial table
 
 
-def summary(report: ReportContent) -> Section:
-    """The answer, why, and the figures of the run."""
-    parts = [
-        paragraph(Text(f"{part.label}:", "strong"), f" {part.text}")
-        if part.label
-        else paragraph(part.text, look="lead")
-        for part in report.summary_parts
-    ]
-    claims = f" kept, {report.claims_repaired} of them repaired; {report.claims_dropped} dropped"
-    facts = (
-        ("Confidence", flow(f"{report.confidence_score:.2f}", Text(" of 1", "small"))),
-        ("Records read", flow(str(report.total_papers_reviewed))),
-        ("Rounds", flow(str(report.search_iterations))),
-        ("Claims", flow(str(report.claims_kept), Text(claims, "small"))),
-        ("Search ended", flow(Text(report.stop_reason.replace("_", " "), "emphasis"))),
-        *((("Analyst", flow(Text(report.analyst, "strong"))),) if report.model_failed and report.analyst else ()),
-    )
-    return Section("Summary", "summary", (*parts, Pairs(facts, "facts")))
+def first_screen(report: ReportContent) -> Section:
+    """The answer, the leading drugs, what failed, what harms, what is missing."""
+    numbers = {str(each["key"]): int(each["number"]) for each in report.references}
+    parts = []
+    for part in report.summary_parts:
+        cited = tuple(sorted(numbers[key] for key in part.citations if key in numbers))
+        label = Text(f"{part.label}: ", "strong") if part.label else ""
+        parts.append(paragraph(label, part.text, Cite(cited) if cited else "", look="plain" if part.label else "lead"))
+    if report.model_failed and report.analyst:
+        parts.append(paragraph(f"Written by {report.analyst}.", look="small"))
+    return Section("Answer", "summary", tuple(parts))
 
 
 def candidates(report: ReportContent) -> Section:
-    """The candidates in a table, then each by itself."""
-    title = "Candidates and certainty"
-    if not report.candidates:
-        none = "None: no existing drug has verifiable evidence here."
-        if report.answer:
-            none = "None: the question does not ask what helps, or nothing on that could be verified."
-        if report.approval is not None and report.approval.set_aside:
-            none = "None: all were set aside before the report was written; see the methods."
-        return Section(title, "candidates", (paragraph(none),))
-    rows = [
-        Row(
-            (
-                flow(Link(candidate.name, f"#candidate-{place}")),
-                flow(Text(candidate.certainty, "level")),
-                flow(candidate.evidence_quality),
-                flow(str(len(candidate.supporting_citations))),
-                flow(str(len(candidate.contradicting_citations))),
-                flow(str(len(candidate.undecided_citations))),
-                flow(candidate.clinical_status),
-            )
-        )
-        for place, candidate in enumerate(report.candidates, 1)
-    ]
-    overview = Table(
-        "Candidates, with drugs you asked about first, then by strength of evidence. Certainty = certainty that the "
-        "drug helps",
-        ("drug", "certainty", "evidence", "for", "against", "inconclusive", "status"),
-        (Group(tuple(rows)),),
-        "overview",
-        ("for", "against", "inconclusive"),
-    )
-    note = (
-        "For each study we show the effect estimates reported in the text (OR, RR, HR, IRR, RD, MD, SMD), otherwise "
-        "the figures in the quoted passage."
-    )
-    cards = (candidate_card(report, candidate, place) for place, candidate in enumerate(report.candidates, 1))
-    return Section(title, "candidates", (overview, paragraph(note, look="small"), *cards))
+    """The candidates in two tables."""
+    if report.candidates:
+        return Section("Candidates", "candidates", tuple(candidate_tables(report)))
+    none = "None: no existing drug has verifiable evidence here."
+    if report.answer:
+        none = "None: the question does not ask what helps, or nothing on that could be verified."
+    if report.approval is not None and report.approval.set_aside:
+        none = "None: all were set aside before the report was written; see the appendix."
+    return Section("Candidates", "candidates", (paragraph(none),))
+
+
+def evidence(report: ReportContent) -> Section | None:
+    """A block a drug: its studies, what failed first, and its certainty step by step."""
+    shown = rows_of_blocks(report.candidates, report.evidence_table)
+    blocks = (candidate_block(report, candidate, place, shown[candidate.name]) for place, candidate in in_order(report))
+    return Section("Evidence by drug", "evidence", tuple(blocks)) if report.candidates else None
+
+
+def more_evidence(report: ReportContent) -> Section | None:
+    """All studies of each drug, a section a drug."""
+    blocks = tuple(candidate_details(report, candidate, place) for place, candidate in in_order(report))
+    return Section("All evidence by drug", "more-evidence", blocks) if report.candidates else None
 
 
 def stored_section(
@@ -105,7 +81,7 @@ def stored_section(
 
     def build(report: ReportContent) -> Section | None:
         section = field(report)
-        return Section(section.title, section_id, tuple(section.blocks)) if section else None
+        return Section(section.title, section_id, tuple(section.blocks)) if section and section.blocks else None
 
     return build
 
@@ -162,21 +138,10 @@ def posted_results(results: Sequence[PostedResult]) -> Iterator[Block]:
         yield points(f"{e.group}: {e.affected} of {NOT_REPORTED if e.at_risk is None else e.at_risk}" for e in events)
 
 
-def conclusion(report: ReportContent) -> Section:
-    """What follows from it all, and what would change that."""
-    blocks: list[Block] = [paragraph(report.conclusion, look="lead")]
-    if own := [*report.model_summary, *(f"The judge found: {finding}" for finding in report.key_findings)]:
-        blocks.append(Section("In the model's own words", "own-words", (points(own),)))
-    leading = report.candidates[:_LEADING]
-    held = [f"{c.name}, {c.certainty} ({'; '.join(c.held_down_by)})" for c in leading if c.held_down_by]
-    # What nothing holds down can only fall: the appraisal never rises by evidence against a drug.
-    firm = [
-        c.name
-        for c in leading
-        if c.supporting_citations and not c.held_down_by and c.certainty not in ("very low", NOT_REPORTED)
-    ]
+def change(report: ReportContent) -> Section | None:
+    """What is missing and would change the answer: running trials, and what the judge found missing."""
     names = set(report.drug_candidates)
-    waiting = [
+    running = [
         {
             "nct_id": trial.nct_id,
             "drugs": ", ".join(drug for drug in trial.drugs if drug in names),
@@ -187,21 +152,21 @@ def conclusion(report: ReportContent) -> Section:
         for trial in report.trials
         if trial.status in RUNNING and not trial.has_results and names & set(trial.drugs)
     ]
-    none = not (held or firm or waiting or report.judged or report.gaps)
-    if report.answer and none:
-        return Section("Conclusion", "conclusion", tuple(blocks))
-    change = write_blocks(
-        "change",
-        "change",
-        held="; ".join(held),
-        firm=listed(firm),
-        waiting=waiting[:_WAITING],
-        judged=report.judged,
-        gaps=[gap.rstrip(".") for gap in report.gaps],
-        nothing=none,
-    )
-    blocks.append(Section("What would change the conclusion", "change", change))
-    return Section("Conclusion", "conclusion", tuple(blocks))
+    gaps = [gap.rstrip(".") for gap in report.gaps]
+    if not running and not gaps:
+        return None
+    blocks = write_blocks("change", "change", waiting=running[:_WAITING], more=len(running[_WAITING:]), gaps=gaps)
+    return Section("What would change the answer", "change", blocks)
+
+
+def own_words(report: ReportContent) -> Section | None:
+    """What the judge and the model that wrote say of it all, as far as a report may show it."""
+    said = [
+        *report.model_summary,
+        *(f"The judge found: {finding}" for finding in report.key_findings),
+        *(f"The judge at the end: {reason}" for reason in report.judged),
+    ]
+    return Section("In the model's own words", "own-words", (points(said),)) if said else None
 
 
 def limitations(report: ReportContent) -> Section:
@@ -210,20 +175,26 @@ def limitations(report: ReportContent) -> Section:
 
 
 SECTIONS: tuple[Callable[[ReportContent], Section | None], ...] = (
-    summary,
+    first_screen,
     stored_section("answer", lambda report: report.answer),
     candidates,
+    evidence,
+    decision,
+    change,
+    limitations,
+)
+"""Builders of the report's sections, in their order; the references follow."""
+APPENDIX: tuple[Callable[[ReportContent], Section | None], ...] = (
+    more_evidence,
     stored_section("clinical", lambda report: report.clinical_findings),
+    stored_section("safety", lambda report: report.safety),
     stored_section("disease-mechanism", lambda report: report.disease_mechanism),
     stored_section("mechanistic", lambda r: r.mechanistic_findings if r.candidates or not r.answer else None),
-    stored_section("safety", lambda report: report.safety),
     trials,
-    conclusion,
-    limitations,
+    own_words,
     methods,
-    references,
 )
-"""Builders of the report's sections, in their order."""
+"""Builders of the appendix, in their order; the references that it alone cites follow."""
 
 
 def document(report: ReportContent) -> Document:
@@ -232,29 +203,21 @@ def document(report: ReportContent) -> Document:
     tokens = "tokens used" if report.usage else "tokens, estimated"
     sources = ", ".join(map(title_of, report.sources_searched)) or "none answered"
     generated = f"Generated {when} by Willowbark · {tokens}: {report.tokens_used:,} · sources: {sources}"
+    main = [section for build in SECTIONS if (section := build(report)) is not None]
+    cited = max((max(node.numbers) for node in spans(tuple(main)) if isinstance(node, Cite)), default=0)
+    appended = [section for build in APPENDIX if (section := build(report)) is not None]
+    if len(report.references) > cited:
+        appended.append(replace(references(report, cited, None), title="Further references", id="more-references"))
     return Document(
         report.title,
         report.research_question,
         (paragraph(f"{when} · {report.disclaimer}", look="small"),),
-        tuple(section for build in SECTIONS if (section := build(report)) is not None),
+        (*main, references(report, 0, cited)),
         (paragraph(report.disclaimer), paragraph(generated, look="small")),
+        Section("Appendix", "appendix", tuple(replace(each, look="folded") for each in appended)),
     )
 
 
-def short(report: ReportContent) -> tuple[Block, ...]:
-    """The answer in a sentence or two, and the leading candidates in a narrow table: what a message begins with."""
-    answer = paragraph(report.summary_parts[0].text if report.summary_parts else report.executive_summary)
-    if not report.candidates:
-        return (answer,)
-    rows = [
-        (c.name, c.certainty, str(len(c.supporting_citations)), str(len(c.contradicting_citations)))
-        for c in report.candidates[:_LEADING]
-    ]
-    columns = ("drug", "certainty", "for", "against")
-    return (answer, table("", columns, [tuple(map(flow, row)) for row in rows]))
-
-
 def brief(report: ReportContent) -> Document:
-    """The summary and the table of candidates alone, for faces that show the rest apart."""
-    whole, section = document(report), candidates(report)
-    return replace(whole, sections=(summary(report), replace(section, blocks=section.blocks[:1])), closing=())
+    """The first screen and the tables of candidates alone, for faces that show the rest apart."""
+    return replace(document(report), sections=(first_screen(report), candidates(report)), closing=(), appendix=None)

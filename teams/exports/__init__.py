@@ -39,6 +39,7 @@ FORMATS = (
     Format("csv", "evidence.csv", "evidence"),
     Format("xlsx", "evidence.xlsx", "evidence"),
     Format("md", "report.md", ""),
+    Format("appendix", "report-appendix.md", ""),
     Format("json", "report.json", ""),
     Format("schema", "report.schema.json", ""),
 )
@@ -107,8 +108,13 @@ def line(text: str) -> str:
 
 
 def as_md(report: "ResearchReport") -> bytes:
-    """The report as Markdown."""
+    """The report as Markdown, without its appendix."""
     return report.to_markdown().encode()
+
+
+def as_appendix(report: "ResearchReport") -> bytes:
+    """The appendix as Markdown: further evidence, methods, searches as sent."""
+    return report.to_appendix().encode()
 
 
 def as_json(report: "ResearchReport") -> bytes:

@@ -41,7 +41,7 @@ def as_docx(report: ResearchReport) -> bytes:
         word.styles[name].font.size, word.styles[name].paragraph_format.space_after = Pt(size), Pt(3)
     word.add_heading(line(tree.title), 0)
     word.add_paragraph().add_run(line(tree.question)).italic = True
-    for blocks in (tree.opening, tree.sections, tree.closing):
+    for blocks in (tree.opening, tree.sections, tree.closing, (tree.appendix,) if tree.appendix else ()):
         _write(word, blocks, 1)
     packed, again = io.BytesIO(), io.BytesIO()
     word.save(packed)
@@ -83,7 +83,7 @@ def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
 
 
 def _write_list(word: WordDocument, block: nodes.Items, depth: int = 1) -> None:
-    for number, item in enumerate(block.items, 1):
+    for number, item in enumerate(block.items, block.start):
         style = _LISTS[block.look] + (" 2" if depth > 1 and block.look in ("points", "steps") else "")
         paragraph = word.add_paragraph(f"{number}.\t" if block.look in ("steps", "references") else "", style=style)
         inner = [node for node in item if isinstance(node, nodes.Items) and node.look != "lines"]

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from ..run.workspace import Report
 
+OVERVIEW_WIDTH = 110  # characters that a table of candidates takes
+OVERVIEW_NARROW = 5  # of its columns fit into fewer
 _STYLES = {"complete": "bold green", "error": "bold red", "looping": "cyan", "judge_complete": "cyan"}
 DOING = {
     "search_complete": "reading",
@@ -241,9 +243,13 @@ def show_report(report: "Report", *, as_json: bool = False, full: bool = True) -
 
 
 def print_report(document: "Document", console: Console) -> None:
-    """Print a report as wide as the window; no character of a record can do anything to the terminal."""
+    """Print a report as wide as the window; no character of a record can do anything to the terminal.
+
+    In a window too narrow for the tables of candidates they hold drugs, certainty and numbers of studies alone.
+    """
     from rich.markdown import Markdown, TableElement  # noqa: PLC0415  not needed in a pipe
 
+    from willowbark.agents.report.forms import blocks  # noqa: PLC0415
     from willowbark.agents.report.forms.markdown import as_markdown  # noqa: PLC0415
 
     class NarrowTable(TableElement):
@@ -258,7 +264,14 @@ def print_report(document: "Document", console: Console) -> None:
     class ReportMarkdown(Markdown):
         elements = {**Markdown.elements, "table_open": NarrowTable}  # noqa: RUF012  as rich has it
 
-    console.print(ReportMarkdown(as_markdown(document)))
+    def fit(block: blocks.Block) -> blocks.Block:
+        if not isinstance(block, blocks.Table) or block.look != "overview" or console.width >= OVERVIEW_WIDTH:
+            return block
+        rows = tuple(replace(row, cells=row.cells[:OVERVIEW_NARROW]) for row in block.rows)
+        return replace(block, columns=block.columns[:OVERVIEW_NARROW], groups=(blocks.Group(rows),))
+
+    sections = tuple(replace(section, blocks=tuple(map(fit, section.blocks))) for section in document.sections)
+    console.print(ReportMarkdown(as_markdown(replace(document, sections=sections))))
 
 
 def write_out(text: str) -> None:

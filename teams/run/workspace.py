@@ -32,6 +32,9 @@ class Report(Protocol):
     def to_markdown(self) -> str:
         """The report for people."""
 
+    def to_appendix(self) -> str:
+        """What the report for people leaves out."""
+
     def to_json(self) -> str:
         """The report for programs."""
 
@@ -115,7 +118,7 @@ class RunFolder:
         return cls(path)
 
     def write_report(self, report: Report, formats: Collection[ReportFormat] = ("md", "json")) -> list[Path]:
-        """Write `report.md` and `report.json`, each whole or not at all.
+        """Write `report.md` with `report-appendix.md`, and `report.json`, each whole or not at all.
 
         Returns:
             The files' paths.
@@ -125,7 +128,7 @@ class RunFolder:
         """
         texts = {}  # both are made before either is written: a report that cannot be dumped leaves nothing behind
         if "md" in formats:
-            texts["report.md"] = report.to_markdown()
+            texts |= {"report.md": report.to_markdown(), "report-appendix.md": report.to_appendix()}
         if "json" in formats:
             texts["report.json"] = report.to_json()
         return [self.write(name, text) for name, text in texts.items()]

@@ -61,6 +61,8 @@ class Items:
 
     items: "tuple[Flow, ...]"
     look: Literal["points", "steps", "references", "lines"] = "points"
+    start: int = 1
+    """Number of the first item."""
     kind: Literal["items"] = "items"
 
 
@@ -204,6 +206,8 @@ class Document:
     """What must be read first."""
     sections: tuple[Section, ...]
     closing: tuple[Paragraph, ...]
+    appendix: Section | None = None
+    """Folded on a page, and a file of its own beside the report in Markdown."""
 
 
 Span = Text | Link | Cite

@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from willowbark.tools.enclosure import visible
 
 from ...pictures.figures import Plot
-from .blocks import Document, Items, Table
+from .blocks import Document, Items, Section, Table
 from .links import safe_url
 
 
@@ -54,8 +54,9 @@ def _render(macro: str, shown: object, *, notebook: bool, references: int = 0) -
 
 def page_html(document: Document) -> str:
     """The body of a page of its own, with ids that links within it lead to."""
-    lists = (block for section in document.sections for block in section.blocks if isinstance(block, Items))
-    count = sum(len(block.items) for block in lists if block.look == "references")
+    appended = (each for each in (document.appendix.blocks if document.appendix else ()) if isinstance(each, Section))
+    blocks = (block for section in (*document.sections, *appended) for block in section.blocks)
+    count = sum(len(each.items) for each in blocks if isinstance(each, Items) and each.look == "references")
     return _render("page", document, notebook=False, references=count)
 
 

@@ -26,6 +26,7 @@ from .blocks import (
 from .links import safe_url
 
 _SPECIAL = re.compile(r"([\\`*\[\]|]|<(?=[A-Za-z/!?])|:(?=//)|(?<!\w)_|_(?!\w)|^(?=[#>+-]))")
+APPENDIX_FILE = "report-appendix.md"
 _AROUND = {"strong": "**", "emphasis": "*", "flag": "**", "mark": "**"}
 
 
@@ -39,15 +40,27 @@ def escape(text: str) -> str:
 
 
 def as_markdown(document: Document) -> str:
-    """The whole report."""
+    """The report, with a line on what its appendix holds."""
+    appended = [section.title[:1].lower() + section.title[1:] for section in _appended(document)]
     parts = [
         f"# {escape(document.title)}",
         *(f"> {inline(paragraph.content)}" for paragraph in document.opening),
         f"**Question.** {escape(document.question)}",
         *_blocks(document.sections, 2),
+        *([f"**Appendix.** In `{APPENDIX_FILE}`: {escape(', '.join(appended))}."] if appended else []),
         *(f"*{inline(paragraph.content)}*" for paragraph in document.closing),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def appendix_in_markdown(document: Document) -> str:
+    """The appendix by itself; numbers of references go on from those of the report."""
+    parts = [f"# Appendix: {escape(document.title)}", *_blocks(_appended(document), 2)]
+    return "\n\n".join([*parts, *(f"*{inline(paragraph.content)}*" for paragraph in document.closing)]) + "\n"
+
+
+def _appended(document: Document) -> list[Section]:
+    return [each for each in document.appendix.blocks if isinstance(each, Section)] if document.appendix else []
 
 
 def blocks_in_markdown(blocks: Iterable[Block]) -> str:
@@ -78,11 +91,11 @@ def _blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
             case Quote():
                 yield f"> {inline((block,))}"
             case Figure():
-                yield f"*Figure: {escape(block.caption.rstrip('.'))}.* {escape(block.description)}"
+                pass  # what it draws stands in the tables
 
 
 def _list_lines(block: Items, indent: str) -> Iterator[str]:
-    for number, item in enumerate(block.items, 1):
+    for number, item in enumerate(block.items, block.start):
         mark = "- " if block.look in ("points", "lines") else f"{number}. "
         inner = [node for node in item if isinstance(node, Items) and node.look != "lines"]
         yield f"{indent}{mark}{inline(tuple(node for node in item if node not in inner))}"
