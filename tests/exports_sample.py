@@ -32,7 +32,7 @@ def effect(value: float, low: float, high: float, sentence: str) -> EffectSize:
 
 def row(key: str, title: str, direction: str = "supports", **fields: Any) -> EvidenceRow:
     """What a record says of bupropion."""
-    given = {"drug": "bupropion", "design": "RCT blinded", "date": "2003", **fields}
+    given = {"drug": "bupropion", "design": "blinded RCT", "date": "2003", **fields}
     return EvidenceRow(key=key, title=title, direction=direction, **given)
 
 

@@ -94,14 +94,14 @@ def is_review(row: dict[str, Any]) -> bool:
 
 def tier_of(row: dict[str, Any]) -> str:
     design = str(row["design"])
-    if row["tested"] and (design.startswith("RCT") or is_review(row)):
+    if row["tested"] and ("RCT" in design or is_review(row)):
         return "randomised"
     observed = ("controlled cohort", "cohort", "case control", "case series")
     return "observational" if row["tested"] and design in observed else "other"
 
 
 def is_sound(row: dict[str, Any]) -> bool:
-    blinded = row["design"] == "RCT blinded" or row["comparator"] == "placebo"
+    blinded = row["design"] == "blinded RCT" or row["comparator"] == "placebo"
     return blinded and not row["is_preprint"] and not row["concern"]
 
 

@@ -164,7 +164,7 @@ def test_records_and_trials_are_lists_in_word() -> None:
     assert len(cards) == decisive + len(ROWS) + len(sample().trials)
     head, known, _ = cards[1]
     assert head == "Tønnesen 2003 [1]"
-    assert known.startswith("design: RCT blinded (follow-up 12 months) · participants: 707 · comparator: placebo · ")
+    assert known.startswith("design: blinded RCT (follow-up 12 months) · participants: 707 · comparator: placebo · ")
     assert "result: better; OR 2.82 (CI 1.89 to 4.28)" in known
     head, known, quote = cards[decisive + 1]
     assert head.startswith(f"{REFERENCES[0]['title']} [1] Tønnesen 2003 · PMID 12859700")

@@ -54,7 +54,7 @@ def assemble(material: Material, mechanisms: MechanismFindings, own: OwnWords) -
     blocks = rows_of_blocks(candidates, evidence)
     references.cite(row.key for candidate in candidates for row in blocks[candidate.name])
     references.cite(key for c in candidates for key in (*c.contradicting_citations, *c.supporting_citations))
-    clinical = clinical_section(material, trials, references)
+    clinical = clinical_section(material, references)
     for candidate in candidates:
         chain = mechanisms.chains[candidate.name]
         candidate.argument = argument_section(chain, mechanisms.graph, references)

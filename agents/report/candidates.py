@@ -56,9 +56,11 @@ def candidate_tables(report: ReportContent) -> Iterator[Block]:
         if group:
             rows = tuple(_overview_row(report, candidate) for candidate in group)
             yield Table(caption, columns, (Group(rows),), "overview", counts)
+    note = "Certainty is that the drug helps, by GRADE; see the steps below each drug."
     if unchecked:
-        of = "" if len(unchecked) == len(report.candidates) else f" for {counted(len(unchecked), 'drug')}"
-        yield paragraph(f"Approval not checked{of}: the sources searched hold no approval data on them.", look="small")
+        which = "" if len(unchecked) == len(report.candidates) else f" of {listed(unchecked, most=6)}"
+        note = f"{note} Approval{which} not checked: no approval data were found."
+    yield paragraph(note, look="small")
 
 
 def in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
@@ -78,14 +80,21 @@ def _overview_row(report: ReportContent, candidate: DrugCandidate) -> Row:
     return Row(
         (
             flow(Link(candidate.name, f"#candidate-{report.candidates.index(candidate) + 1}")),
-            flow(Text("refuted" if candidate.evidence_quality == "refuted" else candidate.certainty, "level")),
+            flow(Text(_level(candidate), "level")),
             flow(str(len(candidate.supporting_citations))),
             flow(str(len(candidate.contradicting_citations))),
             flow(str(len(candidate.undecided_citations))),
             flow(best.line, Cite((numbers[best.key],)) if best.key in numbers else "") if best else flow("none"),
-            flow(said or ("" if flags else NOT_REPORTED), *flags),
+            flow(said or ("" if flags else "approval not checked"), *flags),
         )
     )
+
+
+def _level(candidate: DrugCandidate) -> str:
+    """The certainty that the drug helps, where any study says so."""
+    if candidate.evidence_quality == "refuted":
+        return "refuted"
+    return candidate.certainty if candidate.supporting_citations else "unsupported"
 
 
 def shown_rows(candidate: DrugCandidate, rows: Sequence[EvidenceRow], most: int) -> list[EvidenceRow]:
@@ -123,7 +132,7 @@ def candidate_block(
     blocks += _forest_plots(report, candidate.name, place, rows)
     if candidate.certainty_reasons:
         blocks.append(paragraph(Text("Certainty: ", "strong"), " ".join(candidate.certainty_reasons)))
-    note = "refuted" if candidate.evidence_quality == "refuted" else f"{candidate.certainty} certainty"
+    note = f"{candidate.certainty} certainty" if _level(candidate) == candidate.certainty else _level(candidate)
     return Section(candidate.name, f"candidate-{place}", tuple(blocks), note, "card")
 
 
@@ -189,14 +198,16 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, *,
     flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
     short_name = _study_name(row, reference)
     link = Link(row.title if is_whole else short_name, url_of(row.key, str(reference.get("url") or "")))
-    by = (Text(f" {short_name} · {record_name(row.key)}", "small"),) if is_whole else ()
+    known_as = f"{short_name} · " if reference and short_name != record_name(row.key) else ""
+    by = (Text(f" {known_as}{record_name(row.key)}", "small"),) if is_whole else ()
     follow_up = "" if row.followup_months is None else Text(f" (follow-up {row.followup_months:g} months)", "small")
     trial = next((each for each in report.trials if each.key == row.key), None)
     posted = next((each.reason for each in trial.posted if each.drug == row.drug), "") if trial else ""
     said = [posted or (row.pico.result if row.pico else None) or "", _PRIMARY.get(row.primary, "")]
+    said.append("harm reported" if row.harm else "")
     if trial and trial.why_stopped_kind in ("safety", "futility"):
-        said = [f"stopped for {trial.why_stopped_kind}: {trial.why_stopped}"]
-    given = [estimate(size) for size in row.effects[:_MAX_EFFECTS]] or row.figures
+        said[0] = f"stopped for {trial.why_stopped_kind}: {trial.why_stopped}"
+    given = [estimate(size) for size in row.effects[:_MAX_EFFECTS]] or (row.figures if is_whole else row.tested_figures)
     words = "; ".join(filter(None, said))
     elsewhere = row.effects and row.effects_section not in (None, "Abstract")
     return Row(

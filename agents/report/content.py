@@ -225,6 +225,8 @@ class EvidenceRow(BaseModel, extra="forbid"):
     effects_section: str | None = None
     """Where the effect sizes stand; None without any."""
     is_preprint: bool = False
+    harm: bool = False
+    """Whether the study reports harm by the drug."""
     retracted: bool | None = None
     """None means that it could not be checked."""
     concern: bool | None = None
@@ -254,6 +256,12 @@ class EvidenceRow(BaseModel, extra="forbid"):
     """Trials that a pooled analysis names."""
     pico: Pico | None = None
     """The question that the record answers; None where no reading says it."""
+
+    @property
+    def tested_figures(self) -> list[str]:
+        """The figures as far as the first p value; none without one: such figures may be of anything."""
+        place = next((at for at, figure in enumerate(self.figures, 1) if figure[:1] in "pP"), 0)
+        return self.figures[:place]
 
 
 class PostedResult(BaseModel, extra="forbid"):

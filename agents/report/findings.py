@@ -13,12 +13,11 @@ from willowbark.tools.registry import title_of
 from willowbark.tools.wording import as_spelt, counted, listed, short
 
 from ..asking import PROMPTS_VERSION
-from .content import CURATED, NOT_REPORTED, PUBLISHED, ReportSection, TrialRow
+from .content import CURATED, NOT_REPORTED, PUBLISHED, ReportSection
 from .forms.blocks import flow, table
 from .material import Material, References
 from .texts import write_blocks, write_flow
 
-MAX_TRIALS = 5  # in sentences; the report's table has all
 MAX_CITED = 4  # records behind one drug or step that are cited
 MAX_OTHERS = 20  # names of drugs without a place among the candidates
 MAX_PATHWAYS = 3
@@ -44,8 +43,8 @@ _OUTCOMES: Mapping[Kind, str] = {
 }
 
 
-def clinical_section(material: Material, trials: Sequence[TrialRow], references: References) -> ReportSection:
-    """Registered trials, and the drugs that the report does not show as candidates, by what was read of them."""
+def clinical_section(material: Material, references: References) -> ReportSection:
+    """The drugs that the report does not show as candidates, by what was read of them."""
     start, others = len(references.keys), [c for c in material.candidates if c not in material.shown]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
     complications = [c for c in decided if c.helps_complications_alone]
@@ -59,8 +58,6 @@ def clinical_section(material: Material, trials: Sequence[TrialRow], references:
         "findings",
         "clinical",
         references.cite,
-        trials=trials[:MAX_TRIALS],
-        total_trials=len(trials),
         topic=material.topic,
         asks_what_helps=material.asked.asks_what_helps,
         complications=[(c.drug, c.appraisal.supporting[:MAX_CITED]) for c in complications[:MAX_OTHERS]],
@@ -68,7 +65,7 @@ def clinical_section(material: Material, trials: Sequence[TrialRow], references:
         more=max(0, len(tallies) - MAX_OTHERS),
         silent=listed(silent, most=MAX_OTHERS),
     )
-    return ReportSection.of("Further drugs and registered trials", blocks, references.keys[start:])
+    return ReportSection.of("Further drugs", blocks, references.keys[start:])
 
 
 def mechanistic_section(material: Material, references: References) -> ReportSection:

@@ -4,7 +4,7 @@ Certainty is put as GRADE has it: a drug does, probably does or may help, or the
 (GRADE guidelines 26, J Clin Epidemiol 2020;119:126-135, https://www.jclinepi.com/article/S0895-4356(19)30416-0/fulltext).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from willowbark.tools.appraisal import Level
 from willowbark.tools.questions.question import speaks_of
@@ -63,7 +63,14 @@ def first_screen(
     ends = [("Missing", _missing(material, candidates, helps)), ("Read", read), ("", ADVICE)]
     after = [SummaryPart(label=label, text=text) for label, text in ends if text]
     if helps:
-        after = [*_failures(candidates), *_harms(candidates), *after]
+        harmful = {
+            c.drug
+            for c in material.shown
+            for record in c.records
+            if record.key in c.appraisal.contradicting
+            and (record.item.why_stopped_kind == "safety" or any(r.does_harm for r in record.readings[:1]))
+        }
+        after = [*_failures(candidates, harmful), *_harms(candidates), *after]
     leaders = [c for c in _leading(material, candidates) if c.best_estimate] if helps else []
     for most in (LEADERS, 4, 3):
         parts = [SummaryPart(text=" ".join(answer)), *map(_leader, leaders[:most]), *after]
@@ -161,14 +168,15 @@ def _leader(candidate: DrugCandidate) -> SummaryPart:
     )
 
 
-def _failures(candidates: Sequence[DrugCandidate]) -> Iterator[SummaryPart]:
-    """Drugs that studies contradict, the refuted first."""
+def _failures(candidates: Sequence[DrugCandidate], harmful: Collection[str]) -> Iterator[SummaryPart]:
+    """Drugs that studies contradict, the refuted first, and which of them did harm."""
     failed = sorted(
         (c for c in candidates if c.contradicting_citations),
         key=lambda c: (c.evidence_quality != "refuted", len(c.supporting_citations) - len(c.contradicting_citations)),
     )
     tallies = [
-        f"{short(c.name)} ({'refuted, ' * (c.evidence_quality == 'refuted')}{len(c.contradicting_citations)} "
+        f"{short(c.name)} ({'refuted, ' * (c.evidence_quality == 'refuted')}"
+        f"{'harm reported, ' * (c.name in harmful)}{len(c.contradicting_citations)} "
         f"contradicting, {len(c.supporting_citations)} supporting)"
         for c in failed
     ]

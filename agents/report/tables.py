@@ -125,6 +125,7 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
             primary=item.primary,
             indication=item.indication,
             in_title=item.in_title,
+            harm=any(reading.does_harm for reading in appraised.readings[:1]),
             surrogate=item.surrogate,
             unnamed=item.unnamed,
             why_stopped_kind=item.why_stopped_kind,
@@ -139,23 +140,21 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
 def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
     """What the most telling of a drug's studies found; None without any.
 
-    That is one on the drug alone against placebo or nothing, with an effect estimate that excludes no effect, else a p
-    value, and of those the largest.
+    That is one on the drug alone against placebo or nothing, with an effect estimate that excludes no effect, and of
+    those the largest; without an effect estimate the figures of its passage stand, as far as its p value.
     """
     found = []
     for row in rows:
         asked, size = row.pico or Pico(), next(filter(_excludes_no_effect, row.effects), None)
-        p_value = next((place for place, figure in enumerate(row.figures) if figure[:1] in "pP"), None)
-        shown = row.figures[: p_value + 1] if p_value is not None else []
         best = BestEstimate(
             key=row.key,
             result=asked.result,
-            figures=estimate(size) if size else "; ".join(shown),
+            figures=estimate(size) if size else "; ".join(row.tested_figures),
             comparator=asked.comparator,
             participants=row.sample_size,
         )
         doubts = (not row.alone, row.is_preprint or bool(row.concern), asked.comparator not in _NOTHING)
-        found.append(((*doubts, size is None, not shown, -(row.sample_size or 0), row.key), best))
+        found.append(((*doubts, size is None, -(row.sample_size or 0), row.key), best))
     return min(found, key=lambda each: each[0])[1] if found else None
 
 

@@ -126,7 +126,8 @@ class RunFolder:
         Raises:
             UsageError: the folder cannot be written to.
         """
-        texts = {}  # both are made before either is written: a report that cannot be dumped leaves nothing behind
+        # All are made before one is written: a report that cannot be dumped leaves nothing behind.
+        texts: dict[str, str] = {}
         if "md" in formats:
             texts |= {"report.md": report.to_markdown(), "report-appendix.md": report.to_appendix()}
         if "json" in formats:

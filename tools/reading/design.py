@@ -54,7 +54,8 @@ class StudyDesign(StrEnum):
     @property
     def label(self) -> str:
         """The design in words."""
-        return self.value.replace("_", " ").replace("rct", "RCT")
+        named = {"rct_blinded": "blinded RCT", "rct_open": "open-label RCT", "unknown": "design not reported"}
+        return named.get(self.value) or self.value.replace("_", " ").replace("rct", "RCT")
 
 
 _TIERS = {
