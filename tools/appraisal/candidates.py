@@ -70,13 +70,13 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def line(self) -> str:
-        """The candidate in a line: for and against, certainty, mechanism."""
+        """The candidate in a line: its studies by direction, certainty, mechanism."""
         found = self.appraisal
         how = "; ".join(self.mechanisms) or "mechanism not found"
+        sure = "refuted" if found.quality == "refuted" else f"{found.certainty.level.said} certainty"
         return (
             f"{self.drug}: {len(found.supporting)} supporting, {len(found.contradicting)} contradicting, "
-            f"{len(found.inconclusive) + len(found.not_assessed)} inconclusive; {found.quality}, "
-            f"{found.certainty.level.said} certainty; {how}"
+            f"{len(found.inconclusive) + len(found.not_assessed)} inconclusive; {sure}; {how}"
         )
 
     @property
