@@ -18,11 +18,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from willowbark.tools.appraisal import addressed_to_machines
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.library.rows import PublicationRow
 from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.screening import addressed_to_machines
 from willowbark.tools.reading.text import sentences
 
 from .bundled import bundled_publications

@@ -8,7 +8,7 @@ from typing import Any
 from willowbark.agents.report.content import EvidenceRow, ReportSection, TrialRow
 from willowbark.agents.report.forms.blocks import Details, Link, Quote, Section, Text, flow, paragraph, points, table
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.appraisal import EffectSize
+from willowbark.tools.reading.numbers import EffectSize
 
 SAMPLE: dict[str, Any] = json.loads((Path(__file__).parent / "cases" / "report.json").read_text("utf-8"))
 """A report on bupropion for smoking cessation, two randomised trials for it and one against."""

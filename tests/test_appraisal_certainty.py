@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from willowbark.tools.appraisal import (
-    AppraisedItem,
-    CandidateAppraisal,
-    CertaintyLevel,
-    Direction,
-    StudyDesign,
-    appraise_candidate,
-)
+from willowbark.tools.appraisal import AppraisedItem, CandidateAppraisal, CertaintyLevel, Direction, appraise_candidate
+from willowbark.tools.reading.design import StudyDesign
 
 LEVELS = ["very_low", "low", "moderate", "high"]
 LABELLED = {design.label: design for design in StudyDesign}

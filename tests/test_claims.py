@@ -14,9 +14,10 @@ from willowbark.agents.asking.claims import (
     verify,
     wording_objection,
 )
-from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign, appraise_candidate
+from willowbark.tools.appraisal import AppraisedItem, Direction, appraise_candidate
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.reading.design import StudyDesign
 
 TRIAL = record(
     "11111111",

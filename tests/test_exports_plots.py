@@ -10,7 +10,7 @@ from willowbark.agents.pictures.plots import NARROW, draw
 from willowbark.agents.report.content import EvidenceRow
 from willowbark.agents.report.forms.blocks import Block, Figure, Section
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.appraisal import EffectSize
+from willowbark.tools.reading.numbers import EffectSize
 
 GOOD = (effect(2.8, 1.9, 4.3, ONE_YEAR), effect(2.2, 1.3, 3.9, ONE_YEAR))
 

@@ -29,12 +29,12 @@ from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import JudgeLimits
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.research_team import ResearchTeam, default_participants
-from willowbark.tools.appraisal import Direction, addressed_to_machines
+from willowbark.tools.appraisal import Direction
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog, Transport
-from willowbark.tools.reading.screening import readable
+from willowbark.tools.reading.screening import addressed_to_machines, readable
 
 pytestmark = pytest.mark.whole
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign
+from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.appraisal.trials_once import one_per_trial
+from willowbark.tools.reading.design import StudyDesign
 
 FREE = AppraisedItem(
     key="pmid:5", design=StudyDesign.rct_blinded, direction=Direction.supports, trial="NCT1", sample_size=200

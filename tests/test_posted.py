@@ -6,12 +6,13 @@ import pytest
 from builders import QUESTION
 from posted_study import DRUG, PLACEBO, Facts, analysis, outcome, study, trial
 
-from willowbark.tools.appraisal import Direction, StudyDesign, posted_finding
+from willowbark.tools.appraisal import Direction, posted_finding
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.appraisal.posted import role_in_arms
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.design import StudyDesign
 from willowbark.tools.reading.registry_entries import more_is_better
 from willowbark.tools.records import Trial
 from willowbark.tools.sources.studies.clinicaltrials_record import parse_study

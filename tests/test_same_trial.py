@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from posted_study import analysis, outcome, trial
 from test_appraisal_certainty import item, items, level
 
-from willowbark.tools.appraisal import AppraisedItem, Direction, StudyDesign, appraise_candidate
+from willowbark.tools.appraisal import AppraisedItem, Direction, appraise_candidate
 from willowbark.tools.appraisal.appraised import Readings, trials_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.design import StudyDesign
 from willowbark.tools.works.linking import link
 
 NUMBER = "NCT99999901"

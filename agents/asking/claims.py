@@ -14,12 +14,13 @@ from typing import Literal, Protocol
 
 from pydantic import BaseModel
 
-from willowbark.tools.appraisal import Direction, addressed_to_machines, set_aside
+from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_drugs
 from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.screening import addressed_to_machines, set_aside
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.works.sections import TITLE, places, section_of
 

@@ -12,11 +12,10 @@ from importlib import resources
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from willowbark.tools.appraisal import addressed_to_machines
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_conditions, find_drug_classes, find_drugs
-from willowbark.tools.reading.screening import folded
+from willowbark.tools.reading.screening import addressed_to_machines, folded
 from willowbark.tools.reading.text import sentences
 
 from .alignment import Word, words

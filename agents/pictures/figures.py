@@ -5,11 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from willowbark.tools.appraisal import EffectSize
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import date_parts
 from willowbark.tools.lexicon import find_drugs
-from willowbark.tools.reading.numbers import RATIOS
+from willowbark.tools.reading.numbers import RATIOS, EffectSize
 
 LEAST_EFFECTS = 2  # one effect estimate is a sentence, not a picture
 MAX_EFFECTS = 20  # rows of a forest plot

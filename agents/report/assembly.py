@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.appraisal.approvals import APPROVED_PHASE
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
+from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import listed
 from willowbark.tools.works.sections import licence_of, stated_limits

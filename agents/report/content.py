@@ -9,9 +9,10 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, Field
 
-from willowbark.tools.appraisal import EffectSize, Level, Quality, SeriousEvents
+from willowbark.tools.appraisal import Level, Quality, SeriousEvents
 from willowbark.tools.appraisal.approvals import Group
 from willowbark.tools.mechanism.steps import Chain
+from willowbark.tools.reading.numbers import EffectSize
 from willowbark.tools.reading.reading import Comparator, Indication, Primary
 
 from ..approval import Approval

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from willowbark.tools.appraisal import is_addressed_to_machines
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, is_asked_about, select_shown
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.hypotheses import MechanismFindings, assess
 from willowbark.tools.questions import Question
+from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.records import Drug
 from willowbark.tools.wording import as_spelt
 from willowbark.tools.works.sections import licence_of, places

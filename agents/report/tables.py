@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from urllib.parse import parse_qsl, urlsplit
 
-from willowbark.tools.appraisal import EffectSize, effect_sizes, followup_months, readable
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, on_condition
 from willowbark.tools.evidence import Evidence
@@ -17,8 +16,9 @@ from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.lexicon.stemming import content_words
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.numbers import RATIOS, effect_sizes_of, figures
+from willowbark.tools.reading.numbers import RATIOS, EffectSize, effect_sizes, effect_sizes_of, figures, followup_months
 from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
+from willowbark.tools.reading.screening import readable
 from willowbark.tools.reading.text import groups
 from willowbark.tools.records import Trial
 from willowbark.tools.registry import kind_of, takes_names
