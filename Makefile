@@ -98,8 +98,8 @@ rehearse: install ## Time runs at the real sources' pace, over recorded replies 
 	$(BIN)/python -m benchmarks.smoke --pace $(ARGS)
 
 .PHONY: bench-quality
-bench-quality: install ## Accuracy of reading and recognition against gold sets, where they are present (ARGS="--data FOLDER")
-	$(BIN)/python -m benchmarks.verdicts $(ARGS)
+bench-quality: install ## The demo beside a reading of its records by hand; recognition of names (ARGS="--data FOLDER")
+	$(BIN)/python -m benchmarks.truth
 	$(BIN)/python -m benchmarks.mentions $(ARGS)
 
 .PHONY: bench-public

@@ -35,8 +35,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.labels import labels
-from benchmarks.verdicts import read_lines
+from benchmarks.labels import labels, read_lines
 from faults.bundled import bundled_publications
 
 from willowbark.agents.report.content import DrugCandidate

@@ -1,9 +1,12 @@
 """Labels made by reading: facts and offsets of (record, drug, condition), one file a reader, no text."""
 
 import csv
-from collections.abc import Sequence
+import gzip
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent / "labels"
 EARLIER = 29
@@ -57,3 +60,9 @@ def labels(last: int | None = None, folder: Path = FOLDER) -> Sequence[Label]:
                 words = {name: value for name, value in row.items() if name not in ("n", "start", "end", "sure")}
                 found.append(Label(who=who, **words, **number, sure=row["sure"] == "1"))  # type: ignore[arg-type]
     return found
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Give the objects of a file with one JSON object a line, packed or not."""
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+        yield from map(json.loads, file)

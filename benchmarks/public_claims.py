@@ -22,8 +22,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.labels import read_lines
 from benchmarks.public_reviews import Comparison, direction_of, read_effect
-from benchmarks.verdicts import read_lines
 
 from willowbark.tools.appraisal.appraised import load_reader
 from willowbark.tools.lexicon import find_conditions, find_drugs

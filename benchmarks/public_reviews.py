@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.verdicts import read_lines
+from benchmarks.labels import read_lines
 
 from willowbark.tools.appraisal import Direction, appraise_candidate
 from willowbark.tools.appraisal.appraised import Readings, appraise_record, load_reader

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.verdicts import read_lines
+from benchmarks.labels import read_lines
 
 from willowbark.tools.appraisal.appraised import load_reader
 from willowbark.tools.lexicon import find_conditions, find_drugs

@@ -1,0 +1,228 @@
+"""The demo beside its own records: five questions to the bundled library, judged by what two readers found in it.
+
+    python -m benchmarks.truth [--missing] [--agreement]
+
+`labels/bundled_pairs.tsv` says what each bundled record says of each drug it names, `labels/bundled_leaders.tsv` which
+drugs should lead each answer, with which certainty at least and at most, and `labels/bundled_trials.tsv` which records
+report one trial. No program's answer was looked at. A drug leads that is told to help and stands among the first five
+of its group. `--missing` also lists the results that no report shows, `--agreement` prints how far the readers agree.
+"""
+
+import argparse
+import asyncio
+import csv
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.agreement import kappa
+
+from willowbark.agents.report.content import DrugCandidate
+from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.run.research import research
+from willowbark.tools.lexicon import canonical_drug
+
+LABELS = Path(__file__).parent / "labels"
+QUESTIONS = {
+    "migraine_prevention": "Which existing drugs prevent migraine?",
+    "portal_hypertension": "Which existing drugs treat portal hypertension?",
+    "smoking_cessation": "Which existing drugs help smoking cessation?",
+    "diabetic_nephropathy": "Which existing drugs treat diabetic nephropathy?",
+    "alzheimer_disease": "Which existing drugs treat Alzheimer's disease?",
+}
+LEADING = 5
+"""Drugs of a group that lead it."""
+LEVELS = ("very low", "low", "moderate", "high")
+FAILED = frozenset({"does not help", "harms"})
+"""Directions of drugs that must not lead."""
+SETTLED = frozenset({"both", "resolved"})
+"""Readers whose rows are the truth: what both said, and what was decided where they differ."""
+PAIR_FIELDS = ("role", "verdict", "primary", "indication", "alone", "design", "n", "sure")
+LEADER_FIELDS = ("group", "should_lead", "certainty_min", "certainty_max", "direction")
+Row = Mapping[str, str]
+
+
+class Miss(NamedTuple):
+    """Something that a report should say, or should not."""
+
+    topic: str
+    kind: str
+    """"should lead", "should not lead", "failed but leads", "certainty above", "certainty below", "group", "supports",
+    "contradicts"; "missing supports" and "missing contradicts" for what no report shows; "counted twice"."""
+    name: str
+    """The drug, and for a pair the record behind it."""
+    why: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One report beside the truth."""
+
+    counts: Counter[str]
+    misses: Sequence[Miss]
+
+
+def read(name: str) -> list[dict[str, str]]:
+    """The rows of a file of labels, its quotes as they stand."""
+    with (LABELS / name).open(encoding="utf-8") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def known(drug: str) -> str:
+    """A drug's generic name; its own in lower case where the lexicon has none."""
+    return canonical_drug(drug) or drug.lower()
+
+
+@cache
+def pairs(topic: str) -> dict[tuple[str, str], Row]:
+    """What each record says of each drug, by record and drug."""
+    rows = [row for row in read("bundled_pairs.tsv") if row["topic"] == topic and row["reader"] in SETTLED]
+    return {(row["record"], known(row["drug"])): row for row in rows}
+
+
+@cache
+def leaders(topic: str) -> dict[str, Row]:
+    """What should be made of each drug."""
+    rows = [row for row in read("bundled_leaders.tsv") if row["topic"] == topic and row["reader"] in SETTLED]
+    return {known(row["drug"]): row for row in rows}
+
+
+def leading(report: ResearchReport) -> list[DrugCandidate]:
+    """The candidates that lead their group, in the report's order."""
+    found: list[DrugCandidate] = []
+    for each in report.candidates:
+        helps = each.supporting_citations and each.evidence_quality != "refuted"
+        if helps and sum(other.group == each.group for other in found) < LEADING:
+            found.append(each)
+    return found
+
+
+def judge(topic: str, report: ResearchReport) -> Judged:
+    """What the report gets right, counted, and each miss."""
+    counts: Counter[str] = Counter()
+    misses = [*_shown(topic, report, counts), *_led(topic, report, counts), *_twice(topic, report)]
+    return Judged(counts, misses)
+
+
+def _shown(topic: str, report: ResearchReport, counts: Counter[str]) -> Iterator[Miss]:
+    """Rows that say otherwise than the record, and results that no row shows."""
+    truth, shown = pairs(topic), set()
+    for row in report.evidence_table:
+        if row.direction not in ("supports", "contradicts"):
+            continue
+        record, drug = row.key.partition(":")[2], known(row.drug)
+        verdict = truth[record, drug]["verdict"] if (record, drug) in truth else "not read by anybody"
+        shown.add((record, drug, row.direction))
+        counts[f"{row.direction} shown"] += 1
+        counts[f"{row.direction} right"] += verdict == row.direction
+        if verdict != row.direction:
+            yield Miss(topic, row.direction, f"{drug} {record}", f"the record says {verdict}: “{row.sentence}”")
+    for (record, drug), each in truth.items():
+        if each["verdict"] in ("supports", "contradicts"):
+            counts[f"{each['verdict']} in the library"] += 1
+            if (record, drug, each["verdict"]) not in shown:
+                yield Miss(topic, f"missing {each['verdict']}", f"{drug} {record}", f"{each['role']}, {each['design']}")
+
+
+def _led(topic: str, report: ResearchReport, counts: Counter[str]) -> Iterator[Miss]:
+    """Who leads and should not, who should and does not, certainty and groups."""
+    led = {known(each.name): each for each in leading(report)}
+    listed = {known(each.name): each for each in report.candidates}
+    for drug, each in led.items():
+        row = leaders(topic).get(drug)
+        counts["leaders"] += 1
+        if row is None:
+            yield Miss(topic, "should not lead", drug, "no record on the condition says anything of it")
+            continue
+        counts["leaders that should or may lead"] += row["should_lead"] != "no"
+        if row["direction"] in FAILED:
+            yield Miss(topic, "failed but leads", drug, row["direction"])
+        elif row["should_lead"] == "no" and row["direction"] == "unclear":
+            yield Miss(topic, "should not lead", drug, row["direction"])
+        at, low, high = (LEVELS.index(level) for level in (each.certainty, row["certainty_min"], row["certainty_max"]))
+        counts["certainty within"] += low <= at <= high
+        if not low <= at <= high:
+            bounds = " to ".join(dict.fromkeys((row["certainty_min"], row["certainty_max"])))
+            yield Miss(topic, f"certainty {'above' if at > high else 'below'}", drug, f"{each.certainty}, not {bounds}")
+        counts["groups right"] += row["group"] in (each.group, "either")
+        if row["group"] not in (each.group, "either"):
+            yield Miss(topic, "group", drug, f"{each.group}, not {row['group']}")
+    for drug, row in leaders(topic).items():
+        if row["should_lead"] == "yes":
+            counts["should lead"] += 1
+            counts["should lead and do"] += drug in led
+            if drug not in led:
+                found = listed.get(drug)
+                why = "no candidate" if found is None else f"{len(found.supporting_citations)} records supporting"
+                yield Miss(topic, "should lead", drug, why)
+
+
+def _twice(topic: str, report: ResearchReport) -> Iterator[Miss]:
+    """Trials that a candidate counts twice."""
+    for row in read("bundled_trials.tsv"):
+        records = row["records"].split() if row["topic"] == topic else []
+        for each in report.candidates:
+            for counted in (each.supporting_citations, each.contradicting_citations):
+                same = [key for key in counted if key.partition(":")[2] in records]
+                if len(same) > 1:
+                    yield Miss(topic, "counted twice", known(each.name), f"{', '.join(same)}: {row['what']}")
+
+
+def agreement() -> Iterator[str]:
+    """How far the two readers agree, a line a field; of pairs and of leaders that both have."""
+    for name, fields, key in (
+        ("bundled_pairs.tsv", PAIR_FIELDS, ("topic", "record", "drug")),
+        ("bundled_leaders.tsv", LEADER_FIELDS, ("topic", "drug")),
+    ):
+        read_by: dict[str, dict[tuple[str, ...], Row]] = {"one": {}, "two": {}}
+        for row in read(name):
+            for reader in ("one", "two") if row["reader"] == "both" else (row["reader"],):
+                read_by.get(reader, {})[tuple(row[column] for column in key)] = row
+        one, two = read_by["one"], read_by["two"]
+        both = one.keys() & two.keys()
+        yield f"{name}: {len(one)} and {len(two)} rows, {len(both)} read by both"
+        for field in fields:
+            said = [(one[each][field], two[each][field]) for each in both]
+            same = sum(first == second for first, second in said) / len(said)
+            yield f"  {field:<14}same {same:6.1%}  kappa {kappa(said):.2f}"
+
+
+def reports() -> Iterator[tuple[str, ResearchReport]]:
+    """The five questions, asked offline."""
+    for topic, question in QUESTIONS.items():
+        yield topic, asyncio.run(research(question, offline=True))
+
+
+def lines(judged: Mapping[str, Judged], missing: bool) -> Iterator[str]:
+    """The figures over all questions, and each miss."""
+    total = sum((each.counts for each in judged.values()), Counter[str]())
+    for kind in ("supports", "contradicts"):
+        right, shown = total[f"{kind} right"], total[f"{kind} shown"]
+        yield f"{kind}: {right} of {shown} shown are right; {total[f'{kind} in the library']} in the library"
+    yield f"should lead: {total['should lead and do']} of {total['should lead']} do"
+    yield f"leaders: {total['leaders that should or may lead']} of {total['leaders']} should or may lead"
+    yield f"certainty of leaders within the readers' bounds: {total['certainty within']} of {total['leaders']}"
+    yield f"groups of leaders right: {total['groups right']} of {total['leaders']}"
+    for each in judged.values():
+        for miss in each.misses:
+            if missing or not miss.kind.startswith("missing"):
+                yield f"  {miss.topic}: {miss.kind}: {miss.name} ({miss.why})"
+
+
+def main() -> None:
+    """Print the figures and the misses."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--missing", action="store_true", help="also list results that no report shows")
+    options.add_argument("--agreement", action="store_true", help="only print how far the two readers agree")
+    asked = options.parse_args()
+    if asked.agreement:
+        print(*agreement(), sep="\n")
+    else:
+        print(*lines({topic: judge(topic, report) for topic, report in reports()}, asked.missing), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
