@@ -232,17 +232,18 @@ def test_candidates_are_filtered_and_sorted(page: Page, report: str) -> None:
     page.goto(report)
     rows = page.locator("#candidates table.overview tbody tr")
     every = rows.count()
-    page.select_option("#sort-by", label="for")
-    supporting = [int(row.locator("td[data-label=for]").inner_text().split()[0]) for row in rows.all()]
+    first = page.locator("#candidates table.overview").first.locator("tbody tr")
+    page.select_option("#sort-by", label="supporting")
+    supporting = [int(row.locator("td[data-label=supporting]").inner_text().split()[0]) for row in first.all()]
     page.select_option("#sort-by", label="drug")
-    names = [row.locator("th").inner_text() for row in rows.all()]
+    names = [row.locator("th").inner_text() for row in first.all()]
     page.fill("#filter-words", names[0])
 
     assert supporting == sorted(supporting, reverse=True)
     assert names == sorted(names)
     expect(rows.locator("visible=true")).to_have_count(1)
     expect(page.get_by_text(f"1 of {every} candidates shown")).to_be_visible()
-    assert page.locator("#candidates article").locator("visible=true").count() == 1
+    assert page.locator("#evidence article").locator("visible=true").count() == 1
     page.fill("#filter-words", "")
     page.select_option("#filter-certainty", label="moderate or better")
     assert rows.locator("visible=true").count() < every
@@ -276,7 +277,7 @@ def test_a_person_approves_on_the_page(server: Server, page: Page) -> None:
     page.get_by_role("button", name="Write the report").click()
     expect(page.locator(".report")).to_be_visible(timeout=RUN_MS)
 
-    assert page.locator("#candidates article").count() == 1
+    assert page.locator("#evidence article").count() == 1
 
 
 def test_an_open_page_goes_on_when_a_killed_server_is_back(browser: Browser, tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_every_part_that_the_report_has_is_on_the_page(page: str) -> None:
         "What would change the answer",
         "Starts at high: 2 randomised trials. Down one: inconsistency.",
         "better than placebo: OR 2.82 (CI 1.89 to 4.28), 707 participants",
-        '<strong class="flag">Boxed warning</strong>',
+        '<strong class="flag">boxed warning</strong>',
         "Searched <strong>widely</strong>.",
         "Still missing: Mechanisms of bupropion.",
         "PRISMA 2020",

@@ -93,7 +93,7 @@ def test_no_word_of_a_candidates_line_is_broken_or_lost(width: int, columns: int
     console = Console(file=io.StringIO(), width=width)
     print_report(told.to_brief(), console)
     assert isinstance(console.file, io.StringIO)
-    words = console.file.getvalue().replace("[Boxed", "Boxed").replace("warning]", "warning").split()
+    words = console.file.getvalue().replace("[boxed", "boxed").replace("warning]", "warning").split()
 
     (table,) = (block for section in told.to_brief().sections for block in section.blocks if isinstance(block, Table))
     for row in table.rows:

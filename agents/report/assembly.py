@@ -30,7 +30,7 @@ from .findings import (
 from .material import Material, References
 from .model import ResearchReport
 from .own_words import MAX_GAPS, OwnWords
-from .safety import safety_section
+from .safety import boxed_caution, safety_section
 from .summary import confidence, first_screen, in_short, title
 from .tables import best_estimate, evidence_table, flow, search_log, trial_table
 from .texts import write_lines
@@ -116,6 +116,7 @@ def _drug_candidate(
     found, mechanism = candidate.appraisal, mechanism_of(candidate)
     marketed = [i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE]
     claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
+    has_boxed = any(caution.startswith("Boxed warning") for caution in candidate.cautions)
     telling = found.contradicting if found.quality == "refuted" else found.supporting or found.contradicting
     limits = [
         StudyLimit(key=study.key, section=passage.section, quote=passage.quote)
@@ -138,7 +139,7 @@ def _drug_candidate(
         held_down_by=list(found.certainty.lowered),
         clinical_status=_status(candidate, material),
         group=candidate.group,
-        cautions=list(candidate.cautions),
+        cautions=[*candidate.cautions, *([] if has_boxed else boxed_caution(candidate.drug, material))],
         combination=list(candidate.combination),
         best_estimate=best_estimate([r for r in evidence if r.drug == candidate.drug and r.key in telling]),
         supporting_citations=list(found.supporting),

@@ -75,8 +75,7 @@ def _overview_row(report: ReportContent, candidate: DrugCandidate) -> Row:
     outside = "not in the class asked about" if candidate.in_asked_class is False else ""
     partners = f"studied in combination with {listed(candidate.combination)}" if candidate.combination else ""
     said = "; ".join(filter(None, (status or elsewhere, outside, partners)))
-    marks = dict.fromkeys(caution.partition(":")[0] for caution in candidate.cautions)
-    flags = [node for mark in marks for node in flow(" ", Text(mark, "flag"))]
+    flags = [node for mark in candidate.marks for node in flow(" ", Text(mark, "flag"))]
     return Row(
         (
             flow(Link(candidate.name, f"#candidate-{report.candidates.index(candidate) + 1}")),
@@ -124,7 +123,8 @@ def candidate_block(
     """What decides on one drug, failures first, and the steps of its certainty; `place` is 1 for the first."""
     rows = [row for row in report.evidence_table if row.drug == candidate.name]
     blocks: list[Block] = [paragraph(f"In the model's own words: {candidate.paragraph}")] if candidate.paragraph else []
-    blocks += [paragraph(Text(caution, "flag")) for caution in candidate.cautions]
+    cautions = zip(candidate.marks, candidate.cautions, strict=False)
+    blocks += [paragraph(Text(mark, "flag"), caution[caution.find(":") :]) for mark, caution in cautions]
     blocks += _studies(report, candidate, shown, f"Studies of {candidate.name}", is_whole=False)
     counts = Counter(_STANCES[candidate.stance_of(row)] for row in rows if row not in shown)
     if left := [f"{number} {name}" for name in _STANCES.values() if (number := counts[name])]:

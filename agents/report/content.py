@@ -40,6 +40,7 @@ RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATIO
 Stance = Literal["contradicts", "supports", "inconclusive", "excluded"]
 _AGAINST = {"better": "better than", "no difference": "no difference from", "worse": "worse than"}
 _AGAINST |= {"not inferior": "not inferior to"}
+_LABELLED = {"contraindicated": "contraindication on the label"}
 
 
 class ReportSection(BaseModel, extra="forbid"):
@@ -167,6 +168,12 @@ class DrugCandidate(BaseModel, extra="forbid"):
     study_limits: list[StudyLimit] = []
     """What its studies say themselves that limits them; empty where no full text with such a passage was read."""
 
+    @property
+    def marks(self) -> list[str]:
+        """Its cautions in a few words each: `withdrawn`, `contraindication on the label`, `boxed warning`."""
+        kinds = dict.fromkeys(caution.partition(":")[0].lower() for caution in self.cautions)
+        return [_LABELLED.get(kind, kind) for kind in kinds]
+
     def stance_of(self, row: "EvidenceRow") -> Stance:
         """How a record counts in the appraisal; retracted ones are excluded."""
         if row.retracted:
@@ -215,7 +222,8 @@ class EvidenceRow(BaseModel, extra="forbid"):
     """Effect sizes on the outcome that the direction was read from, with their sentences; those of the full text's
     results where the whole abstract gives none."""
     figures: list[str] = []
-    """The figures of that passage, else of `in_figures`, as written, where there is no effect size."""
+    """The figures of that passage, else of `in_figures`, as written, where there is no effect size and no other drug is
+    named there."""
     in_figures: str = ""
     """Another sentence of the record, which gives the result in figures where the passage has none; empty where none
     was found."""

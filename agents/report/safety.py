@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from willowbark.tools.appraisal.appraised import condition_names
+from willowbark.tools.appraisal.approvals import label_sections
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.harms import NOT_PATIENTS, harm_sentences
 from willowbark.tools.enclosure import visible
@@ -30,6 +31,7 @@ from .texts import write_blocks
 MOST_QUOTED = 2  # sentences of one kind
 MOST_GROUPS = 6  # groups of a trial with serious adverse events
 MOST_TRIALS = 3
+LONGEST = 200  # characters of a warning beside a drug
 _USES = ("Indications and usage",)
 _WARNINGS = ("Contraindications", "Boxed warning", "Warnings", "Pregnancy")
 
@@ -86,6 +88,15 @@ def safety_section(material: Material, references: References) -> ReportSection 
     return ReportSection.of("Safety and regulation", blocks, references.keys[start:])
 
 
+def boxed_caution(drug: str, material: Material) -> list[str]:
+    """The first sentence of a drug's boxed warning, with the label's key; empty where no label has one."""
+    for record in material.pool:
+        if isinstance(label := record.record, Label) and (canonical_drug(label.drug or "") or label.drug) == drug:
+            first = sentences(label_sections(record).get("Boxed warning", ""))[:1]
+            return [f"Boxed warning: “{short(sentence, LONGEST)}” ({record.key})" for sentence in first]
+    return []
+
+
 def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:
     """Whether any source other than publications reports its status or harms."""
     entries = [each.record for each in records if isinstance(each.record, Drug)]
@@ -135,8 +146,7 @@ def _label(records: Sequence[Evidence], drug: str, material: Material) -> Mappin
     record = next((readable(each) for each in records if isinstance(each.record, Label)), None)
     if record is None or not isinstance(label := record.record, Label):
         return None
-    parts = (part.partition(": ")[::2] for part in record.content.split("\n\n")[1:] if ": " in part)
-    sections, others = dict(parts), [candidate.drug for candidate in material.shown]
+    sections, others = label_sections(record), [candidate.drug for candidate in material.shown]
     rivals = [each for each in label.named_drugs if each["drug"] in others and each["drug"] != drug]
     clean = [(each["drug"], set_aside(visible(each["sentence"])).strip(), each["heading"]) for each in rivals]
     return {

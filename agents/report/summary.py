@@ -23,7 +23,7 @@ CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
 """Confidence in the answer by the best candidate's certainty; our convention, stated in the methodology."""
 CONFIDENCE_LOST = 0.1  # for each source that did not answer at all
 ADVICE = "This is not medical advice."
-_KEPT = frozenset({"No benefit or harm", "Cautions", "Missing", "Read"})
+_KEPT = ("No benefit or harm", "Cautions", "Read", "Missing")
 LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
 
 
@@ -90,7 +90,7 @@ def in_short(parts: Sequence[SummaryPart]) -> str:
     first, *between, last = parts
     kept = [short(first.line, SUMMARY_LIMIT - len(last.line) - 1)]
     room, lines = SUMMARY_LIMIT - len(kept[0]) - len(last.line) - 1, list[str]()
-    for part in sorted(between, key=lambda part: part.label not in _KEPT):
+    for part in sorted(between, key=lambda part: _KEPT.index(part.label) if part.label in _KEPT else len(_KEPT)):
         if len(part.line) < room:
             lines.append(part.line)
             room -= len(part.line) + 1
@@ -145,8 +145,7 @@ def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str
 
 def _display_name(candidate: DrugCandidate) -> str:
     """A drug's name, and that it was withdrawn or is contraindicated: nobody should miss that."""
-    marks = dict.fromkeys(caution.partition(":")[0].lower() for caution in candidate.cautions)
-    return f"{short(candidate.name)}{f' ({listed([*marks])})' if marks else ''}"
+    return f"{short(candidate.name)}{f' ({listed(candidate.marks)})' if candidate.cautions else ''}"
 
 
 def _is_supported(candidate: DrugCandidate) -> bool:
@@ -191,10 +190,10 @@ def _harms(candidates: Sequence[DrugCandidate]) -> Iterator[SummaryPart]:
     """Cautions by kind, each with its drugs."""
     kinds: dict[str, list[str]] = {}
     for candidate in candidates:
-        for caution in candidate.cautions:
-            kinds.setdefault(caution.partition(":")[0], []).append(short(candidate.name))
+        for mark in candidate.marks:
+            kinds.setdefault(mark, []).append(short(candidate.name))
     if kinds:
-        said = "; ".join(f"{kind.lower()}: {listed(list(dict.fromkeys(names)))}" for kind, names in kinds.items())
+        said = "; ".join(f"{mark}: {listed(names)}" for mark, names in kinds.items())
         yield SummaryPart(label="Cautions", text=f"{said}.")
 
 

@@ -110,7 +110,7 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
             followup_months=followup.value if followup and item.design not in _FOLLOWS_NOBODY else None,
             effects=effects,
             effects_section=effects_section,
-            figures=[] if effects else figures(" ".join((appraised.sentence, in_figures)))[:MAX_EFFECTS],
+            figures=_figures(" ".join((appraised.sentence, in_figures)), drug) if not effects else [],
             in_figures=in_figures,
             in_figures_section=section_of(record, in_figures, plain) if in_figures else None,
             disputed=item.disputed,
@@ -135,6 +135,11 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
         )
         rows.append(row)
     return rows
+
+
+def _figures(passage: str, drug: str) -> list[str]:
+    """The figures of a passage; none where it names another drug too, whose they may be."""
+    return figures(passage)[:MAX_EFFECTS] if {each.name for each in find_drugs(passage)} <= {drug} else []
 
 
 def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:

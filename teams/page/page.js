@@ -59,9 +59,10 @@ function labelled(label, id, field) {
   return element("p", {}, element("label", { for: id }, label), field);
 }
 
-function candidates(table) {
-  const rows = all("tbody tr", table).filter((row) => one("th[scope=row]", row));
-  const columns = all("thead th", table);
+function candidates(tables) {
+  const groups = tables.map((table) => all("tbody tr", table).filter((row) => one("th[scope=row]", row)));
+  const rows = groups.flat();
+  const columns = all("thead th", tables[0]);
   const certainty = (row) => LEVELS.findIndex((level) => one(`.l-${level.replace(" ", "-")}`, row));
   const key = (row, at) => {
     const text = row.cells[at].textContent.trim();
@@ -91,16 +92,19 @@ function candidates(table) {
   };
   const sort = () => {
     const at = Number(order.value);
-    const sorted = order.value === "" ? rows : [...rows].sort((a, b) => {
-      const [x, y] = [key(a, at), key(b, at)];
-      return x < y ? -1 : x > y ? 1 : 0;
-    });
-    columns.forEach((column, n) => column.toggleAttribute("aria-sort", false));
-    if (order.value !== "") {
-      const falls = rows[0].cells[at].classList.contains("number");
-      columns[at].setAttribute("aria-sort", falls ? "descending" : "ascending");
+    for (const [place, group] of groups.entries()) {
+      const sorted = order.value === "" ? group : [...group].sort((a, b) => {
+        const [x, y] = [key(a, at), key(b, at)];
+        return x < y ? -1 : x > y ? 1 : 0;
+      });
+      const heads = all("thead th", tables[place]);
+      heads.forEach((head) => head.toggleAttribute("aria-sort", false));
+      if (order.value !== "") {
+        const falls = group[0].cells[at].classList.contains("number");
+        heads[at].setAttribute("aria-sort", falls ? "descending" : "ascending");
+      }
+      one("tbody", tables[place]).append(...sorted);
     }
-    one("tbody", table).append(...sorted);
   };
   words.addEventListener("input", apply);
   least.addEventListener("change", apply);
@@ -108,7 +112,7 @@ function candidates(table) {
   const tools = element("div", { class: "tools", role: "group", "aria-label": "Filter and sort the candidates" },
     labelled("Filter by words", "filter-words", words), labelled("Certainty", "filter-certainty", least),
     labelled("Sort by", "sort-by", order), status);
-  (table.closest(".scroll") ?? table).before(tools);
+  (tables[0].closest(".scroll") ?? tables[0]).before(tools);
 }
 
 function contents(nav) {
@@ -129,8 +133,8 @@ function contents(nav) {
 
 const live = one("#live");
 if (live) follow(live);
-const table = one("#candidates table.overview");
-if (table) candidates(table);
+const tables = all("#candidates table.overview");
+if (tables.length) candidates(tables);
 const nav = one(".report > nav");
 if (nav) contents(nav);
 one("#ask")?.addEventListener("submit", (event) => {
