@@ -72,7 +72,7 @@ def rebuild(rows: Sequence[dict[str, Any]], supporting: Sequence[str], contradic
         trials = [row for row in pros if not is_review(row)]
         if tier == "randomised":
             points -= not enough(trials or pros, is_sound)
-            points -= not enough(pros, lambda row: row["comparator"] in ("placebo", "none") or row["comparator_works"])
+            points -= not any(row["comparator"] in ("placebo", "none") or row["comparator_works"] for row in pros)
             points -= len(trials) + (len(trials) < len(pros)) < 2
         if tier != "other":
             points -= (not enough(pros, is_direct)) + (not any(map(is_direct, pros)))
@@ -191,7 +191,7 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
         ([*several(3), item(key="pmid:9", **OPEN)], "high", "Starts at high: 4 trials supporting."),
         (several(2, is_preprint=True), "moderate", "Risk of bias"),
         (several(2, concern=True), "moderate", "Risk of bias"),
-        (several(2, **ACTIVE), "moderate", "Indirectness: 0 of 2 against placebo, no treatment"),
+        (several(2, **ACTIVE), "moderate", "Indirectness: none against placebo, no treatment"),
         (several(2, **ACTIVE, comparator_works=True), "high", "Starts at high"),
         (several(2, indication="complication"), "low", "Indirectness: 0 of 2 on the condition itself"),
         (several(2, in_title=False), "low", "named in the title (-2)."),

@@ -210,3 +210,23 @@ def test_a_record_that_does_not_speak_of_those_asked_about_is_indirect() -> None
     assert (named.records[0].item.unnamed, unnamed.records[0].item.unnamed) == (None, "women")
     assert not any(each.startswith("Indirectness: 0 of 1") for each in named.appraisal.certainty.lowered)
     assert any(each.startswith("Indirectness: 0 of 1") for each in unnamed.appraisal.certainty.lowered)
+
+
+@pytest.mark.parametrize(
+    ("title", "names"),
+    [
+        ("Candesartan in type 2 diabetes", True),
+        ("Candesartan in patients with type 2 diabetes", True),
+        ("Candesartan and albuminuria in patients with type 2 diabetes", False),
+        ("Prevention of type 2 diabetes by candesartan in patients with hypertension", True),
+        ("Candesartan and its kinetics", False),
+    ],
+)
+def test_a_title_names_the_condition_unless_it_is_just_that_of_people_treated_for_another(
+    title: str, names: bool
+) -> None:
+    asked = parse_question("Which drugs treat type 2 diabetes?")
+    told = paper("1", title, "Candesartan helped in type 2 diabetes.")
+    [found] = appraise_candidates(asked, [told], Readings(ScriptedReader(effect="better")))
+
+    assert found.records[0].item.in_title is names

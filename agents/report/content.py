@@ -252,7 +252,7 @@ class EvidenceRow(BaseModel, extra="forbid"):
     primary: Primary = "not_reported"
     indication: Indication = "condition"
     in_title: bool = True
-    """Whether the title names the condition asked about."""
+    """Whether the title names the condition asked about, and not just as that of people treated for another one."""
     surrogate: bool = False
     """Whether the outcome is a mere marker of the condition."""
     unnamed: str | None = None

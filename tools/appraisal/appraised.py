@@ -17,6 +17,7 @@ from willowbark.tools.registry import kind_of
 
 from ..evidence import Evidence, checked_identifier
 from ..lexicon import condition_synonyms, drug_synonyms, find_drugs
+from ..lexicon.conditions import is_generic
 from ..lexicon.stemming import stems
 from ..questions import Question
 from ..questions.question import speaks_of
@@ -253,7 +254,6 @@ def _item(
     size = reading.participants
     if design is StudyDesign.systematic_review and {each.name for each in find_drugs(document.title)} != {reading.drug}:
         size = None
-    titles = frozenset(stems(" ; ".join([document.title, *(trial.conditions if trial else ())])))
     reports = trials_of(record, design, reading.participants)
     pools = reports if len(reports) > 1 and design in RANDOMISED else ()
     return AppraisedItem(
@@ -267,7 +267,7 @@ def _item(
         against=reading.against,
         primary=reading.primary,
         indication=indication_from(reading.match) if reading.indication == "condition" else reading.indication,
-        in_title=any(frozenset(stems(name)) <= titles for name in names),
+        in_title=_has_in_title(record, names),
         surrogate=reading.kind == "surrogate",
         is_preprint=record.is_preprint,
         retracted=data.get("retracted"),
@@ -280,6 +280,28 @@ def _item(
         trial=reports[0] if len(reports) == 1 else None,
         pools=pools,
     )
+
+
+def _has_in_title(record: Evidence, names: Sequence[str]) -> bool:
+    """Whether a title names a condition, and not just as what people have who are treated for another one named there.
+
+    Args:
+        record: a publication, or a trial, whose listed conditions count as its title.
+        names: of the condition.
+    """
+    document, listed = Document.of(record), record.trial.conditions if record.trial else ()
+    wanted = [frozenset(stems(name)) for name in names]
+    words = frozenset(stems(" ; ".join((document.title, *listed))))
+    if not any(each <= words for each in wanted):
+        return False
+    own, others = list[bool](), list[bool]()
+    for sentence in (each for each in document.sentences if each.headed == "title"):
+        for name, start, end in sentence.conditions:
+            held = frozenset(stems(name))
+            is_own = any(each <= held or held <= each for each in wanted)
+            if is_own or not is_generic(name):
+                (own if is_own else others).append(sentence.has_as_population(start, end))
+    return not others or not own or not all(own)
 
 
 def _prevents(document: Document, reading: Reading) -> bool:
