@@ -25,22 +25,20 @@ import csv
 import gzip
 import json
 import random
-import re
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.labels import labels, read_lines
+from benchmarks.report_length import Length, count_words
 from faults.bundled import bundled_publications
 
 from willowbark.agents.report.content import DrugCandidate
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.exports.html import as_html
 from willowbark.teams.run.research import research
 from willowbark.tools.lexicon import find_drugs, withdrawal_of
 from willowbark.tools.lexicon.conditions import find_known_conditions, is_generic
@@ -56,9 +54,6 @@ BEST_KNOWN = 5
 ESTABLISHED = 5
 """Trials that count from which on a drug in use should be rated above low."""
 TRIALS = frozenset(design.label for design in StudyDesign if design.tier <= 2)
-_MARK = re.compile(r"contraindicat|withdrawn|caution|warning", re.IGNORECASE)
-_QUOTED = {"claims", "argument", "chain", "paragraph", "study_limits", "mechanism", "proposed_mechanism"}
-"""Fields of a candidate that may say such words of something else."""
 
 DrugsOf = dict[str, set[str]]
 """Drugs by condition, both under their names in the lexicon."""
@@ -151,42 +146,6 @@ def learnt_from() -> frozenset[str]:
     return frozenset(f"pmid:{label.pmid}" for label in labels())
 
 
-class Words(HTMLParser):
-    """Counts the words of a page: all, and those to be seen while everything that folds is folded."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.every, self.seen = 0, 0
-        self._open: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        """Note what is folded, and what is no text."""
-        if tag in ("details", "summary", "style", "script", "svg", "title"):
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        """Leave it."""
-        if tag in self._open:
-            while self._open.pop() != tag:
-                pass
-
-    def handle_data(self, data: str) -> None:
-        """Count."""
-        if not {"style", "script", "svg", "title"}.isdisjoint(self._open):
-            return
-        count = len(data.split())
-        self.every += count
-        folded = self._open.count("details") - (self._open[-1:] == ["summary"])
-        self.seen += count if folded <= 0 else 0
-
-
-def words_of(report: ResearchReport) -> tuple[int, int]:
-    """Words of a report's page: as it opens, and with everything unfolded."""
-    words = Words()
-    words.feed(as_html(report).decode())
-    return words.seen, words.every
-
-
 def leading_in(report: ResearchReport) -> list[DrugCandidate]:
     """The candidates that lead a report."""
     return [c for c in report.candidates if c.supporting_citations and c.evidence_quality != "refuted"][:LEADING]
@@ -217,7 +176,7 @@ class Told(NamedTuple):
     stances: Counter[str]
     """Rows of evidence that are shown as supporting and as contradicting; of them `learnt` are of records that the
     reader learnt from."""
-    words: tuple[int, int]
+    length: Length
 
 
 def tell(condition: str, report: ResearchReport, tables: Tables, titles: Titles) -> Told:
@@ -233,11 +192,7 @@ def tell(condition: str, report: ResearchReport, tables: Tables, titles: Titles)
     findable = {drug for drug in curated if titles.drugs.get(condition, Counter())[drug]}
     hits = sum(each.name in curated for each in leading)
     forbidden = tables.forbidden.get(condition, set()) - used
-    unmarked = [
-        c.name
-        for c in leading
-        if (c.name in forbidden or withdrawal_of(c.name)) and not _MARK.search(c.model_dump_json(exclude=_QUOTED))
-    ]
+    unmarked = [c.name for c in leading if (c.name in forbidden or withdrawal_of(c.name)) and not c.cautions]
     named = [drug for drug, _ in titles.drugs.get(condition, Counter()).most_common() if drug in used][:BEST_KNOWN]
     supported = {each.name for each in report.candidates if each.supporting_citations}
     trials = Counter[str]()
@@ -261,7 +216,7 @@ def tell(condition: str, report: ResearchReport, tables: Tables, titles: Titles)
         established=len(established),
         low=[f"{c.name} ({c.certainty}, {trials[c.name]} trials)" for c in low],
         stances=stances,
-        words=words_of(report),
+        length=count_words(report),
     )
 
 
@@ -271,7 +226,7 @@ def lines_on(condition: str, report: ResearchReport, told: Told, used: Collectio
     yield (
         f"    {condition}: {report.total_papers_reviewed} records, {told.used.total()} of {len(leading)} leading drugs "
         f"in use by tables; shown {told.stances['supports']} supports, {told.stances['contradicts']} contradictions; "
-        f"{told.words[0]:,} words ({told.words[1]:,} unfolded)"
+        f"{told.length.whole:,} words"
     )
     for name, is_used in (("in use", True), ("in no table", False)):
         said = []
@@ -341,8 +296,8 @@ def measure(
         f"    shown: {stances['supports']} supports, {stances['contradicts']} contradictions; "
         f"{_share(stances['learnt'], shown)} of records that the reader learnt from"
     )
-    seen, every = zip(*(each.words for each in found), strict=True)
-    yield f"    words of a report as it opens {min(seen):,} to {max(seen):,}; unfolded {min(every):,} to {max(every):,}"
+    screens, wholes = [each.length.first_screen for each in found], [each.length.whole for each in found]
+    yield f"    words of a report {min(wholes):,} to {max(wholes):,}; first screen {min(screens)} to {max(screens)}"
 
 
 def _kept_report(condition: str, library: Path, keep: Path | None) -> ResearchReport:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks import conditions, public
+from benchmarks import public
 from benchmarks.public_reviews import Comparison, compare, direction_of, name_in
 from benchmarks.public_trials import COLUMNS, Trial, read_trials
 
@@ -103,10 +103,3 @@ def test_an_intervention_is_found_by_the_name_that_the_study_has_for_it(
     text: str, asked: Comparison, name: str | None
 ) -> None:
     assert name_in(Document("A trial", text), asked) == name
-
-
-def test_words_in_what_folds_are_not_seen_but_its_summary_is() -> None:
-    words = conditions.Words()
-    words.feed("<style>p {}</style><p>two words</p><details><summary>three more words</summary><p>gone</p></details>")
-
-    assert (words.seen, words.every) == (5, 6)
