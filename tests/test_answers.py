@@ -106,7 +106,7 @@ def test_what_to_avoid_are_drugs_with_which_patients_did_worse_than_without() ->
 
     assert _first_lines("Which drugs should be avoided in asthma?", paper, aspirin=worse) == (
         "Reported with harm in asthma: aspirin (1 publication). These are single sentences, quoted under “What was "
-        "asked”: leads, not a verdict."
+        "asked”: leads, not conclusions."
     )
     assert _first_lines("Which drugs should be avoided in asthma?", paper).startswith(
         "No answer which drugs to avoid in"

@@ -164,7 +164,7 @@ async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_c
     )
     assert report.drug_candidates == ["propranolol"]
     assert report.claims_kept == 1
-    assert any("not shown for want of a verdict: timolol (pmid:44444444)." in line for line in report.limitations)
+    assert any("supports or contradicts are not shown: timolol (pmid:44444444)." in line for line in report.limitations)
 
 
 async def test_references_are_the_cited_records_as_they_are() -> None:
@@ -194,7 +194,7 @@ NOTHING_BORNE_OUT = '{"borne_out": []}'
         ((drafted(CLAIM), NOTHING_BORNE_OUT), (1, 0, 0, 1, 0), "1 claim shown as the record's own sentence only"),
         ((drafted(CLAIM), "no idea", "no idea", "no idea"), (1, 0, 0, 1, 0), "1 claim shown as the record's own"),
         ((drafted(CLAIM),), (1, 0, 0, 1, 0), "1 claim shown as the record's own sentence only"),
-        ((drafted(TURNED),), (1, 0, 0, 0, 1), "Given another verdict by the model than by the reader"),
+        ((drafted(TURNED),), (1, 0, 0, 0, 1), "Model and reader disagree on the direction"),
     ],
     ids=[
         "under a brand name",

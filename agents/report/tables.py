@@ -15,6 +15,7 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.lexicon.stemming import content_words
+from willowbark.tools.reading.design import RANDOMISED, StudyDesign
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import RATIOS, EffectSize, effect_sizes, effect_sizes_of, figures, followup_months
 from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
@@ -70,6 +71,7 @@ _COMPARATORS: Mapping[Comparator, str] = {
     "dose": "another dose",
     "before_after": "before treatment",
 }
+_TRIALS = frozenset(design.label for design in (*RANDOMISED, StudyDesign.systematic_review))
 _PLACEBO_OR_NOTHING = "placebo or no treatment"
 _NOTHING = frozenset((_COMPARATORS["placebo"], _COMPARATORS["none"], _PLACEBO_OR_NOTHING))
 _OUTCOMES: Mapping[OutcomeKind, str] = {
@@ -145,8 +147,9 @@ def _figures(passage: str, drug: str) -> list[str]:
 def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
     """What the most telling of a drug's studies found; None without any.
 
-    That is one on the drug alone against placebo or nothing, with an effect estimate that excludes no effect, and of
-    those the largest; without an effect estimate the figures of its passage stand, as far as its p value.
+    That is a randomised trial or a review, on the drug alone, against placebo or nothing, with an effect estimate that
+    excludes no effect, and of those the largest; without an effect estimate the figures of its passage stand, as far as
+    its p value.
     """
     found = []
     for row in rows:
@@ -158,7 +161,8 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
             comparator=asked.comparator,
             participants=row.sample_size,
         )
-        doubts = (not row.alone, row.is_preprint or bool(row.concern), asked.comparator not in _NOTHING)
+        doubts = (row.design not in _TRIALS, not row.alone, row.is_preprint or bool(row.concern))
+        doubts += (asked.comparator not in _NOTHING,)
         found.append(((*doubts, size is None, -(row.sample_size or 0), row.key), best))
     return min(found, key=lambda each: each[0])[1] if found else None
 
