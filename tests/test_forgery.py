@@ -20,9 +20,10 @@ def test_hardly_any_forgery_passes_and_no_cut_quote(found: list[Told]) -> None:
     assert passed == {
         "a number of another arm": 1,
         "a direction of another outcome": 1,
-        "outcomes": 1,
-        "designs": 2,
-        "plain lies": 1,
+        "a number changed": 1,
+        "units": 1,
+        "designs": 1,
+        "adverbs": 1,
     }
     assert not CUTS.keys() & passed.keys()
 
@@ -30,7 +31,7 @@ def test_hardly_any_forgery_passes_and_no_cut_quote(found: list[Told]) -> None:
 def test_what_a_record_says_stands_in_its_own_words_and_without_what_is_in_brackets(found: list[Told]) -> None:
     made = [(each, claim(each, text)) for each in found for text in (each.quote, _bare(each.quote))]
     refused = [one.text for each, one in made if one is not None and not verified(one, each.record)]
-    assert len(refused) == 4, refused  # of 312
+    assert len(refused) == 3, refused  # of 314
 
 
 def _bare(quote: str) -> str:
