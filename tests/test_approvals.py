@@ -96,3 +96,29 @@ def test_a_drug_that_failed_is_never_cut_off_and_its_failures_stand_first() -> N
     assert [each.drug for each in select_shown(found, 1)] == ["timolol", "nadolol"]
     [atenolol] = [each for each in found if each.drug == "atenolol"]
     assert [each.item.direction for each in atenolol.records] == ["contradicts", "supports"]
+
+
+@pytest.mark.parametrize(
+    ("drug", "condition", "said"),
+    [
+        ("diltiazem", "heart failure", "Avoid: heart failure with reduced ejection fraction; AHA/ACC/HFSA"),
+        ("naproxen", "heart failure", "Avoid: severe heart failure; US label, Warnings"),
+        ("carvedilol", "asthma", "Contraindicated: bronchial asthma; US label, Contraindications"),
+        ("metoprolol", "asthma", "Avoid: bronchospastic disease"),
+        ("bupropion", "epilepsy", "Contraindicated: seizure disorder"),
+        ("rizatriptan", "coronary heart disease", "Contraindicated: coronary artery disease"),
+        ("valproic acid", "pregnancy", "Contraindicated: prevention of migraine in pregnancy"),
+        ("tacrine", "alzheimer's disease", "Withdrawn: US, 2013: liver injury"),
+    ],
+)
+def test_classical_contraindications_are_cautions_without_any_record(drug: str, condition: str, said: str) -> None:
+    [caution] = cautions_of(drug, [condition], [])
+    assert caution.startswith(said)
+    assert caution.endswith(("not yet compared with its text", "not yet checked, ask the regulator"))
+
+
+@pytest.mark.parametrize(
+    ("drug", "condition"), [("aspirin", "heart failure"), ("carvedilol", "heart failure"), ("diltiazem", "angina")]
+)
+def test_what_the_table_does_not_hold_is_no_caution(drug: str, condition: str) -> None:
+    assert cautions_of(drug, [condition], []) == ()

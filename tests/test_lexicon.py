@@ -149,6 +149,17 @@ def test_withdrawn_drugs_are_known_under_their_generic_names() -> None:
     assert [row["name"] for row in read_table("withdrawn.tsv") if canonical_drug(row["name"]) != row["name"]] == []
 
 
+def test_contraindications_bear_known_names_of_drugs_classes_and_conditions() -> None:
+    rows = read_table("contraindications.tsv")
+    names = {name for row in rows for column in ("names", "except") for name in split_names(row[column])}
+    conditions = {name for row in rows for name in split_names(row["conditions"])}
+
+    assert {name for name in names if name not in (canonical_drug(name), canonical_class(name))} == set()
+    assert {name for name in conditions if canonical_condition(name) != name} == {"pregnancy", "children"}
+    assert {row["kind"] for row in rows} == {"contraindicated", "boxed warning", "avoid"}
+    assert all(row["told"] and row["source"] for row in rows)
+
+
 @pytest.mark.parametrize(
     ("written", "name"),
     [

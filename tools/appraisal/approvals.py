@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from ..evidence import Evidence
-from ..lexicon import canonical_condition, canonical_drug, withdrawal_of
+from ..lexicon import canonical_condition, canonical_drug, contraindications_of, withdrawal_of
 from ..lexicon.stemming import stems
 from ..questions import Question
 from ..reading.document import Document, Sentence
@@ -62,18 +62,22 @@ def group_of(conditions: Sequence[str], phase: float | None, records: Iterable[E
 
 
 def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence]) -> tuple[str, ...]:
-    """What everybody should see beside a drug: its withdrawal, and warnings of its label that name the condition.
+    """What everybody should see beside a drug: its withdrawal, and warnings that meet the condition.
+
+    Warnings are those of its label that name the condition, and those of the curated table.
 
     Args:
         drug: generic name in lower case.
-        conditions: asked about.
+        conditions: asked about; people asked about (pregnancy) may stand among them.
         records: entries and labels on the drug.
     """
     found = [f"Withdrawn: {withdrawal}" for withdrawal in [withdrawal_of(drug)] if withdrawal]
-    names_it = find_namer(conditions)
+    is_gone, names_it = bool(found), find_namer(conditions)
+    for each in contraindications_of(drug, conditions):
+        found.append(f"{each.kind.capitalize()}: {each.told}; {each.source}, not yet compared with its text")
     for record in records:
         said = record.record
-        if isinstance(said, Drug) and not found:
+        if isinstance(said, Drug) and not is_gone:
             gone = [warning for warning in said.warnings if warning.get("kind") == "withdrawn"]
             where = [", ".join(str(w[key]) for key in ("country", "year", "about") if key in w) for w in gone]
             found += [f"Withdrawn: {each or 'no details'} ({record.key})" for each in where[:1]]

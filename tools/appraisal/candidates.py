@@ -292,7 +292,7 @@ def _candidate(
         phase_for_condition=phase,
         in_asked_class=belongs_to_class(drug, marketed, asked.drug_classes) if asked.drug_classes else None,
         group=group_of(asked.conditions, phase, entries),
-        cautions=cautions_of(drug, asked.conditions, entries),
+        cautions=cautions_of(drug, [*asked.conditions, *filter(None, [asked.population])], entries),
         combination=tuple(sorted({name for group in combined for name in group} - {drug})),
     )
 

@@ -9,7 +9,14 @@ from .conditions import (
     find_people,
     is_generic,
 )
-from .drug_classes import canonical_class, class_members, class_synonyms, find_drug_classes, is_class_member
+from .drug_classes import (
+    canonical_class,
+    class_members,
+    class_synonyms,
+    contraindications_of,
+    find_drug_classes,
+    is_class_member,
+)
 from .drugs import canonical_drug, common_drug_names, drug_synonyms, find_drugs, same_drug, withdrawal_of
 
 __all__ = [
@@ -21,6 +28,7 @@ __all__ = [
     "class_synonyms",
     "common_drug_names",
     "condition_synonyms",
+    "contraindications_of",
     "drug_synonyms",
     "find_conditions",
     "find_deeds",

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from .conditions import canonical_condition, condition_synonyms, is_generic
 from .matching import Mention, PhraseIndex, phrase_key, read_table, split_names
@@ -118,3 +119,43 @@ def class_synonyms(name: str) -> tuple[str, ...]:
     """All known names of a class, the common one first; only the name as given when it is not known."""
     known = canonical_class(name)
     return _classes().synonyms[known] if known else (name,)
+
+
+class Contraindication(NamedTuple):
+    """What speaks against giving a drug to people with a condition, by a curated table."""
+
+    kind: str
+    """`contraindicated`, `boxed warning` or `avoid`."""
+    told: str
+    """The condition as the source narrows it, or what happens."""
+    source: str
+    """The guideline, or the part of the label. None has been compared with its text."""
+
+
+def contraindications_of(drug: str, conditions: Iterable[str]) -> list[Contraindication]:
+    """What the curated table holds against a drug in conditions, the first that meets each.
+
+    Args:
+        drug: generic name in lower case.
+        conditions: under any of their names, or people: pregnancy, children.
+
+    >>> contraindications_of("propranolol", ["asthma"])[0][:2]
+    ('contraindicated', 'bronchial asthma')
+    >>> contraindications_of("aspirin", ["heart failure"])
+    []
+    """
+    rows = [
+        (each, split_names(row["conditions"]))
+        for row in _contraindications()
+        if drug not in split_names(row["except"])
+        and any(name == drug or is_class_member(drug, name) for name in split_names(row["names"]))
+        for each in [Contraindication(row["kind"], row["told"], row["source"])]
+    ]
+    named = [canonical_condition(each) or each for each in conditions]
+    met = [next((each for each, held in rows if condition in held), None) for condition in named]
+    return list(dict.fromkeys(each for each in met if each))
+
+
+@cache
+def _contraindications() -> Sequence[Mapping[str, str]]:
+    return list(read_table("contraindications.tsv"))
