@@ -61,7 +61,7 @@ def page_html(document: Document) -> str:
 
 
 def notebook_html(document: Document) -> str:
-    """The whole report for a notebook's cell, its later sections folded."""
+    """The report for a notebook's cell, its later sections folded and without its appendix."""
     return _render("cell", document, notebook=True)
 
 
