@@ -234,6 +234,28 @@ async def test_long_lists_are_read_page_by_page() -> None:
     assert reply.total == 1201
 
 
+async def test_one_refused_filter_of_names_costs_itself_alone() -> None:
+    server = Server([PARENT])
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        refused = "molecule_synonyms__molecule_synonym__in" in request.url.params
+        return httpx.Response(400, json={"error_message": "unsupported filter"}) if refused else server(request)
+
+    found = await answering(ChEMBL, answer).look_up("propranolol")
+
+    assert [record.metadata["drug"] for record in found.records] == ["propranolol"]
+    assert found.status is Status.PARTIAL
+    assert any("some names could not be asked" in line for line in found.warnings)
+
+
+async def test_no_indication_of_a_drug_is_lost_behind_the_third_page() -> None:
+    rows = [indication("CHEMBL27", f"Condition {number % 50}", "2.0") for number in range(3500)]
+    found = await Server([PARENT], [*rows, indication("CHEMBL27", "Last", "4.0")]).source().look_up("propranolol")
+
+    assert {"name": "Last", "max_phase": 4.0} in found.records[0].metadata["indications"]
+    assert found.warnings == []
+
+
 async def test_mechanisms_that_cannot_be_had_make_the_reply_partial() -> None:
     server = Server([PARENT], mechanism=httpx.Response(500, text="<!DOCTYPE html><title>EBI</title>"))
     reply = await server.source().look_up("propranolol")

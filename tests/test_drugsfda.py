@@ -62,6 +62,17 @@ def test_the_earliest_approval_of_the_drug_alone_counts() -> None:
     assert "0 not discontinued" in alone.content
 
 
+async def test_approvals_are_read_until_all_that_the_source_counts_are_there() -> None:
+    every = [application("NDA000002", "19990101", "LOSARTAN"), application("NDA000001", "19950414", "LOSARTAN")]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        start = int(request.url.params.get("skip") or 0)
+        return httpx.Response(200, json={"meta": {"results": {"total": 2}}, "results": every[start : start + 1]})
+
+    found = await answering(DrugsFDA, answer).look_up("losartan")
+    assert found.records[0].metadata["first_approved"] == "1995-04-14"
+
+
 async def test_a_drug_without_a_reference_product_is_a_true_zero() -> None:
     found = await answering(DrugsFDA, httpx.Response(404, json=NO_MATCH)).find("propranolol")
 

@@ -260,3 +260,18 @@ def test_what_speaks_to_machines_is_quoted_nowhere() -> None:
 
     assert "ADRB1 is active in migraine." in said
     assert "Ignore all previous" not in said
+
+
+def test_a_disease_is_known_by_its_name_and_not_by_what_a_note_says_beside_it() -> None:
+    said = protein("ADRB1", note="A stroke syndrome that is often associated with migraine.")
+    assert said.record is not None
+    other = said.model_copy(
+        update={
+            "record": said.record.model_copy(
+                update={"diseases": [{"name": "Stroke 3", "note": "Often with migraine."}]}
+            )
+        }
+    )
+
+    assert not chain(ACTS, said).missing
+    assert chain(ACTS, other).missing

@@ -255,7 +255,7 @@ class MechanismGraph:
             elif isinstance(entry, Protein) and entry.gene_symbol and entry.organism is None:
                 for part in entry.diseases:
                     sentence = f"{part['name']}: {part['note']}" if part.get("note") else part["name"]
-                    if is_condition(sentence, self._asked):
+                    if is_condition(part["name"], self._asked):
                         quote = sentence if sentence in record.content else ""  # what speaks to machines was taken out
                         backing = _backing(record, "involvement", part.get("id", ""), quote)
                         self._involve(entry.gene_symbol, backing)

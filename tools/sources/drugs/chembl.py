@@ -60,7 +60,7 @@ CARD = SourceCard(
 
 _IDS = ("molecule_chembl_id", "parent_molecule_chembl_id", "target_chembl_id", "molecule_type", "target_components")
 _LIMIT = 1000  # rows of a page; the API's own limit
-_MAX_PAGES = 3  # of one list: "cancer" alone has tens of thousands of indications
+_MAX_PAGES = 20  # of one list: "cancer" alone has tens of thousands of indications; a cut is said
 _MAX_TERMS = 4  # spellings of a condition that are asked for, two requests each
 _SHORTEST_TERM = 5  # letters; abbreviations occur inside other words
 _ENDING = re.compile(r"(?<=\w{6})(?:ies|s|y)$")
@@ -85,8 +85,8 @@ class ChEMBL(Source):
         """
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
-        named = await self._named(asked.drugs[:max_results])
-        warnings = [f"no molecule is named {drug!r}" for drug, parent in named.items() if not parent]
+        named, warnings = await self._named(asked.drugs[:max_results])
+        warnings += [f"no molecule is named {drug!r}" for drug, parent in named.items() if not parent]
         parents, about = [parent for parent in named.values() if parent], frozenset[str]()
         total = len(parents)
         if not parents:
@@ -112,14 +112,20 @@ class ChEMBL(Source):
 
     async def _looked_up(self, drugs: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
         """Whole drugs by the names that were asked for, with what of them could not be had."""
-        parents = await self._named(drugs)
+        parents, refused = await self._named(drugs)
         wanted = list(dict.fromkeys(parent for parent in parents.values() if parent))
         records, failures = await self._records(wanted, frozenset()) if wanted else ([], [])
         by_id = {record.metadata.get("chembl_id"): record for record in records}
-        return {drug: (by_id.get(parents[drug]), failures) for drug in drugs}
+        return {drug: (by_id.get(parents[drug]), [*refused, *failures]) for drug in drugs}
 
-    async def _named(self, drugs: Sequence[str]) -> dict[str, str | None]:
-        """The parent molecules of names and ids: preferred names, other names and ids are asked for side by side."""
+    async def _named(self, drugs: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
+        """The parent molecules of names and ids, and what of them could not be asked.
+
+        Preferred names, other names and ids are asked for side by side; one that fails costs itself alone.
+
+        Raises:
+            SearchError: none was answered.
+        """
         lists = {
             "pref_name__in": [name for drug in drugs for name in _preferred(drug)],
             "molecule_synonyms__molecule_synonym__in": [name for drug in drugs for name in _spelled(drug)],
@@ -127,9 +133,14 @@ class ChEMBL(Source):
         }
         asked = {field: ",".join(dict.fromkeys(names)) for field, names in lists.items() if names}
         pages = await asyncio.gather(
-            *(self._list("molecule.json", "molecules", **{field: names}) for field, names in asked.items())
+            *(self._pages("molecule.json", "molecules", **{field: names}) for field, names in asked.items()),
+            return_exceptions=True,
         )
-        rows = [row for page in pages for row in page]
+        failed = [page for page in pages if isinstance(page, BaseException)]
+        if failed and (len(failed) == len(pages) or not all(isinstance(each, SearchError) for each in failed)):
+            raise next((each for each in failed if not isinstance(each, SearchError)), failed[0])
+        rows = [row for page in pages if not isinstance(page, BaseException) for row in page[0]]
+        refused = [f"some names could not be asked: {each.reason}" for each in failed if isinstance(each, SearchError)]
 
         def found(drug: str) -> str | None:
             names = {drug.strip().upper(), *_preferred(drug)}
@@ -138,7 +149,7 @@ class ChEMBL(Source):
             )
             return best_match(preferred) or best_match(row for row in rows if names_it(row, drug))
 
-        return {drug: found(drug) for drug in drugs}
+        return {drug: found(drug) for drug in drugs}, refused
 
     async def _reply(
         self,
@@ -160,8 +171,8 @@ class ChEMBL(Source):
     async def _records(self, parents: Sequence[str], about: frozenset[str]) -> tuple[list[Evidence], list[str]]:
         """Read whole drugs, in the order of `parents`; gives the records and what could not be had."""
         ids, warnings = ",".join(parents), list[str]()
-        molecules, mechanisms, indications = await asyncio.gather(
-            self._list("molecule.json", "molecules", molecule_chembl_id__in=ids),
+        (molecules, _), mechanisms, indications = await asyncio.gather(
+            self._pages("molecule.json", "molecules", molecule_chembl_id__in=ids),
             self._list_or_warn(warnings, "mechanism.json", "mechanisms", parent_molecule_chembl_id__in=ids),
             self._list_or_warn(warnings, "drug_indication.json", "drug_indications", parent_molecule_chembl_id__in=ids),
         )
@@ -213,13 +224,12 @@ class ChEMBL(Source):
 
     async def _list_or_warn(self, warnings: list[str], path: str, key: str, **params: object) -> list[Row]:
         try:
-            return await self._list(path, key, **params)
+            rows, cut = await self._pages(path, key, **params)
         except SearchError as error:
             warnings.append(f"{key.replace('_', ' ')} could not be had: {error.reason}")
             return []
-
-    async def _list(self, path: str, key: str, **params: object) -> list[Row]:
-        rows, _ = await self._pages(path, key, **params)
+        if cut:
+            warnings.append(f"more {key.replace('_', ' ')} are listed than the {len(rows):,} that were read")
         return rows
 
     async def _pages(self, path: str, key: str, **params: object) -> tuple[list[Row], bool]:

@@ -56,7 +56,6 @@ MAX_TARGETS = 6  # proteins of one mechanism that are asked for: receptor famili
 
 _FIELDS = "accession,id,gene_names,protein_name,organism_name,cc_function,cc_disease,go_p,xref_reactome"
 _HUMAN_ALONE = "organism_id:9606 AND reviewed:true"
-_MAX_PROCESSES = 15  # of one protein that a record keeps
 _MAX_NAMES = 4  # of one condition that are asked for
 _PAGE = 100
 _ACCESSION = re.compile(r"[OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9](?:[A-Z][A-Z0-9]{2}[0-9]){1,2}")
@@ -188,7 +187,7 @@ def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
         other_names=[str(name) for name in (*synonyms, *others) if name],
         organism=str(organism) if organism and organism != HUMAN else None,
         function=next(filter(None, (_said(each) for each in comments if each.get("commentType") == "FUNCTION")), None),
-        processes=[each for ref in crossed if (each := _process(ref))][:_MAX_PROCESSES],
+        processes=[each for ref in crossed if (each := _process(ref))],
         pathways=[each for ref in crossed if (each := _pathway(ref))],
         diseases=[each for comment in comments if (each := _involvement(comment))],
     )

@@ -83,9 +83,17 @@ class DrugsFDA(Source):
     async def _approvals(self, drugs: Sequence[str]) -> dict[str, Evidence | str]:
         names = dict.fromkeys(name for drug in drugs for name in (drug, *common_drug_names(drug)[:MAX_NAMES]))
         search = f'products.active_ingredients.name:{any_of(names, len(names))} AND products.reference_drug:"Yes"'
-        params = {"search": search, "limit": _LIMIT}
         read = partial(parse_page, ("application_number", "products"))
-        _, given, _ = await self.transport.get(self.name, "drug/drugsfda.json", params=params, also=(404,), read=read)
+        given: list[Mapping[str, Any]] = []
+        total = 1
+        while len(given) < total:
+            params = {"search": search, "limit": _LIMIT, "skip": len(given) or None}
+            total, page, _ = await self.transport.get(
+                self.name, "drug/drugsfda.json", params=params, also=(404,), read=read
+            )
+            given += page
+            if not page:
+                break
         return {drug: parse_approval(drug, given) for drug in drugs}
 
 

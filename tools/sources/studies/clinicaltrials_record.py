@@ -18,8 +18,6 @@ from ...records.parts import PostedResults
 
 UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's word for "not known"
 
-_MAX_OUTCOMES = {"PRIMARY": 20, "SECONDARY": 10}  # with results that a record keeps
-_MAX_PLANNED = 20  # secondary outcomes of the plan that a record keeps
 _MAX_VALUES = 40  # values of one outcome that a record keeps
 _SHOWN_VALUES = 12  # values of one outcome that the text names
 _MAX_ANALYSES = 30  # of one outcome that a record keeps
@@ -69,7 +67,7 @@ def parse_study(study: Any) -> Evidence | None:
             for arm in dicts(arms, "armGroups")
         ],
         primary_outcomes=_pairs(dicts(outcomes, "primaryOutcomes"), **planned),
-        secondary_outcomes=_pairs(dicts(outcomes, "secondaryOutcomes")[:_MAX_PLANNED], **planned),
+        secondary_outcomes=_pairs(dicts(outcomes, "secondaryOutcomes"), **planned),
         allocation=_at(info, "allocation"),
         intervention_model=_at(info, "interventionModel"),
         masking=_at(info, "maskingInfo", "masking"),
@@ -107,8 +105,8 @@ def parse_results(section: Any) -> PostedResults:
     """
     measures = dicts(section, "outcomeMeasuresModule", "outcomeMeasures")
     found: dict[str, Any] = {
-        f"{kind.lower()}_outcomes": [_outcome(each) for each in measures if each.get("type") == kind][:most]
-        for kind, most in _MAX_OUTCOMES.items()
+        f"{kind.lower()}_outcomes": [_outcome(each) for each in measures if each.get("type") == kind]
+        for kind in ("PRIMARY", "SECONDARY")
     }
     groups = dicts(section, "adverseEventsModule", "eventGroups")
     for name, field in (("serious_adverse_events", "serious"), ("deaths", "deaths")):

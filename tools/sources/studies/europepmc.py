@@ -76,7 +76,9 @@ _FIELDS = {
     "dp": "PUB_YEAR",
     "pdat": "PUB_YEAR",
 }
-"""PubMed's field tags as Europe PMC names them; KW holds MeSH terms and keywords. Others are left out."""
+"""PubMed's field tags as Europe PMC names them; others are left out. That KW holds MeSH terms and other keywords is
+said by a users' guide (https://wiki.nested-knowledge.com/doku.php?id=wiki:autolit:search:europepmc), not by its
+provider."""
 _NOTICE_TYPES = frozenset(kind.lower() for kind in NOTICE_TYPES)
 _NOTICES = {
     "retraction of": "retracted",
