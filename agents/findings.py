@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from willowbark.tools.appraisal.candidates import named_drugs
 from willowbark.tools.enclosure import unmarked
 from willowbark.tools.evidence import Evidence, EvidenceStore, merge
-from willowbark.tools.questions import Question, parse_question
+from willowbark.tools.questions import Question, follow_up, parse_question
 from willowbark.tools.ranking import rank
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug
@@ -113,7 +113,8 @@ class Dossier(BaseModel, extra="forbid"):
             if isinstance(message, FindingsMessage):
                 self.findings.append(message.content)
             elif isinstance(message, TextMessage) and message.source == "user":
-                self.question, self.asked_at = message.content, message.created_at
+                self.question = follow_up([self.question, message.content])
+                self.asked_at = message.created_at
                 self.findings, self.tokens_used = [], 0
                 self.__dict__.pop("_united", None)
             if message.models_usage is not None:

@@ -31,7 +31,7 @@ from pydantic import Field
 
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.evidence import merge
-from willowbark.tools.questions import parse_question
+from willowbark.tools.questions import follow_up, parse_question
 from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import EvidenceTool, asked_by, replies_in
 
@@ -141,7 +141,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         turn = _Turn(self.name, max(rounds, default=0) + 1)
         for message in messages:
             if isinstance(message, TextMessage) and message.source == "user":
-                run.asked = parse_question(message.content)
+                run.asked = parse_question(follow_up([*await self._questions(), message.content]))
         for tool in tools_of(self):
             if isinstance(tool, EvidenceTool) and transport is not None:
                 tool.bind(transport, run.marker, run.read_ahead)
@@ -209,14 +209,17 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             why = f" ({in_a_line(turn.summary)})" if turn.summary.startswith(REFUSED) else ""
             turn.notes.append(f"{name}: the model asked no source{why}; the baseline analyst asked instead")
 
+    async def _questions(self) -> list[str]:
+        """What the user asked so far, one question after another."""
+        messages = await self._model_context.get_messages()
+        return [str(each.content) for each in messages if isinstance(each, UserMessage) and each.source == "user"]
+
     async def _read(self, turn: "_Turn", deadline: float, cancellation_token: CancellationToken) -> None:
         """Have the model read the publications of this turn that it has not read before."""
         client = self._reader or self._model_client
         if reads_requests(client) or not turn.replies:
             return
-        messages = await self._model_context.get_messages()
-        asked = [m.content for m in messages if isinstance(m, UserMessage) and m.source == "user"]
-        question = parse_question(str(asked[-1]) if asked else "")
+        question = parse_question(follow_up(await self._questions()))
         records = merge(record for reply in turn.replies for record in reply.records)
         new = [each for each in to_read(records, question) if each.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())

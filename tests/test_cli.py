@@ -149,7 +149,7 @@ def test_out_and_formats_choose_where_and_what_is_written() -> None:
         (["ask", ANSWERED, "--config", "nope.toml"], "nope.toml: there is no such file"),
         (["ask", ANSWERED, "--config", "broken.toml"], "broken.toml: is not valid TOML"),
         (["ask", ANSWERED, "--out", "broken.toml"], "broken.toml: cannot be written to"),
-        (["ask", "refuse this"], "does not suit"),
+        (["ask", "refuse asthma"], "does not suit"),
         (["doctor", "--config", "nope.toml"], "nope.toml"),
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else "",
@@ -197,10 +197,10 @@ def test_a_failed_run_is_one_line_exits_with_4_and_keeps_what_there_is(word: str
 @pytest.mark.parametrize(
     ("question", "asked_by", "presses", "files"),
     [
-        ("wait for it", signal.SIGINT, 1, {"report.md", "report-appendix.md", "report.json", "log.txt"}),
-        ("wait for it", signal.SIGTERM, 1, {"report.md", "report-appendix.md", "report.json", "log.txt"}),
-        ("wait for it", signal.SIGHUP, 1, {"report.md", "report-appendix.md", "report.json", "log.txt"}),
-        ("hang on", signal.SIGINT, 2, {"events.jsonl", "log.txt"}),
+        ("wait for asthma", signal.SIGINT, 1, {"report.md", "report-appendix.md", "report.json", "log.txt"}),
+        ("wait for asthma", signal.SIGTERM, 1, {"report.md", "report-appendix.md", "report.json", "log.txt"}),
+        ("wait for asthma", signal.SIGHUP, 1, {"report.md", "report-appendix.md", "report.json", "log.txt"}),
+        ("hang on asthma", signal.SIGINT, 2, {"events.jsonl", "log.txt"}),
     ],
     ids=["Ctrl-C", "SIGTERM", "SIGHUP", "a second Ctrl-C"],
 )
@@ -231,7 +231,7 @@ def test_a_terminal_that_is_closed_costs_no_report() -> None:
         "import fcntl, os, signal, sys, termios; signal.signal(signal.SIGHUP, signal.SIG_DFL);"
         "fcntl.ioctl(2, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
     )
-    command = [sys.executable, "-c", leader, sys.executable, str(SCRIPT), "ask", "wait for it", "--offline"]
+    command = [sys.executable, "-c", leader, sys.executable, str(SCRIPT), "ask", "wait for asthma", "--offline"]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)
     shown = b""
@@ -245,7 +245,9 @@ def test_a_terminal_that_is_closed_costs_no_report() -> None:
 
 @pytest.mark.usefixtures("reachable")
 def test_a_run_that_is_to_outlive_its_terminal_does() -> None:
-    process = start("ask", "wait for it", "--offline", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process = start(
+        "ask", "wait for asthma", "--offline", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    )
     assert process.stderr is not None
     while "searching" not in process.stderr.readline():
         assert process.poll() is None
@@ -292,7 +294,7 @@ def test_a_settings_file_that_moves_run_folders_is_told_of(here: Path) -> None:
 @pytest.mark.usefixtures("reachable")
 def test_a_reader_that_leaves_early_is_no_failure_and_reports_are_utf_8_whatever_the_locale() -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    process = start("ask", "answer with a long report", "--offline", env=environment)
+    process = start("ask", "answer with a long report on asthma", "--offline", env=environment)
     assert process.stdout is not None
     assert process.stderr is not None
     assert process.stdout.read(40).startswith("# Migraine prévention")

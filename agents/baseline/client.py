@@ -38,7 +38,7 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.enclosure import Block, blocks, extract
 from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.lexicon import canonical_drug
-from willowbark.tools.questions import parse_question, preprocess_query
+from willowbark.tools.questions import follow_up, parse_question, preprocess_query
 from willowbark.tools.registry import asked_for_conditions
 from willowbark.tools.toolbox import asked_by, replies_in
 
@@ -215,7 +215,7 @@ def _latest(messages: Sequence[LLMMessage]) -> tuple[str, list[str], list[tuple[
     for message in messages:
         if isinstance(message, UserMessage) and isinstance(message.content, str):
             if message.source == "user":
-                text, wanted, answered = message.content, [], []
+                text, wanted, answered = follow_up([text, message.content]), [], []
                 pending.clear()
             elif (said := extract(message.content, NextSearches)) is not None:
                 wanted = said.next_search_queries

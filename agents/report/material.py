@@ -137,6 +137,8 @@ class Material:
     def topic(self) -> str:
         """The condition asked about, spelt as in the question; the question's words in quotes where none is known."""
         named = " and ".join(as_spelt(name, self.dossier.question) for name in self.asked.conditions)
+        with_them = " and ".join(as_spelt(name, self.dossier.question) for name in self.asked.background)
+        named += f" in people with {with_them}" if with_them else ""
         return named or f"“{' '.join(self.asked.terms) or self.dossier.question}”"
 
     @property

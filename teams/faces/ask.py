@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.questions import validate_question
+from willowbark.tools.questions import understood_question, validate_question
 
 from ..config import FILE_NAME, Settings, directory_of_stray_file
 from ..events import AgentEvent
@@ -107,7 +107,8 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
     settings, shown = options.chosen(), options.shown
     if options.settings is None and shown.out is None and (directory := directory_of_stray_file()) is not None:
         complain(f"{FILE_NAME} in this folder writes run folders to {directory}; use --out to choose another place")
-    question = validate_question(options.question or "")
+    check = understood_question if settings.llm.model == BASELINE else validate_question
+    question = check(options.question or "")
     client = None if settings.llm.model == BASELINE else model_client(settings.llm.model, settings)
     with ExitStack() as stack:
         recorder, traced = _tracing(shown.trace, stack)

@@ -18,7 +18,7 @@ from autogen_core import CancellationToken
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.questions import validate_question
+from willowbark.tools.questions import understood_question, validate_question
 from willowbark.tools.registry import title_of
 
 from ..config import Settings
@@ -26,6 +26,7 @@ from ..events import AgentEvent
 from ..faces.ask import Outcome, follow, keep
 from ..faces.terminal import Board, source_of
 from ..ledger import DEFAULT_PATH, Ledger
+from ..model_clients import BASELINE
 from ..run.options import RunOptions
 from ..run.workspace import RunFolder
 
@@ -262,7 +263,9 @@ class LiveRuns:
             UsageError: question, choices, model, ledger or folder are at fault, or too many runs are under way.
         """
         options = RunOptions.of(self._options, choices)
-        settings, question = options.chosen(), validate_question(options.question or "")
+        settings = options.chosen()
+        check = understood_question if settings.llm.model == BASELINE else validate_question
+        question = check(options.question or "")
         endpoints = await self._room_and_sources()
         run = LiveRun(RunFolder.create(settings.output.directory, question), question)
 

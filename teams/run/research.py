@@ -109,6 +109,8 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
     Takes and raises what `research` does. After a failure an `error` event comes first, then `complete` with a report
     of what was found until then.
     """
+    from willowbark.agents.asking.questions import understand  # noqa: PLC0415
+
     from .course import Course  # noqa: PLC0415
 
     options = RunOptions.of(question, choices)
@@ -125,6 +127,7 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
         probes = options.model_client is None and settings.llm.structured_output is None
         if await preflight(client, model_of(client).name, probes=probes):  # kept with the run, which may be resumed
             settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
+        asked = await understand(asked, client)
         model, journal = model_of(client), None
         others = clients_of_roles(settings)
         for name, other in others.items():

@@ -1,7 +1,6 @@
 """Asking the evidence of an earlier run: passages from its ledger, and what its readings amount to. No network."""
 
 import asyncio
-from dataclasses import replace
 from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,7 +13,7 @@ from willowbark.tools.appraisal.harms import harms, warnings
 from willowbark.tools.collected import CollectedEvidence, Passage
 from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import merge
-from willowbark.tools.questions import parse_question, validate_question
+from willowbark.tools.questions import parse_question, stand_alone, validate_question
 from willowbark.tools.wording import capital, counted
 
 from ..ledger import Ledger
@@ -141,11 +140,8 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
         best = await collected.passages(asked, most)
 
     # The run's condition holds where none is named; what a model read, it read for the run's condition.
-    meant, of_run = parse_question(asked), parse_question(run.question)
-    is_own = meant.conditions in ((), of_run.conditions)
-    meant = replace(meant, conditions=meant.conditions or of_run.conditions)
-    if meant.intent == "unknown" and is_own:
-        meant = replace(meant, intent=of_run.intent)
+    meant = parse_question(stand_alone(asked, run.question))
+    is_own = meant.conditions == parse_question(run.question).conditions
     readings = Readings(given=(reading for one in found for reading in one.readings if is_own))
 
     drugs, harmful = list[DrugRead](), list[Quoted]()

@@ -215,7 +215,8 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     item = _item(record, found, posted, condition_names(asked))
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else replace(item, unnamed=who)
-    if item.direction in _TOLD and asked.intent == "prevention" and not _prevents(document, found[0]):
+    is_other_use = asked.is_acute or (asked.intent == "prevention")
+    if item.direction in _TOLD and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = replace(item, direction=Direction.inconclusive)
     if item.disputed:
         _log.info("%s, %s: readers disagree: %s", record.key, drug, item.disputed)

@@ -15,7 +15,7 @@ from willowbark.tools.registry import kind_of
 from willowbark.tools.sources.card import STUDIES
 
 from ..evidence import Evidence
-from ..lexicon import canonical_drug, withdrawal_of
+from ..lexicon import canonical_drug, condition_synonyms, withdrawal_of
 from ..lexicon.drug_classes import belongs_to_class
 from ..lexicon.stemming import content_words, stem, stems, stems_among
 from ..questions import Question
@@ -221,13 +221,19 @@ def known_drugs(asked: Question, pool: Sequence[Evidence]) -> list[str]:
 
 
 def on_condition(record: Evidence, asked: Question) -> bool:
-    """Whether a record speaks of a condition asked about; every record does where the question names none.
+    """Whether a record speaks of a condition asked about, and of each that the people asked about have.
+
+    Every record does where the question names none.
+    """
+    asked_for = [condition_names(asked), *((name, *condition_synonyms(name)) for name in asked.background)]
+    return all(_names_any(record, names) for names in asked_for if names)
+
+
+def _names_any(record: Evidence, names: Sequence[str]) -> bool:
+    """Whether a record says any of the names, their words in any order and form.
 
     A name of one word is not said by the word that it is made from: alcohol is no alcoholism.
     """
-    names = condition_names(asked)
-    if not names:
-        return True
     document = Document.of(record)
     words = document.once(content_words, document.whole)
     if record.trial:

@@ -142,6 +142,11 @@ def condition_synonyms(name: str) -> tuple[str, ...]:
     return _known().synonyms[common] if common else (name,)
 
 
+def known_names() -> list[str]:
+    """Every name of every condition of the table."""
+    return [name for known in _known().synonyms.values() for name in known]
+
+
 def is_generic(name: str) -> bool:
     """Whether a condition's name covers many conditions with names of their own: cancer, pain, infection."""
     return canonical_condition(name) in _known().generic

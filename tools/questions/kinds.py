@@ -7,9 +7,12 @@ from typing import Literal, NamedTuple, get_args
 
 from ..lexicon.matching import compile_cues, cue_list, read_table, tokens
 
-Kind = Literal["treat", "prevent", "harm", "avoid", "safety", "compare", "mechanism", "status", "negative", "other"]
+Kind = Literal[
+    "treat", "prevent", "harm", "avoid", "safety", "compare", "mechanism", "status", "negative", "uses", "other"
+]
 """`harm`: does a drug cause something. `avoid`: which drugs should not be given in a condition. `safety`: is a named
-drug safe in a population. `status`: approvals and trials. `negative`: what does not help. `other`: none of these."""
+drug safe in a population. `status`: approvals and trials. `negative`: what does not help. `uses`: what a drug is
+studied for. `other`: none of these."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ON_HARM: frozenset[Kind] = frozenset(("harm", "avoid", "safety"))
 """Those that do not ask what helps."""
@@ -22,6 +25,7 @@ QUESTIONS: Mapping[Kind, str] = {
     "compare": "Is {drug} better than {other_drug} for {condition}?",
     "mechanism": "How does {drug} work in {condition}?",
     "status": "Is {drug} approved or in trials for {condition}?",
+    "uses": "What is {drug} studied for?",
     "negative": "Which drugs were shown not to help in {condition}?",
 }
 """A question of each kind, with places for what it is about."""
@@ -101,6 +105,8 @@ def mask_names(text: str, names: Sequence[Name]) -> list[str]:
             taken = name.end
             drug = "DRUGS" if words[-1] in question_words("asks for a class") else "DRUG"
             words.append(drug if name.is_drug else "COND")
+        elif token.start >= taken and token.key in ("it", "they", "them"):
+            words.append("DRUGS" if words[-1] == "of" else "DRUG")
         elif token.start >= taken:
             words.append("DRUGS" if token.key in question_words("drugs in general") else token.key)
     return words

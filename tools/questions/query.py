@@ -199,7 +199,7 @@ def _first_unit(words: list[str]) -> tuple[Unit | None, int]:
     word = words[0]
     if is_noise(word):
         return None, 1
-    if len(words) > 1 and _tells_kinds_apart(words[1]):
+    if len(words) > 1 and tells_kinds_apart(words[1]):
         pair = f"{word} {words[1]}"
         return Unit([pair], [_quoted(pair)]), 2
     if known := _find_concept(word):
@@ -207,7 +207,7 @@ def _first_unit(words: list[str]) -> tuple[Unit | None, int]:
     return Unit([word], [_quoted(word)]), 1
 
 
-def _tells_kinds_apart(word: str) -> bool:
+def tells_kinds_apart(word: str) -> bool:
     """Whether a word is a letter or a number of a name: "hepatitis A", "type 2"; I is mostly the asker."""
     if len(word) == 1 and word.isascii() and word.isupper():
         return word != "I"

@@ -4,15 +4,34 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, reduce
 from typing import Literal, NamedTuple
 
 from ..errors import SourceRefused, UsageError
-from ..lexicon import find_conditions, find_deeds, find_drug_classes, find_drugs, find_people
+from ..lexicon import (
+    canonical_class,
+    canonical_condition,
+    canonical_drug,
+    find_conditions,
+    find_deeds,
+    find_drug_classes,
+    find_drugs,
+    find_people,
+)
 from ..lexicon.conditions import find_known_conditions
 from ..lexicon.matching import Mention, Token, compile_cues, cue_regex, merge_mentions, read_table, tokens
-from .kinds import ON_HARM, Kind, Name, asking_words, kind_of, question_words
-from .query import PREVENTION_WORD, as_boolean, bare_words, distinct_words, is_noise, normalise_text, read_units
+from ..lexicon.spelling import nearest_name
+from .kinds import ON_HARM, QUESTIONS, Kind, Name, asking_words, kind_of, question_words
+from .query import (
+    PREVENTION_WORD,
+    as_boolean,
+    bare_words,
+    distinct_words,
+    is_noise,
+    normalise_text,
+    read_units,
+    tells_kinds_apart,
+)
 
 LONGEST_QUESTION = 2000  # characters; a question, not a document
 SEXES = ("men", "women")
@@ -21,9 +40,11 @@ Intent = Literal["treatment", "prevention", "unknown"]
 
 _UNREADABLE = frozenset(("Cc", "Cs"))  # control characters, surrogates
 _OF_WOMEN = ("pregnancy", "breastfeeding")
+_LATIN = frozenset(map(chr, range(0x250)))
 _JOINING = frozenset(("or", "and", "nor"))
 _PARTING = frozenset(");:.?!")
-_FREE = frozenset(("free", "sparing"))
+_SYNTAX = re.compile(r'["\[]|\b(?:AND|OR|NOT)\b|\b[A-Z][A-Z_]+:|\([^)]*\b(?:AND|OR|NOT)\b')
+_WITHOUT = re.compile(r"\bnon[- ]?([a-z]{4,})\b|\b([a-z]{4,})-(?:free|sparing)\b", re.IGNORECASE)
 
 
 class QuestionError(UsageError, ValueError):
@@ -38,8 +59,12 @@ class Question:
     """The question as given."""
     kind: Kind
     """What is asked: treatment, harm, a comparison, …"""
+    also: tuple[Kind, ...]
+    """Kinds of its further parts: "… and which were tried and failed?"."""
     conditions: tuple[str, ...]
-    """Common names of the conditions it names, in its order."""
+    """Common names of the conditions that are to be helped or prevented, in its order."""
+    background: tuple[str, ...]
+    """Conditions of the people it asks about, beside those: "stroke in people with atrial fibrillation"."""
     drugs: tuple[str, ...]
     """Generic names of the drugs it names, in its order."""
     drug_classes: tuple[str, ...]
@@ -54,8 +79,12 @@ class Question:
     """`men` or `women`, where it asks about them alone; None where it does not."""
     intent: Intent
     """Prevention when it asks to prevent; unknown when it asks for neither."""
+    is_acute: bool
+    """Whether it asks to treat what is there at once, not to prevent it: "acute migraine"."""
     terms: tuple[str, ...]
     """Its words that carry meaning, names in one piece, as they stand."""
+    unread: tuple[str, ...]
+    """Its words that are neither known names nor words of asking."""
     words: str
     """Likewise as plain text, without any query syntax."""
     searched: str
@@ -66,15 +95,46 @@ class Question:
         """It as a boolean query: noise taken out, synonyms added, what the user wrote in query syntax kept."""
         return as_boolean(self.searched)
 
+    @cached_property
+    def needs_english(self) -> bool:
+        """Whether more of its words are another language's than English."""
+        foreign = set(question_words("other languages"))
+        words = [word.casefold() for word in bare_words(normalise_text(self.text).replace("'", " "))]
+        others = sum(word in foreign or not any(each in _LATIN for each in word) for word in words)
+        return others > sum(is_noise(word) for word in words)
+
+    @cached_property
+    def objection(self) -> str | None:
+        """What must be asked back before anything is searched for, in a line; None where it is understood."""
+        if _SYNTAX.search(self.text):
+            return None
+        if self.needs_english:
+            return "the rules read English alone: ask in English, or choose a language model (--model)"
+        known = self.conditions or self.drugs or self.drug_classes
+        slots = [word for name in self.conditions if canonical_condition(name) is None for word in name.split()]
+        for word in (*self.unread, *slots):
+            if meant := nearest_name(word, is_drug=bool(self.conditions) and not slots):
+                return f"“{word}” is not known; did you mean {meant}? In quotes it is searched for as it stands"
+        is_looked_for = self.kind == "mechanism" or any(map(str.isdigit, self.text))
+        if known or (is_looked_for and self.unread):
+            return None
+        what = f"“{self.unread[0]}” is not known as a condition or a drug" if self.unread else "no condition is named"
+        return f"{what}; which condition? For example: {QUESTIONS['treat'].format(condition='migraine')}"
+
     @property
     def people(self) -> tuple[str, ...]:
         """Its population and its sex, as far as it names them."""
         return tuple(filter(None, (self.population, self.sex)))
 
     @property
+    def all_people(self) -> tuple[str, ...]:
+        """Likewise, those with conditions of the background too, in words."""
+        return (*self.people, *(f"people with {name}" for name in self.background))
+
+    @property
     def asks_what_helps(self) -> bool:
         """Whether an answer takes weighing what speaks for a drug; not where harm is asked about, or how one acts."""
-        return self.kind not in ON_HARM and bool(self.kind != "mechanism" or self.conditions)
+        return self.kind not in (*ON_HARM, "uses") and bool(self.kind != "mechanism" or self.conditions)
 
     @property
     def names_all(self) -> bool:
@@ -103,55 +163,106 @@ def validate_question(text: str) -> str:
     return asked
 
 
+def understood_question(text: str) -> str:
+    """A question that was understood, without the white space around it.
+
+    Raises:
+        QuestionError: as `validate_question`, and where something must be asked back; says what in a line.
+    """
+    question = validate_question(text)
+    if objection := parse_question(question).objection:
+        raise QuestionError(objection)
+    return question
+
+
 @lru_cache(maxsize=256)  # queries of sources too: several specialists ask the same
 def parse_question(question: str) -> Question:
     """Read a question, or a query in boolean syntax.
 
+    A question is known names and words of asking; other words are searched for where it names no condition.
+
     >>> parse_question("Which diabetes drugs show promise for cancer?").conditions
     ('cancer',)
+    >>> asked = parse_question("Which non-hormonal pills prevent stroke in people with atrial fibrillation?")
+    >>> asked.conditions, asked.background, asked.excluded_classes
+    (('stroke',), ('atrial fibrillation',), ('hormone therapy',))
     """
     text = normalise_text(question).replace("cannot", "can not").replace("an't ", "an not ").replace("n't ", " not ")
+    text = _WITHOUT.sub(_say_without, text)
     names = _find_names(text)
     excluded = _find_excluded(text, names)
     left_out = [each.name for each in excluded]
     kept = [name for name in names if name not in left_out]
-    asked = _apply(text, [_Edit(each.start, each.end, " " * (each.end - each.start)) for each in excluded])
-    kind = kind_of(asked, names)
+    asked = text
+    for start, end in (each[1:] for each in excluded):
+        asked = asked[:start] + " " * (end - start) + asked[end:]
+    kind, *further = _kinds(asked, names)
     population = find_population(text)
+    conditions = [name for name in kept if name.kind == "condition"]
+    of_people = _background(text, conditions) if kind not in ON_HARM else []
+    drugs = distinct_words(name.name for name in kept if name.kind == "drug")
+    classes = distinct_words(name.name for name in kept if name.kind == "class")
 
-    exclusions = _exclusions(text, excluded)
-    asking = [
-        _Edit(token.start, token.end)
-        for token in tokens(text)
-        if token.key in asking_words(kind) and not any(name.start <= token.start < name.end for name in names)
+    words = [word for word in re.finditer(r"\S+", text) if any(map(str.isalnum, word[0]))]
+    told = [*_known_phrases(text), *(each[1:] for each in excluded), *((name.start, name.end) for name in names)]
+    unread = [
+        plain
+        for word in words
+        if not any(start < word.end() and word.start() < end for start, end in told)
+        for plain in bare_words(word[0])
+        if not is_noise(plain) and plain.lower() not in (*asking_words(kind), "tried")
     ]
-    focus = _focus(text, kind, names, bool(excluded), population is not None)
-
-    def without_asking(edits: Sequence[_Edit]) -> str:
-        """The text with edits, and without the words that say what is asked where others are left to search for."""
-        says_more = not all(map(is_noise, bare_words(_apply(text, [*edits, *asking]))))
-        return " ".join(_apply(text, [*edits, *exclusions, *(asking if says_more else ())]).split())
-
-    plain, searched = without_asking([]), without_asking(focus)
+    if kind in ("treat", "prevent", "other") and (drugs or classes) and not (conditions or unread):
+        kind = "uses"
+    searched = text if _SYNTAX.search(text) else _searched(text, kind, names, excluded, population is not None)
+    units = [word for unit in read_units(searched) if unit.operator != "NOT" for word in unit.words]
     intent: Intent = "treatment" if cue_regex("treatment", __package__).search(text) else "unknown"
-    if PREVENTION_WORD.search(text):
+    if PREVENTION_WORD.search(text) or kind == "prevent":
         intent = "prevention"
-    words = [word for unit in read_units(plain) if unit.operator != "NOT" for word in unit.words]
     return Question(
         text=question,
         kind=kind,
-        conditions=distinct_words(name.name for name in kept if name.kind == "condition"),
-        drugs=distinct_words(name.name for name in kept if name.kind == "drug"),
-        drug_classes=distinct_words(name.name for name in kept if name.kind == "class"),
+        also=tuple(each for each in dict.fromkeys(further) if each not in (kind, "other")),
+        conditions=distinct_words(name.name for name in conditions if name not in of_people),
+        background=distinct_words(name.name for name in of_people),
+        drugs=drugs,
+        drug_classes=classes,
         excluded_drugs=distinct_words(name.name for name in left_out if name.kind == "drug"),
         excluded_classes=distinct_words(name.name for name in left_out if name.kind == "class"),
         population=population,
         sex=find_sex(text),
         intent=intent,
-        terms=distinct_words(words),
-        words=" ".join(distinct_words(bare_words(" ".join(words)) or bare_words(plain))),
+        is_acute=intent != "prevention" and cue_regex("acute", __package__).search(text) is not None,
+        terms=distinct_words(units),
+        unread=tuple(unread),
+        words=" ".join(distinct_words(bare_words(" ".join(units)) or bare_words(searched))),
         searched=searched,
     )
+
+
+def stand_alone(question: str, earlier: str) -> str:
+    """A follow-up with what it takes from the question before it, in brackets; others as they are.
+
+    >>> stand_alone("What about topiramate?", "Which drugs prevent migraine?")
+    'What about topiramate (to prevent migraine)?'
+    """
+    asked, before = parse_question(question), parse_question(earlier)
+    is_on_a_drug = asked.kind == "harm" and bool(asked.drugs or asked.drug_classes)
+    if asked.conditions or is_on_a_drug or asked.needs_english or not (before.conditions or before.drugs):
+        return question
+    drugs = () if asked.drugs or asked.drug_classes else (*before.drugs, *before.drug_classes)
+    left_out = (*before.excluded_drugs, *before.excluded_classes)
+    said = [" and ".join(drugs)] if drugs else []
+    said += [f"{'to prevent' if before.intent == 'prevention' else 'for'} {' and '.join(before.conditions)}"]
+    said = said if before.conditions else said[:-1]
+    said += [f"in people with {' and '.join(before.background)}"] if before.background else []
+    said += [f"without {' or '.join(left_out)}"] if left_out else []
+    return f"{question.strip().rstrip('?!. ')} ({', '.join(said)})?" if said else question
+
+
+def follow_up(questions: Iterable[str]) -> str:
+    """The last question of a conversation with what it takes from those before it; empty where there is none."""
+    return reduce(lambda before, question: stand_alone(question, before) if before else question, questions, "")
 
 
 def preprocess_query(question: str) -> str:
@@ -209,12 +320,14 @@ def _population_words() -> Mapping[str, re.Pattern[str]]:
     return {row["name"]: compile_cues(row["words"]) for row in read_table("populations.tsv", __package__)}
 
 
-class _Edit(NamedTuple):
-    """What is put in the place of a stretch of the question; `end` exclusive."""
-
-    start: int
-    end: int
-    text: str = ""
+def _say_without(found: re.Match[str]) -> str:
+    """What excludes a class by a word of its own, as a phrase: non-hormonal, opioid-free."""
+    word = (found[1] or found[2]).lower()
+    forms = (word, f"{word}s", word.removesuffix("al"), f"{word.removesuffix('al')}es")
+    name = next((name for form in forms if (name := canonical_class(form) or canonical_drug(form))), None)
+    within = [*find_known_conditions(found.string), *find_drug_classes(found.string)]
+    is_a_name = any(each.start <= found.start() < found.end() < each.end for each in within)
+    return found[0] if name is None or is_a_name else f"without {name}"
 
 
 class _Excluded(NamedTuple):
@@ -223,17 +336,6 @@ class _Excluded(NamedTuple):
     name: Name
     start: int
     end: int
-
-
-def _apply(text: str, edits: Iterable[_Edit]) -> str:
-    """A text with its edits; one that overlaps another before it is passed over."""
-    made: list[_Edit] = []
-    for edit in edits:
-        if all(edit.end <= other.start or other.end <= edit.start for other in made):
-            made.append(edit)
-    for start, end, instead in sorted(made, reverse=True):
-        text = text[:start] + instead + text[end:]
-    return text
 
 
 def _find_names(text: str) -> list[Name]:
@@ -302,9 +404,6 @@ def _find_excluded(text: str, names: Sequence[Name]) -> list[_Excluded]:
             begins_anew = word.key == "with" and place and words[place - 1].key in ("and", "or", "but")
             if word.key not in question_words("between") or begins_anew:
                 break
-        after = next((word for word in words if word.start > name.end), None)
-        if name.is_drug and after and after.key in _FREE and text[name.end : after.start] == "-":
-            start, end = (name.start if start is None else start), after.end
         if start is not None:
             found.append(_Excluded(name, start, end))
     return found
@@ -320,20 +419,6 @@ def _cue_size(text: str, words: Sequence[Token], kinds: Iterable[str]) -> int:
     return 0
 
 
-def _exclusions(text: str, excluded: Sequence[_Excluded]) -> list[_Edit]:
-    """What puts the operator NOT before each excluded name, and in place of words that exclude what is not known."""
-    guarded, words, edits = _guarded(text), tokens(text), list[_Edit]()
-    for name, start, end in excluded:
-        if name.start not in guarded and "NOT" not in text[start : name.start]:
-            edits.append(_Edit(start, end, f" NOT {name.text} "))
-    for at, word in enumerate(words):
-        size = _cue_size(text, words[max(0, at - 1) : at + 1], ["anything"])
-        if size and word.start not in guarded:
-            end = words[at + 1].end if words[at + 1 : at + 2] and words[at + 1].key == "for" else word.end
-            edits.append(_Edit(words[at - size + 1].start, end, " NOT "))
-    return edits
-
-
 def _guarded(text: str) -> set[int]:
     """The places of a question within quotes and brackets, where words are the user's own syntax."""
     inside, depth, quoted = set(), 0, False
@@ -345,26 +430,75 @@ def _guarded(text: str) -> set[int]:
     return inside
 
 
-def _focus(text: str, kind: Kind, names: Sequence[Name], leaves_out: bool, on_population: bool) -> list[_Edit]:
-    """What is not searched for since few records say it beside the rest.
+def _kinds(text: str, names: Sequence[Name]) -> list[Kind]:
+    """The kinds of a question's parts: "…, and which of them failed?" is a further one."""
+    opening = "|".join(question_words("opening"))
+    starts = [each.end() for each in re.finditer(rf"(?:[,;]|\band|\bbut)\s+(?=(?:{opening})\b)", text, re.IGNORECASE)]
+    if not re.search(rf"\b(?:{opening})\b", text[: starts[0]] if starts else "", re.IGNORECASE):
+        starts = []
+    places = zip([0, *starts], [*starts, len(text)], strict=True)
+    return [kind_of(" " * start + text[start:end] + " " * (len(text) - end), names) for start, end in places]
 
-    Records on valproate in pregnancy seldom are on migraine too: of a question on safety the use goes, of one on harm
-    those whom it may befall. Drugs to be compared are alternatives, since trials of each against placebo name no other;
-    not where a question leaves some out, or has brackets or quotes of its own.
+
+def _background(text: str, conditions: Sequence[Name]) -> list[Name]:
+    """Conditions of the people asked about, where another is to be helped: "stroke in atrial fibrillation"."""
+    found: list[Name] = []
+    for at, each in enumerate(conditions):
+        before = text[conditions[at - 1].end if at else 0 : each.start]
+        is_listed = at > 0 and conditions[at - 1] in found and before.strip(" ,") in ("", "or", "and")
+        if is_listed or cue_regex("of people", __package__).search(f"{before.strip()} COND"):
+            found.append(each)
+    return found if {each.name for each in found} != {each.name for each in conditions} else []
+
+
+def _known_phrases(text: str) -> list[tuple[int, int]]:
+    """Where words stand that mean something without naming a drug or a condition: who, to prevent, gene therapy."""
+    bound = re.compile("|".join(rf"\b{re.escape(each)}\b" for each in question_words("bound")), re.IGNORECASE)
+    acute = cue_regex("acute", __package__)
+    patterns = [PREVENTION_WORD, acute, bound, *_population_words().values()]
+    return [found.span() for known in patterns for found in known.finditer(text)]
+
+
+def _searched(
+    text: str, kind: Kind, names: Sequence[Name], excluded: Sequence[_Excluded], is_on_population: bool
+) -> str:
+    """What of a plain question is searched for.
+
+    Not what few records say beside the rest: of a question on safety in a population the use, of one on harm those whom
+    it may befall. Drugs to be compared are alternatives, since trials of each against placebo name no other.
     """
     conditions = [name for name in names if name.kind == "condition"]
-    if kind == "safety" and on_population:
-        prevention = (_Edit(*found.span()) for found in PREVENTION_WORD.finditer(text))
-        return [*(_Edit(name.start, name.end) for name in conditions), *prevention]
-    if kind == "harm" and conditions:
-        named = {name[:3] for name in conditions}
-        return [_Edit(each.start, each.end) for each in find_people(text) if each[:3] not in named]
-    arms = [name for name in names if name.is_drug]
-    if kind != "compare" or leaves_out or not set('()"').isdisjoint(text) or len({arm.name for arm in arms}) < 2:
-        return []
-    first, *others = arms
-    edits = [_Edit(first.start, first.end, " or ".join(arm.text for arm in arms))]
-    for arm in others:
-        before = text[: arm.start].rstrip().removesuffix(" or")
-        edits.append(_Edit(len(before), arm.end))
-    return edits
+    arms = [name for name in names if name.is_drug] if kind == "compare" and not excluded else []
+    hidden = {(each.start, each.end) for each in excluded}
+    shown = {(name.start, name.end) for name in names if not any(s <= name.start < e for s, e in hidden)}
+    shown |= {span for span in _known_phrases(text) if span not in hidden}
+    if kind == "safety" and is_on_population:
+        hidden |= {(name.start, name.end) for name in conditions}
+        hidden |= {found.span() for found in PREVENTION_WORD.finditer(text)}
+    if kind == "harm":
+        named = {(name.start, name.end) for name in conditions}
+        hidden |= {(each.start, each.end) for each in find_people(text) if (each.start, each.end) not in named}
+    if len({arm.name for arm in arms}) > 1:
+        hidden |= {(arm.start, arm.end) for arm in arms}
+    else:
+        arms = []
+    has_condition = kind != "harm" and any((name.start, name.end) in shown - hidden for name in conditions)
+
+    kept: list[str] = [" or ".join(arm.text for arm in arms)] if arms else []
+    follows = False  # a name, from which "or" may lead to another
+    for word in re.finditer(r"\S+", text):
+        is_in = [any(s < word.end() and word.start() < e for s, e in spans) for spans in (hidden, shown)]
+        plain = word[0].strip(",;:?!.") if has_condition else word[0]
+        is_in[1] = is_in[1] or (bool(kept) and follows and tells_kinds_apart(plain))
+        if is_in[0]:
+            continue
+        if is_in[1] or (plain == "or" and follows):
+            kept.append(plain)
+        elif not has_condition and plain.strip("?.,!").lower() not in asking_words(kind):
+            kept.append(word[0])
+        follows = is_in[1] or (follows and is_noise(plain) and plain != "or")
+    while has_condition and kept and kept[-1] == "or":
+        kept.pop()
+    if all(map(is_noise, bare_words(" ".join(kept)))):
+        kept = [text]
+    return " ".join([*kept, *(f"NOT {each.name.text}" for each in excluded)])

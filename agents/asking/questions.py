@@ -1,0 +1,60 @@
+"""A question that the rules do not understand, put into their words by the run's model."""
+
+from typing import Literal
+
+from autogen_core.models import ChatCompletionClient, SystemMessage, UserMessage
+from pydantic import BaseModel, ConfigDict
+
+from willowbark.tools.questions import QuestionError, parse_question, understood_question
+from willowbark.tools.questions.kinds import QUESTIONS
+
+from . import ask, reads_requests
+
+_PROMPT = """You put questions about drugs and diseases into plain English, whatever language they are in.
+Correct spelling. Give English generic names of drugs and common English names of conditions. Leave fields empty that
+the question says nothing about. Text that asks nothing about a drug or a condition has kind "none"."""
+
+
+class QuestionDraft(BaseModel):
+    """A question as a model reads it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["treat", "prevent", "harm", "avoid", "safety", "mechanism", "status", "negative", "uses", "none"]
+    condition: str
+    """To be helped or prevented, or the harm."""
+    people: str
+    """Who is asked about: children, pregnancy, people with another condition."""
+    drug: str
+    without: str
+    """Drugs or a class to be left out."""
+
+    @property
+    def in_words(self) -> str:
+        """The question in words that the rules read."""
+        template = QUESTIONS.get(self.kind, "").rstrip("?")
+        if self.drug and self.kind in ("treat", "prevent"):
+            template = "Does {drug} " + ("help in {condition}" if self.kind == "treat" else "prevent {condition}")
+        said = template.format(drug=self.drug or "a drug", condition=self.condition or "people")
+        said += f" in {self.people}" if self.people else ""
+        return f"{said} without {self.without}?" if self.without else f"{said}?"
+
+
+async def understand(question: str, client: ChatCompletionClient) -> str:
+    """The question itself where the rules understand it, else as the model reads it.
+
+    Raises:
+        QuestionError: neither understands it; says what must be asked back.
+    """
+    if (objection := parse_question(question).objection) is None:
+        return question
+    if reads_requests(client):
+        raise QuestionError(objection)
+    messages = [SystemMessage(content=_PROMPT), UserMessage(content=question, source="user")]
+    answer = await ask([client], messages, QuestionDraft)
+    if answer.given is None or answer.given.kind == "none":
+        raise QuestionError(objection)
+    try:
+        return understood_question(answer.given.in_words)
+    except QuestionError:
+        raise QuestionError(objection) from None
