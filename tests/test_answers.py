@@ -61,7 +61,8 @@ def test_harm_is_answered_from_labels_and_harm_readings() -> None:
 
     said = _first_lines("Does bupropion cause seizures in smokers?", label, paper, bupropion={"role": "cause"})
 
-    assert said.startswith("The United States label of bupropion warns of seizures: “Seizures, the more")
+    assert said.startswith("Yes: the United States label of bupropion warns of seizures: “Seizures, the more")
+    assert "Bupropion is contraindicated: seizure disorder, bulimia" in said
     assert "1 publication on bupropion mentions seizures: 1 with harm." in said
     assert "Bupropion carries a boxed warning: “Suicidal thoughts.”" in said
 
@@ -72,7 +73,8 @@ def test_safety_is_answered_from_the_contraindications_first() -> None:
 
     said = _first_lines("Is valproate safe in pregnancy for migraine prevention?", label)
 
-    assert said.startswith("The United States label of valproic acid lists pregnancy among its contraindications: “Pr")
+    assert said.startswith("No: valproic acid is contraindicated: prevention of migraine in pregnancy; US label")
+    assert "The United States label of valproic acid lists pregnancy among its contraindications: “Prevention" in said
     assert "carries a boxed warning: “Harm to the unborn.”" in said
 
 
@@ -80,8 +82,8 @@ def test_a_question_on_harm_that_nothing_bears_on_says_so() -> None:
     said = _first_lines("Does propranolol cause gout?", _paper("Propranolol in migraine. Propranolol helped."))
 
     assert said == (
-        "No answer on propranolol and gout: of 1 publication and 0 drug labels read, none says so. "
-        "That is not evidence of safety."
+        "Not found in 1 publication and 0 drug labels read: nothing on propranolol and gout says so. "
+        "That is no proof of safety."
     )
 
 
@@ -89,8 +91,8 @@ def test_records_that_speak_of_a_harm_undecided_are_no_answer() -> None:
     said = _first_lines("Does propranolol cause gout?", _paper("Propranolol and gout. Gout was rare with propranolol."))
 
     assert said == (
-        "No answer on propranolol and gout: of 1 publication and 0 drug labels read, none clearly says so. That is not "
-        "evidence of safety. 1 publication on propranolol mentions gout: 1 inconclusive."
+        "Not found in 1 publication and 0 drug labels read: nothing on propranolol and gout clearly says so. That is "
+        "no proof of safety. 1 publication on propranolol mentions gout: 1 inconclusive."
     )
 
 
@@ -104,17 +106,59 @@ def test_what_to_avoid_are_drugs_with_which_patients_did_worse_than_without() ->
     paper = _paper("Sulindac and aspirin in asthma. More attacks of asthma followed aspirin than placebo.")
     worse = {"role": "tested", "kind": "efficacy", "effect": "worse", "comparator": "placebo"}
 
-    assert _first_lines("Which drugs should be avoided in asthma?", paper, aspirin=worse) == (
+    said = _first_lines("Which drugs should be avoided in asthma?", paper, aspirin=worse)
+    assert said.startswith("Contraindicated: propranolol, timolol,")
+    assert said.endswith(
         "Reported with harm in asthma: aspirin (1 publication). These are single sentences, quoted under “What was "
         "asked”: leads, not conclusions."
     )
-    assert _first_lines("Which drugs should be avoided in asthma?", paper).startswith(
-        "No answer which drugs to avoid in"
+    unread = _first_lines("Which drugs should be avoided in psoriasis?", _paper("Sulindac in psoriasis. It was given."))
+    assert unread.startswith(
+        "Not found in 1 publication and 0 drug labels read: nothing on which drugs to avoid in psor"
     )
-    asked = "Which beta blockers should be avoided in asthma?"
-    undecided = _first_lines(asked, _paper("Propranolol in asthma. Asthma was as rare with propranolol."))
-    assert undecided.startswith("No answer which drugs to avoid in asthma: of 1 publication")
-    assert undecided.count("That is not evidence of safety.") == 1
+    asked = "Which beta blockers should be avoided in gout?"
+    undecided = _first_lines(asked, _paper("Propranolol in gout. Gout was as rare with propranolol."))
+    assert "nothing on which drugs to avoid in gout" in undecided
+    assert undecided.count("That is no proof of safety.") == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        (
+            "Is rofecoxib safe for osteoarthritis?",
+            "No: rofecoxib was withdrawn: worldwide, 2004: heart attack and stroke",
+        ),
+        ("Is diltiazem safe in heart failure?", "With caution: diltiazem is to be avoided: heart failure with reduced"),
+        ("Is metformin safe in renal failure?", "No: metformin is contraindicated: severe renal impairment"),
+        ("Are beta-blockers safe in asthma?", "With caution: beta-blockers are to be avoided: bronchospastic"),
+    ],
+)
+def test_a_withdrawal_or_contraindication_is_the_first_thing_said_of_safety(question: str, first: str) -> None:
+    assert _first_lines(question, _paper("On rofecoxib. Rofecoxib was given.")).startswith(first)
+
+
+def test_drugs_taken_together_are_answered_from_the_interactions_of_a_label() -> None:
+    label = _label("tramadol", "Drug interactions: Serotonin syndrome was seen with sertraline and other SSRIs. Beer.")
+
+    said = _first_lines("Is it safe to combine tramadol and SSRIs?", label)
+    assert said.startswith(
+        "With caution: the United States label of tramadol says: “Serotonin syndrome was seen with ser"
+    )
+    assert "Beer" not in said
+
+
+def test_events_reported_more_often_than_expected_are_told_as_no_cause() -> None:
+    entry = Evidence(
+        content="Amiodarone.",
+        citation=Citation(source="opentargets", title="Amiodarone", url="https://platform.opentargets.org/drug/C"),
+        record=Drug(drug="amiodarone", signals=[{"term": "hypothyroidism", "count": 900, "log_likelihood": 99.0}]),
+    )
+    said = _first_lines("What are the side effects of amiodarone?", entry)
+    assert (
+        "more often than expected with amiodarone, by Open Targets: hypothyroidism; that does not show a cause." in said
+    )
+    assert "by Open Targets" not in _first_lines("Does amiodarone cause gout?", entry)
 
 
 def test_a_comparison_counts_trials_of_both_drugs_first() -> None:
@@ -187,7 +231,7 @@ def test_what_is_told_of_one_of_several_drugs_is_told_under_its_name() -> None:
     said = _first_lines("Is valproate or topiramate safe in pregnancy?", paper, **told)
 
     assert "mentions pregnancy: 1 with harm (valproic acid)." in said
-    assert "No answer on topiramate and pregnancy" in said
+    assert "nothing on topiramate and pregnancy" in said
 
     other = _paper("Topiramate. Topiramate in pregnancy was studied.", 2)
     both = _first_lines("Is valproate or topiramate safe in pregnancy?", paper, other, **told)

@@ -143,6 +143,21 @@ async def test_asked_for_harm_it_tells_what_labels_and_records_say_of_that_and_n
     assert "“Weight gain may be sudden.”" in said.to_markdown()
 
 
+async def test_the_condition_of_a_run_is_no_harm_of_the_drug_asked_about(ledger: Ledger) -> None:
+    kept(ledger, "effects", record("8", "Migraine", "Migraine is a headache that propranolol prevents."))
+
+    said = await ask_within("side effects of propranolol?", "effects", ledger)
+    assert said.harms == []
+
+
+async def test_within_a_run_a_withdrawal_is_told_as_it_is_in_a_report(ledger: Ledger) -> None:
+    kept(ledger, "gone", record("8", "Rofecoxib in migraine", "Rofecoxib was given in migraine."))
+
+    said = await ask_within("Is rofecoxib safe?", "gone", ledger)
+    assert (said.harms[0].says, said.harms[0].key) == ("Withdrawn", "")
+    assert "- Rofecoxib, withdrawn: worldwide, 2004: heart attack and stroke" in said.to_markdown()
+
+
 async def test_a_question_without_a_drug_has_passages_alone(ledger: Ledger) -> None:
     said = await ask_within("adverse events in children", "first", ledger)
 

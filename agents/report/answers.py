@@ -12,7 +12,19 @@ from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.approvals import APPROVED_PHASE, is_condition
 from willowbark.tools.appraisal.candidates import Candidate, is_asked_about
-from willowbark.tools.appraisal.harms import Harm, Stance, Warning, boxed, harms, subject, warnings
+from willowbark.tools.appraisal.harms import (
+    Harm,
+    Stance,
+    Warning,
+    boxed,
+    cautions,
+    first_word,
+    harms,
+    interactions,
+    signals,
+    subject,
+    warnings,
+)
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.records import Approval, Label, Trial
 from willowbark.tools.registry import kind_of
@@ -25,6 +37,7 @@ from .material import Material, References
 from .texts import write_blocks, write_line, write_lines
 
 MOST_QUOTED = 12  # sentences in the section
+MOST_INTERACTIONS = 3  # sentences of labels on drugs taken together
 _HARM_STANCES: Mapping[Stance, str] = {
     "reports": "with harm",
     "undecided": "inconclusive",
@@ -78,29 +91,50 @@ def _drugs_asked(material: Material) -> list[Candidate]:
 
 
 def _on_harm(material: Material, references: References) -> Answer:
-    """The answer on harm, safety or what to avoid: labels first, then what publications say."""
+    """The answer on harm, safety or what to avoid: what is known, then labels, then what publications say."""
     asked, about = material.asked, short(subject(material.asked))
     found, labelled = harms(material.pool, asked, material.readings), warnings(material.pool, asked)
+    known, together = cautions(material.pool, asked), interactions(material.pool, asked)
     reported = Counter(h.drug for h in found if h.stance == "reports")
-    mentioned = {*(w.drug for w in labelled), *(h.drug for h in found)}
+    mentioned = {*(w.drug for w in (*known, *together, *labelled)), *(h.drug for h in found)}
     drugs = sorted(
         dict.fromkeys([*asked.drugs, *(w.drug for w in labelled), *(h.drug for h in found)]),
         key=lambda drug: (drug not in asked.drugs, -reported[drug]),
     )
     first = [next(w for w in labelled if w.drug == drug) for drug in dict.fromkeys(w.drug for w in labelled)]
-    said = [write_line("answers", "warning", w=each, kind=asked.kind, about=about) for each in first]
+    labels = [write_line("answers", "warning", w=each, kind=asked.kind, about=about) for each in first]
+    if asked.drugs or asked.drug_classes:
+        said = [write_line("answers", "caution", w=each) for each in known]
+        gone = sum(each.heading == "Withdrawn" for each in known)
+        if asked.kind == "harm":  # what a label says of the very harm before whom the drug should not be given to
+            said[gone:gone], labels = labels, []
+    else:
+        kinds = dict.fromkeys(each.heading for each in known)
+        avoided = {kind: [each.drug for each in known if each.heading == kind] for kind in kinds}
+        said = [
+            write_line("answers", "avoided", kind=kind, drugs=listed(list(dict.fromkeys(drugs)), most=12))
+            for kind, drugs in avoided.items()
+        ]
+    said += [write_line("answers", "interaction", w=each) for each in together[:MOST_INTERACTIONS]]
+    said += labels
+    if said and (word := first_word(asked, known, together, first)):
+        said[0] = f"{word}: {said[0][0].lower()}{said[0][1:]}"
+    for drug, events in signals(material.pool, asked):
+        said.append(write_line("answers", "signals", drug=drug, events=listed(events, most=5)))
     if found and not about:
         caused = Counter(each.of for each in {(h.key, h.of): h for h in found}.values())
         named = listed([f"{harm} ({counted(number, 'publication')})" for harm, number in caused.most_common()], most=8)
         said.append(write_line("answers", "leads", what=f"Reported harms of {_asked_names(material)}", drugs=named))
     elif asked.drugs or asked.drug_classes:
-        said += _harm_in_publications(_asked_names(material), about, found, asked.drugs)
+        published = list(_harm_in_publications(_asked_names(material), about, found, asked.drugs))
+        said += [f"Reported: {each}" for each in published] if reported and not said else published
     elif found:
         named = listed([f"{d} ({counted(reported[d], 'publication')})" for d in drugs if reported[d]], most=8)
         what = f"Reported with harm in {about}" if asked.kind == "avoid" else f"Reported as causing {about}"
         said.append(write_line("answers", "leads", what=what, drugs=named))
     missing = [drug for drug in asked.drugs if drug not in mentioned]
-    if said and not labelled and not reported:
+    is_known = bool(known or together or labelled)
+    if said and not is_known and not reported:
         whose = "" if asked.kind == "avoid" else f"{_asked_names(material)} and "
         said.insert(0, _nothing_on_harm(material, f" on {whose}{about}", "clearly"))
     elif missing or not said:
@@ -112,13 +146,13 @@ def _on_harm(material: Material, references: References) -> Answer:
         of_drug = (w for w in labelled if w.drug == any_warning.drug and w.heading == "Boxed warning")
         sentence = next(of_drug, any_warning).sentence
         said.append(write_line("answers", "boxed", drug=any_warning.drug, sentence=sentence))
-    sure = CURATED if labelled else PUBLISHED if reported else 0.0
-    return Answer(said, _harm_quotes(found, labelled, about, references), sure)
+    sure = CURATED if is_known else PUBLISHED if reported else 0.0
+    return Answer(said, _harm_quotes(found, [*together, *labelled], about, references), sure)
 
 
 def _nothing_on_harm(material: Material, what: str, how: str = "") -> str:
     if material.asked.kind == "avoid":
-        what = f" which drugs to avoid{what.replace(' on ', ' in ', 1)}"
+        what = f" on which drugs to avoid{what.replace(' on ', ' in ', 1)}"
     return write_line(
         "answers",
         "no_evidence",

@@ -9,7 +9,7 @@ from willowbark.agents.findings import Findings
 from willowbark.agents.report.forms.links import record_name, url_of
 from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.harms import harms, warnings
+from willowbark.tools.appraisal.harms import cautions, harms, interactions, warnings
 from willowbark.tools.collected import CollectedEvidence, Passage
 from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import merge
@@ -31,6 +31,7 @@ class Quoted(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
+    """Empty of what a curated table holds."""
     drug: str
     says: str
     """Of its effect `supports` or `contradicts`; of a harm `reports` or `undecided`; of a label, which
@@ -146,7 +147,8 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
 
     drugs, harmful = list[DrugRead](), list[Quoted]()
     if meant.kind in _OF_HARM:
-        labels = (Quoted(key=e.key, drug=e.drug, says=e.heading, sentence=e.sentence) for e in warnings(pool, meant))
+        known = [*cautions(pool, meant), *interactions(pool, meant), *warnings(pool, meant)]
+        labels = (Quoted(key=e.key, drug=e.drug, says=e.heading, sentence=e.sentence) for e in known)
         said = sorted(harms(pool, meant, readings), key=lambda each: each.stance == "undecided")
         records = (Quoted(key=e.key, drug=e.drug, says=e.stance, sentence=e.sentence) for e in said if e.sentence)
         harmful = [*islice(labels, MAX_HARMS), *islice(records, MAX_HARMS)]
@@ -188,6 +190,8 @@ def _drug(drug: str, candidate: Candidate | None, condition: str) -> DrugRead:
 
 
 def _quote(quoted: Quoted) -> str:
+    if not quoted.key:
+        return f"- {capital(quoted.drug)}, {quoted.says.lower()}: {quoted.sentence}"
     return f"- {record_name(quoted.key)}, {quoted.drug}, {quoted.says}: “{quoted.sentence}”"
 
 

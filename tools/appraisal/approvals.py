@@ -74,7 +74,7 @@ def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence
     found = [f"Withdrawn: {withdrawal}" for withdrawal in [withdrawal_of(drug)] if withdrawal]
     is_gone, names_it = bool(found), find_namer(conditions)
     for each in contraindications_of(drug, conditions):
-        found.append(f"{each.kind.capitalize()}: {each.told}; {each.source}, not yet compared with its text")
+        found.append(f"{each.kind.capitalize()}: {each}")
     for record in records:
         said = record.record
         if isinstance(said, Drug) and not is_gone:

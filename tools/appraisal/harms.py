@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from willowbark.tools.registry import kind_of
 
 from ..evidence import Evidence
+from ..lexicon import canonical_drug, contraindicated_in, find_drug_classes, is_class_member
 from ..lexicon.conditions import is_generic
 from ..questions import Question
 from ..questions.question import speaks_of
@@ -16,9 +17,9 @@ from ..reading.document import Document, Sentence
 from ..reading.numbers import figures
 from ..reading.reading import Reading
 from ..reading.text import sentences
-from ..records import Label
+from ..records import Drug, Label
 from .appraised import Readings
-from .approvals import find_namer, label_sections
+from .approvals import cautions_of, drug_of, find_namer, is_condition, label_sections
 from .candidates import is_asked_about
 
 Stance = Literal["reports", "undecided", "silent"]
@@ -30,6 +31,7 @@ _SECTIONS = {
     "safety": ("Contraindications", "Boxed warning", "Pregnancy", "Warnings"),
     "avoid": ("Contraindications", "Boxed warning", "Warnings"),
 }
+_WEIGHTIEST = ("Withdrawn", "Boxed warning", "Contraindicated", "Avoid")
 
 
 _HARM, _DENIED = frozenset(("harm", "induced", "causes")), frozenset(("less", "not"))
@@ -52,13 +54,15 @@ class Harm(NamedTuple):
 
 
 class Warning(NamedTuple):
-    """What a drug's label says of the harm, or the people, asked about."""
+    """What a drug's label, or a curated table, says of the harm, or the people, asked about."""
 
     key: str
+    """Of the record; empty of a curated table."""
     drug: str
     heading: str
+    """Of the label's section; else `Withdrawn`, `Contraindicated`, `Boxed warning` or `Avoid`."""
     sentence: str
-    """Of the label, whole."""
+    """Of the label, whole; what the table holds, with its source."""
 
 
 def subject(asked: Question) -> str:
@@ -127,6 +131,47 @@ def _caused(record: Evidence, asked: Question, readings: Readings) -> Iterator[H
             yield Harm(record.key, drug, "reports", text, condition)
 
 
+def cautions(pool: Sequence[Evidence], asked: Question) -> list[Warning]:
+    """What is known against the drugs asked about, whatever was read: withdrawals, then contraindications by the table.
+
+    A question on what to avoid that names no drug is answered by all drugs that the table holds for the condition.
+    """
+    people = [*asked.conditions, *filter(None, [asked.population])]
+    if asked.kind == "avoid" and not (asked.drugs or asked.drug_classes):
+        return [Warning("", drug, each.kind.capitalize(), str(each)) for drug, each in contraindicated_in(people)]
+    found = []
+    for drug in (*asked.drugs, *asked.drug_classes):
+        entries = [record for record in pool if isinstance(record.record, Drug) and drug_of(record) == drug]
+        for caution in cautions_of(drug, people, entries):
+            heading, _, text = caution.partition(": ")
+            found.append(Warning("", drug, heading, text))
+    return sorted(found, key=lambda each: _WEIGHTIEST.index(each.heading))
+
+
+def interactions(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
+    """What the label of one drug asked about says of another, or of a class, asked about beside it."""
+    found = []
+    for record in pool:
+        label, drug = record.record, drug_of(record)
+        if not isinstance(label, Label) or drug not in asked.drugs:
+            continue
+        others = [each for each in asked.drugs if each != drug]
+        for named in label.named_drugs:
+            other = canonical_drug(named["drug"]) or named["drug"]
+            if other in others or any(is_class_member(other, each) for each in asked.drug_classes):
+                found.append(Warning(record.key, drug, named["heading"], named["sentence"]))
+        for heading in ("Contraindications", "Boxed warning", "Drug interactions", "Warnings"):
+            for sentence in Document.cut("", label_sections(record).get(heading, "")).sentences:
+                classes = {each.name for each in find_drug_classes(sentence.text)}
+                if not classes.isdisjoint(asked.drug_classes) or any(
+                    is_class_member(o, c) for o in others for c in classes
+                ):
+                    found.append(Warning(record.key, drug, heading, sentence.text))
+    order = list(_SECTIONS["safety"])
+    found.sort(key=lambda each: order.index(each.heading) if each.heading in order else 1)
+    return list(dict.fromkeys(found))
+
+
 def harm_sentences(record: Evidence, drug: str) -> list[str]:
     """The results and conclusions of a record that name a drug and speak of adverse events or of how it was tolerated.
 
@@ -173,6 +218,37 @@ def boxed(pool: Iterable[Evidence], drugs: Iterable[str]) -> list[Warning]:
             first = sentences(label_sections(record).get("Boxed warning", ""))[:1]
             found += [Warning(record.key, record.record.drug, "Boxed warning", each) for each in first]
     return found
+
+
+def signals(pool: Iterable[Evidence], asked: Question) -> list[tuple[str, list[str]]]:
+    """By drug asked about, events that Open Targets has as reported more often than expected; of a harm, its own."""
+    named = asked.kind == "harm" and bool(asked.conditions)
+    found = []
+    for record in pool:
+        entry, drug = record.record, drug_of(record)
+        if isinstance(entry, Drug) and drug in asked.drugs and entry.signals:
+            terms = [each["term"] for each in entry.signals]
+            if events := [term for term in terms if not named or is_condition(term, asked)]:
+                found.append((drug, events))
+    return found
+
+
+def first_word(asked: Question, known: Iterable[Warning], together: Iterable[Warning], label: Iterable[Warning]) -> str:
+    """Yes or no, where what is known decides; empty where it does not, and where no single drug or harm is asked about.
+
+    Args:
+        asked: the question.
+        known: by `cautions`.
+        together: by `interactions`.
+        label: by `warnings`, the weightiest of each drug.
+    """
+    headings = {each.heading for each in (*known, *together, *label)}
+    if asked.kind == "safety" and headings:
+        return "No" if headings & {"Withdrawn", "Contraindicated", "Contraindications"} else "With caution"
+    warns = [each for each in label if each.heading in ("Boxed warning", "Warnings")]
+    if asked.kind == "harm" and subject(asked):
+        return "Yes" if any(not _denies(each) for w in warns for each in Document.cut("", w.sentence).sentences) else ""
+    return ""
 
 
 def _drugs_in(said: Sequence[Sentence], document: Document, asked: Question) -> Iterator[tuple[str, Sentence]]:

@@ -131,6 +131,9 @@ class Contraindication(NamedTuple):
     source: str
     """The guideline, or the part of the label. None has been compared with its text."""
 
+    def __str__(self) -> str:
+        return f"{self.told}; {self.source}, not yet compared with its text"
+
 
 def contraindications_of(drug: str, conditions: Iterable[str]) -> list[Contraindication]:
     """What the curated table holds against a drug in conditions, the first that meets each.
@@ -154,6 +157,21 @@ def contraindications_of(drug: str, conditions: Iterable[str]) -> list[Contraind
     named = [canonical_condition(each) or each for each in conditions]
     met = [next((each for each, held in rows if condition in held), None) for condition in named]
     return list(dict.fromkeys(each for each in met if each))
+
+
+def contraindicated_in(conditions: Iterable[str]) -> list[tuple[str, Contraindication]]:
+    """The drugs and classes that the curated table holds something against in conditions, in its order.
+
+    >>> [name for name, _ in contraindicated_in(["narcolepsy"])]
+    ['suvorexant', 'lemborexant', 'daridorexant']
+    """
+    named = {canonical_condition(each) or each for each in conditions}
+    return [
+        (name, Contraindication(row["kind"], row["told"], row["source"]))
+        for row in _contraindications()
+        if not named.isdisjoint(split_names(row["conditions"]))
+        for name in split_names(row["names"])
+    ]
 
 
 @cache
