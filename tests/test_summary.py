@@ -104,14 +104,23 @@ def test_where_all_is_approved_the_answer_says_that_no_repurposing_candidate_is_
     )
 
 
-def test_a_caution_is_marked_wherever_its_drug_is_said_to_help() -> None:
+def test_a_withdrawn_drug_is_no_candidate_and_its_support_is_told() -> None:
     withdrawn = candidate("rofecoxib").model_copy(update={"cautions": ["Withdrawn: worldwide, 2004"]})
 
     told = summary(withdrawn, of=asked_of(QUESTION, TRIAL))
 
-    assert told.startswith("Rofecoxib (withdrawn) helps to prevent migraine")
-    assert "Rofecoxib (withdrawn): high certainty" in told
+    assert told.startswith("Withdrawn from a market, and so no candidates: rofecoxib (high certainty).")
+    assert "helps" not in told
     assert "Cautions: withdrawn: rofecoxib." in told
+
+
+def test_a_caution_is_marked_wherever_its_drug_is_said_to_help() -> None:
+    boxed = candidate("valproic acid").model_copy(update={"cautions": ["Boxed warning: liver failure"]})
+
+    told = summary(boxed, of=asked_of(QUESTION, TRIAL))
+
+    assert told.startswith("Valproic acid (boxed warning) helps to prevent migraine")
+    assert "Cautions: boxed warning: valproic acid." in told
 
 
 def test_what_is_against_is_counted_and_its_absence_said() -> None:

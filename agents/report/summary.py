@@ -106,7 +106,8 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
     asked = material.asked
     by_name = [c for c in candidates if c.name in asked.drugs]
     outside = [c for c in candidates if c not in by_name and c.in_asked_class is False]
-    others = [c for c in candidates if c not in by_name and c not in outside]
+    withdrawn = [c for c in candidates if c not in by_name and "withdrawn" in c.marks and _is_supported(c)]
+    others = [c for c in candidates if c not in by_name and c not in outside and c not in withdrawn]
     known = {*(c.name for c in by_name), *(c.drug for c in material.aside)}
     established = [c for c in others if c.group == "established"]
     beside = [f"{_display_name(c)} ({c.certainty} certainty)" for c in outside if _is_supported(c)]
@@ -132,6 +133,7 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
         "others": _by_level([c for c in others if c not in established]),
         "established": _by_level(established),
         "outside": listed(beside, most=3),
+        "withdrawn": listed([f"{short(c.name)} ({c.certainty} certainty)" for c in withdrawn]),
     }
     return write_line("summary", "answer", a=data)
 
@@ -154,8 +156,9 @@ def _is_supported(candidate: DrugCandidate) -> bool:
 
 def _leading(material: Material, candidates: Sequence[DrugCandidate]) -> list[DrugCandidate]:
     """Supported drugs: those asked about, then repurposing candidates, then those approved or standard."""
-    supported = [c for c in candidates if _is_supported(c)]
-    return sorted(supported, key=lambda c: (c.name not in material.asked.drugs, c.group == "established"))
+    names = material.asked.drugs
+    supported = [c for c in candidates if _is_supported(c) and (c.name in names or "withdrawn" not in c.marks)]
+    return sorted(supported, key=lambda c: (c.name not in names, c.group == "established"))
 
 
 def _leader(candidate: DrugCandidate) -> SummaryPart:
