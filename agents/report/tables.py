@@ -162,8 +162,8 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
             participants=row.sample_size,
         )
         doubts = (row.design not in _TRIALS, not row.alone, row.is_preprint or bool(row.concern))
-        doubts += (asked.comparator not in _NOTHING,)
-        found.append(((*doubts, size is None, -(row.sample_size or 0), row.key), best))
+        weak = asked.comparator not in _NOTHING
+        found.append(((*doubts, weak, size is None, -(row.sample_size or 0), row.key), best))
     return min(found, key=lambda each: each[0])[1] if found else None
 
 
