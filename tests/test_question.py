@@ -1,22 +1,25 @@
 """What a question asks, and what it becomes before it is searched for."""
 
 import csv
+import json
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from benchmarks import questions
-from builders import record
+from builders import record, scripted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from willowbark.tools.appraisal.candidates import appraise_candidates, known_drugs
+from willowbark.agents.asking.questions import understand
+from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.tools.appraisal.candidates import appraise_candidates, is_left_out, known_drugs
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions
 from willowbark.tools.lexicon.matching import phrase_key, read_table
 from willowbark.tools.questions import QuestionError, parse_question, preprocess_query, validate_question
-from willowbark.tools.questions.question import LONGEST_QUESTION
+from willowbark.tools.questions.question import LONGEST_QUESTION, wider_queries
 
 TABLE = Path(__file__).parent / "cases" / "questions.tsv"
 SMALLEST_SHARE = {"made on": 0.97, "apart": 0.92}
@@ -280,6 +283,15 @@ def test_a_question_is_read_whole_or_asked_back(row: dict[str, str]) -> None:
     assert questions.reading_of(row["question"], row["after"]) == row["reading"]
 
 
+def test_a_query_is_widened_by_what_names_nothing_and_keeps_what_it_leaves_out() -> None:
+    query = preprocess_query("Which drugs prevent gout in children without colchicine?")
+
+    assert list(wider_queries(query)) == [
+        query.replace(" AND children", ""),
+        query.replace(" AND children", "").split(") AND ", 1)[1],
+    ]
+
+
 @pytest.mark.parametrize(
     ("question", "query"),
     [
@@ -299,3 +311,30 @@ def test_studies_on_other_people_than_those_asked_about_are_no_evidence() -> Non
 
     assert appraise_candidates(asked, [record("1", text, text)]) == []
     assert appraise_candidates(asked, [record("1", text, text.replace("hypertension", "atrial fibrillation"))]) != []
+
+
+@pytest.mark.parametrize(
+    ("question", "drugs"),
+    [
+        ("non-hormonal drugs for hot flashes", ["estradiol", "megestrol", "tibolone"]),
+        ("Which drugs help in back pain without opioids?", ["alfentanil", "tramadol", "tapentadol"]),
+        ("opioid-free treatment of low back pain", ["fentanyl", "remifentanil"]),
+    ],
+)
+def test_a_class_that_is_left_out_leaves_out_all_that_belong_to_it(question: str, drugs: list[str]) -> None:
+    asked = parse_question(question)
+
+    assert [drug for drug in drugs if not is_left_out(drug, asked)] == []
+    assert not is_left_out("gabapentin", asked)
+
+
+async def test_a_model_puts_into_words_what_the_rules_do_not_understand() -> None:
+    draft = {"kind": "prevent", "condition": "migraine", "people": "children", "drug": "", "without": "opioids"}
+    asked = parse_question(await understand("Was beugt Migräne vor?", scripted(json.dumps(draft))))
+
+    assert (asked.kind, asked.conditions, asked.population) == ("prevent", ("migraine",), "children")
+    assert asked.excluded_classes == ("opioids",)
+    with pytest.raises(QuestionError, match="rules read English"):
+        await understand("Was hilft gegen Migräne?", scripted(json.dumps({**draft, "kind": "none"})))
+    with pytest.raises(QuestionError, match="rules read English"):
+        await understand("Was hilft gegen Migräne?", BaselineChatCompletionClient())

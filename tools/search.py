@@ -20,7 +20,7 @@ from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableRep
 from .evidence import Evidence, SearchResult, SourceName, merge
 from .http.transport import Transport
 from .questions import Question
-from .questions.question import read_query
+from .questions.question import read_query, wider_queries
 from .ranking import rank
 from .sources.card import SourceCard
 
@@ -207,9 +207,25 @@ class Source:
         Raises:
             SearchError: no answer, or no readable one.
         """
+        reply = await self._find(query, max_results, filters)
+        for wider in wider_queries(query) if self.finds_studies else ():
+            if reply.status is not Status.EMPTY:
+                break
+            reply = await self._find(wider, max_results, filters)
+            reply = reply.model_copy(
+                update={"warnings": [*reply.warnings, f"nothing on the whole query; asked {wider}"]}
+            )
+        return reply
+
+    async def _find(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         if (library := local_library(self.transport)) is not None:
             return library.find(self, query, max_results, filters)
         return await self.find_online(query, max_results, filters)
+
+    @property
+    def finds_studies(self) -> bool:
+        """Whether it is asked in words for publications or trials: then a query without a hit is asked with fewer."""
+        return self.card is not None and self.card.dialect == "boolean"
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search the source itself; takes, gives and raises what `find` does."""

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from autogen_core.models import ChatCompletionClient, SystemMessage, UserMessage
+from autogen_core.models import ChatCompletionClient, LLMMessage, SystemMessage, UserMessage
 from pydantic import BaseModel, ConfigDict
 
 from willowbark.tools.questions import QuestionError, parse_question, understood_question
@@ -32,7 +32,7 @@ class QuestionDraft(BaseModel):
     @property
     def in_words(self) -> str:
         """The question in words that the rules read."""
-        template = QUESTIONS.get(self.kind, "").rstrip("?")
+        template = ("" if self.kind == "none" else QUESTIONS[self.kind]).rstrip("?")
         if self.drug and self.kind in ("treat", "prevent"):
             template = "Does {drug} " + ("help in {condition}" if self.kind == "treat" else "prevent {condition}")
         said = template.format(drug=self.drug or "a drug", condition=self.condition or "people")
@@ -50,7 +50,7 @@ async def understand(question: str, client: ChatCompletionClient) -> str:
         return question
     if reads_requests(client):
         raise QuestionError(objection)
-    messages = [SystemMessage(content=_PROMPT), UserMessage(content=question, source="user")]
+    messages: list[LLMMessage] = [SystemMessage(content=_PROMPT), UserMessage(content=question, source="user")]
     answer = await ask([client], messages, QuestionDraft)
     if answer.given is None or answer.given.kind == "none":
         raise QuestionError(objection)

@@ -26,6 +26,7 @@ from willowbark.tools.appraisal.harms import (
     warnings,
 )
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
+from willowbark.tools.questions.kinds import ON_HARM, Kind
 from willowbark.tools.records import Approval, Label, Trial
 from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import as_spelt, counted, listed, short
@@ -62,8 +63,22 @@ class Answer(NamedTuple):
 
 
 def answer_of(material: Material, mechanisms: MechanismFindings, references: References) -> Answer | None:
-    """The answer by the question's kind; None where it asks what helps or prevents."""
-    match material.asked.kind:
+    """The answer by the kinds of the question's parts; None where it asks what helps or prevents, and no more."""
+    own = _answer_of(material.asked.kind, material, mechanisms, references)
+    parts = [own] if own else []
+    for kind in material.asked.also:
+        if kind in ON_HARM:  # harms are read for the question as a whole
+            parts.append(Answer(write_lines("answers", "not_here", kind=kind), []))
+        elif part := _answer_of(kind, material, mechanisms, references):
+            parts.append(part)
+    if not parts:
+        return None
+    sentences = [sentence for part in parts for sentence in part.sentences]
+    return Answer(sentences, [block for part in parts for block in part.blocks], own.confidence if own else None)
+
+
+def _answer_of(kind: Kind, material: Material, mechanisms: MechanismFindings, references: References) -> Answer | None:
+    match kind:
         case "harm" | "avoid" | "safety":
             return _on_harm(material, references)
         case "compare":
@@ -74,9 +89,34 @@ def answer_of(material: Material, mechanisms: MechanismFindings, references: Ref
             return _on_status(material, references)
         case "negative":
             return _on_no_help(material, references)
+        case "uses":
+            return _on_uses(material)
         case "other":
             return Answer(write_lines("answers", "other"), [])
     return None
+
+
+def _on_uses(material: Material) -> Answer:
+    """What the drugs are marketed for, and what registered trials study them in."""
+    phases = dict[str, float]()
+    for entries in material.drug_entries.values():
+        for indication in (each for _, entry in entries for each in entry.indications):
+            name = str(indication.get("name", "")).lower()
+            phases[name] = max(phases.get(name, 0.0), float(indication.get("max_phase") or 0))
+    studied = Counter(
+        condition.lower()
+        for key in {record.key for candidate in _drugs_asked(material) for record in candidate.records}
+        if isinstance(trial := material.records[key].record, Trial)
+        for condition in trial.conditions
+    )
+    said = write_lines(
+        "answers",
+        "uses",
+        named=_asked_names(material),
+        marketed=listed(sorted(name for name, phase in phases.items() if name and phase >= APPROVED_PHASE), most=8),
+        studied=listed([f"{name} ({number})" for name, number in studied.most_common()], most=10),
+    )
+    return Answer(said, [], CURATED if phases else 0.0)
 
 
 def _asked_names(material: Material) -> str:

@@ -47,10 +47,10 @@ def first_screen(
         candidates: those of the report, best supported first.
         answered: the answer to a question that does not ask what helps; None for one that does.
     """
-    helps = answered is None or material.asked.kind == "other"
+    helps = answered is None or material.asked.asks_openly
     answer = [short(sentence, 750) for sentence in answered.sentences] if answered else []
     if helps:
-        answer.append(_answer(material, candidates))
+        answer.insert(len(answer) if material.asked.kind == "other" else 0, _answer(material, candidates))
     publications = material.counts["peer_reviewed"] + material.counts["preprints"]
     read = write_line(
         "summary",

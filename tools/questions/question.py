@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, reduce
 from typing import Literal, NamedTuple
@@ -135,6 +135,11 @@ class Question:
     def asks_what_helps(self) -> bool:
         """Whether an answer takes weighing what speaks for a drug; not where harm is asked about, or how one acts."""
         return self.kind not in (*ON_HARM, "uses") and bool(self.kind != "mechanism" or self.conditions)
+
+    @property
+    def asks_openly(self) -> bool:
+        """Whether its first part is answered by the drugs that help, whatever its further parts ask."""
+        return self.kind in ("treat", "prevent", "other")
 
     @property
     def names_all(self) -> bool:
@@ -289,6 +294,29 @@ def read_query(source: str, query: str) -> Question:
     if not any(map(str.isalnum, asked.words)):
         raise SourceRefused(source, "the query holds no words to search for")
     return asked
+
+
+def wider_queries(query: str) -> Iterator[str]:
+    """A boolean query without one after the other of its parts that name neither a condition nor a drug.
+
+    >>> list(wider_queries("acromegaly AND flares AND children"))
+    ['acromegaly AND flares', 'acromegaly']
+    """
+    units = read_units(normalise_text(query))
+    if any(unit.operator == "OR" for unit in units) or "[" in query:
+        return
+    spare = [unit for unit in units if unit.operator != "NOT"]
+    words = {id(unit): " ".join(word for word in unit.words if not PREVENTION_WORD.search(word)) for unit in spare}
+    named = [
+        unit
+        for unit in spare
+        if any(find(words[id(unit)]) for find in (find_conditions, find_drugs, find_drug_classes))
+    ]
+    for dropped in reversed([unit for unit in spare if unit not in named] if named else []):
+        units.remove(dropped)
+        parts = [f"({' OR '.join(each.spellings)})" if each.spellings[1:] else each.spellings[0] for each in units]
+        signs = [each.operator or "AND" for each in units]
+        yield " ".join([parts[0], *(f"{sign} {part}" for sign, part in zip(signs[1:], parts[1:], strict=True))])
 
 
 def find_sex(text: str) -> str | None:
