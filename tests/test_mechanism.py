@@ -8,7 +8,7 @@ from willowbark.agents.report.findings import argument_section, disease_section
 from willowbark.agents.report.material import References
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence, SourceName
-from willowbark.tools.mechanism.graph import GAP, MOST, MechanismGraph
+from willowbark.tools.mechanism.graph import GAP, MOST, MOST_UNDIRECTED, MechanismGraph
 from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, MechanismFindings, assess
 from willowbark.tools.mechanism.steps import WEIGHTS, Backing, Chain, Node, Step, weight_of
 from willowbark.tools.questions import parse_question
@@ -29,6 +29,15 @@ def acting(drug: str, *genes: str, action: str = "antagonist", source: SourceNam
     ]
     said = Drug(drug=drug, chembl_id="CHEMBL27", mechanisms=mechanisms)
     return entry(source, drug, said, "\n".join(f"{drug}: {gene} {action}." for gene in genes))
+
+
+def approved(drug: str, gene: str, action: str = "antagonist") -> Evidence:
+    """A drug that is approved for the condition."""
+    found = acting(drug, gene, action=action)
+    assert isinstance(found.record, Drug)
+    return found.model_copy(
+        update={"record": found.record.model_copy(update={"indications": [{"name": "Migraine", "max_phase": 4.0}]})}
+    )
 
 
 def protein(gene: str, *processes: str, note: str = "", organism: str | None = None) -> Evidence:
@@ -135,8 +144,11 @@ def test_look_ups_alone_never_make_a_chain_sure() -> None:
     more = acting("propranolol", "ADRB1", source="opentargets"), protein("ADRB1", note="Caused by variants.")
     found = chain(ACTS, *more, associated(ADRB1=1.0))
 
-    assert found.confidence == pytest.approx(0.9 * 0.8)
-    assert found.confidence < MOST
+    assert found.confidence == MOST_UNDIRECTED
+    assert found.arithmetic == "0.90 × 0.80 = 0.72, 0.5 at most since the direction is unknown"
+    directed = chain(*more, associated(ADRB1=1.0), ACTS, approved("timolol", "ADRB1"))
+    assert directed.confidence == pytest.approx(0.9 * 0.8)
+    assert directed.confidence < MOST
 
 
 def test_databases_that_say_the_same_are_no_surer_than_one_and_more_sentences_are() -> None:
@@ -275,3 +287,25 @@ def test_a_disease_is_known_by_its_name_and_not_by_what_a_note_says_beside_it() 
 
     assert not chain(ACTS, said).missing
     assert chain(ACTS, other).missing
+
+
+@pytest.mark.parametrize("target", ["ADRB1", "HTR1B", "DRD2", "CALCRL"])
+def test_an_agonist_and_an_antagonist_of_one_target_are_never_given_the_same_argument(target: str) -> None:
+    pool = [acting("one", target, action="agonist"), acting("two", target), approved("helper", target), PART]
+    pool.append(associated(**{target: 0.8}))
+    found = MechanismGraph(pool, ASKED, ("one", "two"))
+    agonist, antagonist = found.chain("one"), found.chain("two")
+
+    assert (agonist.direction, antagonist.direction) == ("opposite", "same")
+    assert (agonist.compared, agonist.opposing) == (["helper"], [pool[2].key])
+    assert agonist.confidence == 0 < antagonist.confidence
+    section = argument_section(agonist, found, References({record.key: record for record in pool}))
+    assert section is not None
+    assert "This speaks against one: helper, approved for the condition, acts on the same target the other way" in (
+        section.content
+    )
+
+
+def test_where_approved_drugs_disagree_the_direction_is_unknown() -> None:
+    pool = ACTS, approved("a", "ADRB1"), approved("b", "ADRB1", "agonist"), associated(ADRB1=0.8)
+    assert chain(*pool).direction == "unknown"

@@ -150,7 +150,7 @@ def argument_section(chain: Chain, graph: MechanismGraph, references: References
             rows.append((ends, flow(step.relation), sources, words))
         caption = f"Each step from {chain.drug} to {graph.disease.name}, and its source"
         blocks.append(table(caption, ("step", "relation", "source", "in its words"), rows))
-    blocks += write_blocks("mechanism", "confidence", chain=chain)
+    blocks += write_blocks("mechanism", "confidence", references.cite, chain=chain)
     return ReportSection.of("From drug to disease", blocks, references.keys[start:])
 
 

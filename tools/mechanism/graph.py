@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from ..appraisal.approvals import is_condition
+from ..appraisal.approvals import APPROVED_PHASE, is_condition, list_developed
 from ..evidence import Evidence
 from ..lexicon import canonical_drug, drug_synonyms
 from ..questions import Question
@@ -24,13 +24,16 @@ from ..reading.screening import readable
 from ..reading.text import sentence_spans
 from ..records import Disease, Drug, Process, Protein
 from ..records.parts import Mechanism
-from .steps import Backing, Basis, Chain, Names, Node, SentenceIndex, Step
+from .steps import Backing, Basis, Chain, Names, Node, SentenceIndex, Step, sign_of
 
 DAMPING = 0.4
 CLASS_SIZE = 5  # drugs on one target that are no sign of a hub
 CARRIER = 0.25
 GAP = 0.1  # weight of a step that nothing says
 MOST = 0.9  # confidence that look-ups and sentences can give
+MOST_UNDIRECTED = (
+    0.5  # likewise where no drug approved for the condition tells whether more or less of the target helps
+)
 COUNTED = 3  # ways that are added up
 MOST_STEPS = 3  # of a way: drug, target, process or another target, condition
 MAX_SHOWN_GENES = 3
@@ -69,6 +72,15 @@ class MechanismGraph:
             and not protein.organism
         }
         self._partners: dict[Node, int] = {}
+        approved = {drug for drug, phase in list_developed(asked, self._pool).items() if phase >= APPROVED_PHASE}
+        self._signed = [
+            (record.key, drug, drug in approved, frozenset(mechanism.get("gene_symbols") or ()), sign)
+            for record in self._pool
+            if isinstance(entry := record.record, Drug) and entry.drug
+            for drug in [canonical_drug(entry.drug) or entry.drug]
+            for mechanism in entry.mechanisms
+            if (sign := sign_of(mechanism.get("action_type")))
+        ]
         self._add_actions()
         self._add_involved()
         self._add_processes()
@@ -109,7 +121,30 @@ class MechanismGraph:
         return sorted(each.name for each in before if each.kind == "drug")
 
     def chain(self, drug: str) -> Chain:
-        """The best way from a drug to the condition; steps that nothing says stand in it as missing."""
+        """The best way from a drug to the condition; steps that nothing says stand in it as missing.
+
+        A drug that acts on its target the other way than all drugs approved for the condition has no confidence; where
+        none tells the direction, it is `MOST_UNDIRECTED` at most.
+        """
+        found = self._best_chain(drug)
+        genes = self._genes.get(found.node("target") or self.disease, frozenset())
+        own = {sign for _, name, _, held, sign in self._signed if name == drug and held & genes}
+        others = [each for each in self._signed if each[2] and each[3] & genes]
+        if not found.missing and len(own) == 1 and len(helping := {sign for *_, sign in others}) == 1:
+            names = list(dict.fromkeys(name for _, name, *_ in others))
+            if own == helping:
+                return found.model_copy(update={"direction": "same", "compared": names})
+            keys = list(dict.fromkeys(key for key, *_ in others))
+            stands = f"{found.arithmetic} × 0, since approved drugs act the other way"
+            turned = {"direction": "opposite", "compared": names, "opposing": keys, "confidence": 0.0}
+            return found.model_copy(update={**turned, "arithmetic": stands})
+        if found.confidence > MOST_UNDIRECTED:
+            stands = f"{found.arithmetic}, {MOST_UNDIRECTED:g} at most since the direction is unknown"
+            return found.model_copy(update={"confidence": MOST_UNDIRECTED, "arithmetic": stands})
+        return found
+
+    def _best_chain(self, drug: str) -> Chain:
+        """The best way, whatever the direction."""
         start = self._drugs.get(drug, Node("drug", drug))
         targets = sorted(
             self._after.get(start, ()), key=lambda target: -self._step(start, target).weight * self._damping_of(target)

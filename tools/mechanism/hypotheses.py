@@ -33,7 +33,8 @@ class MechanismHypothesis(BaseModel, extra="forbid"):
     supporting_evidence: list[str] = []
     """Keys of records: those behind the chain's steps, then those that speak for the drug."""
     contradicting_evidence: list[str] = []
-    """Likewise those that deny a step, then those that speak against the drug."""
+    """Likewise of drugs approved for the condition that act the other way, then those that deny a step, then those that
+    speak against the drug."""
     search_suggestions: list[str] = []
 
     def to_search_queries(self) -> list[str]:
@@ -106,6 +107,6 @@ def _hypothesis(candidate: Candidate, chain: Chain) -> MechanismHypothesis:
         effect="; ".join(candidate.mechanisms[:MAX_EFFECT]) or chain.steps[0].relation,
         confidence=chain.confidence,
         supporting_evidence=list(dict.fromkeys([*chain.keys(), *found.supporting])),
-        contradicting_evidence=list(dict.fromkeys([*chain.keys(denying=True), *found.contradicting])),
+        contradicting_evidence=list(dict.fromkeys([*chain.opposing, *chain.keys(denying=True), *found.contradicting])),
         search_suggestions=[f"{each} AND {_quoted(disease.name)}" for each in tested if disease],
     )

@@ -55,6 +55,30 @@ _SHARED = 0.5
 _DENIED = 0.5
 
 
+Direction = Literal["same", "opposite", "unknown"]
+"""How a drug acts on its target beside drugs approved for the condition: as they do, or the other way."""
+_MORE = frozenset(
+    "ACTIVATOR|AGONIST|OPENER|PARTIAL AGONIST|POSITIVE ALLOSTERIC MODULATOR|POSITIVE MODULATOR|RELEASING AGENT".split(
+        "|"
+    )
+)
+_LESS = frozenset(
+    "ALLOSTERIC ANTAGONIST|ANTAGONIST|ANTISENSE INHIBITOR|BLOCKER|DEGRADER|INHIBITOR|INVERSE AGONIST|"
+    "NEGATIVE ALLOSTERIC MODULATOR|NEGATIVE MODULATOR|RNAI INHIBITOR|SEQUESTERING AGENT".split("|")
+)
+"""Action types of ChEMBL's vocabulary that make a target do more, and less; the others have no sign."""
+
+
+def sign_of(action_type: str | None) -> int:
+    """1 where an action makes a target do more, -1 where less, 0 where that is not known.
+
+    >>> sign_of("AGONIST"), sign_of("Blocker"), sign_of("BINDING AGENT"), sign_of(None)
+    (1, -1, 0, 0)
+    """
+    kind = (action_type or "").upper()
+    return (kind in _MORE) - (kind in _LESS)
+
+
 class Node(NamedTuple):
     """An end of a step."""
 
@@ -136,6 +160,11 @@ class Chain(BaseModel, frozen=True, extra="forbid"):
     confidence: float = Field(ge=0, le=1)
     """That the drug acts on the condition along this way or another one that is known, by `arithmetic`."""
     arithmetic: str
+    direction: Direction = "unknown"
+    compared: list[str] = []
+    """Drugs approved for the condition that act on the same target, by which the direction is told."""
+    opposing: list[str] = []
+    """Keys of the records that say so, where these act the other way."""
     others: int = 0
     """Further ways that are whole."""
     missing: list[str] = []
