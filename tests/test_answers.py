@@ -290,3 +290,19 @@ def test_what_helped_is_no_harm_of_a_drug() -> None:
     paper = _paper("Propranolol and fatigue. Propranolol was associated with less fatigue than placebo.")
     helped = {"role": "cause", "kind": "harm", "effect": "better"}
     assert "fatigue (" not in _first_lines("What are the side effects of propranolol?", paper, propranolol=helped)
+
+
+def test_a_drug_alone_is_answered_with_what_it_is_marketed_for_and_studied_in() -> None:
+    citation = Citation(source="chembl", title="propranolol", url="https://www.ebi.ac.uk/chembl/x", date="2020")
+    indications = [{"name": "Hypertension", "max_phase": 4}, {"name": "Autism", "max_phase": 2}]
+    entry = Evidence(content="propranolol", citation=citation, record=Drug(drug="propranolol", indications=indications))
+
+    assert _first_lines("What is propranolol used for?", entry).startswith(
+        "The drug databases list propranolol as marketed for: hypertension."
+    )
+    assert "No entry of a drug database on propranolol" in _first_lines("propranolol")
+
+
+def test_a_further_part_of_a_question_is_answered_beside_what_helps() -> None:
+    assert "contradict" in _first_lines("Which drugs prevent migraine and which were tried and failed?")
+    assert "a question of its own" in _first_lines("Which drugs treat gout, and what are their side effects?")

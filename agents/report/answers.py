@@ -113,6 +113,7 @@ def _on_uses(material: Material) -> Answer:
         "answers",
         "uses",
         named=_asked_names(material),
+        has_entry=bool(material.drug_entries),
         marketed=listed(sorted(name for name, phase in phases.items() if name and phase >= APPROVED_PHASE), most=8),
         studied=listed([f"{name} ({number})" for name, number in studied.most_common()], most=10),
     )
