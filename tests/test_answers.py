@@ -1,5 +1,7 @@
 """The first line of a report answers the question that was asked, whatever its kind."""
 
+from pathlib import Path
+
 import pytest
 from builders import material
 
@@ -13,6 +15,9 @@ from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug, Label
+
+PARTS = ("work", "kept")
+"""Questions on safety to work on, and those kept apart."""
 
 
 class Told:
@@ -136,6 +141,14 @@ def test_what_to_avoid_are_drugs_with_which_patients_did_worse_than_without() ->
 )
 def test_a_withdrawal_or_contraindication_is_the_first_thing_said_of_safety(question: str, first: str) -> None:
     assert _first_lines(question, _paper("On rofecoxib. Rofecoxib was given.")).startswith(first)
+
+
+def test_questions_on_safety_are_answered_rightly_in_the_first_line() -> None:
+    file = Path(__file__).resolve().parents[1] / "benchmarks" / "labels" / "safety_questions.tsv"
+    rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines() if line[0] != "#"][1:]
+    wrong = {part: [q for q, first, p in rows if p == part and not _first_lines(q).startswith(first)] for part in PARTS}
+
+    assert {part: len(questions) <= 1 for part, questions in wrong.items()} == dict.fromkeys(PARTS, True), wrong
 
 
 def test_drugs_taken_together_are_answered_from_the_interactions_of_a_label() -> None:

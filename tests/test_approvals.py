@@ -60,6 +60,15 @@ def test_what_a_label_says_against_a_drug_in_the_condition_is_a_caution() -> Non
     assert propranolol(boxed).cautions[0].startswith("Boxed warning: “Deaths in patients with migraine were reported.”")
 
 
+def test_what_drugcentral_lists_as_contraindicated_is_a_caution_in_that_condition_alone() -> None:
+    entry = indicated("Angina")
+    told = entry.model_copy(update={"metadata": {**entry.metadata, "contraindications": ["Migraine", "Asthma"]}})
+
+    [caution] = cautions_of("propranolol", ["migraine"], [told])
+    assert caution.startswith("Contraindicated: Migraine, by DrugCentral (")
+    assert cautions_of("propranolol", ["angina"], [told]) == ()
+
+
 def test_a_withdrawal_is_a_caution_by_the_list_or_else_by_the_drug_database() -> None:
     entry = indicated("Angina")
     gone = {"kind": "withdrawn", "country": "France", "year": 2001, "about": "hepatotoxicity"}

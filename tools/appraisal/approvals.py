@@ -77,6 +77,9 @@ def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence
         found.append(f"{each.kind.capitalize()}: {each}")
     for record in records:
         said = record.record
+        if isinstance(said, Drug):
+            listed = [name for name in said.contraindications for s in Document.cut("", name).sentences if names_it(s)]
+            found += [f"Contraindicated: {name}, by DrugCentral ({record.key})" for name in listed[:1]]
         if isinstance(said, Drug) and not is_gone:
             gone = [warning for warning in said.warnings if warning.get("kind") == "withdrawn"]
             where = [", ".join(str(w[key]) for key in ("country", "year", "about") if key in w) for w in gone]

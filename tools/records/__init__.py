@@ -235,6 +235,8 @@ class Drug(Fields, frozen=True):
     warnings: list[DrugWarning] = Field(default_factory=none_reported)
     signals: list[Signal] = Field(default_factory=none_reported)
     """Those above the critical value, the strongest first."""
+    contraindications: list[str] = Field(default_factory=none_reported)
+    """Conditions in which DrugCentral lists it as contraindicated, as DrugCentral names them."""
 
 
 class Disease(Fields, frozen=True):

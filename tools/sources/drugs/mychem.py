@@ -3,7 +3,8 @@
 Asked with GET `query`: `q` (a name), `fields`, `size`. A reply has `total` and `hits[]` of `_id` and a part for each
 database: `chembl` with `pref_name`, `molecule_chembl_id`, `molecule_type`, `drug_mechanisms` (`action_type`,
 `target_name`; the salts' stand with the salts), `gtopdb` with `name` and `interaction_targets` (`symbol`),
-`drugcentral` with `approval` (`agency`, `date`) and `drug_use.indication` (`concept_name`), `unii.display_name`. Where
+`drugcentral` with `approval` (`agency`, `date`) and `drug_use.indication` and `.contraindication` (`concept_name`),
+`unii.display_name`. Where
 one is all there is, an object stands in place of a list. A hit may resemble the name in one part alone, so that those
 count which bear the drug's own name, or a salt's.
 """
@@ -44,7 +45,7 @@ MOST_DRUGS = 8  # of one call, a request each
 _FIELDS = (
     "chembl.pref_name,chembl.molecule_chembl_id,chembl.molecule_type,chembl.drug_mechanisms,gtopdb.name,"
     "gtopdb.interaction_targets.symbol,drugcentral.approval,drugcentral.drug_use.indication.concept_name,"
-    "unii.display_name"
+    "drugcentral.drug_use.contraindication.concept_name,unii.display_name"
 )
 _NAMES = (("chembl", "pref_name"), ("gtopdb", "name"), ("unii", "display_name"))
 _SIZE = 25
@@ -107,10 +108,16 @@ def told(drug: str, hits: Iterable[Hit]) -> Evidence | None:
         for row in many(part.get("interaction_targets"))
     ]
     mechanisms += [Mechanism(gene_symbols=[gene]) for gene in dict.fromkeys(symbols) if gene]
-    uses = [
-        text(row.get("concept_name")) for hit in own for row in many(at(hit, "drugcentral", "drug_use", "indication"))
-    ]
-    indications = [Development(name=use) for use in dict.fromkeys(uses) if use]
+    uses, against = (
+        dict.fromkeys(
+            name
+            for hit in own
+            for row in many(at(hit, "drugcentral", "drug_use", kind))
+            if (name := text(row.get("concept_name")))
+        )
+        for kind in ("indication", "contraindication")
+    )
+    indications = [Development(name=use) for use in uses]
     name = canonical_drug(drug) or drug.lower()
     record = Drug(
         drug=name,
@@ -119,6 +126,7 @@ def told(drug: str, hits: Iterable[Hit]) -> Evidence | None:
         first_approval=min(years, default=None),
         mechanisms=mechanisms,
         indications=indications,
+        contraindications=list(against),
     )
     title = f"{name.capitalize()} (MyChem.info)"
     shown = name.capitalize()
@@ -128,6 +136,8 @@ def told(drug: str, hits: Iterable[Hit]) -> Evidence | None:
         said.append(f"{shown}: {each.get('action_type', 'action not named').lower()} (target {target}).")
     if indications:
         said.append(f"{shown} is used for: {', '.join(each['name'] for each in indications)}.")
+    if against:
+        said.append(f"{shown} is contraindicated, by DrugCentral, in: {', '.join(against)}.")
     said = said or [f"{shown}: neither mechanism nor use is listed."]
     return Evidence.entry("mychem", title, said, record, f"https://mychem.info/v1/chem/{number}")
 
