@@ -309,3 +309,15 @@ def test_an_agonist_and_an_antagonist_of_one_target_are_never_given_the_same_arg
 def test_where_approved_drugs_disagree_the_direction_is_unknown() -> None:
     pool = ACTS, approved("a", "ADRB1"), approved("b", "ADRB1", "agonist"), associated(ADRB1=0.8)
     assert chain(*pool).direction == "unknown"
+
+
+def test_genetic_support_is_an_argument_of_its_own() -> None:
+    pool = [ACTS, associated(ADRB1=0.6)]
+    targets = [{"symbol": "ADRB1", "score": 0.6, "genetic": 0.41}]
+    assert pool[1].record is not None
+    pool[1] = pool[1].model_copy(update={"record": pool[1].record.model_copy(update={"targets": targets})})
+    found = graph(*pool)
+
+    section = argument_section(found.chain("propranolol"), found, References({each.key: each for each in pool}))
+    assert section is not None
+    assert "Genetic support: Open Targets scores ADRB1 0.41 of 1 for the condition by genetic" in section.content

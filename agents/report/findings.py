@@ -150,7 +150,9 @@ def argument_section(chain: Chain, graph: MechanismGraph, references: References
             rows.append((ends, flow(step.relation), sources, words))
         caption = f"Each step from {chain.drug} to {graph.disease.name}, and its source"
         blocks.append(table(caption, ("step", "relation", "source", "in its words"), rows))
-    blocks += write_blocks("mechanism", "confidence", references.cite, chain=chain)
+    target = chain.node("target")
+    genetic = graph.genetic_support(target) if target else None
+    blocks += write_blocks("mechanism", "confidence", references.cite, chain=chain, genetic=genetic, target=target)
     return ReportSection.of("From drug to disease", blocks, references.keys[start:])
 
 

@@ -105,6 +105,16 @@ class MechanismGraph:
                 return (record.key, first) if first in record.content else None
         return None
 
+    def genetic_support(self, target: Node) -> tuple[str, float] | None:
+        """The key of the condition's entry in Open Targets, and its score of a target by genetic associations alone."""
+        for record in self._pool:
+            entry = record.record
+            for each in entry.targets if isinstance(entry, Disease) else ():
+                is_meant = each["symbol"] in self._genes.get(target, ()) and "genetic" in each
+                if is_meant and isinstance(entry, Disease) and is_condition(entry.disease or "", self._asked):
+                    return record.key, float(each["genetic"])
+        return None
+
     def function_of(self, target: Node) -> tuple[str, str] | None:
         """The key of UniProt's record of a target, and what it says that it does; None where it says nothing."""
         for gene in sorted(self._genes.get(target, ())):

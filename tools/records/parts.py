@@ -264,3 +264,5 @@ class AssociatedTarget(TypedDict, total=False):
 
     symbol: str
     score: int | float | None
+    genetic: int | float
+    """By genetic associations alone, likewise; absent where the source has none."""

@@ -74,7 +74,9 @@ _DISEASE = """query Disease($id: String!) {
   disease(efoId: $id) {
     id name
     %s
-    associatedTargets(page: {index: 0, size: 10}) { count rows { score target { id approvedSymbol } } }
+    associatedTargets(page: {index: 0, size: 10}) {
+      count rows { score datatypeScores { id score } target { id approvedSymbol } }
+    }
   }
 }"""
 MAP_IDS = """query MapIds($names: [String!]!, $kinds: [String!]!) {

@@ -51,11 +51,14 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
         }
         for row in rows
     )
-    targets = [
-        AssociatedTarget(symbol=symbol, score=row.get("score"))
-        for row in dicts(disease, "associatedTargets", "rows")
-        if (symbol := at(row, "target", "approvedSymbol"))
-    ][:_MAX_TARGETS]
+    targets = list[AssociatedTarget]()
+    for row in dicts(disease, "associatedTargets", "rows")[:_MAX_TARGETS]:
+        if symbol := at(row, "target", "approvedSymbol"):
+            target = AssociatedTarget(symbol=symbol, score=row.get("score"))
+            by_kind = {str(each.get("id")): each.get("score") for each in dicts(row, "datatypeScores")}
+            if isinstance(genetic := by_kind.get("genetic_association"), int | float):
+                target["genetic"] = genetic
+            targets.append(target)
     record = Disease(disease=name, disease_id=disease_id, drugs=drugs[:_MAX_DRUGS], targets=targets)
     said = [f"Known drugs for {name}: {_told(drugs)}."] if drugs else [f"No known drugs are listed for {name}."]
     if targets:
@@ -64,6 +67,8 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
             for each in targets
         )
         said.append(f"Targets associated with {name} (score 0 to 1): {scores}.")
+    if genetic := [f"{each['symbol']} {each['genetic']:.2f}" for each in targets if "genetic" in each]:
+        said.append(f"By genetic associations alone: {', '.join(genetic)}.")
     return _evidence(f"{name} ({disease_id})", said, record, disease_id)
 
 
