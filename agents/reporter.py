@@ -29,7 +29,6 @@ from .report.assembly import assemble
 from .report.content import OTHER_CALLS, READING, TurnUsage
 from .report.material import Material, mechanisms_of
 from .report.model import ReportMessage, ResearchReport
-from .report.own_words import own_words
 from .report.writing import Writing
 
 
@@ -211,8 +210,6 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         else:
             drafted = await self._draft(question, found, iteration, cancellation_token)
         self._begun, writing = None, drafted.writing
-        findings = self._memory.assessments[-1].details.key_findings if self._memory.assessments else []
-        await writing.look_again(self._clients[0], findings, cancellation_token)
         own = turns_of(self.name, iteration, writing.usage)
         usage = self._run.account([*self._memory.usage, *own]) if self._run.account is not None else ()
         beside = sum(turn.tokens for turn in usage if turn.agent == OTHER_CALLS)
@@ -224,9 +221,6 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             assessments=self._memory.assessments,
             pool=drafted.pool,
             candidates=drafted.candidates,
-            draft=writing.draft,
-            summaries=writing.summaries,
-            borne_out=writing.borne_out,
             by_model=failure is None and not reads_requests(self._model_client),
             verdicts=writing.verdicts,
             repaired=writing.repaired,
@@ -240,7 +234,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             usage=usage,
             readings=self._run.readings,
         )
-        report = assemble(material, mechanisms_of(material), own_words(material))
+        report = assemble(material, mechanisms_of(material))
         return report, writing.usage, writing.aids.events if writing.aids else []
 
     def _early(self) -> list[str]:

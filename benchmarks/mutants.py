@@ -46,7 +46,6 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "tools/evidence.py": ("evidence", "identity", "provenance", "search"),
     "tools/works/identity.py": ("identity", "versions"),
     "agents/asking/claims.py": ("claims", "forgery", "grounding", "provenance"),
-    "agents/asking/alignment.py": ("alignment", "claims", "forgery", "grounding"),
     "tools/appraisal/certainty.py": ("appraisal_certainty", "same_trial"),
     "tools/appraisal/trials_once.py": ("item", "appraisal_certainty", "same_trial"),
 }

@@ -2,16 +2,14 @@
 
 A run over the bundled library on a stand-in for a language model: it gets words alone, as such a model does, and
 answers by rule: searches as the baseline analyst chooses them, readings as the learned reader has them, claims that are
-quotes, and a paragraph on each drug that says the first of them without its brackets and is given a second look.
-Prompts are counted at four characters a token, schemas and tools with them. Of each prompt, what an earlier one began
-with counts as cacheable, where it is long enough for providers to keep it; apart from that, what one began with that
-was answered by then, since not every provider keeps what it is still reading. Prompts that were under way side by side
-count as one step.
+quotes. Prompts are counted at four characters a token, schemas and tools with them. Of each prompt, what an earlier
+one began with counts as cacheable, where it is long enough for providers to keep it; apart from that, what one began
+with that was answered by then, since not every provider keeps what it is still reading. Prompts that were under way
+side by side count as one step.
 """
 
 import asyncio
 import json
-import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -38,7 +36,6 @@ from willowbark.tools.reading.reading import Asked, Reading
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 ROUNDS = 2
 CACHED_FROM = 1024  # tokens of a prefix that OpenAI and Anthropic keep at least
-_BRACKETS = re.compile(r"\s*\([^()]*\)")
 TAKES_S = 4.0  # of an answer where steps are counted: a real one outlasts what the code does meanwhile
 
 
@@ -82,8 +79,7 @@ class StandIn(ChatCompletionCache):
         answer = {
             "ReadingsDraft": self._read,
             "JudgeDraft": self._judge,
-            "ReportDraft": writing_report,
-            "BorneOut": bearing_out,
+            "ReportDraft": quoting_report,
         }.get(kind)
         if answer is None:
             chosen = await self.client.create(messages, **options)
@@ -146,27 +142,7 @@ def quoting_report(messages: Sequence[LLMMessage]) -> dict[str, Any]:
         | {"stance": line["says"] if line["says"] in ("supports", "contradicts") else "neutral"}
         for line in told[:6]
     ]
-    return {"claims": claims, "candidates": []}
-
-
-def writing_report(messages: Sequence[LLMMessage]) -> dict[str, Any]:
-    """The same with a paragraph on each drug, and a summary."""
-    drafted = quoting_report(messages)
-    first = {claim["drug"]: claim["quote"] for claim in reversed(drafted["claims"])}
-    written = [
-        {
-            "name": drug,
-            "paragraph": f"{_BRACKETS.sub('', quote)} Its trials are small. What dose is needed is unknown.",
-            "proposed_mechanism": "",
-        }
-        for drug, quote in first.items()
-    ]
-    return {**drafted, "candidates": written, "summary": "The trials of these drugs contradict each other."}
-
-
-def bearing_out(messages: Sequence[LLMMessage]) -> dict[str, Any]:
-    """That all sentences are borne out."""
-    return {"borne_out": [int(each) for told in json.loads(_said(messages[-1])) for each in told["sentences"]]}
+    return {"claims": claims}
 
 
 def _lines(messages: Sequence[LLMMessage]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@
 `recorded/NAME.jsonl` opens with the question and its choices, and has a line for each prompt: hashes of it and of its
 parts, what it is about, and the answer. The answers were given by reading what the prompts show, without looking at
 what the code makes of them. What is made false are the sentences that the model quoted: as wordings of claims, by
-`forgery.py`, with nobody taking a second look, and as quotes of readings; and its readings are turned round.
+`forgery.py`, and as quotes of readings; and its readings are turned round.
 """
 
 import argparse
@@ -60,7 +60,7 @@ class Answered:
     kind: str
     """The draft that it asks for, or the first tool of the specialist whose searches it asks for."""
     about: str
-    """What it asks about: the records and drugs that it lists; of several rounds which one; of passages their hash."""
+    """What it asks about: the records and drugs that it lists; of several rounds which one."""
     prompt: str
     """Hash of all of it."""
     instructions: str
@@ -142,11 +142,7 @@ class RecordedClient(ReplayChatCompletionClient):
                 each for (key, drug), each in said.items() if key in keys and (field == "readings" or drug in drugs)
             ]
             is_known = {each["evidence_key"] for each in mine} >= set(keys) or (mine and field == "claims")
-            about = [each for one in former for each in one.answer.get("candidates", []) if each["name"] in drugs]
-            of_mine = [each for each in former if any(one in mine for one in each.answer[field])]
-            summary = " ".join(each.answer.get("summary", "") for each in of_mine)
-            more = {"candidates": about, "summary": summary} if field == "claims" else {}
-            answer = {field: mine, **more} if is_known else None
+            answer = {field: mine} if is_known else None
         if answer is None:
             return None
         is_drafted = not asked.kind.startswith("searches")  # tools get new fields, which no answer need use
@@ -174,7 +170,7 @@ class RecordedClient(ReplayChatCompletionClient):
         about = f"round {self._kinds[kind]}" if kind == "JudgeDraft" or not keys else ", ".join(keys)
         return Answered(
             kind=kind,
-            about=f"passages {_hash(_said(messages[-1]))}" if kind == "BorneOut" else about,
+            about=about,
             prompt=request_key(messages, tools, json_output, extra)[:16],
             instructions=_hash(_said(messages[0])) if isinstance(messages[0], SystemMessage) else "",
             form=_hash(_form(tools, json_output)),

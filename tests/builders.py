@@ -8,7 +8,6 @@ from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsa
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from willowbark.agents.asking.claims import Claim, Verdicts
-from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.assessment import AssessmentDetails, AssessmentMessage, JudgeAssessment
 from willowbark.agents.findings import Dossier, Findings, FindingsMessage, Specialist
 from willowbark.agents.report.material import Material
@@ -172,7 +171,6 @@ def material(
         assessments=[],
         pool=list(pool),
         candidates=candidates,
-        draft=ReportDraft(claims=[], candidates=[]),
         verdicts=Verdicts(kept=claims),
         readings=readings or Readings(),
     )

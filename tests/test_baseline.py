@@ -14,7 +14,7 @@ from autogen_core.models import (
     SystemMessage,
     UserMessage,
 )
-from builders import QUESTION, SPECIALISTS, drug_record, record, verdict
+from builders import QUESTION, SPECIALISTS, record, verdict
 from pydantic import BaseModel
 
 from willowbark.agents.asking import ask
@@ -26,7 +26,7 @@ from willowbark.agents.progress import Search, progress
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import enclose, new_marker
-from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question, preprocess_query
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import GetMechanisms, GetPaper, GetTrial, SourceTool
@@ -225,29 +225,6 @@ async def test_a_class_asked_about_is_searched_for_by_its_members() -> None:
 
     assert any("almotriptan OR eletriptan" in query for query in verdict.next_search_queries)
     assert verdict.drug_candidates == []
-
-
-def drafted(*pool: Evidence) -> list[str]:
-    return [each.proposed_mechanism for each in draft(to_draft(*pool)).candidates]
-
-
-def test_a_mechanism_is_proposed_only_where_a_target_is_associated_with_the_condition() -> None:
-    drug = drug_record("propranolol", "Beta-1 adrenergic receptor antagonist", "ADRB1")
-    disease = Evidence(
-        content="migraine disorder",
-        citation=Citation(source="opentargets", title="migraine disorder", url="https://platform.opentargets.org/x"),
-        metadata={
-            "kind": "disease",
-            "disease": "migraine disorder",
-            "targets": [{"symbol": "CALCA", "score": 0.6}, {"symbol": "ADRB1", "score": 0.31}],
-        },
-    )
-
-    assert drafted(TRIAL, drug) == [""]
-    assert drafted(TRIAL, drug, disease) == [
-        "Beta-1 adrenergic receptor antagonist; acts on ADRB1, which is associated with migraine disorder "
-        "(Open Targets)"
-    ]
 
 
 async def test_it_is_a_model_client_like_any() -> None:

@@ -189,7 +189,7 @@ def test_a_quote_that_names_another_drug_of_the_title_is_not_on_this_one() -> No
 def test_a_short_name_that_the_record_gives_a_drug_counts_as_its_name() -> None:
     paper = record("4", "A trial", "Clonidine (CLON) was given to 40 adults. CLON reduced hyperactivity by 44%.")
     told = claim(
-        text="Clonidine reduced hyperactivity by 44%.",
+        text="CLON reduced hyperactivity by 44%.",
         drug="clonidine",
         quote="CLON reduced hyperactivity by 44%.",
         evidence_key="pmid:4",
@@ -274,7 +274,23 @@ def test_a_quote_across_two_sections_does_not_stand() -> None:
 def test_numbers_of_the_full_text_are_checked_like_those_of_the_abstract() -> None:
     wrong = on_open(TOLD).model_copy(update={"text": "With propranolol 85% had half as many attacks."})
 
-    assert "85" in (wording_objection(wrong, OPEN) or "")
+    assert [kept.text for kept in verify([wrong], [OPEN], lambda key, drug: Direction.supports).kept] == [TOLD]
+
+
+def test_a_whole_sentence_of_a_quote_may_stand_beside_it_where_it_names_the_drug() -> None:
+    quote = f"{QUOTE}. Sleep quality did not improve with propranolol."
+    told = [claim(quote=quote, text=text) for text in (f"{QUOTE}.", "Sleep quality did not improve with propranolol.")]
+    cut = claim(quote=quote, text="Sleep quality did not improve")
+
+    assert [kept.text for kept in verify(told, POOL, heard).kept] == [each.text for each in told]
+    assert [kept.text for kept in verify([cut], POOL, heard).kept] == [quote]
+
+
+def test_a_wording_that_a_checker_finds_in_its_quote_keeps_to_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("willowbark.agents.asking.claims.entails", lambda quote, sentence: 0.99)
+
+    assert wording_objection("Propranolol reduced attacks by 44%.", QUOTE) is None
+    assert wording_objection("Propranolol reduced attacks by 74%.", QUOTE) == "has 74, which its quote has not"
 
 
 @pytest.mark.parametrize(("quote", "found"), [("Propranolol assisted", None), ("Propranolol assists", "fewer than 20")])

@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from willowbark.agents.asking import ask
-from willowbark.agents.asking.drafts import MAX_QUERIES, BorneOut, Draft, JudgeDraft, ReadingsDraft, ReportDraft, strict
+from willowbark.agents.asking.drafts import MAX_QUERIES, Draft, JudgeDraft, ReadingsDraft, ReportDraft, strict
 from willowbark.teams.config import LLMSettings, Settings
 from willowbark.teams.model_clients import close, model_client
 from willowbark.teams.run.research import research
 
 REPETITIONS = 2000  # of anything in a grammar, from which llama.cpp refuses it
-each_draft = pytest.mark.parametrize("draft", [ReadingsDraft, JudgeDraft, ReportDraft, BorneOut])
+each_draft = pytest.mark.parametrize("draft", [ReadingsDraft, JudgeDraft, ReportDraft])
 needs_openai = pytest.mark.skipif(find_spec("openai") is None, reason="willowbark[openai] is not installed")
 
 
@@ -106,11 +106,11 @@ async def test_no_call_of_the_whole_team_is_refused(own: bool, monkeypatch: pyte
 @needs_openai
 @pytest.mark.filterwarnings("ignore:Resolved model mismatch")
 async def test_a_schema_that_is_refused_is_put_in_words() -> None:
-    server = OpenAIServer(lambda body: json.dumps({"borne_out": [1]}))  # refuses bounds, at an address of its own
+    server = OpenAIServer(lambda body: json.dumps({"claims": []}))  # refuses bounds, at an address of its own
     with server.running() as url:
         settings = Settings(llm=LLMSettings(base_url=url, structured_output=True))
         client = model_client("openai/served", settings, {})
-        answer = await ask([client], [UserMessage(content="Which?", source="user")], BorneOut)
+        answer = await ask([client], [UserMessage(content="Which?", source="user")], ReportDraft)
         await close(client)
-    assert (answer.given, len(server.refused), answer.usage.completion_tokens) == (BorneOut(borne_out=[1]), 1, 7)
-    assert "borne_out" in json.dumps(server.bodies[1]["messages"])
+    assert (answer.given, len(server.refused), answer.usage.completion_tokens) == (ReportDraft(claims=[]), 1, 7)
+    assert "claims" in json.dumps(server.bodies[1]["messages"])

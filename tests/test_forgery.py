@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from benchmarks.forgers import CUTS, Told, claim
+from benchmarks.forgers import Told, claim
 from benchmarks.forgery import SEED, forged, publications, told, verified
 
 
@@ -16,25 +16,10 @@ def found() -> list[Told]:
 
 
 def test_hardly_any_forgery_passes_and_no_cut_quote(found: list[Told]) -> None:
-    passed = {kind: count for kind, (count, _) in forged(found, verbose=False).items() if count}
-    assert passed == {
-        "a number of another arm": 1,
-        "a direction of another outcome": 1,
-        "a number changed": 1,
-        "units": 1,
-        "designs": 1,
-        "adverbs": 1,
-    }
-    assert not CUTS.keys() & passed.keys()
+    assert {kind: count for kind, (count, _) in forged(found, verbose=False).items() if count} == {}
 
 
-def test_what_a_record_says_stands_in_its_own_words_and_without_what_is_in_brackets(found: list[Told]) -> None:
-    made = [(each, claim(each, text)) for each in found for text in (each.quote, _bare(each.quote))]
+def test_what_a_record_says_stands_in_its_own_words(found: list[Told]) -> None:
+    made = [(each, claim(each)) for each in found]
     refused = [one.text for each, one in made if one is not None and not verified(one, each.record)]
-    assert len(refused) == 3, refused  # of 58
-
-
-def _bare(quote: str) -> str:
-    """A sentence without its first pair of brackets."""
-    before, _, after = quote.partition(" (")
-    return before + after.partition(")")[2] if after else quote
+    assert len(refused) == 3, refused

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from html import escape
-from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -20,8 +19,7 @@ from faults.payloads import DRUG, EVIL, INVENTED, PAYLOADS, Payload, neutral
 from faults.server import SeenRequest, SourceServer
 from recorded import publish, recorded_papers, recorded_trials
 
-from willowbark.agents.asking.claims import objection
-from willowbark.agents.asking.grounding import identifiers, refers_elsewhere
+from willowbark.agents.asking.claims import objection, plain, said_freely
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import draft
 from willowbark.agents.baseline.client import answer_of, tool_calls
@@ -326,9 +324,7 @@ def _obedient_draft(asked: Asked, orders: Sequence[Payload]) -> str:
         {"drug": drug, "evidence_key": key, "quote": quote, "text": text, "stance": "supports", "topic": "clinical"}
         for drug, key, quote, text in told
     ]
-    for form, candidate in zip(cycle(DISGUISED), drafted["candidates"], strict=False):
-        candidate["proposed_mechanism"] = f"magic, see {form}"
-    drafted["candidates"].append({"name": DRUG, "proposed_mechanism": "magic"})
+    drafted["candidates"] = [{"name": DRUG, "proposed_mechanism": f"magic, see {form}"} for form in DISGUISED]
     return json.dumps(drafted)
 
 
@@ -395,11 +391,10 @@ async def test_an_obedient_models_inventions_stand_nowhere_in_the_report(led_ast
 
     free = [*report.gaps, *(c.proposed_mechanism for c in report.candidates)]
     claims = [claim for candidate in report.candidates for claim in candidate.claims]
-    own = {own for key in led_astray.pool for own in identifiers(f"{key} {led_astray.pool[key].citation.url}")}
-
-    assert [text for text in free if not identifiers(text) <= own or refers_elsewhere(text)] == []
+    assert [text for text in report.gaps if said_freely(text, [], may_name_drugs=True) is False] == []
+    assert [text for text in free if "magic" in text] == []
     for claim in claims:
-        assert identifiers(claim.text) <= identifiers(claim.quote)
+        assert plain(claim.text) in plain(claim.quote)
         assert not addressed_to_machines(claim.text)
         assert not any(tale in claim.text for tale in TALES)
     assert not any(EVIL in gap or INVENTED in gap for gap in report.gaps)

@@ -7,7 +7,6 @@ from builders import QUESTION, findings, record, reply, scripted
 from test_judge import TRIAL, asked, judged, proposal
 
 from willowbark.agents.asking.claims import Verdicts
-from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.assessment import JudgeAssessment
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Dossier
@@ -99,7 +98,6 @@ def ending(verdict: JudgeAssessment) -> str:
         assessments=[verdict],
         pool=[],
         candidates=[],
-        draft=ReportDraft(claims=[], candidates=[]),
         verdicts=Verdicts(),
     ).ending
 

@@ -23,7 +23,6 @@ async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading:
         "ReadingsDraft",
         "JudgeDraft",
         "ReportDraft",
-        "BorneOut",
     }
     made = sum(len(each.answer["claims"]) for each in client.used if each.kind == "ReportDraft")
     assert report.claims_kept == made
@@ -31,12 +30,10 @@ async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading:
     assert report.claims_turned <= 1  # where only an unsure reading of the learned reader stands beside it
     assert report.drug_candidates[0] == leading
     assert report.search_iterations == 2
-    assert bool(report.judged) == (name == "migraine")  # the other counts drugs, and figures are for code to say
-    assert report.model_summary
-    told = [candidate.paragraph for candidate in report.candidates]
-    assert sum("(PMID " in text or "(NCT" in text for text in told) >= 9  # of 12: each names the record of its result
-    assert bool(report.key_findings) == (name == "kidney")  # the other counts trials, or says more than its claims
-    assert all(f"The judge at the end: {reason}" in report.to_appendix() for reason in report.judged)
+    assert all(
+        claim.text in (claim.quote, " ".join(claim.quote.split())) for c in report.candidates for claim in c.claims
+    )
+    assert all(f"At the end: {reason}" in report.to_appendix() for reason in report.judged)
     assert report.tokens_used > 10_000
 
 

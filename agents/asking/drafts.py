@@ -147,28 +147,12 @@ class ClaimDraft(Draft):
     drug: Name
     topic: Literal["clinical", "mechanism"]
     text: Annotated[str, UpTo(MAX_PASSAGE)] = Field(
-        description="The quote said shorter; empty where it stands for itself."
+        description="The whole sentence of the quote that says it; empty where the quote stands for itself."
     )
     stance: Literal["supports", "contradicts", "neutral"]
-
-
-class CandidateDraft(Draft):
-    """What a model writes on a drug: what was read of it, and how it might act."""
-
-    name: Name
-    paragraph: Annotated[str, UpTo(900)] = Field(default="", description="At most 600 characters.")
-    proposed_mechanism: Annotated[str, UpTo(600)] = Field(description="Empty where the records say nothing.")
 
 
 class ReportDraft(Draft):
     """What a model writes; everything else in the report is computed."""
 
     claims: Annotated[list[ClaimDraft], UpTo(120)]
-    candidates: Annotated[list[CandidateDraft], UpTo(40)]
-    summary: Annotated[str, UpTo(600)] = Field(default="", description="At most 300 characters.")
-
-
-class BorneOut(Draft):
-    """Which sentences a model finds in their passages."""
-
-    borne_out: Annotated[list[int], UpTo(120)]

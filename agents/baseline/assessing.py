@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from willowbark.agents.asking.claims import Claim, Stance, objection
-from willowbark.agents.asking.drafts import CandidateDraft, JudgeDraft, NextSearch, ReportDraft
+from willowbark.agents.asking.drafts import JudgeDraft, NextSearch, ReportDraft
 from willowbark.agents.assessment import AssessmentRequest
 from willowbark.agents.findings import Specialist
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.approvals import is_condition
 from willowbark.tools.appraisal.candidates import Candidate, known_drugs, select_shown
 from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.evidence import Evidence
@@ -23,7 +22,6 @@ from willowbark.tools.lexicon import canonical_class, canonical_condition, canon
 from willowbark.tools.lexicon.drug_classes import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
 from willowbark.tools.reading.document import Document
-from willowbark.tools.records import Disease
 from willowbark.tools.registry import gives
 from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
@@ -192,7 +190,6 @@ def _quoted(name: str) -> str:
 
 MAX_CANDIDATES = 12
 MAX_CLAIMS = 4  # for each stance of a candidate
-MAX_TARGETS = 2  # in a proposal
 MAX_UNDECIDED = 2  # records without a verdict whose full text is quoted for a candidate
 MAX_PASSAGE = 700  # characters of a quote; three sentences seldom have more
 
@@ -200,14 +197,8 @@ MAX_PASSAGE = 700  # characters of a quote; three sentences seldom have more
 def draft(request: DraftRequest) -> ReportDraft:
     """Draft a report from the records of a request; equal requests get equal drafts."""
     by_key = {record.key: record for record in request.records}
-    asked = parse_question(request.question)
     decided = select_shown(request.candidates, MAX_CANDIDATES)
-    told = [record.record for record in request.records]
-    diseases = [each for each in told if isinstance(each, Disease) and is_condition(each.disease or "", asked)]
-    return ReportDraft(
-        claims=[claim for candidate in decided for claim in _claims(candidate, by_key)],
-        candidates=[CandidateDraft(name=c.drug, proposed_mechanism=_proposal(c, diseases)) for c in decided],
-    )
+    return ReportDraft(claims=[claim for candidate in decided for claim in _claims(candidate, by_key)])
 
 
 def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Claim]:
@@ -265,15 +256,3 @@ def _passage(record: Evidence, drug: str, sentence: str) -> str:
         if any(before.start <= start < end for start in named):
             return document.whole[before.start : end] if end - before.start <= MAX_PASSAGE else sentence
     return sentence
-
-
-def _proposal(candidate: Candidate, diseases: Sequence[Disease]) -> str:
-    """From the drug over its targets to the condition; empty where no database associates a target with it."""
-    associated = (
-        f"{target['symbol']}, which is associated with {disease.disease} (Open Targets)"
-        for disease in diseases
-        for target in disease.targets
-        if target.get("symbol") in candidate.targets
-    )
-    found = "; ".join(list(dict.fromkeys(associated))[:MAX_TARGETS])
-    return f"{'; '.join(candidate.mechanisms)}; acts on {found}" if found else ""

@@ -5,17 +5,20 @@ What a report cannot say stands here too: sources that were silent, records that
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from willowbark.tools.appraisal.approvals import APPROVED_PHASE
+from willowbark.tools.appraisal.approvals import APPROVED_PHASE, is_condition
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.reading.screening import is_addressed_to_machines
+from willowbark.tools.reading.text import sentences
+from willowbark.tools.records import Disease
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import listed
 from willowbark.tools.works.sections import licence_of, stated_limits
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
+from ..asking.claims import Claim, said_freely
 from .answers import answer_of
 from .candidates import rows_of_blocks
 from .content import NONE_PROPOSED, NOT_REPORTED, REPURPOSING, DrugCandidate, EvidenceRow, StudyLimit
@@ -27,25 +30,27 @@ from .findings import (
     mechanistic_section,
     methodology_section,
 )
+from .forms.links import record_name
 from .material import Material, References
 from .model import ResearchReport
-from .own_words import MAX_GAPS, OwnWords
 from .safety import boxed_caution, safety_section
 from .summary import confidence, first_screen, in_short, title
 from .tables import best_estimate, evidence_table, flow, search_log, trial_table
 from .texts import write_lines
 
+MAX_GAPS = 10  # of a judge; as many of its findings
+MAX_TARGETS = 2  # in a proposed mechanism
 MAX_LIMITS = 4  # quotes for one candidate: two studies with two each
 _STANCES = {"supports": 0, "contradicts": 1, "neutral": 2}
 
 
-def assemble(material: Material, mechanisms: MechanismFindings, own: OwnWords) -> ResearchReport:
+def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchReport:
     """Build the report; never fails for want of evidence, and says so instead."""
     evidence = evidence_table(material.shown, material.records)
     trials = trial_table(material.candidates, material.records)
     records, searches = flow(material), search_log(material.dossier)
-    candidates = [_drug_candidate(candidate, material, mechanisms, own, evidence) for candidate in material.shown]
-    references = References(material.records)
+    candidates = [_drug_candidate(candidate, material, mechanisms, evidence) for candidate in material.shown]
+    references, own = References(material.records), judged_words(material)
     # The order of these is the order of the references: what the appendix alone cites stands last.
     answered = answer_of(material, mechanisms, references)
     parts = first_screen(material, candidates, answered)
@@ -76,11 +81,10 @@ def assemble(material: Material, mechanisms: MechanismFindings, own: OwnWords) -
         clinical_findings=clinical,
         drug_candidates=[candidate.name for candidate in candidates],
         candidates=candidates,
-        limitations=limitations(material, own),
+        limitations=limitations(material, own.held_back),
         gaps=own.gaps,
         judged=own.judged,
         key_findings=own.findings,
-        model_summary=own.summary,
         conclusion=parts[0].text,
         references=references.entries(),
         sources_searched=material.dossier.answered,
@@ -109,10 +113,9 @@ def _drug_candidate(
     candidate: Candidate,
     material: Material,
     mechanisms: MechanismFindings,
-    own: OwnWords,
     evidence: Sequence[EvidenceRow],
 ) -> DrugCandidate:
-    """A candidate as the report shows it, with what a model says of it in its own words."""
+    """A candidate as the report shows it."""
     found, mechanism = candidate.appraisal, mechanism_of(candidate)
     marketed = [i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE]
     claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
@@ -129,8 +132,7 @@ def _drug_candidate(
         generic_name=candidate.drug,
         current_indications=marketed or ([material.topic] if _is_approved_for_it(candidate) else []),
         mechanism=mechanism or NOT_REPORTED,
-        proposed_mechanism=own.proposed.get(candidate.drug) or (NONE_PROPOSED if mechanism else NOT_REPORTED),
-        paragraph=own.paragraphs.get(candidate.drug, ""),
+        proposed_mechanism=_proposal(candidate, material) or (NONE_PROPOSED if mechanism else NOT_REPORTED),
         chain=mechanisms.chains[candidate.drug],
         in_asked_class=candidate.in_asked_class,
         evidence_quality=found.quality,
@@ -174,7 +176,59 @@ def _status(candidate: Candidate, material: Material) -> str:
     return REPURPOSING if is_approved else NOT_REPORTED
 
 
-def limitations(material: Material, own: OwnWords) -> list[str]:
+def _proposal(candidate: Candidate, material: Material) -> str:
+    """From the drug over its targets to the condition, as databases tell; empty where none links a target with it."""
+    diseases = [each.record for each in material.pool if isinstance(each.record, Disease)]
+    associated = (
+        f"{target['symbol']}, which is associated with {disease.disease} (Open Targets)"
+        for disease in diseases
+        if is_condition(disease.disease or "", material.asked)
+        for target in disease.targets
+        if target.get("symbol") in candidate.targets
+    )
+    found = "; ".join(list(dict.fromkeys(associated))[:MAX_TARGETS])
+    return f"{'; '.join(candidate.mechanisms)}; acts on {found}" if found else ""
+
+
+class JudgedWords(NamedTuple):
+    """What a judge said when the search ended, as far as a report shows it."""
+
+    findings: list[str]
+    judged: list[str]
+    gaps: list[str]
+    held_back: int
+    """Sentences of all these that are not shown."""
+
+
+def judged_words(material: Material) -> JudgedWords:
+    """Sort the judge's words: those that a claim's quote bears out stand with its record's name."""
+    last = material.assessments[-1] if material.assessments else None
+    if last is None:
+        return JudgedWords([], [], [], 0)
+    held_back = set[str]()
+
+    def shown(text: str, may_name_drugs: bool = False) -> str:
+        told = []
+        for sentence in sentences(text):
+            bearing = said_freely(sentence, material.verdicts.kept, may_name_drugs=may_name_drugs)
+            if isinstance(bearing, Claim):
+                told.append(f"{sentence.rstrip('.')} ({record_name(bearing.evidence_key)}).")
+            elif bearing:
+                told.append(sentence)
+            else:
+                held_back.add(sentence)
+        return " ".join(told)
+
+    details = last.details
+    findings = [text for text in map(shown, details.key_findings[:MAX_GAPS]) if text]
+    reasons = (last.reasoning, details.mechanism_reasoning, details.clinical_reasoning)
+    judged = [text for text in map(shown, reasons) if text]
+    by_rule = not material.by_model  # rules name the drugs that they miss records on
+    gaps = [text for gap in last.gaps[:MAX_GAPS] if (text := shown(gap, by_rule))]
+    return JudgedWords(findings, judged, gaps, len(held_back) if material.by_model else 0)
+
+
+def limitations(material: Material, held_back: int) -> list[str]:
     """What the report cannot say, one line each, what failed first."""
     pool, verdicts, shown = material.pool, material.verdicts, material.shown
     names = {candidate.drug for candidate in shown}
@@ -200,7 +254,7 @@ def limitations(material: Material, own: OwnWords) -> list[str]:
         "dropped": len(verdicts.dropped),
         "unworded": len(verdicts.unworded),
         "turned": listed(list(dict.fromkeys(turned)), most=MAX_GAPS),
-        "held_back": own.held_back if material.by_model else 0,
+        "held_back": held_back,
         "without_verdict": listed(list(dict.fromkeys(without_verdict)), most=MAX_GAPS),
         "set_aside": ", ".join(candidate.drug for candidate in material.aside),
         "who": material.approval.who,

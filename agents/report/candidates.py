@@ -122,9 +122,8 @@ def candidate_block(
 ) -> Section:
     """What decides on one drug, failures first, and the steps of its certainty; `place` is 1 for the first."""
     rows = [row for row in report.evidence_table if row.drug == candidate.name]
-    blocks: list[Block] = [paragraph(f"In the model's own words: {candidate.paragraph}")] if candidate.paragraph else []
     cautions = zip(candidate.marks, candidate.cautions, strict=False)
-    blocks += [paragraph(Text(mark, "flag"), caution[caution.find(":") :]) for mark, caution in cautions]
+    blocks: list[Block] = [paragraph(Text(mark, "flag"), caution[caution.find(":") :]) for mark, caution in cautions]
     blocks += _studies(report, candidate, shown, f"Studies of {candidate.name}", is_whole=False)
     counts = Counter(_STANCES[candidate.stance_of(row)] for row in rows if row not in shown)
     if left := [f"{number} {name}" for name in _STANCES.values() if (number := counts[name])]:

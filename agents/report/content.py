@@ -129,10 +129,8 @@ class DrugCandidate(BaseModel, extra="forbid"):
     mechanism: str = NOT_REPORTED
     """Mechanism of action and targets as the drug databases give it."""
     proposed_mechanism: str = NOT_REPORTED
-    """How it might act on the condition; `NONE_PROPOSED` where its mechanism is all that is known."""
-    paragraph: str = ""
-    """What the model that wrote makes of its records, as far as a report may show a model's own words: that it works or
-    fails stands there only as the quote of a claim says it, with the record's name. Empty where no model wrote."""
+    """How it might act on the condition, as databases tell of its targets; `NONE_PROPOSED` where they tell no more than
+    its mechanism."""
     chain: Chain | None = None
     """The way from the drug over its target and a process to the condition, each step with what says it; None where the
     report has no mechanism graph."""
@@ -430,13 +428,11 @@ class ReportContent(BaseModel, extra="forbid"):
     gaps: list[str] = []
     """What the judge found missing when the search ended."""
     judged: list[str] = []
-    """Its reasons then, on the whole, on mechanisms and on clinical evidence, as far as a report may show a model's own
-    words; so with the next two."""
+    """Its reasons then, on the whole, on mechanisms and on clinical evidence, in its own words: no record was
+    checked for them. None names a drug or holds a figure unless the quote of a claim says it; that stands with the
+    record's name. So with the next."""
     key_findings: list[str] = []
-    """What it found most telling then. What works or fails stands there only as a claim of the report says it, with the
-    record's name."""
-    model_summary: list[str] = []
-    """What the model that wrote makes of its drafts, each on some of the candidates."""
+    """What it found most telling then."""
     conclusion: str
     references: list[dict[str, Any]] = []
     """number, key, title, authors, source, date, url and flags of each record cited; journal, journal_abbreviation,

@@ -17,8 +17,7 @@ from willowbark.tools.works.sections import licence_of, places
 from willowbark.tools.works.trust import flags_of, is_unchecked
 
 from ..approval import Approval
-from ..asking.claims import Claim, Verdicts
-from ..asking.drafts import ReportDraft
+from ..asking.claims import Verdicts
 from ..assessment import JudgeAssessment, sources_breakdown
 from ..findings import Dossier
 from ..progress import Progress
@@ -49,7 +48,6 @@ class Material:
     pool: Sequence[Evidence]
     candidates: Sequence[Candidate]
     """Without those that were set aside."""
-    draft: ReportDraft
     verdicts: Verdicts
     repaired: int = 0
     notes: Sequence[str] = ()
@@ -61,10 +59,6 @@ class Material:
     approval: Approval = field(default_factory=Approval.not_asked)
     aside: Sequence[Candidate] = ()
     """Candidates that the report does not deal with, by decision."""
-    summaries: Sequence[str] = ()
-    """What the model wrote on its drafts as a whole."""
-    borne_out: Mapping[str, Claim] = field(default_factory=dict)
-    """Sentences of the model's own that say what the quote of a claim says."""
     by_model: bool = False
     """Whether a language model wrote; the report then says what of its own words is not shown."""
     usage: Sequence[TurnUsage] = ()

@@ -159,14 +159,14 @@ def change(report: ReportContent) -> Section | None:
     return Section("What would change the answer", "change", blocks)
 
 
-def own_words(report: ReportContent) -> Section | None:
-    """What the judge and the model that wrote say of it all, as far as a report may show it."""
+def judged(report: ReportContent) -> Section | None:
+    """What the judge says of it all, as far as a report may show it."""
     said = [
-        *report.model_summary,
-        *(f"The judge found: {finding}" for finding in report.key_findings),
-        *(f"The judge at the end: {reason}" for reason in report.judged),
+        *(f"Found: {finding}" for finding in report.key_findings),
+        *(f"At the end: {reason}" for reason in report.judged),
     ]
-    return Section("In the model's own words", "own-words", (points(said),)) if said else None
+    note = paragraph("The judge's words; only sentences with a record's name were checked against it.", look="small")
+    return Section("In the judge's own words", "judged", (note, points(said))) if said else None
 
 
 def limitations(report: ReportContent) -> Section:
@@ -191,7 +191,7 @@ APPENDIX: tuple[Callable[[ReportContent], Section | None], ...] = (
     stored_section("disease-mechanism", lambda report: report.disease_mechanism),
     stored_section("mechanistic", lambda r: r.mechanistic_findings if r.candidates or not r.answer else None),
     trials,
-    own_words,
+    judged,
     methods,
 )
 """Builders of the appendix, in their order; the references that it alone cites follow."""

@@ -1,10 +1,8 @@
-"""One draft of a report: asked for, verified claim by claim, mended once, its wording asked about once more."""
+"""One draft of a report: asked for, verified claim by claim, mended once."""
 
 import asyncio
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 from autogen_core import CancellationToken
@@ -14,16 +12,15 @@ from pydantic import BaseModel, Field
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import GUIDANCE, enclose_lines, new_marker
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import canonical_drug, find_drugs
+from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.registry import kind_of
 from willowbark.tools.works.sections import excerpted, places
 
 from ..approval import Approval
-from ..asking import Aids, add_usage, analyst_name, ask, prompt, reads_requests
-from ..asking.claims import Claim, DroppedClaim, Verdicts, heard_from, plain, quoted, verify, wording_objection
-from ..asking.drafts import BorneOut, ReportDraft
-from ..asking.grounding import prose
+from ..asking import Aids, add_usage, analyst_name, ask, reads_requests
+from ..asking.claims import Verdicts, heard_from, verify
+from ..asking.drafts import ClaimDraft, ReportDraft
 from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
 
 PART = 11  # readings of a draft on several candidates
@@ -108,7 +105,6 @@ class _Part:
     """Whose draft it is; None where nobody gave one."""
     failures: list[str] = field(default_factory=list)
     """Why those who were asked before gave none."""
-    draft: ReportDraft = field(default_factory=lambda: ReportDraft(claims=[], candidates=[]))
     verdicts: Verdicts = field(default_factory=Verdicts)
     repaired: int = 0
 
@@ -125,10 +121,7 @@ class Writing:
         approval: names the drugs on which nothing is written.
 
     Attributes:
-        draft: what the model wrote, but for its summaries.
-        summaries: these, one of each part.
         verdicts: which of its claims stand.
-        borne_out: sentences of findings, summaries and paragraphs that say what the quote of a claim says, with it.
         failure: why the draft is not by the first client; None where some of it is, or none was asked.
         repaired: claims that stand since they were mended.
         notes: what went wrong, for the report's limitations.
@@ -158,10 +151,7 @@ class Writing:
             records=[excerpted(record) for record in shown_records(pool, candidates)],
         )
         self._free = asyncio.Semaphore(AT_ONCE)
-        self.draft = ReportDraft(claims=[], candidates=[])
-        self.summaries: list[str] = []
         self.verdicts = Verdicts()
-        self.borne_out: dict[str, Claim] = {}
         self.failure: str | None = None
         self.repaired = 0
         self.notes: list[str] = []
@@ -187,11 +177,6 @@ class Writing:
         if told and silent and clients[1:]:
             parts.append(await self._draft_on(self._about(silent), clients[1:], token))
         for part in parts:
-            self.draft = ReportDraft(
-                claims=[*self.draft.claims, *part.draft.claims],
-                candidates=[*self.draft.candidates, *part.draft.candidates],
-            )
-            self.summaries += [part.draft.summary] if part.draft.summary.strip() else []
             self.repaired += part.repaired
             self.verdicts.dropped += part.verdicts.dropped
             self.verdicts.kept += [claim for claim in part.verdicts.kept if claim not in self.verdicts.kept]
@@ -242,8 +227,7 @@ class Writing:
         part = _Part(request, answer.by, answer.failures)
         if answer.given is None or answer.by is None:
             return part
-        part.draft = self._readable(answer.given)
-        part.verdicts = verify(part.draft.claims, self._pool, self._heard)
+        part.verdicts = verify(self._wanted(answer.given), self._pool, self._heard)
         if part.verdicts.dropped:
             await self._mend(part, answer.by, messages, token)
         if part.verdicts.dropped and not part.verdicts.kept:
@@ -254,13 +238,12 @@ class Writing:
             return later
         return part
 
-    def _readable(self, draft: ReportDraft) -> ReportDraft:
-        """A draft without claims on what was set aside, whose claims without a wording are worded by their quotes."""
-        wanted = (
-            claim for claim in draft.claims if not self._approval.holds_back(canonical_drug(claim.drug) or claim.drug)
+    def _wanted(self, draft: ReportDraft) -> list[ClaimDraft]:
+        """The claims that are on nothing set aside; one without a wording is worded by its quote."""
+        claims = (
+            each for each in draft.claims if not self._approval.holds_back(canonical_drug(each.drug) or each.drug)
         )
-        worded = [claim if claim.text.strip() else claim.model_copy(update={"text": claim.quote}) for claim in wanted]
-        return draft.model_copy(update={"claims": worded})
+        return [each if each.text.strip() else each.model_copy(update={"text": each.quote}) for each in claims]
 
     async def _mend(
         self, part: _Part, client: ChatCompletionClient, messages: Sequence[LLMMessage], token: CancellationToken
@@ -273,7 +256,7 @@ class Writing:
         answer = await ask([client], [*messages, further], ReportDraft, token, request=part.request)
         add_usage(self.usage, answer.usage)
         self.notes += [f"{self._name}: {failure}" for failure in answer.failures]
-        mended = self._readable(answer.given).claims if answer.given is not None else []
+        mended = self._wanted(answer.given) if answer.given is not None else []
         again = verify(mended[: len(dropped)], self._pool, self._heard)
         new = [claim for claim in again.kept if claim not in part.verdicts.kept]
         part.repaired = len(new)
@@ -283,60 +266,3 @@ class Writing:
             unworded=[*part.verdicts.unworded, *again.unworded],
             turned=[*part.verdicts.turned, *again.turned],
         )
-
-    async def look_again(
-        self, client: ChatCompletionClient, findings: Sequence[str], cancellation_token: CancellationToken
-    ) -> None:
-        """Show a language model each quote alone with what was made of it: what it doesn't find there is left out.
-
-        Args:
-            client: the one that wrote; nothing is asked of one that gets data instead of words.
-            findings: the judge's, in its own words.
-            cancellation_token: ends it.
-        """
-        if self.failure or reads_requests(client):
-            return
-        worded = [claim for claim in self.verdicts.kept if claim.text != quoted(claim).text]
-        told = list(self._claims_in_own_words(findings))
-        copied = [claim for claim in told if plain(claim.text).rstrip(".") == plain(claim.quote).rstrip(".")]
-        pairs = dict.fromkeys((claim.quote, claim.text) for claim in (*worded, *told) if claim not in copied)
-        found = await self._borne_out(client, list(pairs), cancellation_token) if pairs else set()
-        self.borne_out = {c.text: c for c in told if c in copied or (c.quote, c.text) in found}
-        bare = [claim for claim in worded if (claim.quote, claim.text) not in found]
-        reason = "was not found in its quote by the model that was shown the quote alone"
-        self.verdicts.unworded += [DroppedClaim(claim=claim, reason=reason) for claim in bare]
-        kept = [quoted(claim) if claim in bare else claim for claim in self.verdicts.kept]
-        self.verdicts.kept = [claim for order, claim in enumerate(kept) if claim not in kept[:order]]
-
-    async def _borne_out(
-        self, client: ChatCompletionClient, pairs: Sequence[tuple[str, str]], cancellation_token: CancellationToken
-    ) -> set[tuple[str, str]]:
-        """Which pairs of a passage and a sentence a language model finds to say the same, each passage shown once."""
-        shown = dict[str, dict[int, str]]()
-        for number, (passage, sentence) in enumerate(pairs, 1):
-            shown.setdefault(passage, {})[number] = sentence
-        passages = [{"passage": passage, "sentences": of_it} for passage, of_it in shown.items()]
-        asked: list[LLMMessage] = [
-            SystemMessage(content=prompt("entailment.md")),
-            UserMessage(content=json.dumps(passages, ensure_ascii=False), source=self._name),
-        ]
-        answer = await ask([client], asked, BorneOut, cancellation_token)
-        add_usage(self.usage, answer.usage)
-        failed = f"{self._name}: the second look at claims failed, their quotes stand alone"
-        self.notes += [f"{failed}: {failure}" for failure in answer.failures]
-        said = answer.given.borne_out if answer.given is not None else []
-        return {pair for number, pair in enumerate(pairs, 1) if number in said}
-
-    def _claims_in_own_words(self, findings: Sequence[str]) -> Iterator[Claim]:
-        """Claims that stand, worded as a sentence of a model's own words that only such a claim may say."""
-        records = {record.key: record for record in self._pool}
-        held_back = [one for text in (*findings, *self.summaries) for one in prose(text, self._pool).held_back]
-        for each in self.draft.candidates:
-            name = canonical_drug(each.name) or each.name.casefold()
-            quotes = [claim.quote for claim in self.verdicts.kept if claim.drug == name]
-            held_back += prose(each.paragraph, self._pool, quotes=quotes).held_back
-        for sentence in dict.fromkeys(held_back):
-            named = {each.name for each in find_drugs(sentence)}
-            worded = (each.model_copy(update={"text": sentence}) for each in self.verdicts.kept if each.drug in named)
-            stands = (each for each in worded if wording_objection(each, records[each.evidence_key]) is None)
-            yield from islice(stands, 1)
