@@ -75,15 +75,19 @@ class Material:
     def shown(self) -> list[Candidate]:
         """The candidates of the report: those with a verified claim, a verdict and a place in the list.
 
-        None where the question does not ask what helps; a drug that helps complications alone is none beside others,
-        unless it was asked about. Drugs that failed are never cut off.
+        None where the question does not ask what helps; drugs that help complications alone stand behind the others,
+        unless they were asked about. Drugs that failed are never cut off.
         """
         if not self.asked.asks_what_helps:
             return []
         claimed = {claim.drug.casefold() for claim in self.verdicts.kept}
         found = [c for c in self.candidates if c.has_verdict and c.drug in claimed]
-        itself = [c for c in found if c.drug in self.asked.drugs or c.in_asked_class or not c.helps_complications_alone]
-        return select_shown(itself or found, MAX_CANDIDATES)
+
+        def is_aside(candidate: Candidate) -> bool:
+            wanted = candidate.drug in self.asked.drugs or candidate.in_asked_class
+            return candidate.helps_complications_alone and not wanted
+
+        return select_shown(sorted(found, key=is_aside), MAX_CANDIDATES)
 
     @property
     def silent_sources(self) -> list[str]:

@@ -124,7 +124,7 @@ class ChEMBL(Source):
         Preferred names, other names and ids are asked for side by side; one that fails costs itself alone.
 
         Raises:
-            SearchError: none was answered.
+            SearchError: one was not answered, and the others gave nothing.
         """
         lists = {
             "pref_name__in": [name for drug in drugs for name in _preferred(drug)],
@@ -137,9 +137,9 @@ class ChEMBL(Source):
             return_exceptions=True,
         )
         failed = [page for page in pages if isinstance(page, BaseException)]
-        if failed and (len(failed) == len(pages) or not all(isinstance(each, SearchError) for each in failed)):
-            raise next((each for each in failed if not isinstance(each, SearchError)), failed[0])
         rows = [row for page in pages if not isinstance(page, BaseException) for row in page[0]]
+        if failed and (not rows or not all(isinstance(each, SearchError) for each in failed)):
+            raise next((each for each in failed if not isinstance(each, SearchError)), failed[0])
         refused = [f"some names could not be asked: {each.reason}" for each in failed if isinstance(each, SearchError)]
 
         def found(drug: str) -> str | None:
