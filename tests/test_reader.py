@@ -69,17 +69,14 @@ def test_the_verdict_follows_from_the_fields_by_the_one_table(changes: dict[str,
     assert (reading.drug, reading.verdict, reading.reader) == ("propranolol", expected, "model")
 
 
-def test_a_model_is_asked_about_the_drugs_that_it_is_shown() -> None:
+def test_a_model_is_shown_the_whole_abstract_and_asked_about_its_drugs() -> None:
     named = "Timolol, atenolol and nadolol were once thought of as background treatment. "
     review = record("22222222", "Drugs for migraine: a review", f"{named}{'Nothing is said here. ' * 40}{RESULT}")
     (given,) = to_read([review], ASKED)
-    assert {"timolol", "atenolol", "nadolol", "propranolol"} == set(given.drugs)
-    assert given.line["drugs"] == ["propranolol"]
-    assert "Timolol" not in given.line["text"]
-    named = "We compared timolol with nadolol. "
-    trial = record("22222222", "A trial in migraine", f"{named}{'Both groups had fewer attacks (P=0.4). ' * 40}")
-    (given,) = to_read([trial], ASKED)
-    assert given.line["drugs"] == ["timolol", "nadolol"], "where what is shown names none, all"
+    assert given.line["drugs"] == list(given.drugs) == ["timolol", "atenolol", "nadolol", "propranolol"]
+    assert given.line["text"].startswith(named)
+    assert given.line["text"].endswith(RESULT)
+    assert given.line["text"].count("Nothing is said here.") == 40
 
 
 def test_a_quote_is_kept_as_the_record_has_it_with_its_place() -> None:
@@ -127,6 +124,14 @@ async def test_what_does_not_stand_is_told_and_never_dropped_in_silence() -> Non
     failed = await of(scripted(), TRIAL)
     assert failed.done == set()
     assert failed.notes == ["1 record not read by the model: the model did not answer (ValueError)"]
+
+
+async def test_a_reading_that_does_not_stand_is_sent_back_once_with_the_reason() -> None:
+    client = scripted(answered(drafted(quote="Propranolol cured all of them.")), answered(drafted()))
+    found = await of(client, TRIAL)
+    assert "quotes a passage that is not in its record" in client.create_calls[1]["messages"][-1].content
+    assert [reading.verdict for reading in found.readings] == ["supports"]
+    assert (found.refused, found.usage.completion_tokens > 0) == ({}, True)
 
 
 async def test_an_answer_that_was_cut_off_is_asked_for_again_in_halves() -> None:
@@ -198,12 +203,12 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.6",
+    "2026.11.7",
     {
         "judge": "8b557e69",
         "literature": "10030bcb",
         "mechanism": "b089bbec",
-        "reader": "8b60d387",
+        "reader": "86f116c7",
         "report": "ba455fb3",
         "trials": "19cd6110",
     },

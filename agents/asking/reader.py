@@ -1,13 +1,12 @@
 """The model's reader: records in small batches side by side, each read once, each quote looked up in its record.
 
 A model says what a drug is in a record and how it did, and quotes the sentences that say so; which way that points
-follows by the table that holds for every reader. What it quotes must stand in the record; what does not is counted and
-told, and the learned reader's word stands there alone.
+follows by the table that holds for every reader. What it quotes must stand in the record; what does not is
+sent back once with the reason; what then does not stand is told, and the learned reader's word stands there alone.
 """
 
 import asyncio
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +27,6 @@ from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Passage, Reading, indication_from
 from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import counted, listed
-from willowbark.tools.works.sections import GAP, tells_figures
 
 from . import PROMPTS_VERSION, add_usage, analyst_name, ask, prompt
 from .claims import Claim, objection, plain, quoted_sentences
@@ -36,9 +34,8 @@ from .drafts import ReadingDraft, ReadingsDraft
 
 BATCH = 12  # most records of one prompt: a cut answer costs no more, and the instructions are said once for all of them
 AT_ONCE = 4  # prompts side by side; providers refuse floods
-SHOWN_CHARACTERS = 650  # of a record's text; results and conclusions seldom have more
+BATCH_CHARACTERS = 40_000  # of the records of one prompt on the average
 MAX_DRUGS = 10  # of one record that are asked about by name, of those that are shown; a model may add others
-_DESIGN = re.compile(r"\b(?:random|placebo|cohort|versus|compar|trial|review|patients|mice|rats)\w*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -63,36 +60,12 @@ class ToRead:
 
     @property
     def line(self) -> dict[str, Any]:
-        """The record as a model gets it: key, title, the sentences that tell most, drugs."""
-        sentences = self.page.sentences
-        title = [at for at, each in enumerate(sentences) if each.headed == "title"]
-        body = [at for at, each in enumerate(sentences) if each.headed != "title"]
-
-        def weight(at: int) -> tuple[int, int]:
-            """Results and conclusions first, then aim and method."""
-            sentence = sentences[at].quote
-            figures = tells_figures(sentence)
-            of_zone = {"R": 4 + 2 * figures, "C": 5, "A": 1, "B": 0}.get(self.page.zones[at], 1)
-            return -(of_zone + bool(_DESIGN.search(sentence)) + figures), at
-
-        room, told = SHOWN_CHARACTERS, set[int]()
-        for at in sorted(body, key=weight):
-            if len(sentences[at].quote) <= room:
-                told.add(at)
-                room -= len(sentences[at].quote) + 1
-        text = "".join(
-            ("" if not at or at - 1 in told or at == body[0] else GAP.lstrip()) + sentences[at].quote + " "
-            for at in sorted(told)
-        )
-        shown = [sentences[at] for at in (*title, *told)]
-        seen = {name for name, start, _ in self.page.drugs if any(each.start <= start < each.end for each in shown)}
-        return {
-            "key": self.record.key,
-            "title": " ".join(sentences[at].quote for at in title),
-            "text": text.strip(),
-            # of the drugs those that the shown sentences name; where they name none, those of the whole record
-            "drugs": [drug for drug in self.drugs if drug in seen or seen.isdisjoint(self.drugs)][:MAX_DRUGS],
-        }
+        """The record as a model gets it: key, title, the whole abstract, drugs."""
+        parts = {True: list[str](), False: list[str]()}
+        for each in self.page.sentences:
+            parts[each.headed == "title"].append(each.quote)
+        title, text = " ".join(parts[True]), " ".join(parts[False])
+        return {"key": self.record.key, "title": title, "text": text, "drugs": list(self.drugs[:MAX_DRUGS])}
 
 
 @dataclass
@@ -108,21 +81,28 @@ class Read:
     """By reason: how many records a model did not read."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
 
-    def take(self, drafts: Sequence[ReadingDraft], batch: Sequence[ToRead], version: str) -> None:
-        """Take in what stands of an answer, and count what does not."""
+    def take(
+        self, drafts: Sequence[ReadingDraft], batch: Sequence[ToRead], version: str
+    ) -> list[tuple[ReadingDraft, str]]:
+        """Take in what stands of an answer; gives what does not, with the reasons."""
         by_key = {each.record.key: each for each in batch}
-        known = set[tuple[str, str]]()
+        refused = list[tuple[ReadingDraft, str]]()
         for draft in drafts:
             given = by_key.get(draft.evidence_key)
             reading = "names a record that was not shown" if given is None else checked(draft, given, version)
-            if isinstance(reading, Reading) and (reading.key, reading.drug) in known:
-                reading = "a record is read twice for one drug"
-            if isinstance(reading, str):
-                self.refused.setdefault(reading, []).append(f"{draft.evidence_key[:60]} ({draft.drug})")
-                continue
-            known.add((reading.key, reading.drug))
-            self.readings.append(reading)
+            if isinstance(reading, Reading) and self.holds(reading.key, reading.drug):
+                twice = f"{draft.evidence_key[:60]} ({draft.drug})"
+                self.refused.setdefault("a record is read twice for one drug", []).append(twice)
+            elif isinstance(reading, Reading):
+                self.readings.append(reading)
+            else:
+                refused.append((draft, reading))
         self.done |= {each.fingerprint for each in batch}
+        return refused
+
+    def holds(self, key: str, drug: str) -> bool:
+        """Whether a record was read for a drug."""
+        return any((each.key, each.drug) == (key, drug) for each in self.readings)
 
     @property
     def notes(self) -> list[str]:
@@ -183,7 +163,8 @@ async def read(
         timeout_s: seconds for all of them; what was not read then is counted. None waits for all.
     """
     found, free = Read(), asyncio.Semaphore(AT_ONCE)
-    number = prompts_for(len(records))
+    size = sum(len(each.page.whole) for each in records)
+    number = max(prompts_for(len(records)), min(len(records), -(-size // BATCH_CHARACTERS)))
     batches = [records[at::number] for at in range(number)]  # none is left with a record or two
 
     async def one(batch: Sequence[ToRead]) -> None:
@@ -201,7 +182,20 @@ async def read(
             found.failures[answer.failures[-1]] += len(batch)
         else:
             version = f"{analyst_name(client)}, prompts {PROMPTS_VERSION}"
-            found.take(answer.given.readings, batch, version)
+            refused = found.take(answer.given.readings, batch, version)
+            if not refused:
+                return
+            lines = [f"- {reason}: {draft.model_dump_json()}" for draft, reason in refused]
+            words = "These readings don't stand. Mend them from their records or leave them out; give only these:"
+            further = UserMessage(content="\n".join([words, *lines]), source="reader")
+            async with free:
+                again = await ask([client], [*asked, further], ReadingsDraft, cancellation_token)
+            add_usage(found.usage, again.usage)
+            if again.given is not None:
+                found.take(again.given.readings[: len(refused)], batch, version)
+            for draft, reason in refused:
+                if not found.holds(draft.evidence_key, canonical_drug(draft.drug) or draft.drug.strip().casefold()):
+                    found.refused.setdefault(reason, []).append(f"{draft.evidence_key[:60]} ({draft.drug})")
 
     tasks = [asyncio.ensure_future(one(batch)) for batch in batches]
     for task in tasks:
