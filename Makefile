@@ -111,30 +111,9 @@ bench-retrieval: install ## How well a question finds its records among those co
 	$(BIN)/python -m benchmarks.retrieval $(ARGS)
 
 .PHONY: train
-train: dev ## Make the learned reader's weights (ARGS="path/to/abstracts.jsonl.gz"; --check and --closing only print)
+train: dev ## Learn the reader's heads and thresholds, and print what they are worth (ARGS="path/to/folder --closing")
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.train $(ARGS)
-
-.PHONY: train-twice
-train-twice: dev ## Learn twice from a tenth of the records, under two seeds of Python's hashes: the same bytes (ARGS as for train)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
-	for seed in 1 2; do OMP_NUM_THREADS=1 PYTHONHASHSEED=$$seed $(BIN)/python -m benchmarks.train --sample 10 $(ARGS) | \
-		grep -o 'SHA-256 [0-9a-f]*' || exit 1; done | uniq -c | awk '{print} END {exit NR != 1}'
-
-.PHONY: train-encoder
-train-encoder: dev ## Tune the careful reader's encoder (ARGS="path/to/abstracts.jsonl.gz BASE --heads FILE", FILE by train's --told)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1 torch==2.13.0 safetensors==0.8.0
-	$(BIN)/python -m benchmarks.train_encoder $(ARGS)
-
-.PHONY: train-facts-encoder
-train-facts-encoder: dev ## Tune its last layers to tell designs and participants (ARGS="path/to/abstracts.jsonl.gz")
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1 torch==2.13.0
-	$(BIN)/python -m benchmarks.train_facts_encoder $(ARGS)
-
-.PHONY: bench-gold
-bench-gold: dev ## What the reader's signs are worth on public gold sets (ARGS="path/to/folder")
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.gold_sets $(ARGS)
+	$(BIN)/python -m benchmarks.train_reader $(ARGS)
 
 .PHONY: bench-injection
 bench-injection: install ## Count the readings that text put into records moves, and genuine sentences taken for such text

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,12 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "labels"
 EARLIER = 29
-"""The heads are learnt from the batches up to this one; the encoder, designs and participants from all of them."""
+"""The batches up to this one say which records the encoder did not learn from."""
+APART = frozenset(
+    {"pneumonia", "peripheral neuropathy", "chronic pain", "alzheimer's disease", "acute coronary syndrome", "gout",
+     "confusion", "oesophageal varices"}
+)  # fmt: skip
+"""Conditions that are kept apart, for closing figures only."""
 
 
 @dataclass(frozen=True)
@@ -66,3 +72,18 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Give the objects of a file with one JSON object a line, packed or not."""
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
         yield from map(json.loads, file)
+
+
+def is_apart(label: Label) -> bool:
+    """Whether a label is for closing figures only."""
+    return _bucket("fold" + label.pmid, 20) >= 16 or label.condition in APART
+
+
+def is_left_out(label: Label) -> bool:
+    """Whether the encoder did not learn from a label that is not kept apart."""
+    return _bucket("fold" + label.pmid, 4) == 0
+
+
+def _bucket(text: str, count: int) -> int:
+    """A number below `count` by SHA-256: the same on every machine."""
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % count

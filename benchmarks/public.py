@@ -118,11 +118,6 @@ SETS = (
         "https://github.com/pubmedqa/pubmedqa, data/ori_pqal.json",
         lambda asked: yes_no_questions(asked.file("pubmedqa*.json.gz", "ori_pqal.json")),
     ),
-    BenchmarkSet(
-        "signs",
-        "evidence inference and BioASQ's yes/no questions (http://participants-area.bioasq.org, 7b to 9b)",
-        run_module("gold_sets", "bioasq*.jsonl.gz", "evidence_inference*.jsonl.gz", needs="sklearn", whole_folder=True),
-    ),
     BenchmarkSet("questions", "BioASQ, as below", lambda asked: question_kinds(asked.file("bioasq*.jsonl.gz"))),
     BenchmarkSet(
         "retrieval",

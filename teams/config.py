@@ -26,7 +26,6 @@ from pydantic_settings import (
 
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
-from willowbark.tools.reading.reading import ReaderName
 from willowbark.tools.registry import cards, offered, searchable
 
 FILE_NAME = "willowbark.toml"
@@ -114,8 +113,6 @@ class ResearchSettings(OrchestratorConfig):
 
     depth: Depth = "standard"
     """How much is read: about 60, 300 or 2,000 publications and trials; less where further ones change no verdict."""
-    reader: ReaderName = "learned"
-    """Who reads records where no model does: small heads alone, or `careful`, with a tuned encoder: far slower."""
     judge_threshold: Number = Field(default=0.8, ge=0, le=1)
     """The judge's confidence at which the evidence is sufficient."""
     include_rag: bool = False

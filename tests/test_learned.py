@@ -1,5 +1,10 @@
-"""The learned reader: a page's signs, the verdict's table, consistent fields, passages, weights."""
+"""The reader: what is shown of a record, the verdict's table and thresholds, consistent fields, passages."""
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from itertools import product
 from typing import get_args
 
 import numpy as np
@@ -8,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.features import View
-from willowbark.tools.reading.heads import Trees, weights
-from willowbark.tools.reading.learned import LearnedReader, _passages, consistent
+from willowbark.tools.reading.encoder import Encoder, encoder
+from willowbark.tools.reading.facts import facts_of
+from willowbark.tools.reading.learned import FIELDS, LearnedReader, Threshold, _passages, consistent, decide, weights
 from willowbark.tools.reading.reading import (
     Asked,
     Comparator,
@@ -21,6 +26,7 @@ from willowbark.tools.reading.reading import (
     Role,
     verdict_from,
 )
+from willowbark.tools.reading.view import LONGEST, Pieces, View, shown
 
 TITLE = "Propranolol in migraine: a placebo-controlled trial"
 TEXT = (
@@ -111,23 +117,83 @@ def test_the_fields_lead_to_the_verdict_they_were_chosen_for(verdict: str, seed:
     assert verdict_from(*consistent(verdict, told, classes)) == verdict
 
 
-def test_trees_walk_to_the_leaf_that_the_numbers_lead_to() -> None:
-    trees = Trees(
-        {
-            "classes": ["a", "b"], "columns": ["x"], "depth": 1, "bias": [0, 0], "roots": [0, 3],
-            "feature": [0, 0, 0, 0], "threshold": [1.5, 1e30, 1e30, 1e30], "left": [1, 1, 2, 3],
-            "value": [0, -20000, 20000, 0],
-        }
-    )  # fmt: skip
-    low, high = (trees.probabilities(trees.row({"x": number})) for number in (1.0, 2.0))
-    assert low[1] > 0.8 > 0.2 > high[1]
+def test_what_missed_its_primary_outcome_is_never_told_as_support() -> None:
+    threshold = Threshold(dict.fromkeys(FIELDS["verdict"], 0.0), {"not_met": 0.5})
+    told = {"verdict": np.array([0.2, 0.1, 0.0, 0.7]), "primary": np.array([0.3, 0.6, 0.1])}
+    assert decide(told, threshold) == "contradicts"
+    assert decide({**told, "primary": np.array([0.6, 0.3, 0.1])}, threshold) == "supports"
 
 
-def test_the_weights_name_the_classes_of_a_reading() -> None:
-    heads = weights()
-    assert set(heads.role.classes) == set(get_args(Role))
-    for name, each in (("match", Match), ("kind", OutcomeKind), ("comparator", Comparator), ("effect", Effect)):
-        assert set(heads.fields.classes[name]) == set(get_args(each))
+def test_every_kind_of_study_has_its_thresholds() -> None:
+    for kind in product(("trials", "reviews", "other"), ("placebo", "other")):
+        found = weights().thresholds[kind]
+        assert set(found.lean) >= set(FIELDS["verdict"])
+        assert {"supports", "contradicts", "not_met"} <= set(found.sure)
+
+
+LETTERS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12)
+
+
+@given(st.lists(LETTERS, min_size=1, max_size=30, unique=True), LETTERS)
+def test_pieces_put_together_are_the_word_or_it_is_unknown(names: list[str], word: str) -> None:
+    blank = [f"[{at}]" for at in range(Pieces.LAST_SPECIAL + 1)]
+    pieces = Pieces([*blank, *names, *(f"##{name}" for name in names)])
+    cut = pieces.of(word)
+    assert cut == (Pieces.UNKNOWN,) or "".join(pieces.names[at].removeprefix("##") for at in cut) == word
+
+
+@given(st.integers(0, 60), st.integers(1, 40))
+def test_of_a_long_record_title_and_end_are_kept_and_the_room_is_not_exceeded(count: int, words: int) -> None:
+    middle = " ".join(f"Patients {'improved ' * words}in week {at}." for at in range(count))
+    view = View(Document(TITLE, f"{middle} Propranolol prevents migraine."), "propranolol", "migraine")
+    seen = shown(view, encoder().pieces)
+    assert len(seen.pieces) <= LONGEST
+    assert seen.orders == sorted(seen.orders)
+    assert {0, len(view.sentences) - 1} <= set(seen.orders)
+    assert len(seen.places) == len(seen.orders)
+
+
+def test_nothing_is_learnt_of_a_name() -> None:
+    one = encoder().of_view(View(Document(TITLE, TEXT), "propranolol", "migraine"))
+    renamed = Document(
+        *(each.replace("ropranolol", "imolol").replace("Pim", "Tim").replace("pim", "tim") for each in (TITLE, TEXT))
+    )
+    other = encoder().of_view(View(renamed, "timolol", "migraine"))
+    np.testing.assert_array_equal(one.whole, other.whole)
+
+
+def test_threads_at_once_read_what_one_reads_alone() -> None:
+    reader, page = LearnedReader(), Document(TITLE, TEXT)
+    alone = reader.read_document(page, "propranolol", "migraine")
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(lambda _: reader.read_document(page, "propranolol", "migraine"), range(8))) == {alone}
+
+
+def test_how_many_threads_read_a_record_does_not_change_what_is_read() -> None:
+    raw = files("willowbark.tools.reading").joinpath("encoder.onnx").read_bytes()
+    view = View(Document(TITLE, TEXT), "propranolol", "migraine")
+    one, two = (Encoder(raw, threads).of_view(view) for threads in (1, 2))
+    np.testing.assert_array_equal(one.whole, two.whole)
+
+
+def test_design_and_participants_of_a_record_are_told_once_for_all_its_drugs(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Document] = []
+    monkeypatch.setattr(LearnedReader, "facts_of", lambda _, page: told.append(page) or facts_of(page))
+    reader, page = LearnedReader(), Document(TITLE, TEXT)
+    for drug in ("propranolol", "timolol"):
+        reader.read_document(page, drug, "migraine")
+    reader.read_document(Document(TITLE, TEXT), "propranolol", "migraine")
+    assert len(told) == 2
+
+
+def test_nothing_of_the_encoder_is_imported_before_something_is_read() -> None:
+    program = "import sys, willowbark.teams.faces.cli, willowbark.tools.appraisal.appraised as a; a.Readings()"
+    subprocess.run([sys.executable, "-c", f"{program}; assert 'onnxruntime' not in sys.modules"], check=True)
+
+
+def test_an_empty_record_and_a_word_without_end_are_read_at_once() -> None:
+    assert not encoder().of_view(View(Document("", ""), "aspirin", "pain")).sentences
+    assert encoder().pieces.of("a" * 1_000_000) == (Pieces.UNKNOWN,)
 
 
 async def test_a_trial_with_a_clear_result_supports_and_quotes_it() -> None:
@@ -159,7 +225,7 @@ def test_a_sentence_that_names_the_drug_is_quoted_before_one_that_says_as_much_w
     text = "RESULTS: Attacks were rarer with treatment. Attacks were rarer with propranolol. Attacks were much rarer."
     view = View(Document(TITLE, text), "propranolol", "migraine")
     told = {at: np.array([0.5, 0.1, 0.3, 0.1]) for at in range(len(view.sentences))}
-    [quoted] = _passages(view, told, "supports", ("+", "-", "0", "~"))
+    [quoted] = _passages(view, told, "supports")
     assert quoted.text == "Attacks were rarer with propranolol."
 
 

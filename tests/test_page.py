@@ -116,7 +116,7 @@ def run(client: httpx.Client) -> str:
 def test_the_form_offers_kinds_examples_depths_sources_model_and_budget(client: httpx.Client) -> None:
     page = client.get("/").text
 
-    for name in "question depth reader sources model max_iterations max_seconds max_cost_usd approve".split():
+    for name in "question depth sources model max_iterations max_seconds max_cost_usd approve".split():
         assert f'name="{name}"' in page
     assert 'href="/?kind=compare"' in page
     assert 'href="/?question=' in page
@@ -373,6 +373,5 @@ def test_what_the_form_sends_is_what_options_take() -> None:
     assert choices({"question": ["x"], "sources": ["pubmed", "chembl"]})["sources"] == ("pubmed", "chembl")
     assert choices(given)["question"] == "Is a better than b for c?"
     assert choices(given)["max_seconds"] == 9.5
-    assert choices({"question": ["x"], "reader": ["careful"]})["reader"] == "careful"
     with pytest.raises(UsageError, match="condition"):
         choices({"kind": ["treat"]})

@@ -253,7 +253,7 @@ class _Meeting(NamedTuple):
         """Which drug the record favours, where the readings for both agree.
 
         What was read for one drug alone named the better one in 35 of 100 records; where both were read against an
-        active drug and the effects are opposite, in 64 (`benchmarks/careful.py`).
+        active drug and the effects are opposite, in 64.
         """
         if not all(map(_is_against_active, (self.record, self.theirs))):
             return _NO_RESULT

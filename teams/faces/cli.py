@@ -92,7 +92,6 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "trace": _value(Path, "FILE", "Write OpenTelemetry spans to this file."),
     "verbosity": (0, Annotated[int, Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")]),
     "log_json": _flag("Log lines of JSON; implies -v.", "--log-json"),
-    "careful": _flag("Read with the encoder too: more often right, and a minute or two longer.", "--careful"),
     "no_ledger": _flag("Keep nothing in .willowbark/: no resume, no replay.", "--no-ledger"),
     "within": _value(str, "RUN", "Ask the evidence of an earlier run, or the last.", "--in", autocompletion=_run_ids),
     "http": _flag("Serve HTTP on the loopback instead, behind a token.", "--http"),
@@ -117,7 +116,6 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "condition": _value(str, "NAME", "For records that name no condition of their own."),
     "read_to": ("jsonl", Annotated[str, Option("--to", help="jsonl or csv.", metavar="FORM")]),
     "read_out": _value(Path, "FILE", "Write here; continues where an earlier call stopped.", "--out"),
-    "fast": _flag("Read many times as fast, without the encoder, and less accurately.", "--fast"),
     "team_model": ("baseline", Annotated[str, Option("--model", help="Model of every agent.", metavar="NAME")]),
     "public": _flag("Search the public sources, not the library.", "--live"),
     "app_folder": (
@@ -230,7 +228,6 @@ def ask(
     context: typer.Context,
     question: Annotated[str, Argument(help='For example "Which existing drugs could prevent migraine attacks?"')],
     *,
-    careful: bool,
     no_ledger: bool,
     within: str | None,
     **given: Any,
@@ -241,7 +238,6 @@ def ask(
     from ..ledger import DEFAULT_PATH  # noqa: PLC0415
     from .ask import ask as answer  # noqa: PLC0415
 
-    given["reader"] = "careful" if careful else None
     given["ledger"] = None if no_ledger else DEFAULT_PATH
     return answer(_run_options({"question": question, **given}), context.obj)
 
@@ -393,7 +389,6 @@ def read(
     condition: str | None,
     read_to: str,
     read_out: Path | None,
-    fast: bool,
     quiet: bool,
 ) -> None:
     """Extract what each record in a file reports about each drug. A line each: role, verdict, design, sentence."""
@@ -401,8 +396,7 @@ def read(
 
     from .read import read_file  # noqa: PLC0415
 
-    reader = load_reader("learned" if fast else "careful", wholly=True)
-    read_file(file, reader, form=form, condition=condition, to=read_to, out=read_out, quiet=quiet)
+    read_file(file, load_reader(), form=form, condition=condition, to=read_to, out=read_out, quiet=quiet)
 
 
 @command(group=studio, name="export")

@@ -40,7 +40,6 @@ from willowbark.tools.evidence import merge
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import parse_question
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
-from willowbark.tools.reading.reading import ReaderName
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import EvidenceTool, GetPaper, GetTrial, PaperArgs, ToolReply, TrialArgs
 
@@ -98,7 +97,6 @@ class ResearchArgs(BaseModel, extra="forbid"):
     ] = None
     run_id: Annotated[str | None, Field(description="Resume this run, or give its report, instead")] = None
     depth: Annotated[Depth | None, Field(description=f"About so many records: {DEPTHS}")] = None
-    reader: Annotated[ReaderName | None, Field(description="careful: more often right, and minutes more")] = None
     max_iterations: Annotated[int | None, Field(ge=1, le=20, description="Rounds of search")] = None
 
 

@@ -325,7 +325,7 @@ def choices(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
             if f"{{{place}}}" in pattern and not _one(given, place).strip():
                 raise UsageError(f"{place.replace('_', ' ')}: say which one")
         chosen["question"] = pattern.format(**{place: " ".join(_one(given, place).split()) for place in PLACES})
-    for name in ("depth", "reader", "model"):
+    for name in ("depth", "model"):
         if value := _one(given, name).strip():
             chosen[name] = value
     for name, number in _NUMBERS.items():

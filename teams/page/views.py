@@ -35,7 +35,6 @@ EXAMPLES = (
     "Is metformin better than lifestyle change for polycystic ovary syndrome?",
     "Which drugs should be avoided in myasthenia gravis?",
 )
-_READERS = {"learned": "fast: seconds", "careful": "careful: more often right, and a minute or two longer"}
 _WORDS = {"search_complete": "found", "judge_complete": "judged", "looping": "next round"}
 
 
@@ -99,7 +98,7 @@ def ask_page(
         ("Tokens", "max_tokens", research.limits.max_tokens, 1, 1, None),
         ("US dollars", "max_cost_usd", research.limits.max_cost_usd, 0, "any", None),
     )
-    fields = ("kind", "question", "depth", "reader", "approve", "model", "fresh", *PLACES, *(row[1] for row in budget))
+    fields = ("kind", "question", "depth", "approve", "model", "fresh", *PLACES, *(row[1] for row in budget))
     return page(
         "ask.html",
         title="Ask",
@@ -113,7 +112,6 @@ def ask_page(
         place_notes=PLACES,
         examples=EXAMPLES,
         depths=DEPTHS,
-        readers=_READERS,
         research=research,
         sources=searchable(),
         chosen_sources=given.get("sources") or settings.tools.sources,

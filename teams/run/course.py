@@ -79,7 +79,7 @@ class Course:
         self._journal = journal
         self._earlier = journal.earlier_turns if journal is not None else []
         self._began = time.monotonic()
-        self._readings = Readings(settings.research.reader)
+        self._readings = Readings()
         self._narrator = Narrator(asks=approver is not None)
         self._warnings: list[str] = []
         self._failure_told = False

@@ -159,7 +159,7 @@ async def partial_report(
         analyst.display_name += f", since the run ended before {model} wrote"
         account = account or Prices.of_run(model, settings.llm).account
     agent = ReportAgent("report", analyst)
-    agent.join(RunContext(account=account, readings=readings or Readings(asked.reader), stopped=stop_reason))
+    agent.join(RunContext(account=account, readings=readings or Readings(), stopped=stop_reason))
     async for event in agent.on_messages_stream(messages, CancellationToken()):
         if isinstance(event, Response) and isinstance(event.chat_message, ReportMessage):
             return event.chat_message.content

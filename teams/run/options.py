@@ -10,7 +10,6 @@ from pydantic_core import PydanticCustomError
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.reading.reading import ReaderName
 
 from ..config import Depth, LibrarySettings, Settings, nearest
 
@@ -91,8 +90,6 @@ class RunOptions(BaseModel):
     """Rounds, 1 to 20, over the settings' `research.max_iterations`."""
     depth: Depth | None = None
     """How much is read: `quick`, `standard` or `exhaustive`, over the settings' `research.depth`."""
-    reader: ReaderName | None = None
-    """Who reads records where no model does: `learned`, or `careful` with the encoder too, over `research.reader`."""
     max_results: int | None = None
     """Records of a page of a search, 1 to 50, over the settings' `research.max_results_per_tool`."""
     sources: Sequence[str] | None = None
@@ -181,7 +178,6 @@ class RunOptions(BaseModel):
                 "llm.fallback": self.fallback,
                 "research.max_iterations": self.max_iterations,
                 "research.depth": self.depth,
-                "research.reader": self.reader,
                 "research.max_results_per_tool": self.max_results,
                 "research.limits.max_tokens": self.max_tokens,
                 "research.limits.max_seconds": self.max_seconds,

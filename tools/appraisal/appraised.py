@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from pydantic import BaseModel
@@ -24,7 +24,7 @@ from ..questions.question import speaks_of
 from ..reading.design import RANDOMISED, StudyDesign, purpose_of, study_design
 from ..reading.document import Document
 from ..reading.numbers import figures
-from ..reading.reading import ReaderName, Reading, indication_from
+from ..reading.reading import Reading, indication_from
 from ..reading.registry_entries import why_stopped_kind
 from ..sources.publications import trial_acronyms
 from ..works.linking import named_trials, trial_number
@@ -60,11 +60,11 @@ class Readings:
     Threads may ask at once.
 
     Args:
-        reader: reads what no model has read; one of the package's by its name, and loaded when it is needed.
+        reader: reads what no model has read; None takes the one that came with the package, loaded when it is needed.
         given: readings of a model, which go before it.
     """
 
-    def __init__(self, reader: DocumentReader | ReaderName = "learned", given: Iterable[Reading] = ()) -> None:
+    def __init__(self, reader: DocumentReader | None = None, given: Iterable[Reading] = ()) -> None:
         self._reader = reader
         self._given: dict[str, dict[str, Reading]] = {}
         self._read: dict[tuple[str, ...], Reading] = {}
@@ -135,7 +135,7 @@ class Readings:
         asked = (record.key, text.whole, *text.types, drug, condition)
         with self._one_reads:
             if asked not in self._read:
-                reader = load_reader(self._reader) if isinstance(self._reader, str) else self._reader
+                reader = self._reader or load_reader()
                 self._read[asked] = reader.read_document(text, drug, condition, record.key)
             return self._read[asked]
 
@@ -145,18 +145,9 @@ def names_of(record: Evidence) -> list[str]:
     return list(dict.fromkeys((record.key, *sorted({*record.identifiers, *record.record.same_as}))))
 
 
-@lru_cache(maxsize=3)
-def load_reader(name: ReaderName = "learned", *, wholly: bool = False) -> "LearnedReader":
-    """A reader that came with the package; its weights are loaded once.
-
-    Args:
-        name: of the reader.
-        wholly: whether a careful one is to look closely at records without a verdict too.
-    """
-    if name == "careful":
-        from ..reading.encoder import BEYOND_DOUBT, WHOLLY, CarefulReader  # noqa: PLC0415
-
-        return CarefulReader(beyond_doubt=WHOLLY if wholly else BEYOND_DOUBT)
+@cache
+def load_reader() -> "LearnedReader":
+    """The reader that came with the package; its weights are loaded once, at the first reading."""
     from ..reading.learned import LearnedReader  # noqa: PLC0415
 
     return LearnedReader()

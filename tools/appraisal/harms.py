@@ -24,8 +24,8 @@ from .candidates import is_asked_about
 
 Stance = Literal["reports", "undecided", "silent"]
 """`reports`: it has the drug as a cause, or as worse than without. `silent`: beyond its title and its aim no sentence
-of its names the drug and bears on what is asked. That it did no more harm is not told: of what the
-heads, out of fold, read so 25 in 100 were, on the part kept apart, 29 on records left out (`benchmarks/careful.py`)."""
+of its names the drug and bears on what is asked. That it did no more harm is not told: of what was
+read so on records not learnt from, a quarter was right."""
 _SECTIONS = {
     "harm": ("Boxed warning", "Warnings", "Contraindications"),
     "safety": ("Contraindications", "Boxed warning", "Pregnancy", "Warnings"),

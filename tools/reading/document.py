@@ -7,7 +7,7 @@ is addressed to machines is blanked, and nobody reads it.
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from willowbark.tools.evidence import Evidence
 
@@ -16,9 +16,6 @@ from ..lexicon.conditions import find_known_conditions
 from ..lexicon.matching import tokens
 from .screening import is_prose, screen
 from .text import ZONES, SentenceRole, Token, groups, heading_role, plain, sentence_spans, tokens_of, zone_features
-
-if TYPE_CHECKING:  # a run begins without the weights and their numpy
-    from .heads import Head
 
 Made = TypeVar("Made")
 KEPT = 512
@@ -107,12 +104,12 @@ class Document:
         types: publication types in lower case, but for "journal article".
     """
 
-    def __init__(self, title: str, text: str, types: Sequence[str] = (), zone: "Head | None" = None) -> None:
+    def __init__(self, title: str, text: str, types: Sequence[str] = ()) -> None:
         self.title, self.text = title.strip(), text
         head = f"{self.title}{'' if self.title[-1:] in '.?!' else '.'} " if self.title else ""
         self.whole, self.offset = head + text, len(head)
         self.types = tuple(kind.lower() for kind in types if kind.lower() != "journal article")
-        self._head, self._plain, self._zone = head, plain(self.whole), zone
+        self._head, self._plain = head, plain(self.whole)
         self._made: dict[tuple[object, ...], Any] = {}
 
     @classmethod
@@ -184,9 +181,9 @@ class Document:
     @cached_property
     def zones(self) -> list[str]:
         """A letter for each sentence: T, A, B, M, R or C. Where no heading says, a learned head does."""
-        from .heads import weights  # noqa: PLC0415
+        from .heads import heads  # noqa: PLC0415  # a run begins without the weights and their numpy
 
-        head = self._zone or weights().zone
+        head = heads()["zone"]
         trusted = {each.headed for each in self.sentences} if self.is_structured else {"title"}
         found = [ZONES[each.headed] if each.headed and each.headed in trusted else "" for each in self.sentences]
         open_ones = [order for order, zone in enumerate(found) if not zone]
@@ -229,6 +226,21 @@ class Document:
                 word = ""
             found.append(word)
         return found
+
+    @cached_property
+    def words_without_drugs(self) -> list[str]:
+        """The words with `DRUG` in place of drugs: no name of a drug tells a design."""
+        words, tokens = list(self.words), self.tokens
+        starts = {token.start: at for at, token in enumerate(tokens)}
+        for _, start, end in self.drugs:
+            at = starts.get(start)
+            if at is not None:
+                words[at] = "DRUG"
+                for after in range(at + 1, len(words)):
+                    if tokens[after].start >= end:
+                        break
+                    words[after] = ""
+        return words
 
     def _p_value(self, at: int) -> str | None:
         if at < 2 or self.tokens[at - 1].text not in "<>=≤≥" or self.tokens[at - 2].text != "p":

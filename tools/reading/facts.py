@@ -6,26 +6,23 @@ holds, or a sum of its arms, picked by a ranker over the words around each; "not
 more candidate. The weights are made by `benchmarks/train_facts.py`.
 """
 
-import base64
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from itertools import pairwise, takewhile
-from typing import NamedTuple, Protocol, cast
-
-import numpy as np
+from typing import cast
 
 from ..lexicon.matching import read_table, split_names
 from .document import Document, Sentence
-from .heads import Floats, Head, pooled, softmax
+from .heads import Floats, Head, heads, softmax
 from .numbers import spelled_number
 from .reading import Design
 from .text import Token
 
-WEIGHTS = "facts_weights.tsv"
+SURE_OF_DESIGN = 0.9
+"""The probability of a design from which on no second opinion is asked for."""
 NOT_REPORTED = 0
 """The candidate that stands for "not reported"."""
 
@@ -63,64 +60,23 @@ class Facts:
     """Randomised or analysed, people or animals; None: not reported."""
 
 
-class Way(NamedTuple):
-    """How a text comes to a number."""
-
-    kind: str
-    """Of `WAYS`."""
-    numbers: tuple[int, ...]
-    """The first token of each number that it is made of."""
-
-
-WAYS = ("one", "sum", "twice", "three times", "four times")
-
-
-class Candidate(NamedTuple):
-    """What may be the number of participants."""
-
-    features: list[str]
-    ways: list[Way]
-    """Empty where no number of the text leads to it: for "not reported", and for a single patient."""
-
-
-class Second(Protocol):
-    """A second opinion on a record: see `encoder.Making`."""
-
-    share: Mapping[str, float]
-    """How much it counts for `design` and for `participants`, 0 to 1."""
-    design: Floats
-    """Probabilities of the designs, in the order of the alphabet."""
-
-    def participants(self, offered: Mapping[int, Candidate]) -> Floats:
-        """Probabilities of candidates, in their order."""
-
-
-def facts_of(document: Document, ask: Callable[[Document], Second] | None = None, beyond_doubt: float = 1.0) -> Facts:
+def facts_of(document: Document, ask: Callable[[Document], Floats] | None = None) -> Facts:
     """Tell a record's design and its participants.
 
     Args:
         document: the record.
-        ask: gives a second opinion, which is joined with what the weights here say; None leaves it at that.
-        beyond_doubt: the probability of a design from which on it is not asked for, 0 to 1.
+        ask: gives a second opinion on the designs, as probabilities in the order of the alphabet, which is asked where
+            the first is less sure than `SURE_OF_DESIGN`; None leaves it at the first.
     """
     known = heads()
     designs = softmax(known["design"].scores([design_features(document)])[0])
-    second = ask(document) if ask is not None and designs.max() < beyond_doubt else None
-    if second is not None:
-        designs = pooled(designs, second.design, second.share["design"])
+    if ask is not None and designs.max() < SURE_OF_DESIGN:
+        designs = designs * ask(document)
     design = known["design"].classes[int(designs.argmax())]
-    return Facts(cast(Design, design), participants_of(document, design, known["participants"], second))
-
-
-def participants_of(document: Document, design: str, head: Head, second: Second | None = None) -> int | None:
-    """The most probable candidate; None where that is "not reported"."""
     found = candidates(document, design)
-    weight = weight_of(head).get
-    told = np.array([sum(weight(name, 0.0) for name in each.features) for each in found.values()], np.float32)
-    if second is not None:
-        told = pooled(softmax(told), second.participants(found), second.share["participants"])
-    best = list(found)[int(told.argmax())]
-    return None if best == NOT_REPORTED else best
+    weight = weight_of(known["participants"]).get
+    best = max(found, key=lambda value: sum(weight(name, 0.0) for name in found[value]))
+    return Facts(cast(Design, design), None if best == NOT_REPORTED else best)
 
 
 @lru_cache(maxsize=2)
@@ -129,29 +85,10 @@ def weight_of(head: Head) -> Mapping[str, float]:
     return {name: float(head.weights[row, 0]) for name, row in head.rows.items()}
 
 
-@lru_cache(maxsize=1)
-def heads() -> Mapping[str, Head]:
-    """The weights that came with the package: `design`, and `participants` with one score a candidate."""
-    return read_heads(files(__package__).joinpath(WEIGHTS).read_text(encoding="utf-8"))
-
-
-def read_heads(table: str) -> dict[str, Head]:
-    """Read heads as `write_head` writes them, one after another."""
-    found: dict[str, Head] = {}
-    for part in table.split("\n\n"):
-        name, scale, *classes = part.partition("\n")[0].split("\t")
-        lines = [line.rpartition("\t") for line in part.strip("\n").split("\n")[1:]]
-        raw = base64.b64decode("".join(line[2] for line in lines))
-        weights = np.frombuffer(raw, dtype=np.int8).reshape(len(lines), -1)[:, : len(classes)] * np.float32(scale)
-        rows = {line[0]: at for at, line in enumerate(lines[1:], 1)}
-        found[name] = Head(classes, rows, weights.astype(np.float32), weights[0].astype(np.float32))
-    return found
-
-
 def design_features(document: Document) -> list[str]:
     """Words and pairs of words by the part they stand in, signs of a design and pairs of them, publication types."""
     found: dict[str, None] = {}
-    shown = masked(document)
+    shown = document.words_without_drugs
     cut = document.sentences
     for order, sentence in enumerate(cut):
         words = [word for word in shown[sentence.first : sentence.last] if word]
@@ -171,21 +108,6 @@ def design_features(document: Document) -> list[str]:
     found.update(dict.fromkeys(_signs(document)))
     found.update(dict.fromkeys(f"#type {kind}" for kind in document.types))
     return list(found)
-
-
-def masked(document: Document) -> list[str]:
-    """The words with `DRUG` in place of drugs: no name of a drug tells a design."""
-    words, tokens = list(document.words), document.tokens
-    starts = {token.start: at for at, token in enumerate(tokens)}
-    for _, start, end in document.drugs:
-        at = starts.get(start)
-        if at is not None:
-            words[at] = "DRUG"
-            for after in range(at + 1, len(words)):
-                if tokens[after].start >= end:
-                    break
-                words[after] = ""
-    return words
 
 
 def _grams(found: dict[str, None], words: Sequence[str], prefix: str) -> None:
@@ -253,10 +175,9 @@ class Number:
     """Whether `n =` stands before it."""
 
 
-def candidates(document: Document, design: str) -> dict[int, Candidate]:
-    """What may be the number of participants; 0 stands for "not reported"."""
+def candidates(document: Document, design: str) -> dict[int, list[str]]:
+    """What may be the number of participants, with the features of each; 0 stands for "not reported"."""
     found: dict[int, dict[str, None]] = {}
-    ways: dict[int, dict[Way, None]] = {}
     tokens = document.tokens
     cut = document.sentences
     seen: Counter[int] = Counter()
@@ -270,12 +191,10 @@ def candidates(document: Document, design: str) -> dict[int, Candidate]:
             largest = max(largest, mention.value if mention.people else 0)
             into = found.setdefault(mention.value, {})
             into.update(dict.fromkeys(_around(document.words, mention, sentence, place)))
-            ways.setdefault(mention.value, {})[Way("one", (mention.first,))] = None
-        for value, way, told in _sums(document.words, tokens, sentence, mentions):
+        for value, told in _sums(document.words, tokens, sentence, mentions):
             summed.add(value)
             into = found.setdefault(value, {})
             into.update(dict.fromkeys(f"sum {name}" for name in (*told, place)))
-            ways.setdefault(value, {})[way] = None
     single = found.setdefault(1, {})
     single["single"] = None
     peopled = [value for value, features in found.items() if "people" in features]
@@ -295,7 +214,7 @@ def candidates(document: Document, design: str) -> dict[int, Candidate]:
     nothing = {"none": None, f"none {design}": None, f"none people{min(len(peopled), 3)}": None}
     nothing[f"none {design} people{min(len(peopled), 3)}"] = None
     offered = {NOT_REPORTED: nothing, **found}
-    return {value: Candidate(list(features), list(ways.get(value, ()))) for value, features in offered.items()}
+    return {value: list(features) for value, features in offered.items()}
 
 
 def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
@@ -362,8 +281,8 @@ def _around(words: Sequence[str], mention: Number, sentence: Sentence, place: st
 
 def _sums(
     words: Sequence[str], tokens: Sequence[Token], sentence: Sentence, mentions: Sequence[Number]
-) -> Iterator[tuple[int, Way, list[str]]]:
-    """Sums and multiples that a sentence offers, each with how it came about and the features of that."""
+) -> Iterator[tuple[int, list[str]]]:
+    """Sums and multiples that a sentence offers, each with the features of how it came about."""
     arms = [mention for mention in mentions if mention.arm]
     if len(arms) > 1:
         yield from _sum("n", words, sentence, arms)
@@ -387,12 +306,12 @@ def _sums(
             for factor in (2, 3, 4) if 3 <= mention.value <= 2000 else ():
                 named = any(_MULTIPLE.get(word) == factor for word in told)
                 features = [f"each{factor} {named}", f"each people {mention.people}", f"each arm {mention.arm}"]
-                yield factor * mention.value, Way(WAYS[factor], (mention.first,)), features
+                yield factor * mention.value, features
 
 
 def _sum(
     kind: str, words: Sequence[str], sentence: Sentence, parts: Sequence[Number]
-) -> Iterator[tuple[int, Way, list[str]]]:
+) -> Iterator[tuple[int, list[str]]]:
     """A sum with the words between its parts, after its last, and around."""
     first, last = parts[0], parts[-1]
     between = [word for word in words[first.last : parts[1].first] if word]
@@ -404,4 +323,4 @@ def _sum(
     features += [f"<{word}" for word in before] + [f">{word}" for word in after]
     features += [f"s:{word}" for word in {*words[sentence.first : sentence.last]} if word.isalpha()]
     features.append(f"even{int(4 * min(first.value, last.value) / max(first.value, last.value))}")
-    yield sum(part.value for part in parts), Way("sum", tuple(part.first for part in parts)), features
+    yield sum(part.value for part in parts), features

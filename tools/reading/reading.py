@@ -43,11 +43,7 @@ Design = Literal[
     "other",
 ]
 SURE_OF_HARM = 0.6
-"""The probability from which on harm is told as such. `benchmarks/careful.py` prints what it comes to: the heads, out
-of fold, were right in 78 of 100 of 183 labels left out (recall 41 %), and on the part kept apart, which was in view
-when the size was chosen, in 81 of 100 of 162 (49 %)."""
-ReaderName = Literal["learned", "careful"]
-"""A reader that needs no model: small heads alone, or with a tuned encoder, which takes many times as long."""
+"""The probability from which on harm is told as such (`weights.md`)."""
 Verdict = Literal["supports", "contradicts", "neutral", "none"]
 """`none`: the record says nothing of the drug's efficacy in the condition."""
 

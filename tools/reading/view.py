@@ -1,0 +1,237 @@
+"""What the reader sees of a record when one drug and one condition are asked about: words, signs for names, pieces.
+
+The drug asked about, its class, other drugs, the condition asked about and other conditions stand as signs (`DRUG`,
+`CLASS`, `OTHER`, `COND`, `ELSE`), conditions with their names behind; numbers stand as `0`, p values as `P<` or `P>`.
+The drug has no name, so that nothing is told from what is known of it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from ..lexicon import canonical_condition, canonical_drug, is_class_member
+from .document import Document
+
+_PLACEBO = frozenset({"placebo", "placebos", "sham", "vehicle", "untreated"})
+_SALTS = frozenset(
+    "hydrochloride hydrobromide maleate mesylate besylate tartrate fumarate succinate citrate sulfate sulphate "
+    "phosphate sodium potassium calcium acetate hcl".split()
+)
+SIGNS = {"DRUG": 1, "COND": 2, "OTHER": 3, "CLASS": 4, "ELSE": 5, "P<": 6, "P>": 7}
+"""Word pieces that stand for names and p values: such as the base was never trained on."""
+LONGEST = 240
+"""Pieces of a record that are looked at; of a longer one the sentences that tell least are left out."""
+LONGEST_IN_PASSING = 144
+"""The same where one sentence alone names the drug, and neither the title nor the end."""
+LONGEST_WHOLE = 160
+"""The same where a record's design is told."""
+_NAME = 12  # pieces of the condition's name
+_ZONES = {zone: 10 + at for at, zone in enumerate("TABMRC")}
+_SOON = {zone: at for at, zone in enumerate("TCRAMB")}
+_SOON_OF_DESIGN = {zone: at for at, zone in enumerate("TMARCB")}
+_LONGEST_WORD = 100  # letters, as BERT's own tokeniser has it; cutting takes their square
+_REMEMBERED = 50_000  # words whose pieces are kept: a file of any size is read in constant memory
+
+
+class View:
+    """A document as seen when one drug and one condition are asked about."""
+
+    def __init__(self, document: Document, drug: str, condition: str) -> None:
+        self.document = document
+        self.drug = canonical_drug(drug) or drug.lower().strip()
+        self.condition = canonical_condition(condition) or condition.lower().strip()
+        self.words = [word for word, _, _ in document.pieces]
+        self._spelt: dict[int, int] = {}
+        self._mask_drugs()
+        self._mask_conditions(condition)
+        for at, word in enumerate(self.words):
+            if word in _PLACEBO:
+                self.words[at] = "PLACEBO"
+            elif word in _SALTS:
+                self.words[at] = ""
+
+    def _mask_drugs(self) -> None:
+        document, drug = self.document, self.drug
+        named = document.drugs
+        if not any(name == drug for name, _, _ in named):
+            named = [*named, *((drug, start, end) for start, end in _literal(document, drug))]
+        for name, start, end in document.classes:
+            if is_class_member(drug, name):
+                self._put(start, end, "CLASS")
+        for name, start, end in named:
+            self._put(start, end, "DRUG" if name == drug else "OTHER")
+
+    def _mask_conditions(self, condition: str) -> None:
+        document = self.document
+        spans = [(start, end) for name, start, end in document.conditions if name == self.condition]
+        spans += [span for span in _literal(document, condition.lower()) if span not in spans]
+        if not spans:
+            spans = list(_loose(document, self.condition))
+        taken: set[int] = set()
+        for start, end in spans:
+            if start not in taken:
+                self._put(start, end, "COND")
+            taken.update(range(start, end))
+        for _, start, end in document.conditions:
+            if start not in taken and end - 1 not in taken:
+                self._put(start, end, "ELSE")
+
+    def _put(self, start: int, end: int, sign: str) -> None:
+        """Write a sign in place of the tokens between two characters."""
+        document = self.document
+        at = next((document.starts[place] for place in range(start, end) if place in document.starts), None)
+        if at is None or self.words[at] in ("DRUG", "COND"):
+            return
+        self.words[at] = sign
+        pieces = document.pieces
+        after = at + 1
+        while after < len(pieces) and pieces[after][1] < end:
+            self.words[after] = ""
+            after += 1
+        self._spelt[at] = after
+
+    @cached_property
+    def sentences(self) -> list[tuple[str, ...]]:
+        """The words of each sentence, signs in place, empty ones dropped."""
+        return [tuple(filter(None, self.words[first:last])) for first, last in self.document.spans]
+
+    @cached_property
+    def spelt(self) -> list[tuple[str, ...]]:
+        """The same with the names of conditions after their signs."""
+        return [tuple(self._with_names(first, last)) for first, last in self.document.spans]
+
+    def _with_names(self, first: int, last: int) -> Iterator[str]:
+        for at in range(first, last):
+            word = self.words[at]
+            if word:
+                yield word
+            if word in ("COND", "ELSE"):
+                yield from (each for each, _, _ in self.document.pieces[at : self._spelt[at]] if each)
+
+
+def _literal(document: Document, name: str) -> Iterator[tuple[int, int]]:
+    """Where a name stands word for word, plural or not."""
+    words = name.replace("-", " ").split()
+    if not words:
+        return
+    pattern = re.compile(r"(?<!\w)" + r"[\s-]+".join(map(re.escape, words)) + r"(?:e?s)?(?!\w)")
+    for found in pattern.finditer(document.whole.lower()):
+        yield found.start(), found.end()
+
+
+def _loose(document: Document, condition: str) -> Iterator[tuple[int, int]]:
+    """Where the words of a condition stand, if not together: those of five letters and more, by their first six."""
+    heads = {word[:6] for word in re.findall(r"[a-z]{5,}", condition)}
+    for word, start, end in document.pieces:
+        if word[:6] in heads and len(word) >= 5:
+            yield start, end
+
+
+class Pieces:
+    """Cuts words into the pieces of a vocabulary, the longest first (WordPiece, https://arxiv.org/abs/1609.08144).
+
+    Args:
+        names: the pieces in their order; those that go on with a word begin with `##`.
+    """
+
+    UNKNOWN, START, END = 100, 101, 102
+    LAST_SPECIAL = 103
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self._place = {name: at for at, name in enumerate(names)}
+        self._cut: dict[str, tuple[int, ...]] = {}
+
+    def of(self, word: str) -> tuple[int, ...]:
+        """The pieces of a word as `Document.words` shows it."""
+        found = self._cut.get(word)
+        if found is None:
+            found = (SIGNS[word],) if word in SIGNS else tuple(self._pieces(word.lower()))
+            if len(self._cut) < _REMEMBERED:
+                self._cut[word] = found
+        return found
+
+    def of_all(self, words: Sequence[str]) -> list[int]:
+        """The pieces of words in a row."""
+        return [piece for word in words for piece in self.of(word)]
+
+    def _pieces(self, word: str) -> list[int]:
+        if len(word) > _LONGEST_WORD:
+            return [self.UNKNOWN]
+        found: list[int] = []
+        at = 0
+        while at < len(word):
+            for end in range(len(word), at, -1):
+                place = self._place.get(("##" if at else "") + word[at:end])
+                if place is not None:
+                    found.append(place)
+                    at = end
+                    break
+            else:
+                return [self.UNKNOWN]
+        return found
+
+
+class Shown(NamedTuple):
+    """What the encoder sees."""
+
+    pieces: list[int]
+    orders: list[int]
+    """The sentences that are looked at."""
+    places: list[int]
+    """Where each of them begins, at the piece that tells its part of the record."""
+    zones: list[str]
+    """The part of the record that each of them is of."""
+
+
+def shown(view: View, pieces: Pieces) -> Shown:
+    """Cut a view to what is looked at: title, end, what names the drug, conclusions and results before the rest.
+
+    The name of the condition stands before them all, and other conditions keep theirs: what is broader, narrower or
+    another one is told by names.
+    """
+    zones, last = view.document.zones, len(view.sentences) - 1
+    named = [at for at, words in enumerate(view.sentences) if "DRUG" in words]
+    in_passing = len(named) <= 1 and all(at not in (0, last) and zones[at] != "C" for at in named)
+    ranks: list[int] = []
+    for at, zone in enumerate(zones):
+        if at in (0, last):
+            ranks.append(0 if at == 0 else 1)
+        elif at in named:
+            ranks.append(2 if zone in "RC" else 3)
+        else:
+            ranks.append(3 + _SOON[zone])
+    cut = [pieces.of_all(words) for words in view.spelt]
+    asked = [SIGNS["COND"], *pieces.of_all(view.condition.split())][:_NAME]
+    return _cut_to(asked, cut, zones, ranks, LONGEST_IN_PASSING if in_passing else LONGEST)
+
+
+def shown_whole(document: Document, pieces: Pieces) -> Shown:
+    """Cut a record to what its design is told from, without a drug or a condition: title, end, methods first."""
+    zones, last = document.zones, len(document.sentences) - 1
+    words = document.words_without_drugs
+    cut = [pieces.of_all(words[each.first : each.last]) for each in document.sentences]
+    ranks = [0 if at == 0 else 1 if at == last else 2 + _SOON_OF_DESIGN[zone] for at, zone in enumerate(zones)]
+    return _cut_to([], cut, zones, ranks, LONGEST_WHOLE)
+
+
+def _cut_to(
+    asked: Sequence[int], cut: Sequence[Sequence[int]], zones: Sequence[str], ranks: Sequence[int], longest: int
+) -> Shown:
+    """The sentences of the lowest ranks that there is room for, in their order."""
+    room, last = longest - 2 - len(asked), len(cut) - 1
+    kept: dict[int, list[int]] = {}
+    for at in sorted(range(len(cut)), key=lambda at: (ranks[at], at)):
+        found = [_ZONES[zones[at]], *cut[at]]
+        if at in (0, last):
+            found = found[: room if kept else longest // 2]
+        if len(found) <= room:
+            kept[at] = found
+            room -= len(found)
+    whole, places = [Pieces.START, *asked], list[int]()
+    for at in sorted(kept):
+        places.append(len(whole))
+        whole += kept[at]
+    orders = sorted(kept)
+    return Shown([*whole, Pieces.END], orders, places, [zones[at] for at in orders])
