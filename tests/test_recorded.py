@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:Resolved mod
 NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))
 
 
+@pytest.mark.xfail(strict=True, reason="recorded before the bundled abstracts and the prompts changed: record again")
 @pytest.mark.parametrize(("name", "leading"), [("kidney", "finerenone"), ("migraine", "propranolol")])
 async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading: str) -> None:
     client, report = await replayed(name)
