@@ -26,8 +26,8 @@ WARN_SHARE = 0.8
 # Of a run on a common disease, measured by benchmarks/prompt_tokens.py, prompts and answers:
 PUBLICATIONS, NEWS = 60, 6  # that the first round finds and reads, and that a later round adds
 BATCH_TOKENS = 1_400  # of instructions and schema, said once for each batch of publications
-RECORD_TOKENS = 600  # of a publication, and of what is read in it
-CHOICE_TOKENS, JUDGE_TOKENS, REPORT_TOKENS = 3_300, 5_600, 10_700  # of the searches, a round's verdict, the report
+RECORD_TOKENS = 800  # of a publication, and of what is read in it
+CHOICE_TOKENS, JUDGE_TOKENS, REPORT_TOKENS = 3_300, 5_600, 13_000  # of the searches, a round's verdict, the report
 
 
 PRICES: Mapping[str, Price] = {
@@ -236,9 +236,9 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """One line on what a run takes on a common disease, if it takes all of its rounds; on a rare one it takes less.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 72,000 tokens, $0.05'
+    'up to about 87,000 tokens, $0.06'
     >>> estimate("openai/something-new", 2, LLMSettings(), 60)
-    'up to about 72,000 tokens, at a price that is not known'
+    'up to about 87,000 tokens, at a price that is not known'
     """
     publications = min(PUBLICATIONS + NEWS * (max_iterations - 1), most_records)
     tokens = {

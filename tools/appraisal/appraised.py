@@ -207,7 +207,8 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else replace(item, unnamed=who)
     is_other_use = asked.is_acute or (asked.intent == "prevention")
-    if item.direction in _TOLD and is_other_use and _prevents(document, found[0]) == asked.is_acute:
+    by_words = len(found) == 1  # what a model read stands as it read it
+    if by_words and item.direction in _TOLD and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = replace(item, direction=Direction.inconclusive)
     if item.disputed:
         _log.info("%s, %s: readers disagree: %s", record.key, drug, item.disputed)
