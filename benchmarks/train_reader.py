@@ -30,6 +30,7 @@ from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import States, encoder
 from willowbark.tools.reading.facts import facts_of
+from willowbark.tools.reading.heads import softmax
 from willowbark.tools.reading.learned import FIELDS, Threshold, Weights, decide, kind_of_study
 from willowbark.tools.reading.view import View
 
@@ -38,8 +39,6 @@ STRENGTH = 0.0003  # of regressions on states: the smaller, the simpler
 STRENGTH_TOLD = 0.03  # of those on what the encoder's own heads and the sentences say alone
 STRENGTH_DESIGN = 0.003
 TOLD = slice(5 * 384, None)
-NOT_MET = 0.4
-"""The probability from which on the primary outcome counts as not met: nothing is told as support then."""
 UNSURE = 0.6  # weight of a label with which a colleague could disagree
 RIGHT = {"supports": 0.92, "contradicts": 0.80}
 """How many of the verdicts shown as such have to be right, where no colleague would disagree with the label."""
@@ -110,9 +109,7 @@ class Regression:
 
     def probabilities(self, rows: Any) -> Any:
         """Of each row and class."""
-        scores = rows @ self.weights + self.bias
-        grown = np.exp(scores - scores.max(1, keepdims=True))
-        return grown / grown.sum(1, keepdims=True)
+        return softmax(rows @ self.weights + self.bias)
 
 
 def out_of_fold(rows: Any, truth: Any, heed: Any, groups: Any, count: int, strength: float = STRENGTH) -> Any:
@@ -143,9 +140,7 @@ def kinds_of(cases: Sequence[Case], comparators: Any) -> list[tuple[str, str]]:
     return found
 
 
-def settle(
-    kinds: Sequence[tuple[str, str]], told: Any, truth: Any, certain: Any, not_met: float
-) -> dict[tuple[str, str], Threshold]:
+def settle(kinds: Sequence[tuple[str, str]], told: Any, truth: Any, certain: Any) -> dict[tuple[str, str], Threshold]:
     """Choose, for each kind of study, the lean of each verdict by mean F1, and from where on it is shown."""
     names, found = FIELDS["verdict"], {}
     for kind in sorted(set(kinds)):
@@ -161,7 +156,7 @@ def settle(
                       for c in range(len(names))]  # fmt: skip
                 tried.append((float(np.mean(f1)), -abs(step), step))
             lean[at] = max(tried)[-1]
-        best, sure = (scores + lean).argmax(1), {"not_met": not_met}
+        best, sure = (scores + lean).argmax(1), dict[str, float]()
         for name, wanted in RIGHT.items():
             at = names.index(name)
             said, chance = (best == at) & certain[here], told[here][:, at]
@@ -174,12 +169,26 @@ def settle(
     return found
 
 
+def heard(rows: Any, stored: Mapping[str, Any], name: str) -> Any:
+    """What a head says of rows of states, as probabilities."""
+    return softmax(rows @ stored[name] + stored[f"{name}.bias"])
+
+
+def verdicts(told: Any, kinds: Sequence[tuple[str, str]], thresholds: Mapping[tuple[str, str], Threshold]) -> Any:
+    """The verdict of each case as the reader decides it, by its order, and whether it is shown."""
+    names = FIELDS["verdict"]
+    best = [names.index(decide({"verdict": each}, thresholds[kind])) for each, kind in zip(told, kinds, strict=True)]
+    shown = [told[at][one] >= thresholds[kind].sure.get(names[one], 0)
+             for at, (one, kind) in enumerate(zip(best, kinds, strict=True))]  # fmt: skip
+    return np.array(best), np.array(shown)
+
+
 def written(thresholds: Mapping[tuple[str, str], Threshold]) -> str:
     """The table of thresholds as the package reads it."""
     lines = ["design\tcomparator\tverdict\tlean\tsure"]
     for (design, comparator), each in sorted(thresholds.items()):
-        for name in (*FIELDS["verdict"], "not_met"):
-            lines.append(f"{design}\t{comparator}\t{name}\t{each.lean.get(name, 0.0):g}\t{each.sure.get(name, 0.0):g}")
+        for name in FIELDS["verdict"]:
+            lines.append(f"{design}\t{comparator}\t{name}\t{each.lean[name]:g}\t{each.sure.get(name, 0.0):g}")
     return "\n".join(lines) + "\n"
 
 
@@ -293,52 +302,28 @@ def main() -> None:  # noqa: PLR0912, PLR0915  # steps in a row
         report(f"    not learnt from by the encoder, {name}", FIELDS[name], chances[: len(truth)].argmax(1)[unseen],
                truth[unseen])  # fmt: skip
         if name == "primary":
-            trial_primary = chances[len(truth) :]
-            report("registered p values, primary", FIELDS[name], trial_primary.argmax(1), met)
+            report("registered p values, primary", FIELDS[name], chances[len(truth) :].argmax(1), met)
         final = Regression(all_rows, all_truth, all_heed, STRENGTH, len(FIELDS[name]))
         stored[name], stored[f"{name}.bias"] = final.weights, final.bias
 
     place = partial(np.asarray, dtype=np.int64)
     truth = place([FIELDS["verdict"].index(each.verdict) for each in left])
-    primary = rows @ stored["primary"] + stored["primary.bias"]
-    primary = np.exp(primary - primary.max(1, keepdims=True))
-    told["primary"] = primary / primary.sum(1, keepdims=True)
     kinds = kinds_of(cases, told["comparator"])
-    trial_told = {}
-    for name in ("verdict", "comparator"):
-        scores = trial_rows @ stored[name] + stored[f"{name}.bias"]
-        grown = np.exp(scores - scores.max(1, keepdims=True))
-        trial_told[name] = grown / grown.sum(1, keepdims=True)
-    trial_told["primary"] = trial_primary
+    trial_told = {name: heard(trial_rows, stored, name) for name in ("verdict", "comparator")}
     trial_kinds = kinds_of([each[0] for each in trials], trial_told["comparator"])
     placebo, failed = np.array([each[2] for each in trials]), ~np.array([each[1] for each in trials])
     names = FIELDS["verdict"]
     certain = np.array([*(each.sure for each in left), *(True for _ in trials)])
-    for not_met in (0.3, NOT_MET, 0.5, 1.1):
-        by_outcome = place([names.index("contradicts" if each else "supports") for each in failed])
-        thresholds = settle([*kinds, *trial_kinds], np.concatenate([told["verdict"], trial_told["verdict"]]),
-                            np.concatenate([truth, by_outcome]), certain, not_met)  # fmt: skip
-        said = [decide({name: each[at] for name, each in trial_told.items()}, thresholds[kind])
-                for at, kind in enumerate(trial_kinds)]  # fmt: skip
-        sure = np.array([trial_told["verdict"][at][names.index(each)] >= thresholds[kind].sure.get(each, 0)
-                         for at, (each, kind) in enumerate(zip(said, trial_kinds, strict=True))])  # fmt: skip
-        for how, counts in (("told", np.ones(len(said), bool)), ("shown", sure)):
-            against, for_it = (
-                np.array([each == name for each in said]) & counts & placebo for name in ("contradicts", "supports")
-            )
-            print(f"not met from {not_met} on, {how}: of {(placebo & failed).sum()} failed trials against placebo "
-                  f"{against[failed].sum()} as failed, {for_it[failed].sum()} as supporting; "
-                  f"as failed rightly {against[failed].sum()} of {against.sum()}; of {(placebo & ~failed).sum()} "
-                  f"successes {for_it[~failed].sum()} as supporting")  # fmt: skip
-        if not_met == NOT_MET:
-            settled = thresholds
-    thresholds = settled
-    decide_left = place([FIELDS["verdict"].index(decide({n: told[n][at] for n in ("verdict", "primary")},
-                        thresholds[kind])) for at, kind in enumerate(kinds)])  # fmt: skip
-    chance = told["verdict"][np.arange(len(truth)), decide_left]
-    shown = np.array([chance[at] >= thresholds[kind].sure.get(FIELDS["verdict"][decide_left[at]], 0)
-                      for at, kind in enumerate(kinds)])  # fmt: skip
-    look("left out", left, decide_left, shown)
+    by_outcome = place([names.index("contradicts" if each else "supports") for each in failed])
+    chances = np.concatenate([told["verdict"], trial_told["verdict"]])
+    thresholds = settle([*kinds, *trial_kinds], chances, np.concatenate([truth, by_outcome]), certain)
+    said, sure = verdicts(trial_told["verdict"], trial_kinds, thresholds)
+    for how, counts in (("told", np.ones(len(said), bool)), ("shown", sure)):
+        against, for_it = ((said == names.index(name)) & counts & placebo for name in ("contradicts", "supports"))
+        print(f"{how}: of {(placebo & failed).sum()} failed trials against placebo {against[failed].sum()} as failed, "
+              f"{for_it[failed].sum()} as supporting; as failed rightly {against[failed].sum()} of {against.sum()}; "
+              f"of {(placebo & ~failed).sum()} successes {for_it[~failed].sum()} as supporting")  # fmt: skip
+    look("left out", left, *verdicts(told["verdict"], kinds, thresholds))
     learn_design(records, options, stored)
     halves = {name: np.asarray(each, np.float16) for name, each in stored.items()}
     np.savez(ROOT / "reader.npz", **halves)  # type: ignore[arg-type]
@@ -346,22 +331,13 @@ def main() -> None:  # noqa: PLR0912, PLR0915  # steps in a row
     if options.closing:
         rows, cases = of_labels("apart", [each for each in known if each.pmid in apart])
         kept = [each for each in known if each.pmid in apart]
-        told = {}
+        told = {name: heard(rows, stored, name) for name in FIELDS}
         for name in FIELDS:
-            scores = rows @ stored[name] + stored[f"{name}.bias"]
-            grown = np.exp(scores - scores.max(1, keepdims=True))
-            told[name] = grown / grown.sum(1, keepdims=True)
             if hasattr(kept[0], name) and name != "verdict":
                 names = FIELDS[name]
                 report(f"kept apart, {name}", names, told[name].argmax(1), place([names.index(getattr(each, name))
                        for each in kept]))  # fmt: skip
-        kinds = kinds_of(cases, told["comparator"])
-        best = place([FIELDS["verdict"].index(decide({n: told[n][at] for n in ("verdict", "primary")},
-                      thresholds[kind])) for at, kind in enumerate(kinds)])  # fmt: skip
-        chance = told["verdict"][np.arange(len(best)), best]
-        shown = np.array([chance[at] >= thresholds[kind].sure.get(FIELDS["verdict"][best[at]], 0)
-                          for at, kind in enumerate(kinds)])  # fmt: skip
-        look("kept apart", kept, best, shown)
+        look("kept apart", kept, *verdicts(told["verdict"], kinds_of(cases, told["comparator"]), thresholds))
 
 
 def learn_design(records: Mapping[str, Mapping[str, Any]], options: argparse.Namespace, stored: dict[str, Any]) -> None:

@@ -204,15 +204,9 @@ def kind_of_study(design: Design, comparator: str) -> tuple[str, str]:
 
 
 def decide(told: Mapping[str, Floats], threshold: Threshold) -> Verdict:
-    """The verdict that leads once the threshold's lean is added.
-
-    Where the primary outcome was not met, nothing is told as support: it is a contradiction or, if that is less
-    probable, neutral.
-    """
+    """The verdict that leads once the threshold's lean is added."""
     names = cast(tuple[Verdict, ...], FIELDS["verdict"])
     scores = {name: float(np.log(told["verdict"][at] + 1e-9)) + threshold.lean[name] for at, name in enumerate(names)}
-    if told["primary"][FIELDS["primary"].index("not_met")] >= threshold.sure["not_met"]:
-        del scores["supports"]
     return max(scores, key=scores.__getitem__)
 
 
