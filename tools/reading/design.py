@@ -143,8 +143,8 @@ def _purpose_of(document: Document, names: tuple[str, ...]) -> Purpose:
     title, whole = document.title, document.whole.lower()
     named = _pattern(tuple(each for each in names if not each.isascii() or each.lower() in whole))
     in_title, body = named.search(title), document.lines
-    if in_title and _used_for("relief", title):  # a title with both uses does not say which one a result is on
-        return "unknown" if _used_for("prevention", title) else "relief"
+    if in_title and _used_for("relief", title) and not _used_for("prevention", title):
+        return "relief"
     spoken: Sequence[str] = [s for s in body if named.search(s)] or body
     of_title = _TITLE_WEIGHT if in_title else 1
     prevents, relieves = (
