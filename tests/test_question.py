@@ -338,3 +338,5 @@ async def test_a_model_puts_into_words_what_the_rules_do_not_understand() -> Non
         await understand("Was hilft gegen Migräne?", scripted(json.dumps({**draft, "kind": "none"})))
     with pytest.raises(QuestionError, match="rules read English"):
         await understand("Was hilft gegen Migräne?", BaselineChatCompletionClient())
+    with pytest.raises(QuestionError, match=r"rules read English.*; .*did not answer"):  # it has no answer left
+        await understand("Was hilft gegen Migräne?", scripted())

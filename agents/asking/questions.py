@@ -44,7 +44,7 @@ async def understand(question: str, client: ChatCompletionClient) -> str:
     """The question itself where the rules understand it, else as the model reads it.
 
     Raises:
-        QuestionError: neither understands it; says what must be asked back.
+        QuestionError: neither understands it; says what must be asked back, and why the model did not answer.
     """
     if (objection := parse_question(question).objection) is None:
         return question
@@ -52,7 +52,9 @@ async def understand(question: str, client: ChatCompletionClient) -> str:
         raise QuestionError(objection)
     messages: list[LLMMessage] = [SystemMessage(content=_PROMPT), UserMessage(content=question, source="user")]
     answer = await ask([client], messages, QuestionDraft)
-    if answer.given is None or answer.given.kind == "none":
+    if answer.given is None:
+        raise QuestionError("; ".join([objection, *answer.failures]))
+    if answer.given.kind == "none":
         raise QuestionError(objection)
     try:
         return understood_question(answer.given.in_words)

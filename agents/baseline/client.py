@@ -188,7 +188,7 @@ def answer_of(
     prompt = _text_of(messages[-1]) if messages else ""
     found = _PARTICIPANTS.findall(prompt)
     if not found:
-        return "The baseline analyst answers research requests; this is none."
+        return "The baseline analyst can only answer research requests."
     offered: list[str] = ast.literal_eval(found[-1])  # of those the first whose latest turn lies furthest back speaks
     return min(offered, key=lambda name: prompt.rfind(f"\n{name}: "))
 
