@@ -15,19 +15,18 @@ LIBRARY = Path(__file__).resolve().parents[1] / "tools" / "library" / "bundled"
 FIRST = 3
 """Drugs of a group that a hurried reader looks at."""
 KNOWN: dict[tuple[str, str, str], str] = {
+    ("migraine_prevention", "supports", "sumatriptan 7644049"): "the record says none",
+    ("migraine_prevention", "supports", "sumatriptan 8839613"): "the record says none",
+    ("migraine_prevention", "supports", "sumatriptan 11772289"): "tells of treating attacks",
     ("migraine_prevention", "supports", "valproic acid 11292228"): "the record says neutral",
     ("migraine_prevention", "supports", "valproic acid 12525273"): "the record says neutral",
     ("migraine_prevention", "supports", "gabapentin 12230591"): "the record says neutral",
     ("migraine_prevention", "supports", "amitriptyline 11292228"): "the record says neutral",
     ("migraine_prevention", "supports", "naratriptan 11772289"): "the record says not read by anybody",
-    ("migraine_prevention", "supports", "sumatriptan 8839613"): "the record says none",
-    ("migraine_prevention", "supports", "sumatriptan 11772289"): "tells of treating attacks",
     ("migraine_prevention", "supports", "aspirin 11422094"): "the record says contradicts",
     ("migraine_prevention", "supports", "butorphanol 8839613"): "the record says none",
     ("migraine_prevention", "supports", "topiramate 12230591"): "the record says neutral",
     ("migraine_prevention", "supports", "topiramate 12525273"): "the record says none",
-    ("migraine_prevention", "group", "amitriptyline"): "repurposing, not established",
-    ("migraine_prevention", "group", "naratriptan"): "established, not repurposing",
     (
         "migraine_prevention",
         "should not lead",
@@ -39,6 +38,8 @@ KNOWN: dict[tuple[str, str, str], str] = {
         "group",
         "sumatriptan",
     ): "approval data list it for the condition, by another use (acute treatment",
+    ("migraine_prevention", "group", "amitriptyline"): "repurposing, not established",
+    ("migraine_prevention", "group", "naratriptan"): "established, not repurposing",
     ("migraine_prevention", "failed but leads", "aspirin"): "does not help",
     ("migraine_prevention", "group", "aspirin"): "not_checked, not repurposing",
     ("migraine_prevention", "group", "cyproheptadine"): "approval data say nothing of it, so it counts as not checked",
