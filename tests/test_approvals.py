@@ -43,6 +43,13 @@ def propranolol(*entries: Evidence, **fields: Any) -> Candidate:
         ([DISEASE], "established"),
         ([label("PROPRANOLOL", indications_and_usage=["It is indicated for prophylaxis of migraine."])], "established"),
         ([label("PROPRANOLOL", indications_and_usage=["It is not indicated for migraine."])], "repurposing"),
+        (
+            [
+                DISEASE,
+                label("PROPRANOLOL", indications_and_usage=["For acute treatment of migraine with or without aura."]),
+            ],
+            "repurposing",
+        ),
         ([label("TOPIRAMATE", indications_and_usage=["It is indicated for migraine."])], "not_checked"),
     ],
 )

@@ -36,6 +36,7 @@ MAX_TESTS = 3  # queries on one hypothesis; all hypotheses are put to the test i
 MAX_NAMED = 40  # drugs of one query: sources take queries by GET
 MAX_TRIED = 20  # records of the leading drug of which it is tried what stands without them
 MAX_CHASED = 2  # publications of a run whose citations are followed, one a round: each takes five requests
+LOOKED_UP_BY = 2  # the round: approval decides where a drug stands, so no report is written without having asked for it
 CHASED_FROM = 2  # the round: in the first one hardly any verdict has settled
 _NO_EVIDENCE = "No study supports or contradicts an existing drug in this condition."
 _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the best candidate's certainty
@@ -104,7 +105,8 @@ def _plan(
 ) -> _Plan:
     """What another round asks: while reading pays, further hits, all drugs in one query; then what databases know.
 
-    Databases of drugs are slow, and no reading waits for them. A query that stands here again asks for its next page.
+    Databases of drugs are slow, and the first reading does not wait for them. A query that stands here again asks
+    for its next page.
     """
     plan, reading = _Plan(request.specialists), request.progress
     others = (term for term in asked.terms if canonical_drug(term) is None and canonical_class(term) is None)
@@ -144,7 +146,9 @@ def _plan(
     if entries and all(search.status is Status.UNAVAILABLE for search in entries) and request.iteration == 1:
         plan.ask(f"Drugs that databases list for {about}.", whole, "conditions")
     unknown = _unasked(decided[:MAX_DRUGS], {search.query for search in entries})
-    if not plan.searches or request.iteration + 1 >= request.most_rounds:  # they are looked up beside the reading
+    if (
+        not plan.searches or request.iteration >= LOOKED_UP_BY or request.most_rounds <= LOOKED_UP_BY
+    ):  # beside the reading
         plan.ask(f"Mechanisms and labels of {', '.join(unknown)}.", unknown, "drugs")
     return plan
 

@@ -160,6 +160,8 @@ def _status(candidate: Candidate, material: Material) -> str:
     """Where the drug stands for the condition, in ChEMBL's and Open Targets' phases and the registered trials."""
     if _is_approved_for_it(candidate):
         # The databases name a disease, not whether a drug treats or prevents it: triptans are marketed for migraine.
+        if candidate.group == "repurposing":
+            return f"Approved for {material.topic} (label: acute treatment)"
         either = " (treatment or prevention)" if material.asked.intent == "prevention" else ""
         return f"Approved for {material.topic}{either}"
     trials = [material.records[r.key].trial for r in candidate.records if r.item.trial_status is not None]

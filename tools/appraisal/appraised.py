@@ -21,7 +21,7 @@ from ..lexicon.conditions import is_generic
 from ..lexicon.stemming import stems
 from ..questions import Question
 from ..questions.question import speaks_of
-from ..reading.design import RANDOMISED, StudyDesign, purpose_of, study_design
+from ..reading.design import RANDOMISED, StudyDesign, purpose_at, purpose_of, study_design
 from ..reading.document import Document
 from ..reading.numbers import figures
 from ..reading.reading import Reading, indication_from
@@ -298,10 +298,11 @@ def _has_in_title(record: Evidence, names: Sequence[str]) -> bool:
 
 
 def _prevents(document: Document, reading: Reading) -> bool:
-    """Whether a record and its passages use the drug to prevent something, not to treat what is there."""
+    """Whether a record uses the drug to prevent something, and is speaking of that where its result stands."""
     names = (reading.drug, *drug_synonyms(reading.drug))
-    told = Document.cut("", " ".join(passage.text for passage in reading.passages))
-    return purpose_of(document, names) == "prevention" and purpose_of(told, names) != "relief"
+    quotes = [passage.text for passage in reading.passages] or [""]
+    preventing = any(purpose_at(document, quote) == "prevention" for quote in quotes)
+    return preventing and purpose_of(document, names) == "prevention"
 
 
 def trials_of(record: Evidence, design: StudyDesign, participants: int | None = None) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from ..evidence import Evidence
 from ..lexicon import canonical_condition, canonical_drug, contraindications_of, withdrawal_of
 from ..lexicon.stemming import stems
 from ..questions import Question
+from ..reading.design import purpose_at
 from ..reading.document import Document, Sentence
 from ..records import Disease, Drug, Label
 from .appraised import condition_names
@@ -42,21 +43,28 @@ def list_developed(asked: Question, pool: Iterable[Evidence]) -> dict[str, float
     return phases
 
 
-def group_of(conditions: Sequence[str], phase: float | None, records: Iterable[Evidence]) -> Group:
-    """Tell a repurposing candidate from a drug that is approved for the condition.
+def group_of(asked: Question, phase: float | None, records: Iterable[Evidence]) -> Group:
+    """Tell a repurposing candidate from a drug that is approved for what is asked.
+
+    Databases name a disease alone; a label says whether a drug ends attacks or prevents them, and where people ask for
+    prevention, one that is for acute treatment alone is not approved for that.
 
     Args:
-        conditions: asked about.
-        phase: the highest that it reached for them; None where no database lists it for them.
+        asked: the question.
+        phase: the highest that it reached for its conditions; None where no database lists it for them.
         records: entries and labels on the drug.
     """
-    is_checked, names_it = False, find_namer(conditions)
+    is_checked, is_for_relief, names_it = False, False, find_namer(asked.conditions)
     for record in records:
         uses = label_sections(record).get("Indications and usage", "") if isinstance(record.record, Label) else ""
-        if any(names_it(use) and "not" not in use.signs for use in Document.cut("", uses).sentences):
-            return "established"
+        document = Document.cut("", uses)
+        for use in filter(names_it, document.sentences):
+            if asked.intent == "prevention" and purpose_at(document, use.quote) == "relief":
+                is_for_relief = True
+            elif "not" not in use.signs:
+                return "established"
         is_checked = is_checked or bool(uses) or (isinstance(record.record, Drug) and bool(record.record.indications))
-    if (phase or 0) >= APPROVED_PHASE:
+    if (phase or 0) >= APPROVED_PHASE and not is_for_relief:
         return "established"
     return "repurposing" if is_checked else "not_checked"
 

@@ -297,7 +297,7 @@ def _candidate(
         max_phase=max((said.max_phase for _, said in own if said.max_phase is not None), default=None),
         phase_for_condition=phase,
         in_asked_class=belongs_to_class(drug, marketed, asked.drug_classes) if asked.drug_classes else None,
-        group=group_of(asked.conditions, phase, entries),
+        group=group_of(asked, phase, entries),
         cautions=cautions_of(drug, [*asked.conditions, *filter(None, [asked.population])], entries),
         combination=tuple(sorted({name for group in combined for name in group} - {drug})),
     )

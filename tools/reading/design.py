@@ -157,6 +157,24 @@ def _purpose_of(document: Document, names: tuple[str, ...]) -> Purpose:
     return "prevention" if prevents else "unknown"
 
 
+def purpose_at(document: Document, quote: str) -> Purpose:
+    """Tell what a quoted sentence is about: as it says itself, else as the title, else as the last sentence before it.
+
+    Reviews tell of treating attacks and then of preventing them: a result is on what was spoken of last. A sentence
+    that says both says neither of itself.
+
+    >>> review = Document("Migraine", "In the acute attack all help. Triptans are effective. Prophylaxis is rare.")
+    >>> purpose_at(review, "Triptans are effective.")
+    'relief'
+    """
+    at = next((each.order for each in document.sentences if quote and quote in each.quote), 0)
+    for text in (document.lines[at], document.title, *document.lines[1:at][::-1]):
+        prevents, relieves = _used_for("prevention", text), _used_for("relief", text)
+        if prevents != relieves:
+            return "prevention" if prevents else "relief"
+    return "prevention" if _used_for("prevention", document.lines[at]) else "unknown"
+
+
 @lru_cache(maxsize=4096)
 def _used_for(use: str, text: str) -> bool:
     return says(use, cue_regex(f"not {use}", __package__).sub(" ", text)) is not None
