@@ -1,7 +1,7 @@
 """The part of the tree on the drugs: the two tables, one block a drug with what failed first, and what is left."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from willowbark.tools.evidence import surname
 from willowbark.tools.wording import counted, listed, short
@@ -63,6 +63,13 @@ def candidate_tables(report: ReportContent) -> Iterator[Block]:
     yield paragraph(note, look="small")
 
 
+_APPROVAL: Mapping[str, str] = {
+    "repurposing": REPURPOSING,
+    "established": "Approved for the condition (label)",
+    "not_checked": "approval not checked",
+}
+
+
 def in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
     """The candidates in the order of the tables, each with its place in the report, from 1."""
     return sorted(enumerate(report.candidates, 1), key=lambda each: each[1].group == "established")
@@ -73,8 +80,8 @@ def _overview_row(report: ReportContent, candidate: DrugCandidate) -> Row:
     status = "" if candidate.clinical_status in (NOT_REPORTED, REPURPOSING) else candidate.clinical_status
     elsewhere = f"approved for {listed(candidate.current_indications, most=2)}" if candidate.current_indications else ""
     outside = "not in the class asked about" if candidate.in_asked_class is False else ""
-    partners = f"studied in combination with {listed(candidate.combination)}" if candidate.combination else ""
-    said = "; ".join(filter(None, (status or elsewhere, outside, partners)))
+    partners = f"also studied with {listed(candidate.combination, most=2)}" if candidate.combination else ""
+    said = "; ".join(filter(None, (status or elsewhere or _APPROVAL[candidate.group], outside, partners)))
     flags = [node for mark in candidate.marks for node in flow(" ", Text(mark, "flag"))]
     return Row(
         (
@@ -84,7 +91,7 @@ def _overview_row(report: ReportContent, candidate: DrugCandidate) -> Row:
             flow(str(len(candidate.contradicting_citations))),
             flow(str(len(candidate.undecided_citations))),
             flow(best.line, Cite((numbers[best.key],)) if best.key in numbers else "") if best else flow("none"),
-            flow(said or ("" if flags else "approval not checked"), *flags),
+            flow(said, *flags),
         )
     )
 
