@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from willowbark.tools.errors import UnreadableReply
-from willowbark.tools.sources.studies.pubmed_xml import cut
+from willowbark.tools.sources.studies.pubmed_record import read_articles
 from willowbark.tools.works.jats import parse_full_text
 
 ROOT = b"<PubmedArticleSet><PubmedArticle><Keyword>"
@@ -42,7 +42,7 @@ JATS = {
 @pytest.mark.parametrize("xml", XML.values(), ids=XML)
 def test_hostile_xml_of_pubmed_is_refused(xml: bytes) -> None:
     with pytest.raises(UnreadableReply):
-        cut(xml)
+        read_articles(xml)
 
 
 @pytest.mark.parametrize("xml", JATS.values(), ids=JATS)
@@ -54,7 +54,7 @@ def test_hostile_xml_of_a_full_text_is_refused(xml: bytes) -> None:
 MEASURE = """
 import resource, sys, time
 sys.path[:0] = sys.argv[1:]
-from test_hostile_xml import JATS, XML, UnreadableReply, cut, much_xml, parse_full_text
+from test_hostile_xml import JATS, XML, UnreadableReply, read_articles, much_xml, parse_full_text
 
 def quietly(read, *given):
     try:
@@ -63,10 +63,11 @@ def quietly(read, *given):
         pass
 
 many = much_xml()
-quietly(cut, XML["laughs"])
+quietly(read_articles, XML["laughs"])
 used, room = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 slowest = 0.0
-tasks = [(cut, (xml,)) for xml in (*XML.values(), many)] + [(parse_full_text, (xml, "PMC1")) for xml in JATS.values()]
+tasks = [(read_articles, (xml,)) for xml in (*XML.values(), many)]
+tasks += [(parse_full_text, (xml, "PMC1")) for xml in JATS.values()]
 for read, given in tasks:
     before = time.process_time()
     quietly(read, *given)
@@ -95,4 +96,4 @@ def test_much_good_xml_is_read_whole() -> None:
     xml = much_xml()
 
     assert len(xml) > 4_500_000
-    assert len(cut(xml).articles) == 90_000
+    assert len(read_articles(xml)) == 90_000

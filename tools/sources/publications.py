@@ -3,10 +3,11 @@
 import calendar
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 from functools import partial
 from typing import Annotated, NamedTuple
+from xml.etree.ElementTree import Element
 
 from pydantic import BeforeValidator, Field
 
@@ -114,6 +115,44 @@ def _untagged(match: re.Match[str]) -> str:
     if name == "sup":
         return match[0]
     return "\n" if name in _LINES else ""
+
+
+def running_text(element: Element, is_left_out: Callable[[Element], bool] | None = None) -> str:
+    """The text of an XML element without markup, as it was sent; superscripts, powers and fractions stay readable.
+
+    Args:
+        element: nested 100 deep at most.
+        is_left_out: which elements below it are passed over; superscripts of which nothing is left then go too.
+    """
+    pieces: list[str] = []
+    _gather(element, pieces, is_left_out)
+    return "".join(pieces)
+
+
+def _gather(element: Element, pieces: list[str], is_left_out: Callable[[Element], bool] | None) -> None:
+    between = {"msup": "^", "mfrac": "/"}.get(_plain_tag(element))  # MathML: written between the two children
+    pieces.append(element.text or "")
+    for at, each in enumerate(element):
+        if _plain_tag(each) == "sup":
+            inside: list[str] = []
+            _gather(each, inside, is_left_out)
+            above = "".join(inside)
+            if is_left_out is None or not all(
+                mark.isspace() or mark in ",;–-" for mark in above
+            ):  # commas between them
+                pieces.append(raised(next((piece for piece in reversed(pieces) if piece), ""), above))
+        elif is_left_out is None or not is_left_out(each):
+            _gather(each, pieces, is_left_out)
+            if _plain_tag(each) in ("p", "list-item", "title", "break"):
+                pieces.append(" ")
+        if between and at == 0:
+            pieces.append(between)
+        pieces.append(each.tail or "")
+
+
+def _plain_tag(element: Element) -> str:
+    """An element's name without its namespace or prefix."""
+    return element.tag.rpartition("}")[2].rpartition(":")[2]
 
 
 def without_doctype(xml: bytes) -> bytes:

@@ -17,7 +17,7 @@ from defusedxml.ElementTree import iterparse
 
 from ..errors import UnreadableReply
 from ..reading.text import says
-from ..sources.publications import raised, without_doctype
+from ..sources.publications import running_text, without_doctype
 from .sections import Kind
 
 MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
@@ -227,28 +227,13 @@ def flat(element: Element) -> str:
     >>> flat(XML('<td>10<sup>3</sup> cells<sup><xref ref-type="table-fn">*</xref></sup><break/>a day</td>'))
     '10^3 cells a day'
     """
-    pieces: list[str] = []
-    _gather(element, pieces)
-    text = _EMPTY_BRACKETS.sub("", "".join(pieces))
-    return _BEFORE_POINT.sub(r"\1", " ".join(text.split()))
 
-
-def _gather(element: Element, pieces: list[str]) -> None:
-    pieces.append(element.text or "")
-    for each in element:
+    def is_left_out(each: Element) -> bool:
         tag = each.tag.rpartition("}")[2]
-        reference = tag == "xref" and each.get("ref-type") in ("bibr", "table-fn")
-        if tag == "sup":
-            inside: list[str] = []
-            _gather(each, inside)
-            above = "".join(inside)
-            if not all(each.isspace() or each in ",;–-" for each in above):  # what is left of references: their commas
-                pieces.append(raised(next((piece for piece in reversed(pieces) if piece), ""), above))
-        elif tag not in _DROPPED and not reference:
-            _gather(each, pieces)
-            if tag in ("p", "list-item", "title", "break"):
-                pieces.append(" ")
-        pieces.append(each.tail or "")
+        return tag in _DROPPED or (tag == "xref" and each.get("ref-type") in ("bibr", "table-fn"))
+
+    text = _EMPTY_BRACKETS.sub("", running_text(element, is_left_out))
+    return _BEFORE_POINT.sub(r"\1", " ".join(text.split()))
 
 
 MAX_TABLES = 8  # of an article
