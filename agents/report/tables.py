@@ -141,7 +141,8 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
 
 def _figures(passage: str, drug: str) -> list[str]:
     """The figures of a passage; none where it names another drug too, whose they may be."""
-    return figures(passage)[:MAX_EFFECTS] if {each.name for each in find_drugs(passage)} <= {drug} else []
+    found = figures(passage)[:MAX_EFFECTS]
+    return found if found and {each.name for each in find_drugs(passage)} <= {drug} else []
 
 
 def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from willowbark.tools.registry import kind_of
 
 from ..evidence import Evidence, checked_identifier
-from ..lexicon import condition_synonyms, drug_synonyms, find_drugs
+from ..lexicon import condition_synonyms, drug_synonyms
 from ..lexicon.conditions import is_generic
 from ..lexicon.stemming import stems
 from ..questions import Question
@@ -245,7 +245,9 @@ def _item(
     if stop in _FOR_CAUSE and tested and reading.alone:
         direction = Direction.contradicts
     size = reading.participants
-    if design is StudyDesign.systematic_review and {each.name for each in find_drugs(document.title)} != {reading.drug}:
+    if design is StudyDesign.systematic_review and {
+        name for name, start, _ in document.drugs if start < document.offset
+    } != {reading.drug}:
         size = None
     reports = trials_of(record, design, reading.participants)
     pools = reports if len(reports) > 1 and design in RANDOMISED else ()

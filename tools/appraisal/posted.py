@@ -21,8 +21,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..evidence import Evidence
-from ..lexicon import find_drugs
 from ..reading.design import StudyDesign
+from ..reading.document import Document
 from ..reading.reading import Comparator, Effect, OutcomeKind, Passage, Reading, Role
 from ..reading.registry_entries import Comparison, beside_efficacy, comparison
 from ..reading.text import says
@@ -114,7 +114,7 @@ def role_in_arms(trial: Trial, drug: str) -> tuple[Role, bool]:
     given = list[tuple[str, frozenset[str]]]()
     for arm in trial.arms:
         active = "; ".join(name for name in arm.get("interventions", ()) if not says("nothing", name))
-        given.append((str(arm.get("type") or ""), frozenset(each.name for each in find_drugs(active))))
+        given.append((str(arm.get("type") or ""), frozenset(name for name, *_ in Document.cut("", active).drugs)))
     having = [(kind, drugs - {drug}) for kind, drugs in given if drug in drugs]
     others = [drugs for _, drugs in given if drug not in drugs]
     alone = not having or any(not beside or any(beside <= each for each in others) for _, beside in having)
