@@ -208,13 +208,12 @@ class Source:
             SearchError: no answer, or no readable one.
         """
         reply = await self._find(query, max_results, filters)
-        for wider in wider_queries(query) if self.finds_studies else ():
+        for wider in wider_queries(query) if self.finds_studies and reply.status is Status.EMPTY else ():
+            reply = await self._find(wider, max_results, filters)
+            told = [*reply.warnings, f"nothing on the whole query; asked {wider}"]
+            reply = reply.model_copy(update={"warnings": told})
             if reply.status is not Status.EMPTY:
                 break
-            reply = await self._find(wider, max_results, filters)
-            reply = reply.model_copy(
-                update={"warnings": [*reply.warnings, f"nothing on the whole query; asked {wider}"]}
-            )
         return reply
 
     async def _find(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
