@@ -123,6 +123,7 @@ def test_the_form_offers_kinds_examples_depths_sources_model_and_budget(client: 
     assert QUESTION in client.get("/", params={"question": QUESTION}).text
     places = re.findall('<input id="([a-z_]+)"', client.get("/?kind=compare").text)
     assert places[:3] == ["drug", "other_drug", "condition"], "in the order of the question"
+    assert page.index(">Ask</button>") < page.index("Which existing drugs could prevent"), "no scrolling to ask"
 
 
 def test_a_run_is_told_until_its_end(client: httpx.Client) -> None:
@@ -138,7 +139,12 @@ def test_a_run_is_told_until_its_end(client: httpx.Client) -> None:
     )
     assert all(agent in boards[-1] for agent in ("literature", "trials", "mechanism", "judge", "report"))
     assert "PubMed" in boards[-1]
-    assert "Round 1: " in boards[-1]
+    assert "Round 1" in boards[-1]
+    assert "records. Most speak of" in boards[-1], "findings stand with their round"
+    assert "clinical evidence" in boards[-1], "and the judge's verdict"
+    assert any("waiting for your approval" in board for board in boards)
+    assert "judging" not in next(board for board in boards if "waiting for your approval" in board)
+    assert "offline" in watching
 
 
 def test_the_report_comes_with_contents_rounds_and_its_files(client: httpx.Client, folder: Path, run: str) -> None:
@@ -191,7 +197,10 @@ def test_a_run_that_is_stopped_reports_what_it_found_and_can_be_gone_on_with(cli
     for one in told(client, address):
         if one.kind == "line" and "found" in one.data["html"]:
             assert client.post(f"{address}/cancel").status_code == 303
+            stopping = client.get(address).text
     page = client.get(address).text
+
+    assert "Stopping …" in stopping or "This run was cancelled" in stopping
 
     assert "This run was cancelled" in page
     assert "Resume this run" in page

@@ -143,7 +143,7 @@ class Pages:
         run_id = _run_id(request)
         live = self._runs.known.get(run_id)
         if live is not None and live.outcome is None:
-            return HTMLResponse(views.page("live.html", question=live.question, run=live))
+            return HTMLResponse(views.page("live.html", question=live.question, run=live, offline=live.offline))
         return HTMLResponse(await asyncio.to_thread(_ended_run_page, run_id, self._runs.root))
 
     async def events(self, request: Request) -> Response:

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import ExitStack, aclosing, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,46 +36,15 @@ if TYPE_CHECKING:
 MOST_AT_ONCE = 6  # runs under way; each keeps a core busy while it reads
 _MOST_KEPT = 20  # ended runs whose events are kept
 _TEAM = ("literature", "trials", "mechanism", "judge", "report")
-_WIDTH = 1000  # of a timeline, whatever its width on the screen
-_SHORTEST = 4  # of a bar in it
 _Events = AsyncGenerator[AgentEvent, None]
 
 
-class Bar(NamedTuple):
-    """A time at work in a timeline."""
+class Found(NamedTuple):
+    """What one specialist found in a round, in words."""
 
-    x: str
-    width: str
-    state: str
-    """`past` or `now`."""
-
-
-@dataclass(slots=True)
-class AgentTimeline:
-    """When one agent was at work."""
-
-    spans: list[list[float]] = field(default_factory=list)
-    """Begin and end of each time at work, in seconds since the run began; the present one has no end."""
-    status: str = ""
-    """What the agent does, or did last; empty before its first turn."""
-
-    def begin(self, now: float) -> None:
-        """At work from now on, unless it is already."""
-        if not self.spans or len(self.spans[-1]) == 2:
-            self.spans.append([now])
-
-    def end(self, now: float) -> None:
-        """No longer at work."""
-        if self.spans and len(self.spans[-1]) == 1:
-            self.spans[-1].append(now)
-
-    def bars(self, now: float) -> list[Bar]:
-        """The times at work as bars of a picture that spans the run so far."""
-        scale, bars = _WIDTH / max(now, 1.0), []
-        for begin, *end in self.spans:
-            width = max(((end[0] if end else now) - begin) * scale, _SHORTEST)
-            bars.append(Bar(f"{min(begin * scale, _WIDTH - _SHORTEST):.1f}", f"{width:.1f}", "past" if end else "now"))
-        return bars
+    round: int
+    agent: str
+    text: str
 
 
 class LiveRun:
@@ -85,23 +53,28 @@ class LiveRun:
     Args:
         folder: of the run, made.
         question: as asked.
+        offline: whether a local library is searched.
 
     Attributes:
         life: tells this life of the run from others: a resumed run repeats its earlier events.
         board: the sources, and the current activity.
-        timelines: by agent.
+        agents: what each does, or did last.
+        found: by specialists, in every round.
         rounds: the judge's assessments, as JSON content.
         events: every event; without its data, except for searches.
+        stopping: whether somebody asked for a report of what was found so far.
         request: the candidates that a person is asked about; None while nobody is.
         outcome: result of the run; None while it goes on.
     """
 
-    def __init__(self, folder: RunFolder, question: str) -> None:
+    def __init__(self, folder: RunFolder, question: str, *, offline: bool) -> None:
+        self.offline, self.stopping = offline, False
         self._ended_at: float | None = None
         self.run_id, self.question, self.folder = folder.run_id, question, folder
         self.life = secrets.token_hex(4)
         self.board = Board(lambda: time.monotonic() if self._ended_at is None else self._ended_at)
-        self.timelines = {name: AgentTimeline() for name in _TEAM}
+        self.agents = dict.fromkeys(_TEAM, "waiting for its turn")
+        self.found: list[Found] = []
         self.rounds: list[dict[str, Any]] = []
         self.events: list[AgentEvent] = []
         self.request: ApprovalRequest | None = None
@@ -111,7 +84,13 @@ class LiveRun:
         self._run_loop: asyncio.AbstractEventLoop | None = None
         self._answer: asyncio.Future[ApprovalAnswer] | None = None
         self._changed = asyncio.Event()
-        self._read_at = 0.0  # when the latest findings came: from then on the judge is at work
+
+    @property
+    def activity(self) -> str:
+        """What the run is doing, or waiting for."""
+        if self.stopping:
+            return "stopping: reporting what was found"
+        return "waiting for your approval of the candidates" if self.request else self.board.activity
 
     async def changed(self, seconds: float) -> None:
         """Wait until something happens, at most so long."""
@@ -140,10 +119,13 @@ class LiveRun:
 
     def cancel(self) -> None:
         """Ask for a report of what was found so far."""
+        self.request, self.stopping = None, True
         self._in_run(self.token.cancel)
+        self._notify()
 
     def answer(self, answer: "ApprovalAnswer") -> None:
         """Pass on what a person decided; nothing where nobody is asked any more."""
+        self._ask(None)
         if (waiting := self._answer) is not None:
             self._in_run(lambda: None if waiting.done() else waiting.set_result(answer))
 
@@ -169,30 +151,18 @@ class LiveRun:
     def _note(self, event: AgentEvent) -> None:
         """Take in one event: specialists work from a search to their findings, the judge from the last findings on."""
         self.board.note(event)
-        now, report = self.board.elapsed_s, self.timelines["report"]
-        if event.type == "synthesizing":
-            report.begin(now)
-            report.status = "writing"
-        elif event.type == "complete":
-            for timeline in self.timelines.values():
-                timeline.end(now)
-            report.status = "written"
-        elif event.agent is not None:
-            timeline = self.timelines.setdefault(event.agent, AgentTimeline())
-            if event.call is not None:
-                timeline.begin(now)
-                source = source_of(event.call["tool"])
-                timeline.status = f"asking {title_of(source) if source else 'for single records'}"
-            elif event.verdict is not None:
-                timeline.spans.append([self._read_at, now])
-                timeline.status = f"{event.verdict.recommendation}, confidence {event.verdict.confidence:.2f}"
-            elif event.type == "progress" and event.data is None:
-                timeline.begin(now)
-                timeline.status = "asking you"
-            elif event.type == "progress":
-                timeline.end(now)
-                self._read_at = now
-                timeline.status = event.message.removeprefix(f"{event.agent}, ")
+        if event.type in ("synthesizing", "complete"):
+            self.agents["report"] = "writing" if event.type == "synthesizing" else "written"
+        elif event.agent is not None and event.call is not None:
+            source = source_of(event.call["tool"])
+            self.agents[event.agent] = f"asking {title_of(source) if source else 'for single records'}"
+        elif event.agent is not None and event.verdict is not None:
+            self.agents[event.agent] = f"{event.verdict.recommendation}, confidence {event.verdict.confidence:.2f}"
+        elif event.agent is not None and event.type == "progress":
+            first, _, rest = event.message.removeprefix(f"{event.agent}, ").partition("\n")
+            self.agents[event.agent] = "asking you" if event.data is None else first
+            if (summary := getattr(event.data, "summary", None)) is not None:
+                self.found.append(Found(event.iteration, event.agent, rest or summary))
         if event.verdict is not None:
             self.rounds.append(event.verdict.model_dump(mode="json"))
         if event.type != "streaming":
@@ -267,7 +237,8 @@ class LiveRuns:
         check = understood_question if settings.llm.model == BASELINE else validate_question
         question = check(options.question or "")
         endpoints = await self._room_and_sources()
-        run = LiveRun(RunFolder.create(settings.output.directory, question), question)
+        folder = RunFolder.create(settings.output.directory, question)
+        run = LiveRun(folder, question, offline=settings.library.path is not None)
 
         def stream() -> _Events:
             from ..run.research import research_stream  # noqa: PLC0415
@@ -295,7 +266,8 @@ class LiveRuns:
         with Ledger.existing() as ledger:
             kept = ledger.run(run_id)
         settings, endpoints = Settings.restored(kept.settings), await self._room_and_sources()
-        run = LiveRun(RunFolder.at(settings.output.directory, run_id), kept.question)
+        folder = RunFolder.at(settings.output.directory, run_id)
+        run = LiveRun(folder, kept.question, offline=settings.library.path is not None)
 
         async def stream() -> _Events:
             from ..run.resume import resume_stream  # noqa: PLC0415

@@ -137,11 +137,13 @@ const tables = all("#candidates table.overview");
 if (tables.length) candidates(tables);
 const nav = one(".report > nav");
 if (nav) contents(nav);
-one("#ask")?.addEventListener("submit", (event) => {
-  const button = one("button", event.target);
+document.addEventListener("submit", (event) => {
+  const { busy } = event.target.dataset;
+  const button = busy && one("[type=submit]", event.target);
+  if (!button) return;
   if (button.hasAttribute("aria-disabled")) event.preventDefault(); // asked already
   button.setAttribute("aria-disabled", "true");
-  button.textContent = "Asking …";
+  button.textContent = busy;
 });
 document.addEventListener("click", ({ target }) => {
   const name = target.dataset?.all;

@@ -31,10 +31,11 @@ STATIC = {"page.css": __package__, "page.js": __package__, "report.css": "willow
 """Files that pages load, and the packages that hold them."""
 EXAMPLES = (
     "Which existing drugs could prevent migraine attacks?",
-    "Can ibuprofen cause kidney injury?",
-    "Is metformin better than lifestyle change for polycystic ovary syndrome?",
-    "Which drugs should be avoided in myasthenia gravis?",
+    "Which existing drugs could help people quit smoking?",
+    "Is propranolol better than flunarizine for migraine?",
+    "Which drugs should be avoided in migraine?",
 )
+"""Questions that the bundled library can answer too."""
 _WORDS = {"search_complete": "found", "judge_complete": "judged", "looping": "next round"}
 
 
@@ -67,7 +68,7 @@ def _templates() -> Environment:
 
 def page(template: str, **content: Any) -> str:
     """A whole page."""
-    common = {"title": "", "here": "", "main": None, "wrong": None, "line": None, "token": False}
+    common = {"title": "", "here": "", "main": None, "wrong": None, "line": None, "token": False, "offline": False}
     return _templates().get_template(template).render({**common, **content})
 
 
@@ -105,6 +106,7 @@ def ask_page(
         here="/",
         wrong=wrong,
         live=live,
+        offline=settings.library.path is not None,
         given={name: (given.get(name) or ("",))[0] for name in fields},
         kinds=list(QUESTIONS),
         pattern=pattern.format(**dict.fromkeys(places, "…")) if pattern else None,
